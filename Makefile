@@ -1,0 +1,88 @@
+# Everything starts from a fresh clone: git, make and python3 (3.11 or later, with pip and venv) are enough.
+# `make help` lists what there is.
+
+PYTHON ?= python3
+JOBS ?=                 # JOBS=2 spreads the tests over two processes
+PYTEST_ARGS ?=
+TYPESCRIPT := 5.9.3
+
+VENV := .venv
+BIN := $(VENV)/bin
+TELEX := $(BIN)/telex
+READY := $(VENV)/ready
+TSC_READY := .cache/node/typescript-$(TYPESCRIPT)
+
+pytest = $(BIN)/python -m pytest $(if $(strip $(JOBS)),-n $(strip $(JOBS))) $(PYTEST_ARGS)
+part = @printf '\n== %s\n' '$(1)'
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help run test quick long bench lock format clean checks typescript
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+
+run: $(READY) ## check the sample messages of every dialect and show the result
+	@$(TELEX) check samples || [ $$? -eq 2 ] # some samples are refused on purpose
+
+test: checks typescript ## format, lint, types and every test
+	$(call part,tests)
+	@TELEX_PROFILE=test $(pytest)
+
+quick: checks ## the same without the slow tests, in under a minute
+	$(call part,tests that are not slow)
+	@TELEX_PROFILE=quick $(pytest) -m "not slow"
+
+long: $(READY) typescript ## the tests with 20,000 examples for each property
+	$(call part,tests with 20000 examples for each property)
+	@TELEX_PROFILE=long $(pytest) --timeout=0
+
+bench: $(READY) ## measure Telex beside its floors and peers
+	@$(BIN)/python -m bench
+
+format: $(READY) ## put the code in shape
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+checks: $(READY)
+	$(call part,format)
+	@$(BIN)/ruff format --check
+	$(call part,lint)
+	@$(BIN)/ruff check
+	$(call part,types)
+	@$(BIN)/mypy
+
+# The lock names versions and hashes of files as the public registry has them, for every platform, and no address.
+# Pins that still fit are kept; `make lock UPGRADE=1` takes the newest of everything.
+lock: ## pin the dependencies of pyproject.toml in requirements.lock
+	@$(PYTHON) -m venv .cache/lock
+	@.cache/lock/bin/pip install -qq uv
+	@.cache/lock/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-config --quiet $(if $(UPGRADE),--upgrade) \
+		--output-file requirements.lock
+
+clean: ## remove everything that make has made
+	@rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Nothing outside the lock is fetched: what builds the editable install is in the lock too.
+$(READY): pyproject.toml requirements.lock
+	$(call part,setting up $(VENV))
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Telex needs Python 3.11 or later; say which: make PYTHON=python3.11 …")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation -e .
+	@touch $@
+
+# TypeScript comes from npm. Without it every other test still runs, and what was left out is said twice: here and by pytest.
+typescript: $(TSC_READY)
+
+$(TSC_READY):
+	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
+		printf '\n!! node or npm is missing: the TypeScript types will NOT be compiled\n'; \
+	elif npm install --prefix .cache/node --no-save --no-package-lock --no-audit --no-fund --silent typescript@$(TYPESCRIPT); then \
+		touch $@; \
+	else \
+		printf '\n!! npm could not install typescript: the TypeScript types will NOT be compiled\n'; \
+	fi
