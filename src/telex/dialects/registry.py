@@ -1,0 +1,24 @@
+"""Which dialects there are, and in which order a tie between them is settled."""
+
+from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.signal_md import SIGNAL_MD
+from telex.dialects.spec import Dialect
+from telex.dialects.vbw_company import VBW_COMPANY
+from telex.dialects.vbw_handoff import VBW_HANDOFF
+from telex.dialects.vbw_typed import VBW_TYPED
+
+# The reading ladder: a full envelope says most, a flat message less, plain text nothing.
+BUILT_IN: tuple[Dialect, ...] = (VBW_TYPED, BUILD_FLOW, VBW_HANDOFF, VBW_COMPANY, SIGNAL_MD)
+
+PLAIN = Dialect(
+    name="plain",
+    version="1.0",
+    purpose="Text that nobody typed: kept and delivered as markdown.",
+    form="text",
+    roles=(),
+    types={},
+)
+
+
+def by_name(name: str, dialects: tuple[Dialect, ...] = BUILT_IN) -> Dialect | None:
+    return next((dialect for dialect in (*dialects, PLAIN) if dialect.name == name), None)
