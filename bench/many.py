@@ -1,0 +1,66 @@
+"""How fast is a file of a hundred thousand messages checked, and does memory stay where it is?"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench.measure import Line
+from bench.samples import messages
+from telex.dialects.registry import BUILD_FLOW, VBW_TYPED
+from telex.flow.express import Express
+
+LINES = 100_000
+ROUNDS = 3
+_PEAK = (
+    "import resource, runpy, sys; sys.argv = sys.argv[1:]\ntry:\n    runpy.run_module('telex', run_name='__main__')\n"
+)
+_PEAK += "finally:\n    print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+
+
+def lines() -> list[Line]:
+    with tempfile.TemporaryDirectory() as folder:
+        raws = messages(VBW_TYPED) + messages(BUILD_FLOW)
+        large, small = Path(folder, "large.jsonl"), Path(folder, "small.jsonl")
+        large.write_bytes(b"".join(raws[index % len(raws)] + b"\n" for index in range(LINES)))
+        small.write_bytes(b"".join(raws[index % len(raws)] + b"\n" for index in range(LINES // 10)))
+        ratios, rates = [], []
+        for _ in range(ROUNDS):
+            inside, outside = _in_process(large), _on_the_command_line(large)
+            ratios.append(outside / inside)
+            rates.append(outside)
+        grown = _peak(large) / _peak(small)
+    part, rate = sorted(ratios)[ROUNDS // 2], sorted(rates)[ROUNDS // 2]
+    what, ours = f"telex check on a JSONL of {LINES:,} lines", f"{rate:,.0f} messages/s"
+    return [
+        Line(what, ours, "the same checks in process", part, "at least a third of the rate", part >= 1 / 3),
+        Line(
+            "its peak memory",
+            "",
+            f"a file of {LINES // 10:,} lines",
+            grown,
+            "does not grow (at most 1.1 ×)",
+            grown <= 1.1,
+        ),
+    ]
+
+
+def _in_process(file: Path) -> float:
+    passes = Express().passes
+    raws = file.read_bytes().splitlines()
+    start = time.perf_counter()
+    for raw in raws:
+        assert passes(raw) is not None
+    return len(raws) / (time.perf_counter() - start)
+
+
+def _on_the_command_line(file: Path) -> float:
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "telex", "check", str(file)], capture_output=True, check=True)
+    return LINES / (time.perf_counter() - start)
+
+
+def _peak(file: Path) -> float:
+    done = subprocess.run([sys.executable, "-c", _PEAK, "telex", "check", str(file)], capture_output=True, check=False)
+    return float(done.stderr.decode().rsplit("peak", 1)[1])

@@ -1,0 +1,157 @@
+"""In which dialect does this message speak, and which type is it?
+
+The dialects share type names, so the name alone does not tell: the message is laid beside every type of that name
+and the one with the best fit is taken. A team's own dialect wins a tie, then the roles that send and receive it,
+then the reading ladder's order. A name nobody has is compared with the names there are.
+"""
+
+from typing import Any, NamedTuple
+
+from telex.dialects.spec import ANY, TYPE, Dialect, Fields, MessageType, Tree
+from telex.model.nearest import nearest
+from telex.model.paths import ROOT, join
+from telex.model.refusal import Finding
+
+ENVELOPE_FIELDS_MIN = 3  # fewer shared names are chance
+_AT_TYPE = join(ROOT, TYPE)
+
+# What coding tools say to each other under names that are ours too, but with no envelope. They are not ours to judge.
+CONTROL_TYPES = frozenset(
+    {
+        "shutdown_request",
+        "shutdown_response",
+        "shutdown_approved",
+        "plan_approval_request",
+        "plan_approval_response",
+        "idle_notification",
+    }
+)
+_OURS = ("payload", "schema_version", "author_role", "phase", "confidence", "messageId")
+
+
+class Told(NamedTuple):
+    dialect: Dialect | None
+    type: MessageType | None
+    findings: tuple[Finding, ...] = ()
+    certain: bool = True  # when the type was mended: is it surely the one?
+
+
+class Hint(NamedTuple):
+    """What is known from elsewhere, used only to settle a tie."""
+
+    preferred: str | None = None
+    as_role: str | None = None
+    to_role: str | None = None
+
+
+def is_control_frame(tree: Any) -> bool:
+    return isinstance(tree, dict) and tree.get(TYPE) in CONTROL_TYPES and not any(name in tree for name in _OURS)
+
+
+def is_ours(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
+    """Does this object, found somewhere inside a text, claim to be a message of one of these dialects?"""
+    if not isinstance(tree, dict):
+        return False
+    named = tree.get(TYPE)
+    if isinstance(named, str) and any(named in dialect.types for dialect in dialects):
+        return True
+    return any(_envelope_fit(tree, dialect) >= ENVELOPE_FIELDS_MIN for dialect in dialects)
+
+
+def tell(tree: Tree, dialects: tuple[Dialect, ...], hint: Hint) -> Told:
+    given = tree.get(TYPE)
+    if isinstance(given, str):
+        exact = [(dialect, dialect.types[given]) for dialect in dialects if given in dialect.types]
+        if exact:
+            return Told(*_best(tree, exact, hint))
+        return _misnamed(tree, given, dialects, hint)
+    return _unnamed(tree, given, dialects, hint)
+
+
+def _misnamed(tree: Tree, given: str, dialects: tuple[Dialect, ...], hint: Hint) -> Told:
+    listed = [(dialect, name) for dialect in dialects for name in dialect.types if "|" in given and name in given]
+    if listed:
+        dialect = _by_envelope(tree, dialects) or listed[0][0]
+        say = f"Choose one type: {', '.join(dialect.types)}."
+        return Told(dialect, None, (Finding("placeholder-left", _AT_TYPE, say, expected=_types(dialect), found=given),))
+    close = [(dialect, dialect.types[name]) for dialect in dialects if (name := nearest(given, dialect.types))]
+    if close:
+        dialect, type_ = _best(tree, close, hint)
+        say = f"Write the type as {type_.name!r}."
+        found = Finding("type-unknown", _AT_TYPE, say, expected=_types(dialect), found=given[:60], nearest=type_.name)
+        return Told(dialect, type_, (found,))
+    by_envelope = _by_envelope(tree, dialects)
+    wanted = _types(by_envelope) if by_envelope else "a type of " + ", ".join(dialect.name for dialect in dialects)
+    say = f"Use {wanted}."
+    return Told(by_envelope, None, (Finding("type-unknown", _AT_TYPE, say, expected=wanted, found=given[:60]),))
+
+
+def _unnamed(tree: Tree, given: Any, dialects: tuple[Dialect, ...], hint: Hint) -> Told:
+    whole = [
+        (dialect, type_)
+        for dialect in dialects
+        for type_ in dialect.types.values()
+        if type_.fields and _missing(tree, dialect, type_) == 0
+    ]
+    code = "type-missing" if given is None else "wrong-type"
+    found = None if given is None else str(given)[:60]
+    if whole:
+        dialect, type_ = _best(tree, whole, hint)
+        say = f"Add type: the fields are those of {type_.name}."
+        certain = {other.name for _, other in whole} == {type_.name}
+        finding = Finding(code, _AT_TYPE, say, expected=_types(dialect), found=found, nearest=type_.name)
+        return Told(dialect, type_, (finding,), certain)
+    by_envelope = _by_envelope(tree, dialects)
+    wanted = _types(by_envelope) if by_envelope else "the name of a message type"
+    return Told(by_envelope, None, (Finding(code, _AT_TYPE, f"Add type: {wanted}.", expected=wanted, found=found),))
+
+
+def _types(dialect: Dialect) -> str:
+    return "one of " + ", ".join(dialect.types)
+
+
+def _best(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: Hint) -> tuple[Dialect, MessageType]:
+    def rank(choice: tuple[Dialect, MessageType]) -> tuple[int, bool, bool]:
+        dialect, type_ = choice
+        return _fit(tree, dialect, type_), dialect.name == hint.preferred, roles_fit(type_, hint)
+
+    return choices[0] if len(choices) == 1 else max(choices, key=rank)  # max keeps the first of equals: the ladder
+
+
+def roles_fit(type_: MessageType, hint: Hint) -> bool:
+    return all(
+        role is None or allowed == ANY or role in allowed
+        for role, allowed in ((hint.as_role, type_.senders), (hint.to_role, type_.receivers))
+    )
+
+
+def _fit(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
+    """How well the message's names match: each known one counts for, each missing or unknown one against."""
+    score = _overlap(tree, dialect.fields_of(type_))
+    if dialect.payload is not None:
+        inner = tree.get(dialect.payload)
+        score += _overlap(inner if isinstance(inner, dict) else {}, type_.fields)
+    return score
+
+
+def _overlap(tree: Tree, fields: Fields) -> int:
+    known = sum(name in fields for name in tree)
+    missing = sum(field.required and name not in tree for name, field in fields.items())
+    return 2 * known - 2 * missing - (len(tree) - known)
+
+
+def _missing(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
+    """How many required fields the message lacks, `type` aside."""
+    inner = tree.get(dialect.payload, {}) if dialect.payload else tree
+    own = sum(field.required and name not in inner for name, field in type_.fields.items() if isinstance(inner, dict))
+    around = sum(field.required and name not in tree for name, field in dialect.envelope.items())
+    return own + around + (dialect.payload is not None and dialect.payload not in tree)
+
+
+def _envelope_fit(tree: Tree, dialect: Dialect) -> int:
+    return sum(name in dialect.envelope or name == dialect.payload for name in tree)
+
+
+def _by_envelope(tree: Tree, dialects: tuple[Dialect, ...]) -> Dialect | None:
+    best = max(dialects, key=lambda dialect: _envelope_fit(tree, dialect), default=None)
+    return best if best is not None and _envelope_fit(tree, best) >= ENVELOPE_FIELDS_MIN else None

@@ -1,0 +1,83 @@
+"""May this role say this, to them?
+
+A role in a message is a claim. Who is really speaking comes from the door the message came in by, so a claim that
+differs is refused, and the type's senders are checked against the speaker, not against the claim.
+"""
+
+from telex.dialects.spec import ANY, Dialect, MessageType, Tree
+from telex.model.nearest import nearest
+from telex.model.paths import ROOT, path_of
+from telex.model.refusal import Finding, Severity
+
+HUMAN = "human"
+
+
+def same_name(one: str, other: str) -> bool:
+    """Agents' names compare without case, with spaces as hyphens, and with or without `@agent-`."""
+    return normalised(one) == normalised(other)
+
+
+def normalised(name: str) -> str:
+    return "-".join(name.strip().lower().split()).removeprefix("@agent-").replace(" ", "-")
+
+
+def authorise(
+    tree: Tree,
+    dialect: Dialect,
+    type_: MessageType,
+    *,
+    as_role: str | None = None,
+    to_role: str | None = None,
+    misdelivery: Severity = "warning",
+) -> list[Finding]:
+    """Everything that speaks against this sender and these receivers. None given: only the claims are checked."""
+    claimed = _claim(tree, dialect.wire.sender, dialect)
+    sender = as_role or (claimed if dialect.addresses == "roles" else None)
+    findings = _claim_differs(claimed, as_role, dialect)
+    if sender is not None and not may_send(sender, type_):
+        findings.append(_may_not_send(sender, type_, dialect, claimed=as_role is None))
+    named = _claim(tree, dialect.wire.recipient, dialect)
+    if dialect.addresses == "roles" and named is not None and not may_receive(named, type_):
+        findings.append(_may_not_receive(named, type_, path_of(dialect.wire.recipient or ""), "refusal"))
+    if to_role is not None and not may_receive(to_role, type_):
+        findings.append(_may_not_receive(to_role, type_, ROOT, misdelivery))
+    return findings
+
+
+def may_send(role: str, type_: MessageType) -> bool:
+    return type_.senders == ANY or normalised(role) in type_.senders
+
+
+def may_receive(role: str, type_: MessageType) -> bool:
+    return type_.receivers == ANY or normalised(role) in type_.receivers
+
+
+def _claim(tree: Tree, field: str | None, dialect: Dialect) -> str | None:
+    claimed = tree.get(field) if field else None
+    return claimed if isinstance(claimed, str) and not claimed.startswith("<") else None
+
+
+def _claim_differs(claimed: str | None, as_role: str | None, dialect: Dialect) -> list[Finding]:
+    if claimed is None or as_role is None or same_name(claimed, as_role):
+        return []
+    say = f"Sign as {as_role}: that is who is sending."
+    path = path_of(dialect.wire.sender or "")
+    return [Finding("role-claim-differs", path, say, expected=as_role, found=claimed, nearest=as_role)]
+
+
+def _may_not_send(role: str, type_: MessageType, dialect: Dialect, *, claimed: bool) -> Finding:
+    path = path_of(dialect.wire.sender) if claimed and dialect.wire.sender else path_of("type")
+    may = [other.name for other in dialect.types.values() if may_send(role, other)]
+    instead = f" You may send {', '.join(may)}." if may else ""
+    say = f"{type_.name} is sent by {' or '.join(type_.senders)}; you are {role}.{instead}"
+    wanted = " or ".join(type_.senders)
+    close = nearest(role, dialect.roles) if role not in dialect.roles else None
+    return Finding("role-may-not-send", path, say, expected=wanted, found=role, nearest=close)
+
+
+def _may_not_receive(role: str, type_: MessageType, path: str, severity: Severity) -> Finding:
+    wanted = " or ".join(type_.receivers)
+    say = f"Send {type_.name} to {wanted}, not to {role}."
+    if severity == "warning":
+        say = f"{type_.name} is usually received by {wanted}; {role} gets it all the same."
+    return Finding("role-may-not-receive", path, say, severity, expected=wanted, found=role)

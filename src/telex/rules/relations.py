@@ -1,0 +1,123 @@
+"""Do the fields agree with each other? The hard rules of a type, and what it means when a field is left out.
+
+A rule says nothing about fields that are themselves in doubt, so nobody is told twice about one mistake.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from telex.dialects.expressions import Getter, compile_rule, names, parse
+from telex.dialects.moments import read_moment
+from telex.dialects.spec import Dialect, HardRule, MessageType, Moment, Tree, kind_at
+from telex.model.paths import path_of, within
+from telex.rules.walk import Walk
+
+TYPES_REMEMBERED_MAX = 1_000
+
+
+class Relation(NamedTuple):
+    """An expression made ready: the places it speaks of, and a function of the message."""
+
+    places: tuple[str, ...]
+    holds: Callable[[Tree], Any]
+
+
+class Relations(NamedTuple):
+    """All that relates the fields of one type of one dialect."""
+
+    type: MessageType
+    fillings: tuple[tuple[Relation, tuple[str, ...], Any], ...]
+    rules: tuple[tuple[Relation, tuple[str, ...], HardRule], ...]
+
+
+_REMEMBERED: dict[tuple[int, int], tuple[Dialect, Relations]] = {}
+
+
+def relations_of(dialect: Dialect, type_: MessageType) -> Relations:
+    """Made once for each type and remembered: expressions are parsed when a type is first met, not per message."""
+    key = (id(dialect), id(type_))  # the values are kept with the entry, so an id is never used again
+    found = _REMEMBERED.get(key)
+    if found is None:
+        if len(_REMEMBERED) >= TYPES_REMEMBERED_MAX:
+            _REMEMBERED.clear()
+        found = _REMEMBERED[key] = (dialect, _prepare(dialect, type_))
+    return found[1]
+
+
+def _prepare(dialect: Dialect, type_: MessageType) -> Relations:
+    def relation(expression: str) -> Relation:
+        node = parse(expression)
+        places = tuple(_place(dialect.locate(type_, name)) for name in names(node))
+        return Relation(places, compile_rule(node, lambda name: _getter(dialect, type_, name)))
+
+    fillings = [(relation(one.when), dialect.locate(type_, one.path), one.value) for one in type_.fillings]
+    rules = [
+        (relation(rule.broken_when), dialect.locate(type_, rule.path), rule) for rule in (*dialect.rules, *type_.rules)
+    ]
+    return Relations(type_, tuple(fillings), tuple(rules))
+
+
+def _place(steps: tuple[str, ...]) -> str:
+    return path_of(*(step.removesuffix("[]") for step in steps))
+
+
+def _getter(dialect: Dialect, type_: MessageType, name: str) -> Getter:
+    steps = dialect.locate(type_, name)
+    getter = reach(steps)
+    field = kind_at(dialect.fields_of(type_), steps)
+    if field is None or not isinstance(field.kind, Moment):
+        return getter
+
+    def moment(tree: Any) -> Any:
+        written = getter(tree)
+        return None if written is None else read_moment(written).at
+
+    return moment
+
+
+def reach(steps: tuple[str, ...]) -> Getter:
+    """A way into a tree: None when something on the way is absent, a list where a step ends in []."""
+    if len(steps) == 1 and not steps[0].endswith("[]"):
+        only = steps[0]
+        return lambda tree: tree.get(only)
+
+    def get(tree: Any) -> Any:
+        for index, step in enumerate(steps):
+            if not isinstance(tree, Mapping) or step.removesuffix("[]") not in tree:
+                return None
+            tree = tree[step.removesuffix("[]")]
+            if step.endswith("[]") and isinstance(tree, list):
+                rest = reach(steps[index + 1 :]) if steps[index + 1 :] else lambda item: item
+                return [rest(item) for item in tree]
+        return tree
+
+    return get
+
+
+def relate(walk: Walk, tree: Tree, dialect: Dialect, type_: MessageType) -> None:
+    """Fill in what was left out, then hold the message to its rules. Findings and blanks go to the walk."""
+    relations = relations_of(dialect, type_)
+    for relation, steps, value in relations.fillings:
+        if _can_tell(walk, relation) and relation.holds(tree):
+            _put(tree, steps, value)
+            say = f"Read as {value}, which is what leaving it out means."
+            walk.say("default-filled", path_of(*steps), say, "note", expected=str(value))
+    for relation, steps, rule in relations.rules:
+        if _can_tell(walk, relation) and relation.holds(tree):
+            found, path = reach(steps)(tree), path_of(*steps)
+            walk.say(rule.code, path, rule.say, rule.severity, expected=rule.expected, found=found)
+            if rule.severity == "refusal":
+                walk.blanks.add(path)
+
+
+def _put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
+    *parents, name = steps
+    for parent in parents:
+        tree = tree[parent]
+    tree[name] = value
+
+
+def _can_tell(walk: Walk, relation: Relation) -> bool:
+    if not walk.blanks:
+        return True
+    return not any(within(place, path) or within(path, place) for place in relation.places for path in walk.blanks)

@@ -1,0 +1,58 @@
+"""Does the message make sense in its own dialect? Everything that does not is said at once.
+
+Values are looked at one by one (`walk`), then what relates them (`relations`), then the headings of a markdown body.
+Whether the findings stop the message is decided elsewhere.
+"""
+
+from typing import NamedTuple
+
+from telex.dialects.blanks import CLOSING, OPENING
+from telex.dialects.spec import TYPE, Dialect, MessageType, Tree
+from telex.model.limits import LIMITS, Limits
+from telex.model.paths import ROOT, path_of
+from telex.model.refusal import Finding
+from telex.rules.relations import relate
+from telex.rules.walk import Walk
+
+
+class Validated(NamedTuple):
+    findings: tuple[Finding, ...]
+    tree: Tree  # the message as it should be, perhaps with blanks
+    blanks: frozenset[str]  # the paths that only the sender can fill
+
+
+def validate(
+    tree: Tree,
+    dialect: Dialect,
+    type_: MessageType,
+    *,
+    broken: frozenset[str] = frozenset(),
+    body: str | None = None,
+    limits: Limits = LIMITS,
+) -> Validated:
+    """Check a message against its type. `broken` are the paths about which something worse was said already."""
+    walk = Walk(limits, broken)
+    mended = walk.group(tree, dialect.fields_of(type_), ROOT)
+    relate(walk, mended, dialect, type_)
+    if body is not None and type_.sections:
+        walk.findings += _sections(type_, body)
+    return Validated(tuple(walk.findings[: limits.findings_max]), mended, frozenset(walk.blanks))
+
+
+def validate_envelope(tree: Tree, dialect: Dialect, limits: Limits = LIMITS) -> Validated:
+    """Check what can be checked when the type is unknown: the envelope alone."""
+    walk = Walk(limits, frozenset())
+    known = {name: tree[name] for name in tree if name in dialect.envelope}
+    mended = walk.group(known, dialect.envelope, ROOT)
+    choose = f"{OPENING}one of {', '.join(dialect.types)}{CLOSING}"
+    whole = {**tree, **mended, TYPE: choose}
+    return Validated(tuple(walk.findings), whole, frozenset(walk.blanks | {path_of(TYPE)}))
+
+
+def _sections(type_: MessageType, body: str) -> list[Finding]:
+    headings = {line.lstrip("#").strip().casefold() for line in body.splitlines() if line.startswith("#")}
+    return [
+        Finding("section-missing", "$.body", f"Add a section '## {name}' to the body.", "warning", f"## {name}")
+        for name in type_.sections
+        if name.casefold() not in headings
+    ]
