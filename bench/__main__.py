@@ -36,10 +36,17 @@ def main() -> int:
 
 
 def _page(lines: list[Line]) -> str:
-    rows = [
-        f"| {line.what} | {line.ours} | {line.against} | {line.ratio:.2f} | {line.promise} | {'yes' if line.holds else '**no**'} |"
-        for line in lines
-    ]
+    rows = []
+    for line in lines:
+        cells = (
+            line.what,
+            line.ours,
+            line.against,
+            f"{line.ratio:.2f}",
+            line.promise,
+            "yes" if line.holds else "**no**",
+        )
+        rows.append(f"| {' | '.join(cells)} |")
     head = ["| what | Telex | against | ratio | promise | holds |", "|---|---|---|---|---|---|"]
     packages = ", ".join(f"{name} {version(name)}" for name in ("msgspec", "pydantic", "PyYAML"))
     where = f"CPython {platform.python_version()} on {os.cpu_count()} cores ({platform.machine()}); {packages}."

@@ -15,8 +15,8 @@ ROUNDS = 21
 TELEX = str(Path(sys.executable).with_name("telex"))
 
 # A validator as such pages suggest it: jq asked two dozen times whether a key is there.
-_FIELDS = "id type phase task author_role timestamp schema_version confidence payload".split()
-_PAYLOAD = "plan_id task_id status commit files_modified concerns evidence".split()
+_FIELDS = ["id", "type", "phase", "task", "author_role", "timestamp", "schema_version", "confidence", "payload"]
+_PAYLOAD = ["plan_id", "task_id", "status", "commit", "files_modified", "concerns", "evidence"]
 
 
 def lines() -> list[Line]:

@@ -9,13 +9,15 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, c
 from bench.measure import Line, interleaved, micro, ratio
 from bench.samples import messages
 from telex.dialects import spec
+from telex.dialects.build_flow import BUILD_FLOW
 from telex.dialects.compiled import compile_dialect
+from telex.dialects.evaluation import reach
 from telex.dialects.expressions import compile_rule, parse
-from telex.dialects.registry import BUILD_FLOW, SIGNAL_MD, VBW_TYPED
+from telex.dialects.signal_md import SIGNAL_MD
+from telex.dialects.vbw_typed import VBW_TYPED
 from telex.flow.admission import Desk, check
 from telex.flow.express import Express
 from telex.model.limits import LIMITS
-from telex.rules.relations import reach
 
 ROUNDS = 41
 
@@ -80,7 +82,8 @@ def _pydantic(dialect: spec.Dialect) -> Callable[[bytes], Any]:
         expressions = [rule.broken_when for rule in (*dialect.rules, *type_.rules)]
         rules[type_.name] = [_on_model(expression, dialect, type_) for expression in expressions]
         senders[type_.name] = None if type_.senders == spec.ANY else frozenset(type_.senders)
-    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[Union[tuple(models)], Field(discriminator="type")])  # noqa: UP007
+    union: Any = Annotated[Union[tuple(models)], Field(discriminator="type")]  # noqa: UP007
+    adapter: TypeAdapter[Any] = TypeAdapter(union)
     claim = dialect.wire.sender
 
     def validate(raw: bytes) -> Any:

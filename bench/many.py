@@ -8,7 +8,8 @@ from pathlib import Path
 
 from bench.measure import Line
 from bench.samples import messages
-from telex.dialects.registry import BUILD_FLOW, VBW_TYPED
+from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.vbw_typed import VBW_TYPED
 from telex.flow.express import Express
 
 LINES = 100_000

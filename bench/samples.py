@@ -8,9 +8,27 @@ from telex.dialects.spec import Dialect, MessageType, Text, kind_at
 from telex.dialects.writing import write
 
 COPIES = 30
-_WORDS = (
-    "the session table waits for plan migration token reset mail link review auth retry clock store lease agent work"
-).split()
+_WORDS = [
+    "the",
+    "session",
+    "table",
+    "waits",
+    "for",
+    "plan",
+    "migration",
+    "token",
+    "reset",
+    "mail",
+    "link",
+    "review",
+    "auth",
+    "retry",
+    "clock",
+    "store",
+    "lease",
+    "agent",
+    "work",
+]
 
 
 def messages(dialect: Dialect, seed: int = 1) -> list[bytes]:

@@ -60,7 +60,7 @@ def is_ours(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
 
 def tell(tree: Tree, dialects: tuple[Dialect, ...], hint: Hint) -> Told:
     given = tree.get(TYPE)
-    if isinstance(given, str):
+    if isinstance(given, str) and given:
         exact = [(dialect, dialect.types[given]) for dialect in dialects if given in dialect.types]
         if exact:
             return Told(*_best(tree, exact, hint))
@@ -93,7 +93,7 @@ def _unnamed(tree: Tree, given: Any, dialects: tuple[Dialect, ...], hint: Hint) 
         for type_ in dialect.types.values()
         if type_.fields and _missing(tree, dialect, type_) == 0
     ]
-    code = "type-missing" if given is None else "wrong-type"
+    code = "type-missing" if given is None or given == "" else "wrong-type"
     found = None if given is None else str(given)[:60]
     if whole:
         dialect, type_ = _best(tree, whole, hint)
@@ -153,5 +153,8 @@ def _envelope_fit(tree: Tree, dialect: Dialect) -> int:
 
 
 def _by_envelope(tree: Tree, dialects: tuple[Dialect, ...]) -> Dialect | None:
+    """The dialect whose envelope this is, when the type does not tell. An only choice needs no proof."""
+    if len(dialects) == 1:
+        return dialects[0]
     best = max(dialects, key=lambda dialect: _envelope_fit(tree, dialect), default=None)
     return best if best is not None and _envelope_fit(tree, best) >= ENVELOPE_FIELDS_MIN else None

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from telex.dialects.blanks import blank_fields
+from telex.dialects.blanks import blank, blank_fields
 from telex.dialects.spec import (
     ANY,
     Anything,
@@ -21,6 +21,7 @@ from telex.dialects.spec import (
     MapOf,
     MessageType,
     Number,
+    OneOf,
     Tree,
     kind_at,
 )
@@ -31,7 +32,8 @@ def draft(
 ) -> Tree:
     """A message of this type with the given fields in place, called by name or dotted path."""
     tree = blank_fields(dialect.fields_of(type_))
-    known = {dialect.wire.id: new_id, dialect.wire.timestamp: now, dialect.wire.sender: role or _only(type_.senders)}
+    sender = role or (None if type_.senders == ANY else blank(OneOf(type_.senders)))  # a single sender fills it in
+    known = {dialect.wire.id: new_id, dialect.wire.timestamp: now, dialect.wire.sender: sender}
     for name, value in known.items():
         if name in tree and value is not None:
             tree[name] = value
@@ -39,11 +41,6 @@ def draft(
         _put(tree, dialect.locate(type_, name), value)
     _correlate(tree, dialect, type_, given)
     return tree
-
-
-def _only(senders: tuple[str, ...]) -> str | None:
-    """The one role that may send this, when there is only one."""
-    return senders[0] if len(senders) == 1 and senders != ANY else None
 
 
 def _correlate(tree: Tree, dialect: Dialect, type_: MessageType, given: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ Resolve = Callable[[str], Getter]  # from a field's name in the rule to its gett
 
 LENGTH_MAX = 1_000  # characters; a longer rule wants to be two rules
 DEPTH_MAX = 40
+PARTS_MAX = 150  # words and signs; a chain of sums is as deep as it is long, and running it must not be too deep
 
 
 class ExpressionError(ValueError):
@@ -83,6 +84,10 @@ def parse(text: str) -> Node:
     if len(text) > LENGTH_MAX:
         raise ExpressionError(f"a rule has at most {LENGTH_MAX} characters", LENGTH_MAX)
     parser = _Parser(text)
+    if len(parser.tokens) > PARTS_MAX:
+        raise ExpressionError(
+            f"the rule has more than {PARTS_MAX} words and signs: make it two rules", parser.tokens[PARTS_MAX][2]
+        )
     node = parser.either()
     parser.expect_end()
     return node
@@ -247,7 +252,7 @@ def _binary(node: Binary, resolve: Resolve) -> Callable[[Any], Any]:
     if node.operation == "or":
         return lambda message: left(message) or right(message)
     if node.operation == "in":
-        return lambda message: left(message) in (right(message) or ())
+        return lambda message: (value := left(message)) is not None and value in (right(message) or ())
     if isinstance(node.right, Constant) and node.operation == "==":
         wanted = node.right.value  # the commonest rule by far, so it gets the shortest path
         return lambda message: left(message) == wanted

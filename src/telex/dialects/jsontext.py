@@ -115,10 +115,37 @@ _HINTS = {
 }
 
 
-def scan(tree: Any, limits: Limits, path: str = ROOT) -> list[Finding]:
+def scan(tree: Any, limits: Limits) -> list[Finding]:
     """What no message may hold anywhere, whatever its type. No recursion: depth is the attacker's to choose."""
+    return _scan(tree, limits) if _is_suspect(tree, limits) else []
+
+
+def _is_suspect(tree: Any, limits: Limits) -> bool:
+    """A quick look, level by level and without paths: nearly every message is done with here."""
+    level, depth = [tree], 0
+    while level:
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, str):
+                if not value.isascii() or "\0" in value or isinstance(value, (Oversize, NotFinite)):
+                    return True
+            elif isinstance(value, dict):
+                if isinstance(value, Doubled) or not all(key.isascii() and "\0" not in key for key in value):
+                    return True
+                below += value.values()
+            elif isinstance(value, list):
+                below += value
+            elif isinstance(value, (int, float)) and not -limits.integer_max <= value <= limits.integer_max:
+                return True  # infinity and NaN compare so too
+        level, depth = below, depth + 1
+        if depth > limits.depth_max:
+            return True
+    return False
+
+
+def _scan(tree: Any, limits: Limits) -> list[Finding]:
     findings: list[Finding] = []
-    waiting: list[tuple[Any, str, int]] = [(tree, path, 1)]
+    waiting: list[tuple[Any, str, int]] = [(tree, ROOT, 1)]
     while waiting and len(findings) < limits.findings_max:
         value, at, depth = waiting.pop()
         if isinstance(value, str):

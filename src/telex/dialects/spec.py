@@ -136,6 +136,9 @@ class MessageType(NamedTuple):
     sections: tuple[str, ...] = ()  # headings that the page asks for in a markdown body
     body_example: str = ""  # front matter only
 
+    def __repr__(self) -> str:
+        return f"<message type {self.name}>"
+
 
 class Wire(NamedTuple):
     """Where the envelope keeps what the bus needs to know; None where the dialect has no such field."""
@@ -163,6 +166,9 @@ class Dialect(NamedTuple):
     rules: tuple[HardRule, ...] = ()  # of every type
     addresses: Literal["roles", "names"] = "roles"  # what the sender and recipient fields hold
     chain: Mapping[str, str] = NO_CHAIN  # who escalates to whom
+
+    def __repr__(self) -> str:
+        return f"<dialect {self.name} {self.version}>"
 
     def fields_of(self, type_: MessageType) -> Fields:
         """The whole message as one set of fields, `type` first, the way it stands on the wire."""

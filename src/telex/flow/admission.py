@@ -4,13 +4,12 @@ A refusal is a value with findings. Strict and lenient desks find the same; they
 stops the message. Rules that need history (contracts, approvals, states) will be further rungs of the same ladder.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from telex.dialects.blanks import blank_fields
 from telex.dialects.detect import Hint
 from telex.dialects.reading import Outcome, Reading, read
-from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, Tree
+from telex.dialects.registry import BUILT_IN, PLAIN
+from telex.dialects.spec import TYPE, Dialect, MessageType, Tree
 from telex.model.limits import LIMITS, Limits
 from telex.model.refusal import Finding, Severity, refusals
 from telex.rules.authorization import authorise, may_send
@@ -30,6 +29,8 @@ REPAIRS = frozenset(
         "default-filled",
     }
 )
+# Refusals that say nothing about which part of the message is right.
+UNMENDABLE = frozenset({"several-messages", "too-deep", "field-unknown"})
 
 
 class Desk(NamedTuple):
@@ -62,63 +63,62 @@ class Checked(NamedTuple):
 STRICT = Desk()
 
 
-def check(raw: bytes, desk: Desk = STRICT, *, as_role: str | None = None, to_role: str | None = None) -> Checked:
+def check(raw: bytes | str, desk: Desk = STRICT, *, as_role: str | None = None, to_role: str | None = None) -> Checked:
     """Say everything about a message: is it valid here, what was found, and how it would pass."""
+    if isinstance(raw, str):
+        raw = raw.encode("utf-8", "surrogatepass")  # half a character is then found, not raised
     hint = Hint(desk.preferred, as_role, to_role)
     reading = read(raw, desk.dialects, forced=desk.forced, hint=hint, limits=desk.limits)
     dialect, type_ = reading.told.dialect, reading.told.type
-    findings = list(reading.findings)
     if reading.outcome != "message" or dialect is None:
-        named = reading.tree.get("type")
-        return _verdict(reading, desk, findings, named if isinstance(named, str) else None, None, mendable=False)
+        return _verdict(reading, desk, reading.findings)
     if type_ is None:
         validated = validate_envelope(reading.tree, dialect, desk.limits)
-        findings += validated.findings
-        return _verdict(reading, desk, findings, None, validated, mendable=False)
+        return _verdict(reading, desk, (*reading.findings, *validated.findings), validated)
     validated = validate(reading.tree, dialect, type_, broken=reading.broken, body=reading.body, limits=desk.limits)
-    findings += _as_the_team_wants(validated.findings, desk)
     said = authorise(validated.tree, dialect, type_, as_role=as_role, to_role=to_role, misdelivery=desk.misdelivery)
-    if said and as_role and dialect.wire.sender in validated.tree and may_send(as_role, type_):
-        validated.tree[dialect.wire.sender] = as_role  # the door knows who is speaking, so this mend is certain
-        unmended = [finding for finding in said if finding.code != "role-claim-differs"]
-    else:
-        unmended = said
-    findings += said
-    mendable = reading.told.certain and not refusals(unmended)
-    return _verdict(reading, desk, findings, type_.name, validated, mendable=mendable)
+    unsigned = _sign(validated.tree, dialect, type_, said, as_role)
+    findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *said)
+    return _verdict(reading, desk, findings, validated, mendable=reading.told.certain and not refusals(unsigned))
+
+
+def _sign(tree: Tree, dialect: Dialect, type_: MessageType, said: list[Finding], as_role: str | None) -> list[Finding]:
+    """Put the right name under the message: the door knows who speaks, so this mend is certain. What is left to say."""
+    if as_role is None or dialect.wire.sender not in tree or not may_send(as_role, type_):
+        return said
+    if any(finding.code == "role-claim-differs" for finding in said):
+        tree[dialect.wire.sender] = as_role
+    return [finding for finding in said if finding.code != "role-claim-differs"]
 
 
 def _verdict(
     reading: Reading,
     desk: Desk,
-    findings: list[Finding],
-    type_name: str | None,
-    validated: Validated | None,
+    findings: tuple[Finding, ...],
+    validated: Validated | None = None,
     *,
-    mendable: bool,
+    mendable: bool = False,
 ) -> Checked:
-    stopped = [finding for finding in refusals(findings) if desk.strict or finding.code in NEVER_PASSED]
+    refused = refusals(findings)
+    stopped = [finding for finding in refused if desk.strict or finding.code in NEVER_PASSED]
     mended = skeleton = None
-    if validated is not None and (refusals(findings) or any(finding.code in REPAIRS for finding in findings)):
-        whole = mendable and not validated.blanks and not _is_beyond_mending(findings)
+    if validated is not None and (refused or any(finding.code in REPAIRS for finding in findings)):
+        whole = mendable and not validated.blanks and not any(finding.code in UNMENDABLE for finding in refused)
         mended, skeleton = (validated.tree, None) if whole else (None, validated.tree)
+    outcome, dialect, named = reading.outcome, reading.told.dialect, reading.tree.get(TYPE)
+    if reading.told.type is None and outcome in ("message", "unreadable") and not stopped:
+        outcome, dialect, named = "plain", PLAIN, None  # a lenient desk passes on as text what it cannot tell
     return Checked(
         valid=not stopped,
-        outcome=reading.outcome,
-        dialect=reading.told.dialect,
-        type=type_name,
-        findings=tuple(findings[: desk.limits.findings_max]),
-        tree=validated.tree if validated and not refusals(findings) else reading.tree,
+        outcome=outcome,
+        dialect=dialect,
+        type=named if isinstance(named, str) else None,
+        findings=findings[: desk.limits.findings_max],
+        tree=validated.tree if validated and not refused else reading.tree,
         mended=mended,
         skeleton=skeleton,
         body=reading.body,
         text=reading.text,
-    )
-
-
-def _is_beyond_mending(findings: list[Finding]) -> bool:
-    return any(
-        finding.code in ("several-messages", "too-deep", "type-missing") and finding.path == "$" for finding in findings
     )
 
 
@@ -127,8 +127,3 @@ def _as_the_team_wants(findings: tuple[Finding, ...], desk: Desk) -> list[Findin
         finding._replace(severity=desk.unknown_fields) if finding.code == "field-unknown" else finding
         for finding in findings
     ]
-
-
-def skeleton_of(dialect: Dialect, type_name: str) -> dict[str, Any]:
-    """A message of this type with everything left open."""
-    return blank_fields(dialect.fields_of(dialect.types[type_name]))

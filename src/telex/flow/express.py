@@ -68,10 +68,11 @@ class Express:
 
         def passes(raw: bytes) -> Passed | None:
             for index, lane in enumerate(lanes):
-                passed = lane(raw)
-                if passed is not _ELSEWHERE:
+                answer = lane(raw)
+                if answer is not _ELSEWHERE:
                     if index:
                         lanes.insert(0, lanes.pop(index))
+                    passed: Passed | None = answer
                     return passed
             return None
 

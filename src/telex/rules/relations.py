@@ -3,12 +3,12 @@
 A rule says nothing about fields that are themselves in doubt, so nobody is told twice about one mistake.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from telex.dialects.expressions import Getter, compile_rule, names, parse
-from telex.dialects.moments import read_moment
-from telex.dialects.spec import Dialect, HardRule, MessageType, Moment, Tree, kind_at
+from telex.dialects.evaluation import on_tree, reach
+from telex.dialects.expressions import names, parse
+from telex.dialects.spec import Dialect, HardRule, MessageType, Tree
 from telex.model.paths import path_of, within
 from telex.rules.walk import Walk
 
@@ -48,7 +48,7 @@ def _prepare(dialect: Dialect, type_: MessageType) -> Relations:
     def relation(expression: str) -> Relation:
         node = parse(expression)
         places = tuple(_place(dialect.locate(type_, name)) for name in names(node))
-        return Relation(places, compile_rule(node, lambda name: _getter(dialect, type_, name)))
+        return Relation(places, on_tree(node, dialect, type_))
 
     fillings = [(relation(one.when), dialect.locate(type_, one.path), one.value) for one in type_.fillings]
     rules = [
@@ -59,39 +59,6 @@ def _prepare(dialect: Dialect, type_: MessageType) -> Relations:
 
 def _place(steps: tuple[str, ...]) -> str:
     return path_of(*(step.removesuffix("[]") for step in steps))
-
-
-def _getter(dialect: Dialect, type_: MessageType, name: str) -> Getter:
-    steps = dialect.locate(type_, name)
-    getter = reach(steps)
-    field = kind_at(dialect.fields_of(type_), steps)
-    if field is None or not isinstance(field.kind, Moment):
-        return getter
-
-    def moment(tree: Any) -> Any:
-        written = getter(tree)
-        return None if written is None else read_moment(written).at
-
-    return moment
-
-
-def reach(steps: tuple[str, ...]) -> Getter:
-    """A way into a tree: None when something on the way is absent, a list where a step ends in []."""
-    if len(steps) == 1 and not steps[0].endswith("[]"):
-        only = steps[0]
-        return lambda tree: tree.get(only)
-
-    def get(tree: Any) -> Any:
-        for index, step in enumerate(steps):
-            if not isinstance(tree, Mapping) or step.removesuffix("[]") not in tree:
-                return None
-            tree = tree[step.removesuffix("[]")]
-            if step.endswith("[]") and isinstance(tree, list):
-                rest = reach(steps[index + 1 :]) if steps[index + 1 :] else lambda item: item
-                return [rest(item) for item in tree]
-        return tree
-
-    return get
 
 
 def relate(walk: Walk, tree: Tree, dialect: Dialect, type_: MessageType) -> None:

@@ -11,11 +11,12 @@ MEANS_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": Fals
 _NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\Z", re.ASCII)
 _AMBIGUOUS = re.compile(r"[-+]?(0\d+|0[xob][\da-fA-F_]+|\d+(_\d+)+|\d+(:\d+)+)\Z", re.ASCII)
 _FLAT_MAX = 5_000
+_DIGITS_MAX = 400  # beyond this nobody meant a number, and making one costs time
 
 
 def number(text: str, otherwise: Any) -> Any:
     """The number that the text spells, as an integer where it has no decimals."""
-    match = _NUMBER.match(text) if len(text) <= 20 else None
+    match = _NUMBER.match(text) if len(text) <= _DIGITS_MAX else None
     if match is None:
         return otherwise
     return float(text) if match[2] or match[3] else int(text)

@@ -238,6 +238,10 @@ class Walk:
             return self.number_in_disguise(value, kind, path)
         if isinstance(kind, Integer) and isinstance(value, float):
             return self.number_in_disguise(value, kind, path)
+        if abs(value) > self.limits.integer_max:
+            say = "Give a smaller number: readers differ on integers of more than 64 bits."
+            self.say("integer-too-large", path, say, expected="a 64-bit integer", found=str(value)[:24])
+            return self.blank(kind, path)
         if (kind.at_least is not None and value < kind.at_least) or (kind.at_most is not None and value > kind.at_most):
             wanted = expected(kind)
             self.say("out-of-range", path, f"Give {wanted}.", expected=wanted, found=value)

@@ -1,0 +1,95 @@
+"""What does a code mean, and which message draws it? The shapes that explanations are written in.
+
+A case is made from a type's own example with a small change, so that a page shows a message that is right in all else.
+Its text may hold what text cannot: a byte that is no UTF-8 stands as the half character that Python reads it as.
+"""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+from telex.dialects.registry import BUILT_IN, by_name
+from telex.dialects.spec import Dialect, Tree
+from telex.dialects.writing import write
+from telex.flow.admission import Checked, Desk, check
+from telex.model.limits import LIMITS, Limits
+
+NO_CHANGE: Mapping[str, Any] = {}
+
+
+class Asked(NamedTuple):
+    """How the check is called, as the options of `telex check` say it."""
+
+    dialect: str | None = None
+    as_role: str | None = None
+    to_role: str | None = None
+    limits: Limits = LIMITS
+
+
+AS_USUAL = Asked()
+
+
+class Case(NamedTuple):
+    """A message that draws the finding, and the same message mended."""
+
+    before: str
+    after: str
+    asked: Asked = AS_USUAL
+    asked_after: Asked | None = None  # where the mend is to call otherwise
+    where: str = ""  # tells the cases of a code apart that is not equally grave in all of them
+
+
+class Explanation(NamedTuple):
+    code: str
+    title: str  # a few words
+    why: str  # what the sender did
+    mend: str
+    cases: tuple[Case, ...]  # the first is the one to show
+
+    @property
+    def before(self) -> str:
+        return self.cases[0].before
+
+    @property
+    def after(self) -> str:
+        return self.cases[0].after
+
+
+def explain(code: str, title: str, why: str, mend: str, *cases: Case) -> Explanation:
+    return Explanation(code, title, why, mend, cases)
+
+
+def sent(dialect: Dialect, type_name: str, change: Mapping[str, Any] = NO_CHANGE, body: str | None = None) -> str:
+    """The type's own example as it is sent, with some fields changed; None takes a field out."""
+    type_ = dialect.types[type_name]
+    tree = deepcopy(type_.example)
+    for name, value in change.items():
+        _put(tree, dialect.locate(type_, name), value)
+    return write(dialect, tree, type_.body_example if body is None else body)
+
+
+def _put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
+    *parents, name = steps
+    for parent in parents:
+        tree = tree[parent]
+    tree[name] = value
+    if value is None:
+        del tree[name]
+
+
+def raw(text: str) -> bytes:
+    """The bytes that a case's text stands for."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def ask(text: str, asked: Asked = AS_USUAL) -> Checked:
+    forced = by_name(asked.dialect, BUILT_IN) if asked.dialect else None
+    return check(raw(text), Desk(forced=forced, limits=asked.limits), as_role=asked.as_role, to_role=asked.to_role)
+
+
+def drawn(case: Case) -> Checked:
+    return ask(case.before, case.asked)
+
+
+def settled(case: Case) -> Checked:
+    return ask(case.after, case.asked_after or case.asked)

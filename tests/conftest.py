@@ -1,0 +1,39 @@
+"""What every test shares: how hard properties try, the ledger of proofs, and what others made that tests need."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["pytester", "tests.proofs"]
+
+ROOT = Path(__file__).parent.parent
+
+for name, examples in {"quick": 25, "test": 200, "long": 20_000}.items():
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,  # a busy machine is no failure
+        derandomize=False,
+        print_blob=True,  # a failure anywhere can be replayed here
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile(os.environ.get("TELEX_PROFILE", "test"))
+
+
+@pytest.fixture(scope="session")
+def tsc() -> list[str]:
+    """The command that runs the TypeScript compiler, which `make test` fetches where node is present."""
+    compiler = ROOT / ".cache/node/node_modules/typescript/bin/tsc"
+    node = shutil.which("node")
+    if node is None or not compiler.exists():
+        pytest.skip("NOT CHECKED: TypeScript types were not compiled; needs node and `make typescript`")
+    return [node, str(compiler)]
+
+
+@pytest.fixture(scope="session")
+def asyncapi_schema() -> Path:
+    """The official JSON Schema of AsyncAPI 3.0.0 documents."""
+    return ROOT / "tests/vendor/asyncapi-3.0.0.json"

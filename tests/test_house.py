@@ -1,0 +1,103 @@
+"""Is the house built as drawn: imports that only go down, and pure rooms that stay pure?
+
+The rules are in `pyproject.toml`, under `tool.importlinter`. Here they are kept, and each is seen to fail once.
+"""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HOUSE = ROOT / "src/telex"
+PURE_ROOMS = ("model", "ports", "dialects", "rules", "translation", "flow", "publish")
+CLOCK_READERS = {"now", "utcnow", "today"}
+IMPURE_BUILTINS = {"open", "print", "input", "breakpoint"}
+
+
+def lint_imports(source: Path) -> subprocess.CompletedProcess[str]:
+    """Check the copy of the house in this folder."""
+    lint = str(Path(sys.executable).parent / "lint-imports")
+    command = [lint, "--config", str(ROOT / "pyproject.toml"), "--no-cache", "--no-logo"]
+    environment = os.environ | {"PYTHONPATH": str(source)}
+    return subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    shutil.copytree(HOUSE, tmp_path / "telex", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def test_imports_keep_to_the_house_rules() -> None:
+    result = lint_imports(HOUSE.parent)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    "where, planted, broken",
+    [
+        ("model/planted.py", "import telex.surfaces", "telex.model is not allowed to import telex.surfaces"),
+        ("dialects/planted.py", "import telex.rules", "telex.dialects is not allowed to import telex.rules"),
+        ("rules/planted.py", "import time", "telex.rules is not allowed to import time"),
+        ("flow/planted.py", "def f():\n    from os import path", "telex.flow is not allowed to import os"),
+        ("cellar.py", "", "cellar"),
+    ],
+    ids=["upward", "one floor up", "clock", "disk, inside a function", "a room without a floor"],
+)
+def test_a_planted_import_is_found(copy: Path, where: str, planted: str, broken: str) -> None:
+    (copy / "telex" / where).write_text(planted + "\n", encoding="utf-8")
+    result = lint_imports(copy)
+    assert result.returncode == 1
+    assert broken in " ".join(result.stdout.split())
+
+
+def test_every_pure_room_is_named_in_the_contract() -> None:
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    [purity] = [contract for contract in tools["importlinter"]["contracts"] if contract["id"] == "purity"]
+    assert purity["source_modules"] == [f"telex.{room}" for room in PURE_ROOMS if (HOUSE / room).exists()]
+
+
+def impure_calls(source: str) -> list[str]:
+    """Calls that read the clock or touch the world without importing anything that would give them away."""
+    nodes = ast.walk(ast.parse(source))
+    return [name for node in nodes if isinstance(node, ast.Call) and is_impure(name := ast.unparse(node.func))]
+
+
+def is_impure(name: str) -> bool:
+    *owner, last = name.split(".")
+    return name in IMPURE_BUILTINS or (last in CLOCK_READERS and owner[-1:] in (["datetime"], ["date"]))
+
+
+PURE_FILES = [file for room in PURE_ROOMS for file in sorted((HOUSE / room).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("file", PURE_FILES, ids=lambda file: file.relative_to(HOUSE).as_posix())
+def test_pure_rooms_are_told_the_time_and_touch_nothing(file: Path) -> None:
+    assert impure_calls(file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "planted", ["datetime.now(UTC)", "dt.datetime.utcnow()", "datetime.date.today()", "open('x')", "print('x')"]
+)
+def test_a_planted_look_at_the_clock_or_the_world_is_found(planted: str) -> None:
+    assert impure_calls(f"def f() -> None:\n    x = [{planted}]\n") == [planted.partition("(")[0]]
+
+
+def test_the_readme_is_the_page_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert (ROOT / "README.md").exists()
+    assert project.get("readme") == "README.md"
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/README.md"])
+def test_every_link_within_the_project_leads_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if "://" not in link]
+    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
