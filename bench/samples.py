@@ -1,34 +1,18 @@
-"""Messages to measure with: every type of a dialect, each many times over with other words in it."""
+"""Messages to measure with: every type of a dialect, each many times over with other words in it.
+
+The examples of the docs are as short as they can be. Agents write a little more: sentences of two to fourteen words,
+and lists of one to five paths, tasks or concerns.
+"""
 
 import json
 import random
 from typing import Any
 
-from telex.dialects.spec import Dialect, MessageType, Text, kind_at
+from telex.dialects.spec import Dialect, ListOf, MessageType, Text, kind_at
 from telex.dialects.writing import write
 
 COPIES = 30
-_WORDS = [
-    "the",
-    "session",
-    "table",
-    "waits",
-    "for",
-    "plan",
-    "migration",
-    "token",
-    "reset",
-    "mail",
-    "link",
-    "review",
-    "auth",
-    "retry",
-    "clock",
-    "store",
-    "lease",
-    "agent",
-    "work",
-]
+_WORDS = ["the", "session", "table", "waits", "for", "plan", "token", "reset", "mail", "link", "clock", "agent"]
 
 
 def messages(dialect: Dialect, seed: int = 1) -> list[bytes]:
@@ -47,9 +31,14 @@ def messages(dialect: Dialect, seed: int = 1) -> list[bytes]:
 def _reworded(value: Any, path: tuple[str, ...], dialect: Dialect, type_: MessageType, chance: random.Random) -> Any:
     if isinstance(value, dict):
         return {key: _reworded(inner, (*path, key), dialect, type_, chance) for key, inner in value.items()}
+    field = kind_at(dialect.fields_of(type_), path)
     if isinstance(value, list):
         marked = (*path[:-1], f"{path[-1]}[]")
+        if value and field is not None and isinstance(field.kind, ListOf) and isinstance(field.kind.item, Text):
+            value = [value[0]] * chance.randint(1, 5)
         return [_reworded(inner, marked, dialect, type_, chance) for inner in value]
-    field = kind_at(dialect.fields_of(type_), path)
-    is_prose = field is not None and isinstance(field.kind, Text) and not field.kind.printable and " " in str(value)
-    return " ".join(chance.choices(_WORDS, k=chance.randint(2, 14))) if is_prose else value
+    if field is None or not isinstance(field.kind, Text) or field.kind.printable:
+        return value
+    if " " in value:
+        return " ".join(chance.choices(_WORDS, k=chance.randint(2, 14)))
+    return f"{value}/{chance.choice(_WORDS)}" if "/" in value else value

@@ -68,11 +68,13 @@ def compile_dialect(dialect: Dialect, limits: Limits, claims: Claims) -> Compile
 
 
 def _own_fields(dialect: Dialect, type_: MessageType, allowed: dict[str, tuple[str, ...]]) -> Fields:
-    return {
+    whole = {
         name: field._replace(kind=OneOf(allowed[name])) if allowed.get(name) else field
         for name, field in dialect.fields_of(type_).items()
         if name != TYPE
     }
+    # msgspec looks for the next key where the last one ended, so what is often left out had better stand last.
+    return dict(sorted(whole.items(), key=lambda item: not item[1].required))
 
 
 def _shape(fields: Fields, limits: Limits, tag: str | None = None) -> Shape:

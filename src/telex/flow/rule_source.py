@@ -1,6 +1,6 @@
 """A rule as a line of Python over a decoded message, made from its parsed tree and nothing else.
 
-Operators come from a table, fields become numbered attributes, constants go in by numbered name. A field that may be
+Operators come from a table, fields become numbered attributes of the message `m` or its payload `p`, constants go in by numbered name. A field that may be
 left out is asked about first, since an absent field compares false with everything (see dialects/expressions.py).
 """
 
@@ -54,7 +54,8 @@ class _Fields:
         steps = self.dialect.locate(self.type, name)
         for index, step in enumerate(steps):
             field = self._field(fields, step)
-            place = f"{place}.{shape.attributes[step.removesuffix('[]')]}"
+            attribute = shape.attributes[step.removesuffix("[]")]
+            place = "p" if place == "m" and step == self.dialect.payload else f"{place}.{attribute}"
             last = index + 1 == len(steps)
             if step.endswith("[]"):
                 return self._listed(shape, steps[index:], place, field)
@@ -95,7 +96,7 @@ def _truth(node: Node, fields: _Fields, name: Name) -> str:
         case Reference():
             return _if_present(_value(node, fields, name), node, fields)
         case Call("overlap", (left, right)):
-            here = f"not set({_value(left, fields, name)}).isdisjoint({_value(right, fields, name)})"
+            here = f"not {{*{_value(left, fields, name)}}}.isdisjoint({_value(right, fields, name)})"
             return _if_present(here, node, fields)
     return _value(node, fields, name)
 

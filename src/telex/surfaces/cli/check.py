@@ -1,0 +1,179 @@
+"""`telex check`: may these messages pass?
+
+A coding tool may start this for every message an agent sends, so nothing is imported that a single message does not
+need: no click, no msgspec, no asyncio. What passes is said on stdout. What is refused is said on stderr, because
+that is what a coding tool shows its agent when a command leaves with exit code 2.
+"""
+
+import os
+import sys
+from typing import NamedTuple
+
+from telex.flow.admission import Checked, Desk, check
+from telex.model.limits import LIMITS
+from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
+from telex.surfaces.cli.options import Asked, Option, help_text, parse
+from telex.surfaces.cli.render import Screen, finding_lines, shell_word, shown, verdict
+from telex.surfaces.cli.sources import files_in, has_lines, pieces
+
+OPTIONS = (
+    Option("--as", "ROLE", "who is sending; the message's own claim must agree"),
+    Option("--to", "ROLE", "who is to receive it"),
+    Option("--dialect", "NAME", "read it as this dialect only; a .toml file declares your own"),
+    Option("--team-dialect", "NAME", "the dialect that wins when a message fits two"),
+    Option("--lenient", "", "say the same, and let it pass"),
+    Option("--jsonl", "", "a message on every line, whatever the file is called"),
+    Option("--max-bytes", "N", f"the largest message taken; {LIMITS.message_bytes_max} if not given"),
+    Option("--json", "", "print the answer as JSON, one line for each message"),
+    Option("--format", "vbw", 'print {"valid", "errors"}, as vbw\'s own validator does'),
+    Option("--quiet", "", "say nothing about what passes", "-q"),
+    Option("--help", "", "show this", "-h"),
+)
+FORMATS = ("text", "json", "vbw")
+USAGE_LINE = "telex check FILE…|DIR|- [options]"
+HELP = f"""{USAGE_LINE}
+
+Say everything that is wrong with a message, and how it would pass. A file is one message; a .jsonl or .ndjson file
+has one on every line; a folder is searched; - is stdin.
+
+{help_text(OPTIONS)}
+
+Exit code: 0 all accepted, 2 any refused (what to mend is on stderr), 3 no such file, 64 wrong usage, 1 anything else.
+"""
+
+
+class Task(NamedTuple):
+    """What was asked for, understood."""
+
+    desk: Desk
+    as_role: str | None
+    to_role: str | None
+    format: str
+    lines: bool
+    quiet: bool
+    mend_options: str  # as they are repeated to `telex mend`
+
+
+def run(args: list[str]) -> int:
+    """Check what the command line names, say what was found, and return the exit code."""
+    asked = parse(args, OPTIONS)
+    if "--help" in asked.options:
+        sys.stdout.write(HELP)
+        return DONE
+    if not asked.operands:
+        raise CommandError(f"what is to be checked? {USAGE_LINE}")
+    task = _task(asked)
+    files = files_in(asked.operands)
+    if len(files) == 1 and not os.path.isdir(asked.operands[0]) and not has_lines(files[0], task.lines):
+        return _one(files[0], task)
+    from telex.surfaces.cli.many import check_many
+
+    return check_many(files, task)
+
+
+def _task(asked: Asked) -> Task:
+    options = asked.options
+    limits = LIMITS._replace(message_bytes_max=_bytes_max(options.get("--max-bytes")))
+    desk = Desk(strict="--lenient" not in options, limits=limits)
+    if "--dialect" in options or "--team-dialect" in options:
+        desk = _with_dialects(desk, options.get("--dialect"), options.get("--team-dialect"))
+    format_ = options.get("--format", "json" if "--json" in options else "text")
+    if format_ not in FORMATS:
+        raise CommandError(f"no format {shown(format_)}; there are {', '.join(FORMATS)}")
+    repeated = [f"{name} {shell_word(options[name])}" for name in ("--as", "--dialect") if name in options]
+    return Task(
+        desk=desk,
+        as_role=options.get("--as"),
+        to_role=options.get("--to"),
+        format=format_,
+        lines="--jsonl" in options,
+        quiet="--quiet" in options,
+        mend_options=" ".join(["", *repeated]),
+    )
+
+
+def _bytes_max(given: str | None) -> int:
+    if given is None:
+        return LIMITS.message_bytes_max
+    if not given.isdecimal() or not given.isascii() or len(given) > 12 or int(given) < 1:
+        raise CommandError(f"--max-bytes takes a number of bytes, not {shown(given)}")
+    return int(given)
+
+
+def _with_dialects(desk: Desk, forced: str | None, preferred: str | None) -> Desk:
+    from telex.surfaces.cli.dialect_option import dialect_from
+
+    if forced is not None:
+        desk = desk._replace(forced=dialect_from(forced))
+    if preferred is not None:
+        dialect = dialect_from(preferred)
+        known = desk.dialects if dialect in desk.dialects else (dialect, *desk.dialects)
+        desk = desk._replace(preferred=dialect.name, dialects=known)
+    return desk
+
+
+# --- one message ---------------------------------------------------------------------------------------------------
+
+
+def _one(path: str, task: Task) -> int:
+    bytes_max = task.desk.limits.message_bytes_max
+    [(_, raw, size)] = pieces(path, bytes_max, lines=False)
+    checked = sized(check(raw, task.desk, as_role=task.as_role, to_role=task.to_role), size, bytes_max)
+    _say(checked, task, mend_command(path, task))
+    return DONE if checked.valid else REFUSED
+
+
+def sized(checked: Checked, size: int, bytes_max: int) -> Checked:
+    """Of a message that is too large only the beginning was read, so how large it is has to be said from here."""
+    if size <= bytes_max:
+        return checked
+    found = f"{size:,} bytes" if size > bytes_max + 1 else f"more than {bytes_max:,} bytes"
+    said = [item._replace(found=found) if item.code == "too-large" else item for item in checked.findings]
+    return checked._replace(findings=tuple(said))
+
+
+def mend_command(path: str, task: Task) -> str:
+    return f"telex mend {shell_word(path)}{task.mend_options}"
+
+
+def _say(checked: Checked, task: Task, mend: str) -> None:
+    if checked.valid and task.quiet:
+        return
+    if task.format != "text":
+        from telex.surfaces.cli.answers import ANSWERS
+
+        sys.stdout.write(ANSWERS[task.format](checked, None) + "\n")
+    if task.format == "text" or (not checked.valid and stderr_has_its_own_reader()):
+        screen = Screen(sys.stdout if checked.valid else sys.stderr)
+        lines = [
+            verdict(checked, screen),
+            *finding_lines(checked.findings, screen),
+            *_mend_lines(checked, mend, screen),
+        ]
+        screen.line("\n".join(lines))
+
+
+def stderr_has_its_own_reader() -> bool:
+    """Is there someone who reads stderr and not stdout, as a coding tool does, and neither is a person's terminal?"""
+    try:
+        apart = not os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+    except (OSError, ValueError):  # no files at all
+        apart = True
+    return apart and not sys.stderr.isatty()
+
+
+def _mend_lines(checked: Checked, command: str, screen: Screen) -> list[str]:
+    """How it would pass: the command for a person at a terminal, the message itself for an agent."""
+    tree = checked.mended or checked.skeleton
+    if checked.valid or tree is None or checked.dialect is None:
+        return []
+    from telex.surfaces.cli.blanks_left import blanks_in
+    from telex.surfaces.cli.wire import wire_text
+
+    if checked.mended is None and not any(blanks_in(tree)):
+        return []  # the findings say what to change, and there is nothing that could be changed for the sender
+    if screen.is_terminal:
+        effect = "prints it mended" if checked.mended else "prints it with blanks to fill"
+        return [f"  {screen.paint('mend   ', 'green')}  {command}  {screen.paint(effect, 'dim')}"]
+    head = "Send this instead:" if checked.mended else "Fill in the blanks, mind the findings, and send this:"
+    return ["", head, wire_text(checked.dialect, tree, checked.body, compact=True).removesuffix("\n")]

@@ -1,0 +1,55 @@
+"""Which dialect does `--dialect` mean? A built-in one by name, or a user's own, declared in a TOML file."""
+
+import os
+
+from telex.dialects.registry import BUILT_IN, PLAIN, by_name
+from telex.dialects.spec import Dialect
+from telex.model.nearest import nearest
+from telex.surfaces.cli.exits import FAILED, NOT_FOUND, CommandError
+from telex.surfaces.cli.render import shown
+
+FILE_BYTES_MAX = 1_048_576  # far more than `declare` takes, so that it is the one to say so
+NAMES = tuple(dialect.name for dialect in (*BUILT_IN, PLAIN))
+
+
+def dialect_from(value: str) -> Dialect:
+    """The dialect that was asked for.
+
+    Raises:
+        CommandError: when there is none of that name, or its file is missing or flawed.
+    """
+    return _declared(value) if is_file(value) else _built_in(value)
+
+
+def is_file(value: str) -> bool:
+    return value.endswith(".toml") or os.sep in value or (os.altsep or os.sep) in value
+
+
+def _built_in(name: str) -> Dialect:
+    found = by_name(name)
+    if found is not None:
+        return found
+    meant = nearest(name, NAMES)
+    perhaps = f"; did you mean {meant}?" if meant else f"; there are {', '.join(NAMES)}, or name a .toml file"
+    raise CommandError(f"no dialect {shown(name)}{perhaps}")
+
+
+def _declared(path: str) -> Dialect:
+    from telex.dialects.declared import declare, show
+
+    declared = declare(_text(path), path)
+    if declared.dialect is None:
+        raise CommandError("\n".join(shown(show(flaw)) for flaw in declared.flaws))
+    return declared.dialect
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read(FILE_BYTES_MAX).decode("utf-8")
+    except FileNotFoundError as error:
+        raise CommandError(f"no such file: {shown(path)}", NOT_FOUND) from error
+    except OSError as error:
+        raise CommandError(f"cannot read {shown(path)}: {error.strerror}", FAILED) from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{shown(path)}: is not UTF-8 at byte {error.start}") from error

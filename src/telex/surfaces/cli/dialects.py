@@ -1,0 +1,83 @@
+"""`telex dialects`: which dialects are there, and what may be said in one of them?"""
+
+import sys
+from typing import Any
+
+import click
+
+from telex.dialects.registry import BUILT_IN, PLAIN
+from telex.dialects.spec import ANY, Dialect, MessageType
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.asking import json_option
+from telex.surfaces.cli.dialect_option import dialect_from
+from telex.surfaces.cli.exits import DONE
+from telex.surfaces.cli.render import Screen
+from telex.surfaces.cli.table import table_lines
+
+ALL = (*BUILT_IN, PLAIN)
+
+
+@click.command("dialects")
+@click.argument("name", metavar="[NAME]", required=False)
+@json_option
+@click.option("--page", is_flag=True, help="Print the whole page, in markdown.")
+def command(name: str | None, as_json: bool, page: bool) -> int:
+    """List the dialects, or one dialect's types with who sends them to whom."""
+    dialect = dialect_from(name) if name else None
+    if page:
+        sys.stdout.write(_page(dialect))
+    elif as_json:
+        whole = _summary(dialect) | {"types": [_facts(type_) for type_ in dialect.types.values()]} if dialect else None
+        sys.stdout.write(json_line(whole or [_summary(one) for one in ALL]) + "\n")
+    else:
+        screen = Screen(sys.stdout)
+        screen.line("\n".join(_types_table(dialect, screen) if dialect else _dialects_table(screen)))
+    return DONE
+
+
+def _page(dialect: Dialect | None) -> str:
+    from telex.publish.pages import dialect_page, overview_page
+
+    return dialect_page(dialect) if dialect else overview_page(ALL)
+
+
+def _dialects_table(screen: Screen) -> list[str]:
+    rows = [(one.name, one.version, one.form, len(one.types), one.purpose) for one in ALL]
+    return table_lines(("dialect", "version", "form", "types", "what it is for"), rows, screen)
+
+
+def _types_table(dialect: Dialect, screen: Screen) -> list[str]:
+    rows = [
+        (type_.name, type_.priority, type_.reply or "", f"{_said(type_.senders)} → {_said(type_.receivers)}")
+        for type_ in dialect.types.values()
+    ]
+    head = f"{screen.paint(f'{dialect.name} {dialect.version}', 'bold')}  {dialect.purpose}"
+    if not rows:
+        return [head]
+    return [head, "", *table_lines(("type", "class", "reply", "sent by → received by"), rows, screen)]
+
+
+def _said(roles: tuple[str, ...]) -> str:
+    return "anyone" if roles == ANY else ", ".join(roles)
+
+
+def _summary(dialect: Dialect) -> dict[str, Any]:
+    return {
+        "name": dialect.name,
+        "version": dialect.version,
+        "form": dialect.form,
+        "purpose": dialect.purpose,
+        "roles": list(dialect.roles),
+        "types": list(dialect.types),
+    }
+
+
+def _facts(type_: MessageType) -> dict[str, Any]:
+    return {
+        "name": type_.name,
+        "purpose": type_.purpose,
+        "senders": list(type_.senders),
+        "receivers": list(type_.receivers),
+        "class": type_.priority,
+        "reply": type_.reply,
+    }

@@ -1,0 +1,11 @@
+"""With which code does a command leave? And how does it say that it cannot do what was asked?"""
+
+DONE, FAILED, REFUSED, NOT_FOUND, USAGE, INTERRUPTED = 0, 1, 2, 3, 64, 130
+
+
+class CommandError(Exception):
+    """What is wrong with what was asked, and the code to leave with. What is wrong with a message is a finding."""
+
+    def __init__(self, say: str, code: int = USAGE) -> None:
+        super().__init__(say)
+        self.say, self.code = say, code

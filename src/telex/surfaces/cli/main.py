@@ -1,0 +1,64 @@
+"""Where does `telex …` begin? `check` goes straight to its own module; everything else is read by click.
+
+This is the only place that turns what went wrong into an exit code, and the only one that knows about broken pipes.
+"""
+
+import gc
+import os
+import sys
+
+from telex.surfaces.cli.exits import FAILED, INTERRUPTED, CommandError
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code. Without `argv`, for this process: stdout and stderr are its own."""
+    args = sys.argv[1:] if argv is None else argv
+    if argv is None:
+        gc.disable()  # nothing is thrown away while starting, so looking for it is time lost
+        _settle_streams()
+    try:
+        code = _run(args)
+        sys.stdout.flush()
+        return code
+    except CommandError as error:
+        return _say(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has seen enough
+        _leave_quietly()
+        return FAILED
+    except OSError as error:  # our own output could not be written: a full disk, say
+        _leave_quietly()
+        return _say(CommandError(f"{error.strerror or error}", FAILED))
+
+
+def _run(args: list[str]) -> int:
+    if args[:1] == ["help"]:
+        args = [*args[1:2], "--help"]
+    if args[:1] == ["check"]:
+        from telex.surfaces.cli import check
+
+        return check.run(args[1:])
+    from telex.surfaces.cli import commands
+
+    return commands.run(args)
+
+
+def _say(error: CommandError) -> int:
+    sys.stderr.write("".join(f"telex: {line}\n" for line in error.say.split("\n")))
+    return error.code
+
+
+def _settle_streams() -> None:
+    """What cannot be encoded is shown escaped. A stream that was closed before we began takes all and shows none."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        else:
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _leave_quietly() -> None:
+    """Python flushes stdout once more on its way out, and would complain again."""
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

@@ -1,0 +1,57 @@
+"""`telex prompt`: the text that teaches an agent what its role may send, and how much of its attention that takes."""
+
+import sys
+
+import click
+
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect
+from telex.model.nearest import nearest
+from telex.publish.prompt import prompt, tokens_estimated
+from telex.publish.roles import participants
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.asking import dialect_option, json_option, required_role_option
+from telex.surfaces.cli.dialect_option import dialect_from
+from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
+from telex.surfaces.cli.render import shown
+
+
+@click.command("prompt")
+@required_role_option
+@dialect_option
+@json_option
+def command(role: str, dialect: str | None, as_json: bool) -> int:
+    """Print the shortest text that teaches an agent exactly the messages its role may send."""
+    spoken = dialect_from(dialect) if dialect else _only_dialect_of(role)
+    if not _knows(spoken, role):
+        raise CommandError(_no_role(role, spoken.name, participants(spoken)), NOT_FOUND)
+    text = prompt(spoken, role)
+    tokens = tokens_estimated(text)
+    if as_json:
+        sys.stdout.write(json_line({"dialect": spoken.name, "role": role, "prompt": text, "tokens": tokens}) + "\n")
+        return DONE
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    sys.stderr.write(f"≈ {tokens} tokens\n")
+    return DONE
+
+
+def _knows(dialect: Dialect, role: str) -> bool:
+    return not dialect.types or dialect.addresses == "names" or role in participants(dialect)
+
+
+def _only_dialect_of(role: str) -> Dialect:
+    having = [dialect for dialect in BUILT_IN if role in participants(dialect)]
+    if len(having) == 1:
+        return having[0]
+    if not having:
+        roles = tuple(dict.fromkeys(name for dialect in BUILT_IN for name in participants(dialect)))
+        raise CommandError(_no_role(role, "any dialect", roles), NOT_FOUND)
+    names = ", ".join(dialect.name for dialect in having)
+    raise CommandError(f"{role} is a role of {names}: say which with --dialect")
+
+
+def _no_role(role: str, where: str, roles: tuple[str, ...]) -> str:
+    meant = nearest(role, roles)
+    perhaps = f"did you mean {meant}?" if meant else f"there are {', '.join(roles)}"
+    return f"no role {shown(role)} in {where}; {perhaps}"

@@ -1,0 +1,137 @@
+"""How is a verdict shown to a person at a terminal, and to an agent that reads what a command printed?
+
+Whatever comes from a message, a file name or the command line goes through `shown` on its way out: it is data, and
+no terminal may take it for commands.
+"""
+
+import os
+from typing import TYPE_CHECKING, TextIO
+
+from telex.model.refusal import Finding, Severity
+
+if TYPE_CHECKING:
+    from telex.flow.admission import Checked
+
+_COLOURS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
+_MARKS: dict[Severity, str] = {"refusal": "red", "warning": "yellow", "note": "dim"}
+_INDENT = 11  # where the words of a finding begin, behind its severity
+_PLAIN_IN_A_SHELL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")
+
+
+def shown(text: str) -> str:
+    """The text on one line, with everything escaped that a terminal would act on or a reader could not see.
+
+    That is every character Unicode calls other or a separator, but for the blank: control characters, line ends,
+    direction overrides, zero-width and private ones, lone surrogates.
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+
+
+def shown_block(text: str) -> str:
+    """The same for a text of several lines, which stay."""
+    return "\n".join(shown(line.replace("\t", "    ")) for line in text.split("\n"))
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+class Screen:
+    """A stream to write to: does it take colours, and how wide is it?"""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.is_terminal = stream.isatty()
+        dumb = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        self.colours = self.is_terminal and not dumb
+        self.width = _columns(stream) if self.is_terminal else None  # None: lines are as long as they need to be
+
+    def paint(self, text: str, colour: str) -> str:
+        return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self.colours else text
+
+    def line(self, text: str = "") -> None:
+        self.stream.write(text + "\n")
+
+
+def _columns(stream: TextIO) -> int:
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked):
+        return int(asked)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):  # a terminal that does not know its size
+        return 80
+
+
+# --- one message ---------------------------------------------------------------------------------------------------
+
+
+def verdict(checked: "Checked", screen: Screen) -> str:
+    """`refused   vbw-typed execution_update`"""
+    word = screen.paint("accepted", "green") if checked.valid else screen.paint("refused ", "red")
+    lenient = checked.valid and any(finding.severity == "refusal" for finding in checked.findings)
+    return f"{word}  {what(checked)}{' (a strict team would refuse it)' if lenient else ''}"
+
+
+def what(checked: "Checked") -> str:
+    """What the message was read as, in a word or two."""
+    type_ = shown(checked.type) if checked.type else ""
+    if checked.outcome == "control":
+        return f"control frame {type_}"
+    if checked.outcome == "plain":
+        return "plain text"
+    if checked.dialect is None:
+        return "of no known type" if checked.outcome == "message" else "unreadable"
+    return f"{checked.dialect.name} {type_ or 'of no known type'}"
+
+
+def finding_lines(findings: tuple[Finding, ...], screen: Screen) -> list[str]:
+    """Two lines for each finding, or as many as a narrow terminal needs: what and where, then what to do."""
+    widest = max((len(finding.code) for finding in findings), default=0)
+    lines = []
+    for finding in findings:
+        severity = screen.paint(f"{finding.severity:<7}", _MARKS[finding.severity])
+        path = screen.paint(shown(finding.path), "bold")
+        lines.append(f"  {severity}  {finding.code:<{widest}}  {path}")
+        words = " ".join([shown(finding.say), *_beyond_say(finding)])
+        lines += [" " * _INDENT + line for line in wrapped(words, screen.width, _INDENT)]
+    return lines
+
+
+def _beyond_say(finding: Finding) -> list[str]:
+    """What was expected and found, where the sentence does not say it already."""
+    parts = {"found": finding.found, "expected": finding.expected, "nearest": finding.nearest}
+    left = [f"{name} {shown(value)}" for name, value in parts.items() if value and not _says(finding.say, value)]
+    return [f"({'; '.join(left)})"] if left else []
+
+
+def _says(sentence: str, words: str) -> bool:
+    """Do these words stand in the sentence, and not only as a part of other words?"""
+    at = sentence.find(words)
+    if at < 0:
+        return False
+    around = sentence[at - 1 : at] + sentence[at + len(words) : at + len(words) + 1]
+    return not any(letter.isalnum() for letter in around)
+
+
+def wrapped(text: str, width: int | None, indent: int) -> list[str]:
+    """The text in lines that fit; a word that does not fit anywhere stands by itself."""
+    if width is None or len(text) <= width - indent:
+        return [text]
+    lines, line = [], ""
+    for word in text.split(" "):
+        if line and len(line) + 1 + len(word) > width - indent:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line]
+
+
+def shell_word(word: str) -> str:
+    """The word as one would type it; by hand, since shlex costs a cold start 2 ms."""
+    if word and _PLAIN_IN_A_SHELL.issuperset(word):
+        return word
+    return shown("'" + word.replace("'", "'\"'\"'") + "'")

@@ -1,0 +1,52 @@
+"""`telex schema`: a dialect, or one of its types, said to tools that speak JSON Schema, AsyncAPI or TypeScript."""
+
+import sys
+
+import click
+
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect
+from telex.dialects.writing import write_json
+from telex.surfaces.cli.asking import dialect_option, find_type, optional_type_argument
+from telex.surfaces.cli.dialect_option import dialect_from
+from telex.surfaces.cli.exits import DONE, CommandError
+
+FORMATS = ("json-schema", "asyncapi", "typescript")
+
+
+@click.command("schema")
+@optional_type_argument
+@dialect_option
+@click.option("--as", "format_", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True)
+def command(type_name: str | None, dialect: str | None, format_: str) -> int:
+    """Print the schema of a type, or of a whole dialect."""
+    if type_name is None:
+        sys.stdout.write(_of_dialect(_asked(dialect), format_))
+        return DONE
+    if format_ != "json-schema":
+        raise CommandError(f"{format_} describes a whole dialect: leave {type_name} out and say --dialect")
+    from telex.publish.json_schema import type_schema
+
+    sys.stdout.write(write_json(type_schema(*find_type(type_name, dialect))) + "\n")
+    return DONE
+
+
+def _asked(name: str | None) -> Dialect:
+    if name is None:
+        names = ", ".join(dialect.name for dialect in BUILT_IN)
+        raise CommandError(f"name a type, or a dialect with --dialect: {names}")
+    return dialect_from(name)
+
+
+def _of_dialect(dialect: Dialect, format_: str) -> str:
+    if format_ == "typescript":
+        from telex.publish.typescript import typescript
+
+        return typescript(dialect)
+    if format_ == "asyncapi":
+        from telex.publish.asyncapi import asyncapi
+
+        return write_json(asyncapi(dialect)) + "\n"
+    from telex.publish.json_schema import dialect_schema
+
+    return write_json(dialect_schema(dialect)) + "\n"

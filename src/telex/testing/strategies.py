@@ -1,0 +1,233 @@
+"""Which messages may be sent? Strategies for hypothesis that make valid messages of any dialect from its definition.
+
+    @given(messages(VBW_TYPED, VBW_TYPED.types["qa_verdict"]))
+    def test_my_agent_reads_every_verdict(tree): ...
+
+Every field of every kind is drawn, optional ones are there or not, and no hard rule that refuses is broken. Warnings
+may be earned. hypothesis is imported here and nowhere else, since Telex itself runs without it.
+"""
+
+import copy
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from telex.dialects.blanks import is_blank
+from telex.dialects.expressions import Binary, Call, Constant, Node, Not, Reference, names, parse
+from telex.dialects.frontmatter_writing import write_front_matter
+from telex.dialects.spec import (
+    ANY,
+    Anything,
+    Boolean,
+    Dialect,
+    Field,
+    Form,
+    Group,
+    Integer,
+    Kind,
+    ListOf,
+    MapOf,
+    MessageType,
+    Moment,
+    Number,
+    OneOf,
+    Text,
+    Tree,
+)
+from telex.model.limits import LIMITS
+from telex.model.refusal import refusals
+from telex.rules.relations import relate
+from telex.rules.walk import Walk
+
+DRAWS_MAX = 3  # how often a message that breaks a rule is drawn anew before the example lends it its fields
+ITEMS_MAX = 3
+TEXT_CHARACTERS_MAX = 12  # longer ones find nothing more, and take longer to be made small
+
+_LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+_TEXT = st.text(_LETTERS, max_size=TEXT_CHARACTERS_MAX).filter(lambda text: not is_blank(text))
+_KEYS = st.sampled_from(["AC1", "AC2", "a b"]) | _TEXT
+_VISIBLE = st.characters(categories=["L", "N", "P", "S"], include_characters=" ")
+_ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-100, 100) | st.floats(allow_nan=False, allow_infinity=False) | _TEXT,
+    lambda inner: st.lists(inner, max_size=ITEMS_MAX) | st.dictionaries(_KEYS, inner, max_size=ITEMS_MAX),
+    max_leaves=6,
+)
+
+
+class Wired(NamedTuple):
+    """A message and how it stands on the wire."""
+
+    raw: bytes
+    tree: Tree
+    body: str | None  # the markdown under front matter; None in JSON dialects
+
+
+def values(kind: Kind, form: Form = "json") -> st.SearchStrategy[Any]:
+    """Every value that a field of this kind takes."""
+    match kind:
+        case Text():
+            return _texts(kind)
+        case Integer(low, high):
+            return _integers(low, high)
+        case Number(low, high):
+            return _integers(low, high) | st.floats(low, high, allow_nan=False, allow_infinity=False)
+        case Boolean():
+            return st.booleans()
+        case OneOf(choices):
+            return st.sampled_from(choices)
+        case Moment():
+            return moments()
+        case Anything():
+            return _ANYTHING if form == "json" else _TEXT  # front matter has only text where no field says more
+        case ListOf(item):
+            return st.lists(values(item, form), max_size=ITEMS_MAX)
+        case MapOf(value):
+            return st.dictionaries(_KEYS, values(value, form), max_size=ITEMS_MAX)
+        case Group(fields):
+            return _objects({name: (field, values(field.kind, form)) for name, field in fields.items()})
+
+
+def moments() -> st.SearchStrategy[str]:
+    """Times as ISO 8601 writes them, always with a zone."""
+    zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+
+    def written(at: datetime, precise: str, z: bool) -> str:
+        text = at.isoformat(timespec=precise)
+        return text.replace("+00:00", "Z") if z else text
+
+    precisions = st.sampled_from(["minutes", "seconds", "milliseconds", "microseconds"])
+    return st.builds(written, st.datetimes(timezones=zones | st.just(timezone(timedelta()))), precisions, st.booleans())
+
+
+def messages(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[Tree]:
+    """Messages of this type that are valid whoever reads them."""
+    fields, rules = dialect.fields_of(type_), _rules_that_refuse(dialect, type_)
+    hints = _hints(rules)
+
+    def one(name: str, field: Field) -> st.SearchStrategy[Any]:
+        if name == dialect.payload:
+            return _objects({inner: (own, one(inner, own)) for inner, own in type_.fields.items()})
+        kind, roles = field.kind, _roles(dialect, type_, name)
+        if roles:
+            return st.sampled_from([role for role in roles if not isinstance(kind, OneOf) or role in kind.values])
+        if isinstance(kind, Text) and name in hints:
+            return values(kind, dialect.form) | st.sampled_from(hints[name])
+        return values(kind, dialect.form)
+
+    whole = _objects({name: (field, one(name, field)) for name, field in fields.items()})
+    return _keeping(whole, dialect, type_, rules) if rules else whole
+
+
+def wire(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[Wired]:
+    """Valid messages as they arrive: fields in any order, JSON compact or spread out, any markdown as a body."""
+    shuffled = messages(dialect, type_).flatmap(
+        lambda tree: st.permutations(list(tree)).map(lambda order: {name: tree[name] for name in order})
+    )
+    if dialect.form == "front-matter":
+        return st.builds(_front_matter, shuffled, bodies())
+    return st.builds(_json, shuffled, st.sampled_from([None, 2]), st.booleans())
+
+
+def bodies() -> st.SearchStrategy[str]:
+    """Markdown: headings, lists, rules that look like front matter, fences, and anything else that is text."""
+    lines = st.sampled_from(["## Result", "## Self-Assessment", "- done", "---", "```", "type: x", "{", "", "a: b"])
+    text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=TEXT_CHARACTERS_MAX)
+    return st.lists(lines | text, max_size=6).map("\n".join)
+
+
+def _front_matter(tree: Tree, body: str) -> Wired:
+    return Wired(write_front_matter(tree, body).encode(), tree, body)
+
+
+def _json(tree: Tree, indent: int | None, ascii_only: bool) -> Wired:
+    return Wired(json.dumps(tree, indent=indent, ensure_ascii=ascii_only).encode(), tree, None)
+
+
+def _texts(kind: Text) -> st.SearchStrategy[str]:
+    if kind.printable:
+        longest = kind.characters_max or LIMITS.id_characters_max
+        short = st.text(_VISIBLE, min_size=1, max_size=min(longest, TEXT_CHARACTERS_MAX))
+        return (short | short.map(lambda text: (text * longest)[:longest])).filter(lambda text: not is_blank(text))
+    return _TEXT if kind.characters_max is None else _TEXT.map(lambda text: text[: kind.characters_max])
+
+
+def _integers(low: float | None, high: float | None) -> st.SearchStrategy[int]:
+    least = -LIMITS.integer_max if low is None else int(low)
+    most = LIMITS.integer_max if high is None else int(high)
+    # Small numbers are what messages hold, and what rules compare; the rest shows that nothing overflows.
+    return st.integers(least, min(most, max(least, 0) + 5)) | st.integers(least, most)
+
+
+def _objects(fields: dict[str, tuple[Field, st.SearchStrategy[Any]]]) -> st.SearchStrategy[Tree]:
+    required = {name: strategy for name, (field, strategy) in fields.items() if field.required}
+    optional = {name: strategy for name, (field, strategy) in fields.items() if not field.required}
+    return st.fixed_dictionaries(required, optional=optional)
+
+
+def _roles(dialect: Dialect, type_: MessageType, name: str) -> tuple[str, ...]:
+    """Which roles this field may name as sender or recipient; none when it names no role."""
+    allowed = {dialect.wire.sender: type_.senders, dialect.wire.recipient: type_.receivers}.get(name, ANY)
+    return allowed if dialect.addresses == "roles" and allowed != ANY else ()
+
+
+# --- hard rules -------------------------------------------------------------------------------------------------
+
+
+def _rules_that_refuse(dialect: Dialect, type_: MessageType) -> list[Node]:
+    return [parse(rule.broken_when) for rule in (*dialect.rules, *type_.rules) if rule.severity == "refusal"]
+
+
+def _hints(rules: list[Node]) -> dict[str, list[str]]:
+    """Texts that a rule compares a field with: chance alone would never write them."""
+    hints: dict[str, list[str]] = {}
+    for node in (node for rule in rules for node in _nodes(rule)):
+        match node:
+            case Binary(_, Reference(name), Constant(str() as value)):
+                hints.setdefault(name, []).append(value)
+    return hints
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    match node:
+        case Not(operand):
+            yield from _nodes(operand)
+        case Binary(_, left, right):
+            yield from (*_nodes(left), *_nodes(right))
+        case Call(_, arguments):
+            yield from (inner for argument in arguments for inner in _nodes(argument))
+
+
+@st.composite
+def _keeping(
+    draw: st.DrawFn, whole: st.SearchStrategy[Tree], dialect: Dialect, type_: MessageType, rules: list[Node]
+) -> Tree:
+    for _ in range(DRAWS_MAX):
+        tree = draw(whole)
+        if not _is_broken(tree, dialect, type_):
+            return tree
+    for rule in rules:
+        for name in names(rule):
+            _take_from_example(tree, dialect, type_, name)
+    assert not _is_broken(tree, dialect, type_), f"the example of {type_.name} breaks a rule"
+    return tree
+
+
+def _is_broken(tree: Tree, dialect: Dialect, type_: MessageType) -> bool:
+    walk = Walk(LIMITS, frozenset())
+    relate(walk, copy.deepcopy(tree), dialect, type_)
+    return bool(refusals(walk.findings))
+
+
+def _take_from_example(tree: Tree, dialect: Dialect, type_: MessageType, name: str) -> None:
+    """A type's example breaks no rule, so neither does a message that shares what its rules look at."""
+    *outer, field = dialect.locate(type_, name)[: 2 if dialect.payload else 1]
+    example = type_.example
+    for step in outer:
+        tree, example = tree[step], example[step]
+    tree.pop(field, None)
+    if field in example:
+        tree[field] = copy.deepcopy(example[field])

@@ -1,0 +1,76 @@
+"""vbw-handoff 1.0 as its page has it."""
+
+from tests.tables.notation import Row, Table
+from tests.tables.rules import pass_with_failures
+
+LEVELS = "high|medium|low"
+
+VBW_HANDOFF = Table(
+    name="vbw-handoff",
+    roles="lead dev qa scout debugger",
+    rows=(
+        Row(
+            "scout_findings",
+            "scout",
+            "lead",
+            "STATUS",
+            {
+                "domain": "tech-stack|architecture|quality|concerns",
+                "documents": [{"name": "text", "content": "text"}],
+                "confidence": LEVELS,
+                "confidence_rationale": "text",
+                "cross_cutting?": [{"target_domain": "text", "finding": "text", "relevance": LEVELS}],
+            },
+        ),
+        Row(
+            "dev_progress",
+            "dev",
+            "lead",
+            "STATUS",
+            {
+                "task": "text",
+                "plan_id": "text",
+                "commit": "text",
+                "status": "complete|partial|failed",
+                "concerns?": ["text"],
+            },
+        ),
+        Row(
+            "dev_blocker",
+            "dev",
+            "lead",
+            "ERROR",
+            {"task": "text", "plan_id": "text", "blocker": "text", "needs": "text", "attempted?": ["text"]},
+        ),
+        Row(
+            "qa_result",
+            "qa",
+            "lead",
+            "VALIDATION",
+            {
+                "tier": "quick|standard|deep",
+                "result": "PASS|FAIL|PARTIAL",
+                "checks": {"passed": "0..", "failed": "0..", "total": "0.."},
+                "body": "text",
+                "failures?": [{"check": "text", "expected": "text", "actual": "text", "evidence": "text"}],
+            },
+            sample={"result": "FAIL"},
+        ),
+        Row(
+            "debugger_report",
+            "debugger",
+            "lead",
+            "STATUS",
+            {
+                "hypothesis": "text",
+                "evidence_for": ["text"],
+                "evidence_against": ["text"],
+                "confidence": LEVELS,
+                "recommended_fix": "text",
+            },
+        ),
+    ),
+)
+
+
+RULES = [pass_with_failures("qa_result", "$.result")]

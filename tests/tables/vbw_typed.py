@@ -1,0 +1,198 @@
+"""vbw-typed 2.0 as its page has it."""
+
+from tests.tables.notation import Row, Table
+from tests.tables.rules import ABSENT, Rule, checks, pass_with_failures
+
+ROLES = "lead|dev|qa|scout|debugger|architect|docs"
+
+VBW_TYPED = Table(
+    name="vbw-typed",
+    roles="lead dev qa scout debugger architect docs",
+    payload="payload",
+    sender="author_role",
+    envelope={
+        "id": "id",
+        "phase": "0..",
+        "task": "text",
+        "author_role": ROLES,
+        "timestamp": "time",
+        "schema_version": "=2.0",
+        "confidence": "high|medium|low",
+        "target_role?": ROLES,
+    },
+    rows=(
+        Row(
+            "scout_findings",
+            "scout",
+            "lead architect",
+            "STATUS",
+            {
+                "domain": "tech-stack|architecture|quality|concerns",
+                "documents": [{"name": "text", "content": "text"}],
+                "cross_cutting?": [{"target_domain": "text", "finding": "text", "relevance": "high|medium|low"}],
+                "confidence_rationale?": "text",
+            },
+        ),
+        Row(
+            "plan_contract",
+            "lead architect",
+            "dev qa scout debugger docs",
+            "STATUS",
+            {
+                "plan_id": "text",
+                "phase_id": "text",
+                "objective": "text",
+                "tasks": ["text"],
+                "allowed_paths": ["text"],
+                "must_haves": ["text"],
+                "forbidden_paths?": ["text"],
+                "depends_on?": ["text"],
+                "verification_checks?": ["text"],
+                "token_budget?": "1..",
+            },
+        ),
+        Row(
+            "execution_update",
+            "dev docs",
+            "lead",
+            "STATUS",
+            {
+                "plan_id": "text",
+                "task_id": "text",
+                "status": "complete|partial|failed",
+                "commit": "text",
+                "files_modified?": ["text"],
+                "concerns?": ["text"],
+                "evidence?": "text",
+            },
+        ),
+        Row(
+            "blocker_report",
+            "dev debugger docs",
+            "lead",
+            "ERROR",
+            {
+                "plan_id": "text",
+                "task_id": "text",
+                "blocker": "text",
+                "needs": "text",
+                "attempted?": ["text"],
+                "severity?": "blocking|degraded|informational",
+            },
+        ),
+        Row(
+            "qa_verdict",
+            "qa",
+            "lead",
+            "VALIDATION",
+            {
+                "tier": "quick|standard|deep",
+                "result": "PASS|FAIL|PARTIAL",
+                "checks": {"passed": "0..", "failed": "0..", "total": "0.."},
+                "failures?": [{"check": "text", "expected": "text", "actual": "text", "evidence": "text"}],
+                "body?": "text",
+                "recommendations?": ["text"],
+            },
+            sample={"result": "FAIL"},
+        ),
+        Row(
+            "approval_request",
+            "dev lead",
+            "lead architect",
+            "VALIDATION",
+            {
+                "subject": "text",
+                "request_type": "scope_change|plan_approval|gate_override",
+                "evidence": "text",
+                "options?": ["text"],
+                "deadline?": "time",
+            },
+            reply="approval_response",
+        ),
+        Row(
+            "approval_response",
+            "lead architect",
+            "dev lead docs",
+            "VALIDATION",
+            {
+                "request_id": "text",
+                "approved": "bool",
+                "reason": "text",
+                "conditions?": ["text"],
+                "modifications?": ["text"],
+            },
+        ),
+        Row(
+            "shutdown_request",
+            "lead",
+            "dev qa scout lead debugger docs",
+            "ESCALATION",
+            {"reason": "phase_complete|plan_complete|user_abort", "team_name": "text"},
+            reply="shutdown_response",
+        ),
+        Row(
+            "shutdown_response",
+            "dev qa scout lead debugger docs",
+            "lead",
+            "VALIDATION",
+            {
+                "request_id": "text",
+                "approve": "bool",
+                "final_status": "complete|idle|in_progress",
+                "pending_work?": "text",
+            },
+        ),
+    ),
+)
+
+
+RULES = [
+    Rule(
+        "qa_verdict",
+        "checks-exceed-total",
+        "$.payload.checks.total",
+        "refusal",
+        broken=[{"checks": checks(18, 2, 19)}, {"checks": checks(1, 0, 0)}],
+        kept=[{"checks": checks(18, 2, 20)}, {"checks": checks(18, 2, 30)}, {"checks": checks(0, 0, 0)}],
+    ),
+    pass_with_failures("qa_verdict", "$.payload.result"),
+    Rule(
+        "execution_update",
+        "complete-without-commit",
+        "$.payload.commit",
+        "refusal",
+        broken=[{"status": "complete", "commit": ""}],
+        kept=[
+            {"status": "complete", "commit": "a"},
+            {"status": "partial", "commit": ""},
+            {"status": "failed", "commit": ""},
+        ],
+    ),
+    Rule(
+        "plan_contract",
+        "path-allowed-and-forbidden",
+        "$.payload.forbidden_paths",
+        "warning",
+        broken=[{"allowed_paths": ["a", "b"], "forbidden_paths": ["c", "b"]}],
+        kept=[
+            {"allowed_paths": ["a", "b"], "forbidden_paths": ["c"]},
+            {"allowed_paths": ["a"], "forbidden_paths": []},
+            {"allowed_paths": [], "forbidden_paths": ABSENT},
+        ],
+    ),
+    Rule(
+        "approval_request",
+        "deadline-in-past",
+        "$.payload.deadline",
+        "warning",
+        broken=[
+            {"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T09:59:59Z"},
+            {"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T11:00:00+02:00"},
+        ],
+        kept=[
+            {"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T10:00:00Z"},
+            {"timestamp": "2026-02-12T10:00:00Z", "deadline": "2026-02-12T09:00:00-02:00"},
+            {"deadline": ABSENT},
+        ],
+    ),
+]

@@ -1,0 +1,319 @@
+"""What does `telex check` say about one message, on which stream, and with which exit code does it leave?"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from telex.flow.admission import check
+from telex.surfaces.cli.main import main
+from tests.test_cli_kit import LACKING, PROGRESS, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
+
+Capture = pytest.CaptureFixture[str]
+ANSWER_KEYS = ["valid", "dialect", "type", "findings", "mended", "skeleton"]
+FINDING_KEYS = ["code", "path", "say", "severity", "expected", "found", "nearest"]
+
+
+def run(capsys: Capture, *args: str) -> Ran:
+    code = main(list(args))
+    return Ran(code, *capsys.readouterr())
+
+
+# --- words, streams and exit codes ----------------------------------------------------------------------------------
+
+
+def test_an_accepted_message_is_said_on_stdout_and_leaves_with_0(tmp_path: Path, capsys: Capture) -> None:
+    ran = run(capsys, "check", put(tmp_path, "update.json", UPDATE))
+    assert ran == Ran(0, "accepted  vbw-typed execution_update\n", "")
+
+
+def test_a_refused_message_leaves_with_2_and_stderr_holds_all_there_is_to_mend(tmp_path: Path, capsys: Capture) -> None:
+    code, out, err = run(capsys, "check", put(tmp_path, "progress.json", WRONG_CASE))
+    assert (code, out) == (2, "")
+    verdict, finding, words, _, offer, mended = err.splitlines()
+    assert verdict == "refused   vbw-handoff dev_progress"
+    assert finding.split() == ["refusal", "not-one-of", "$.status"]
+    assert "'complete'" in words
+    assert "found COMPLETE" in words
+    assert offer == "Send this instead:"
+    assert json.loads(mended) == PROGRESS
+
+
+def test_a_message_that_only_its_sender_can_mend_is_offered_with_blanks(tmp_path: Path, capsys: Capture) -> None:
+    _, _, err = run(capsys, "check", put(tmp_path, "progress.json", LACKING))
+    skeleton = json.loads(err.splitlines()[-1])
+    assert skeleton == PROGRESS | {"plan_id": "<fill: text>"}
+
+
+def test_front_matter_is_offered_as_front_matter(tmp_path: Path, capsys: Capture) -> None:
+    sent = "---\ntype: approval\nsignal: LGTM\n---\nCommit it.\n"
+    (tmp_path / "approval.md").write_text(sent, encoding="utf-8")
+    code, _, err = run(capsys, "check", str(tmp_path / "approval.md"))
+    assert code == 2
+    assert err.endswith("\n" + sent.replace("LGTM", "lgtm"))
+
+
+def test_warnings_and_notes_are_said_and_do_not_refuse(tmp_path: Path, capsys: Capture) -> None:
+    wrapped = f"<teammate-message>\n{json.dumps(PROGRESS | {'task': ''})}\n</teammate-message>"
+    code, out, err = run(capsys, "check", put(tmp_path, "progress.md", wrapped))
+    assert (code, err) == (0, "")
+    assert [line.split()[:2] for line in out.splitlines()[1::2]] == [
+        ["note", "wrapper-removed"],
+        ["warning", "text-empty"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("Good morning.", "accepted  plain text"),
+        ('{"type": "idle_notification", "from": "dev"}', "accepted  control frame idle_notification"),
+        ('{"type": "dev_progress", "task": ', "refused   unreadable"),
+        ('{"type": "no_such_thing"}', "refused   of no known type"),
+    ],
+)
+def test_whatever_it_is_it_is_called_by_a_name(tmp_path: Path, capsys: Capture, text: str, said: str) -> None:
+    ran = run(capsys, "check", put(tmp_path, "message.txt", text))
+    assert (ran.out + ran.err).splitlines()[0] == said
+
+
+def test_quiet_says_nothing_of_what_passes_and_all_of_what_does_not(tmp_path: Path, capsys: Capture) -> None:
+    good, bad = put(tmp_path, "good.json", UPDATE), put(tmp_path, "bad.json", WRONG_CASE)
+    assert run(capsys, "check", "--quiet", good) == Ran(0, "", "")
+    assert run(capsys, "check", "-q", "--json", good) == Ran(0, "", "")
+    assert run(capsys, "check", "-q", bad).err.startswith("refused ")
+
+
+def test_help_says_every_option_and_leaves_with_0(capsys: Capture) -> None:
+    code, out, err = run(capsys, "check", "--help")
+    assert (code, err) == (0, "")
+    for option in ("--as", "--to", "--dialect", "--team-dialect", "--lenient", "--json", "--format", "--max-bytes"):
+        assert option in out
+
+
+# --- what a program reads ---------------------------------------------------------------------------------------------
+
+
+def test_json_has_exactly_the_promised_shape(tmp_path: Path, capsys: Capture) -> None:
+    ran = run(capsys, "check", "--json", put(tmp_path, "progress.json", WRONG_CASE))
+    assert ran.code == 2
+    assert list(ran.answer) == ANSWER_KEYS
+    assert [list(finding) for finding in ran.answer["findings"]] == [FINDING_KEYS]
+    assert ran.answer["mended"] == PROGRESS
+    assert (ran.answer["valid"], ran.answer["dialect"], ran.answer["type"]) == (False, "vbw-handoff", "dev_progress")
+
+
+def test_json_of_what_nobody_can_read_says_null(tmp_path: Path, capsys: Capture) -> None:
+    ran = run(capsys, "check", "--json", put(tmp_path, "empty.json", ""))
+    assert ran.answer | {"findings": 0} == dict(zip(ANSWER_KEYS, [False, None, None, 0, None, None], strict=True))
+
+
+def test_json_says_what_the_library_says(tmp_path: Path, capsys: Capture) -> None:
+    raw = json.dumps(LACKING | {"status": "Partial", "x": 1}).encode()
+    checked = check(raw + b"\n")
+    answer = run(capsys, "check", "--json", put(tmp_path, "progress.json", raw.decode())).answer
+    assert [tuple(finding.values()) for finding in answer["findings"]] == [tuple(item) for item in checked.findings]
+    assert (answer["mended"], answer["skeleton"]) == (checked.mended, checked.skeleton)
+
+
+def test_the_vbw_format_can_stand_in_for_vbws_own_validator(tmp_path: Path, capsys: Capture) -> None:
+    good = run(capsys, "check", "--format", "vbw", put(tmp_path, "good.json", UPDATE))
+    bad = run(capsys, "check", "--format=vbw", put(tmp_path, "bad.json", WRONG_CASE))
+    assert (good.code, good.answer) == (0, {"valid": True, "errors": []})
+    assert (bad.code, bad.answer["valid"]) == (2, False)
+    assert [error.partition(": ")[0] for error in bad.answer["errors"]] == ["$.status"]
+
+
+def test_with_json_a_coding_tool_still_finds_on_stderr_what_to_mend(tmp_path: Path) -> None:
+    ran = process("check", "--json", put(tmp_path, "progress.json", WRONG_CASE))
+    assert ran.answer["valid"] is False
+    assert ran.err.startswith("refused   vbw-handoff dev_progress\n")
+
+
+def test_nothing_is_said_twice_to_the_same_reader(tmp_path: Path) -> None:
+    seen = terminal("check", "--json", put(tmp_path, "progress.json", WRONG_CASE))
+    assert json.loads(seen.out)["valid"] is False
+
+
+# --- who sends, and in which dialect ----------------------------------------------------------------------------------
+
+
+def test_as_holds_the_claim_against_who_is_sending(tmp_path: Path, capsys: Capture) -> None:
+    file = put(tmp_path, "update.json", UPDATE)
+    assert run(capsys, "check", "--as", "dev", file).code == 0
+    answer = run(capsys, "check", "--json", "--as=qa", file).answer
+    assert [finding["code"] for finding in answer["findings"]] == ["role-claim-differs", "role-may-not-send"]
+
+
+def test_to_warns_about_an_unusual_receiver(tmp_path: Path, capsys: Capture) -> None:
+    ran = run(capsys, "check", "--json", "--to", "scout", put(tmp_path, "update.json", UPDATE))
+    assert ran.code == 0
+    assert [(item["code"], item["severity"]) for item in ran.answer["findings"]] == [
+        ("role-may-not-receive", "warning")
+    ]
+
+
+def test_dialect_forces_a_dialect_and_team_dialect_only_wins_a_tie(tmp_path: Path, capsys: Capture) -> None:
+    file = put(tmp_path, "progress.json", PROGRESS)
+    spoken = [
+        run(capsys, "check", "--json", *options, file).answer["dialect"]
+        for options in ([], ["--team-dialect", "vbw-company"], ["--dialect", "vbw-company"])
+    ]
+    assert spoken == ["vbw-handoff", "vbw-company", "vbw-company"]
+    assert run(capsys, "check", "--team-dialect", "vbw-typed", file).code == 0
+    assert run(capsys, "check", "--dialect", "vbw-typed", file).code == 2
+    assert run(capsys, "check", "--dialect", "plain", file).out == "accepted  plain text\n"
+
+
+OWN = """
+name = "kitchen"
+version = "1.0"
+purpose = "Orders between waiters and cooks."
+roles = ["waiter", "cook"]
+
+[types.order]
+purpose = "What a table wants."
+senders = ["waiter"]
+receivers = ["cook"]
+class = "STATUS"
+
+[types.order.fields.dish]
+type = "string"
+"""
+
+
+def test_a_dialect_of_ones_own_is_read_from_its_file(tmp_path: Path, capsys: Capture) -> None:
+    own = put(tmp_path, "kitchen.toml", OWN)
+    order = put(tmp_path, "order.json", {"type": "order", "dish": "soup"})
+    assert run(capsys, "check", "--dialect", own, order) == Ran(0, "accepted  kitchen order\n", "")
+    assert run(capsys, "check", "--dialect", own, put(tmp_path, "bad.json", {"type": "order"})).code == 2
+    assert run(capsys, "check", "--team-dialect", own, order).out == "accepted  kitchen order\n"
+
+
+def test_a_flawed_declaration_is_wrong_usage_and_every_flaw_has_its_line(tmp_path: Path, capsys: Capture) -> None:
+    own = put(tmp_path, "kitchen.toml", OWN.replace('"string"', '"sting"').replace("STATUS", "SOON"))
+    code, out, err = run(capsys, "check", "--dialect", own, "-")
+    assert (code, out) == (64, "")
+    assert [line.split(":")[1].strip() for line in err.splitlines()] == [own, own]
+    assert all(line.split(":")[2].isdecimal() for line in err.splitlines())
+
+
+def test_lenient_lets_it_pass_and_finds_the_same(tmp_path: Path, capsys: Capture) -> None:
+    file = put(tmp_path, "progress.json", WRONG_CASE)
+    strict, lenient = run(capsys, "check", "--json", file), run(capsys, "check", "--json", "--lenient", file)
+    assert (strict.code, lenient.code) == (2, 0)
+    assert strict.answer | {"valid": True} == lenient.answer
+    assert "a strict team would refuse it" in run(capsys, "check", "--lenient", file).out
+
+
+# --- stdin and size ---------------------------------------------------------------------------------------------------
+
+
+def test_a_dash_is_stdin() -> None:
+    assert process("check", "-", stdin=json.dumps(UPDATE).encode()).out == "accepted  vbw-typed execution_update\n"
+    assert process("check", "-", stdin=b"").code == 2
+
+
+def test_a_message_may_be_as_large_as_allowed_and_no_larger(tmp_path: Path, capsys: Capture) -> None:
+    text = json.dumps(UPDATE)
+    file = tmp_path / "update.json"
+    file.write_text(text, encoding="utf-8")
+    assert run(capsys, "check", "--max-bytes", str(len(text)), str(file)).code == 0
+    ran = run(capsys, "check", "--json", "--max-bytes", str(len(text) - 1), str(file))
+    assert ran.code == 2
+    assert [item["code"] for item in ran.answer["findings"]] == ["too-large"]
+
+
+def test_how_large_a_file_is_is_said_though_it_is_not_read(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "huge.json"
+    with file.open("wb") as stream:
+        stream.truncate(1 << 40)  # a terabyte of nothing, which nobody could read in time
+    ran = run(capsys, "check", "--json", str(file))
+    assert [item["found"] for item in ran.answer["findings"]] == ["1,099,511,627,776 bytes"]
+
+
+def test_a_file_without_end_is_not_read_to_its_end() -> None:
+    ran = process("check", "--json", "--max-bytes", "1000", "/dev/zero")
+    assert [item["found"] for item in ran.answer["findings"]] == ["more than 1,000 bytes"]
+
+
+# --- wrong usage ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        ([], "what is to be checked?"),
+        (["--jsn", "-"], "did you mean --json?"),
+        (["--xyzzy", "-"], "--help lists them"),
+        (["-x", "-"], "no option -x"),
+        (["--as"], "--as needs a value"),
+        (["--as", "--json", "-"], "--as needs a value"),
+        (["--as=", "-"], "--as needs a value"),
+        (["--json=yes", "-"], "--json takes no value"),
+        (["--format", "xml", "-"], "no format xml"),
+        (["--max-bytes", "many", "-"], "--max-bytes takes a number"),
+        (["--max-bytes", "0", "-"], "--max-bytes takes a number"),
+        (["--max-bytes", "-1", "-"], "--max-bytes takes a number"),
+        (["--dialect", "vbw-type", "-"], "did you mean vbw-typed?"),
+        (["--team-dialect", "klingon", "-"], "no dialect klingon"),
+    ],
+)
+def test_wrong_usage_is_64_and_says_what_was_meant(capsys: Capture, args: list[str], said: str) -> None:
+    code, out, err = run(capsys, "check", *args)
+    assert (code, out) == (64, "")
+    assert err.startswith("telex: ")
+    assert said in err
+
+
+def test_after_two_dashes_everything_is_a_file(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "--json", UPDATE)
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "check", "--", "--json").out == "accepted  vbw-typed execution_update\n"
+
+
+def test_of_an_option_given_twice_the_last_holds(tmp_path: Path, capsys: Capture) -> None:
+    assert run(capsys, "check", "--as", "qa", put(tmp_path, "update.json", UPDATE), "--as", "dev").code == 0
+
+
+def test_a_file_that_is_not_there_is_3_and_the_nearest_one_is_named(tmp_path: Path, capsys: Capture) -> None:
+    good = put(tmp_path, "update.json", UPDATE)
+    code, out, err = run(capsys, "check", good, str(tmp_path / "updaet.json"), str(tmp_path / "none" / "x.json"))
+    assert (code, out) == (3, "")
+    assert f"(did you mean {good}?)" in err
+    assert "none" in err
+
+
+def test_a_file_that_cannot_be_read_is_1(tmp_path: Path, capsys: Capture) -> None:
+    code, _, err = run(capsys, "check", "/proc/self/mem")
+    assert code == 1
+    assert "cannot read /proc/self/mem" in err
+
+
+# --- on a terminal ----------------------------------------------------------------------------------------------------
+
+
+def test_a_person_is_told_how_to_get_it_mended(tmp_path: Path) -> None:
+    file = put(tmp_path, "it's.json", WRONG_CASE)
+    seen = terminal("check", file, "--as", "dev", columns=120, NO_COLOR="1").out
+    quoted = file.replace("'", "'\"'\"'")
+    assert f"  mend     telex mend '{quoted}' --as dev  prints it mended\n" in seen
+    assert "Send this instead" not in seen
+
+
+def test_colours_are_for_terminals_that_take_them(tmp_path: Path) -> None:
+    file = put(tmp_path, "progress.json", WRONG_CASE)
+    assert "\x1b[31mrefused \x1b[0m" in terminal("check", file).out
+    assert "\x1b" not in terminal("check", file, NO_COLOR="1").out
+    assert "\x1b" not in terminal("check", file, TERM="dumb").out
+    assert "\x1b[31m" in terminal("check", file, NO_COLOR="").out
+    assert "\x1b" not in process("check", file).err
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_words_are_wrapped_where_the_terminal_ends(tmp_path: Path, columns: int) -> None:
+    file = put(tmp_path, "verdict.json", example("vbw-typed", "qa_verdict", author_role="dev", confidence="High"))
+    lines = terminal("check", file, columns=columns, NO_COLOR="1").out.splitlines()
+    assert all(len(line) <= columns for line in lines if not line.startswith("  mend "))

@@ -1,0 +1,300 @@
+"""What do `mend`, `new`, `schema`, `prompt`, `dialects` and `explain` print, and with which exit code do they leave?"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect, MessageType
+from telex.flow.admission import Desk, check
+from telex.publish.codes import EXPLANATIONS, page
+from telex.publish.json_schema import type_schema
+from telex.publish.pages import dialect_page
+from telex.publish.prompt import prompt, tokens_estimated
+from telex.surfaces.cli.main import main
+from tests.test_cli_kit import LACKING, PROGRESS, SAMPLES, UPDATE, WRONG_CASE, Ran, process, put, terminal
+
+Capture = pytest.CaptureFixture[str]
+TYPES = [
+    pytest.param(dialect, type_, id=f"{dialect.name} {type_.name}")
+    for dialect in BUILT_IN
+    for type_ in dialect.types.values()
+]
+OWN = "docs/examples/release-train.toml"
+
+
+def run(capsys: Capture, *args: str) -> Ran:
+    code = main(list(args))
+    return Ran(code, *capsys.readouterr())
+
+
+# --- mend -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_mended_message_is_on_stdout_and_what_was_mended_on_stderr(tmp_path: Path, capsys: Capture) -> None:
+    ran = run(capsys, "mend", put(tmp_path, "progress.json", WRONG_CASE))
+    assert (ran.code, ran.answer) == (0, PROGRESS)
+    assert "not-one-of" in ran.err
+
+
+def test_a_good_message_is_printed_as_it_is(tmp_path: Path, capsys: Capture) -> None:
+    text = '{"type":"dev_progress", "task":"a",  "plan_id":"1","commit":"","status":"partial"}\n'
+    assert run(capsys, "mend", put(tmp_path, "progress.json", text.rstrip())) == Ran(0, text, "")
+    assert run(capsys, "mend", put(tmp_path, "note.md", "Good morning.")) == Ran(0, "Good morning.\n", "")
+
+
+def test_a_good_message_is_taken_out_of_its_wrapping(tmp_path: Path, capsys: Capture) -> None:
+    wrapped = f"Here it is:\n```json\n{json.dumps(PROGRESS)}\n```\nBye."
+    ran = run(capsys, "mend", put(tmp_path, "progress.md", wrapped))
+    assert (ran.code, ran.answer) == (0, PROGRESS)
+    assert "fence-removed" in ran.err
+
+
+def test_where_only_the_sender_knows_a_blank_is_left_and_named(tmp_path: Path, capsys: Capture) -> None:
+    ran = run(capsys, "mend", put(tmp_path, "progress.json", LACKING))
+    assert (ran.code, ran.answer) == (2, PROGRESS | {"plan_id": "<fill: text>"})
+    assert ran.err.splitlines()[-2:] == ["1 blank to fill:", "  $.plan_id  text"]
+
+
+def test_what_cannot_be_read_cannot_be_mended(tmp_path: Path, capsys: Capture) -> None:
+    code, out, err = run(capsys, "mend", put(tmp_path, "cut.json", '{"type": "dev_progress", "ta'))
+    assert (code, out) == (2, "")
+    assert "not-json" in err
+
+
+def test_front_matter_is_mended_with_its_body(capsys: Capture) -> None:
+    sent = "---\ntype: approval\nsignal: LGTM\n---\nCommit it.\n"
+    ran = process("mend", "-", stdin=sent.encode())
+    assert (ran.code, ran.out) == (0, sent.replace("LGTM", "lgtm"))
+
+
+def test_a_body_is_printed_faithfully_to_a_file_and_safely_to_a_terminal(tmp_path: Path) -> None:
+    file = put(tmp_path, "approval.md", "---\ntype: approval\nsignal: LGTM\n---\nred: \x1b[31m")
+    assert "\x1b[31m" in process("mend", file).out
+    seen = terminal("mend", file, NO_COLOR="1").out
+    assert "\\x1b[31m" in seen
+    assert "\x1b" not in seen
+
+
+def test_mend_knows_who_is_sending_and_in_which_dialect(tmp_path: Path, capsys: Capture) -> None:
+    file = put(tmp_path, "update.json", UPDATE)
+    ran = run(capsys, "mend", "--as", "docs", file)
+    assert (ran.code, ran.answer["author_role"]) == (0, "docs")
+    assert run(capsys, "mend", "--dialect", "signal-md", file).code == 2
+    assert run(capsys, "mend", "--dialect", "nope", file).code == 64
+
+
+def test_mend_answers_in_json(tmp_path: Path, capsys: Capture) -> None:
+    good, bad, lacking = (
+        run(capsys, "mend", "--json", put(tmp_path, "message.json", message))
+        for message in (PROGRESS, WRONG_CASE, LACKING)
+    )
+    assert (good.code, good.answer["mended"], good.answer["blanks"]) == (0, PROGRESS, [])
+    assert (bad.code, bad.answer["mended"], bad.answer["valid"]) == (0, PROGRESS, False)
+    assert (lacking.code, lacking.answer["mended"]) == (2, None)
+    assert lacking.answer["blanks"] == [{"path": "$.plan_id", "expected": "text"}]
+
+
+@pytest.mark.parametrize("target, code", [("nowhere.json", 3), (".", 64)])
+def test_mend_takes_one_file_that_is_there(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, target: str, code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "mend", target).code == code
+
+
+@pytest.mark.parametrize(
+    "file", sorted(SAMPLES.rglob("*.json")) + sorted(SAMPLES.rglob("*.md")), ids=lambda file: file.name
+)
+def test_whatever_mend_says_is_mended_passes_the_check(file: Path, capsys: Capture) -> None:
+    ran = run(capsys, "mend", str(file))
+    assert ran.code in (0, 2)
+    assert check(ran.out.encode()).valid == (ran.code == 0)
+
+
+# --- new --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect, type_", TYPES)
+def test_a_new_message_of_any_type_lacks_nothing_but_its_blanks(
+    dialect: Dialect, type_: MessageType, capsys: Capture
+) -> None:
+    code, out, _ = run(capsys, "new", type_.name, "--dialect", dialect.name)
+    assert code == 0
+    checked = check(out.encode(), Desk(forced=dialect))
+    assert checked.type == type_.name
+    assert {finding.code for finding in checked.findings if finding.severity == "refusal"} <= {"blank-left"}
+
+
+def test_what_is_known_is_filled_in_and_blanks_are_listed(capsys: Capture) -> None:
+    given = ["status=complete", "commit=abc", "task_id=T1", "plan_id=1", "phase=2", "confidence=high"]
+    ran = run(capsys, "new", "execution_update", "--as", "dev", *given, "files_modified=a.py, b.py")
+    assert (ran.code, ran.err) == (0, "")
+    assert (ran.answer["task"], ran.answer["author_role"], ran.answer["phase"]) == ("T1", "dev", 2)
+    assert ran.answer["payload"]["files_modified"] == ["a.py", "b.py"]
+    assert check(ran.out.encode()).findings == ()
+    blanks = run(capsys, "new", "execution_update", *given[1:]).err.splitlines()
+    assert blanks[0] == "2 blanks to fill:"
+    assert [line.split()[0] for line in blanks[1:]] == ["$.author_role", "$.payload.status"]
+
+
+def test_nested_fields_are_given_with_dots(capsys: Capture) -> None:
+    checks = ["checks.passed=3", "checks.failed=0", "payload.checks.total=3"]
+    verdict = run(capsys, "new", "qa_verdict", *checks).answer["payload"]
+    assert verdict["checks"] == {"passed": 3, "failed": 0, "total": 3}
+    out = run(capsys, "new", "review_verdict", "ac_coverage.AC1=pass", "ac_coverage.AC2=fail").out
+    assert "ac_coverage:\n  AC1: pass\n  AC2: fail\n" in out
+
+
+def test_front_matter_has_the_headings_that_its_page_asks_for(capsys: Capture) -> None:
+    out = run(capsys, "new", "worker_submission").out
+    assert out.startswith("---\ntype: worker_submission\n")
+    assert out.endswith("\n---\n## Result\n\n## Self-Assessment\n")
+
+
+def test_a_value_that_would_be_refused_is_said_and_leaves_with_2(capsys: Capture) -> None:
+    code, out, err = run(capsys, "new", "execution_update", "status=DONE")
+    assert (code, json.loads(out)["payload"]["status"]) == (2, "DONE")
+    assert "not-one-of" in err
+    assert run(capsys, "new", "execution_update", "--as", "qa").code == 2
+
+
+def test_new_answers_in_json(capsys: Capture) -> None:
+    answer = run(capsys, "new", "--json", "approval").answer
+    assert answer == {
+        "dialect": "signal-md",
+        "type": "approval",
+        "message": {"type": "approval", "signal": "lgtm"},
+        "body": "",
+        "blanks": [],
+    }
+
+
+@pytest.mark.parametrize(
+    "args, code, said",
+    [
+        (["dev_progress"], 64, "vbw-handoff, vbw-company: say which with --dialect"),
+        (["excution_update"], 3, "did you mean execution_update?"),
+        (["xyzzy"], 3, "no type xyzzy"),
+        (["approval", "--dialect", "vbw-typed"], 3, "it is one of signal-md"),
+        (["xyzzy", "--dialect", "vbw-handoff"], 3, "there are scout_findings, dev_progress"),
+        (["execution_update", "staus=x"], 64, "did you mean status?"),
+        (["qa_verdict", "checks.pased=x"], 64, "did you mean checks.passed?"),
+        (["approval", "xyzzy=1"], 64, "it has signal"),
+        (["execution_update", "status"], 64, "status=VALUE"),
+        (["execution_update", "type=qa_verdict"], 64, "not given again"),
+        (["scout_findings", "--dialect", "vbw-typed", "documents[].name=x"], 64, "no field documents[].name"),
+        (["execution_update", "--dialect", "none.toml"], 3, "no such file"),
+    ],
+)
+def test_what_is_asked_wrongly_is_said(capsys: Capture, args: list[str], code: int, said: str) -> None:
+    ran = run(capsys, "new", *args)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+
+
+# --- schema, prompt, dialects, explain --------------------------------------------------------------------------------
+
+
+def test_a_schema_is_of_a_type_or_of_a_dialect(capsys: Capture) -> None:
+    signal_md = next(dialect for dialect in BUILT_IN if dialect.name == "signal-md")
+    assert run(capsys, "schema", "approval").answer == type_schema(signal_md, signal_md.types["approval"])
+    whole = run(capsys, "schema", "--dialect", "signal-md").answer
+    assert list(whole["$defs"]) == list(signal_md.types)
+    assert run(capsys, "schema", "--dialect", "signal-md", "--as", "asyncapi").answer["asyncapi"] == "3.0.0"
+    assert "export interface" in run(capsys, "schema", "--dialect", "signal-md", "--as", "typescript").out
+
+
+@pytest.mark.parametrize(
+    "args, code, said",
+    [
+        ([], 64, "--dialect: vbw-typed"),
+        (["dev_progress"], 64, "say which with --dialect"),
+        (["approvel"], 3, "did you mean approval?"),
+        (["approval", "--as", "typescript"], 64, "a whole dialect"),
+    ],
+)
+def test_a_schema_that_cannot_be_told_is_said(capsys: Capture, args: list[str], code: int, said: str) -> None:
+    ran = run(capsys, "schema", *args)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+
+
+def test_a_prompt_is_on_stdout_and_its_size_on_stderr(capsys: Capture) -> None:
+    vbw_typed = BUILT_IN[0]
+    text = prompt(vbw_typed, "dev")
+    ran = run(capsys, "prompt", "--role", "dev", "--dialect", "vbw-typed")
+    assert ran == Ran(0, text, f"≈ {tokens_estimated(text)} tokens\n")
+    answer = run(capsys, "prompt", "--json", "--role", "dev", "--dialect", "vbw-typed").answer
+    assert answer == {"dialect": "vbw-typed", "role": "dev", "prompt": text, "tokens": tokens_estimated(text)}
+
+
+def test_a_role_of_one_dialect_needs_no_dialect(capsys: Capture) -> None:
+    assert "signal-md" in run(capsys, "prompt", "--role", "auditor").out
+
+
+@pytest.mark.parametrize(
+    "args, code, said",
+    [
+        (["--role", "dev"], 64, "vbw-typed, vbw-handoff, vbw-company: say which"),
+        (["--role", "auditer"], 3, "did you mean auditor?"),
+        (["--role", "deev", "--dialect", "vbw-typed"], 3, "did you mean dev?"),
+        (["--role", "nobody", "--dialect", "vbw-typed"], 3, "there are lead, dev"),
+    ],
+)
+def test_a_role_that_cannot_be_told_is_said(capsys: Capture, args: list[str], code: int, said: str) -> None:
+    ran = run(capsys, "prompt", *args)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+
+
+def test_dialects_are_listed_and_each_shows_its_types(capsys: Capture) -> None:
+    listed = run(capsys, "dialects").out.splitlines()
+    assert [line.split()[0] for line in listed[1:]] == [*(dialect.name for dialect in BUILT_IN), "plain"]
+    types = run(capsys, "dialects", "vbw-typed").out
+    assert "shutdown_request   ESCALATION  shutdown_response  lead → dev, qa, scout, lead, debugger, docs\n" in types
+    assert "anyone → anyone" in run(capsys, "dialects", "build-flow").out
+    assert run(capsys, "dialects", "plain").code == 0
+    assert run(capsys, "dialects", "klingon").code == 64
+
+
+def test_dialects_answer_in_json_and_as_a_page(capsys: Capture) -> None:
+    everything = run(capsys, "dialects", "--json").answer
+    assert [one["name"] for one in everything] == [*(dialect.name for dialect in BUILT_IN), "plain"]
+    one = run(capsys, "dialects", "--json", "vbw-typed").answer
+    assert one["types"][2]["senders"] == ["dev", "docs"]
+    assert run(capsys, "dialects", "vbw-typed", "--page").out == dialect_page(BUILT_IN[0])
+    assert run(capsys, "dialects", "--page").out.startswith("# Dialects")
+
+
+@pytest.mark.parametrize("code", EXPLANATIONS)
+def test_every_code_is_explained(code: str, capsys: Capture) -> None:
+    assert run(capsys, "explain", code) == Ran(0, page(code), "")
+
+
+def test_codes_are_listed_and_a_misspelt_one_is_named(capsys: Capture) -> None:
+    listed = run(capsys, "explain", "--list").out.splitlines()[1:]
+    assert [line.split()[0] for line in listed] == sorted(EXPLANATIONS)
+    assert [one["code"] for one in run(capsys, "explain", "--list", "--json").answer] == sorted(EXPLANATIONS)
+    assert set(run(capsys, "explain", "--json", "not-one-of").answer) == {
+        "code",
+        "title",
+        "why",
+        "mend",
+        "before",
+        "after",
+    }
+    ran = run(capsys, "explain", "not-on-of")
+    assert (ran.code, ran.out) == (3, "")
+    assert "did you mean not-one-of?" in ran.err
+    assert run(capsys, "explain").code == 64
+    assert run(capsys, "explain", "xyzzy").code == 3
+
+
+def test_a_dialect_of_ones_own_gets_all_of_the_same(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(SAMPLES.parent)
+    assert "release_ready" in run(capsys, "dialects", OWN).out
+    assert run(capsys, "schema", "release_ready", "--dialect", OWN).answer["title"] == "release_ready"
+    assert "release_ready" in run(capsys, "prompt", "--role", "builder", "--dialect", OWN).out
+    assert run(capsys, "new", "release_ready", "--dialect", OWN).answer["type"] == "release_ready"

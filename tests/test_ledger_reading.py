@@ -1,0 +1,175 @@
+"""What really arrives: wrapped, fenced, in prose, of any dialect or none. Is it read, and is every repair said?"""
+
+import json
+
+import pytest
+
+from telex.dialects.registry import by_name
+from telex.flow.admission import Checked, Desk, check
+from tests.proofs import proves
+from tests.tables import BUILD_FLOW, SIGNAL_MD, TABLES, VBW_COMPANY, VBW_HANDOFF, VBW_TYPED
+from tests.tables.notation import Table, message
+
+SAMPLES = {table.name: table.wire(message(table, table.rows[0])) for table in TABLES}
+JSON = json.dumps({"type": "dev_blocker", "task": "t", "plan_id": "p", "blocker": "b", "needs": "n"}, indent=1)
+FRONT_MATTER = "---\ntype: approval\nsignal: lgtm\n---\nGo.\n"
+TREES = {JSON: json.loads(JSON), FRONT_MATTER: {"type": "approval", "signal": "lgtm"}}
+TAG = '<teammate-message teammate_id="dev" color="blue">'
+
+
+def notes(checked: Checked) -> list[str]:
+    assert all(finding.severity == "note" for finding in checked.findings)
+    return [finding.code for finding in checked.findings]
+
+
+# --- the ladder ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param(VBW_TYPED, marks=proves("common/ladder/typed")),
+        pytest.param(BUILD_FLOW, marks=proves("common/ladder/typed")),
+        pytest.param(VBW_HANDOFF, marks=proves("common/ladder/flat")),
+        pytest.param(VBW_COMPANY, marks=proves("common/ladder/flat")),
+        pytest.param(SIGNAL_MD, marks=proves("common/ladder/front-matter")),
+    ],
+    ids=lambda table: table.name,
+)
+def test_each_form_is_read_as_its_dialect_without_being_told(table: Table) -> None:
+    checked = check(SAMPLES[table.name])
+    assert (checked.outcome, checked.dialect, checked.type) == ("message", table.dialect, table.rows[0].type)
+
+
+@proves("common/detect/by-shape")
+@pytest.mark.parametrize("table", [VBW_TYPED, VBW_HANDOFF, VBW_COMPANY], ids=lambda table: table.name)
+def test_a_scout_speaks_three_dialects_under_one_name(table: Table) -> None:
+    checked = check(table.wire(message(table, table.row("scout_findings"), bare=True)))
+    assert (checked.dialect, checked.valid) == (table.dialect, True)
+
+
+@proves("common/detect/forced")
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_a_dialect_that_was_asked_for_is_the_only_one_read(table: Table) -> None:
+    for name, raw in SAMPLES.items():
+        checked = check(raw, table.desk)
+        assert checked.dialect in (table.dialect, None)
+        assert checked.valid is (name == table.name)
+
+
+@proves("common/detect/forced", "common/ladder/plain")
+@pytest.mark.parametrize("name", SAMPLES)
+def test_any_message_can_be_taken_for_plain_text(name: str) -> None:
+    checked = check(SAMPLES[name], Desk(forced=by_name("plain")))
+    assert (checked.valid, checked.outcome, checked.text) == (True, "plain", SAMPLES[name].decode())
+
+
+@proves("common/ladder/plain")
+@pytest.mark.parametrize(
+    "text", ["Hello", "| a | b |\n|---|---|", "---\n\nA rule above", "{not json}", "[x] done", "const a = {}"]
+)
+def test_text_of_no_dialect_is_kept_to_the_letter(text: str) -> None:
+    checked = check(text.encode())
+    assert (checked.valid, checked.outcome, checked.text) == (True, "plain", text)
+
+
+@proves("common/ladder/plain")
+@pytest.mark.parametrize("text", ["42", '"just a text"', "[1, 2]", "true", "null"])
+def test_a_json_value_that_is_no_object_is_kept_as_plain_text_with_a_warning(text: str) -> None:
+    checked = check(text.encode())
+    assert (checked.valid, checked.outcome, checked.text) == (True, "plain", text)
+    assert [(finding.code, finding.severity) for finding in checked.findings] == [("not-an-object", "warning")]
+
+
+# --- what is put around a message -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [JSON, FRONT_MATTER], ids=["json", "front matter"])
+@pytest.mark.parametrize(
+    "wrapped, codes",
+    [
+        pytest.param("{}", [], id="bare"),
+        pytest.param("\n\n{}\n\n", [], id="blank lines"),
+        pytest.param("```json\n{}\n```", ["fence-removed"], marks=proves("common/reading/fence"), id="fence"),
+        pytest.param("~~~\n{}\n~~~\n", ["fence-removed"], marks=proves("common/reading/fence"), id="tildes"),
+        pytest.param("Here it is:\n\n{}", ["prose-removed"], marks=proves("common/reading/prose"), id="prose before"),
+        pytest.param(
+            "Here it is:\n\n```\n{}\n```\nAll right?",
+            ["fence-removed", "prose-removed"],
+            marks=proves("common/reading/fence", "common/reading/prose"),
+            id="fence in prose",
+        ),
+        pytest.param("\ufeff{}", ["byte-order-mark"], marks=proves("common/reading/bom"), id="byte order mark"),
+        pytest.param(
+            TAG + "{}</teammate-message>", ["wrapper-removed"], marks=proves("common/reading/wrapper"), id="tag"
+        ),
+        pytest.param(
+            "\ufeff" + TAG + "Done.\n\n```json\n{}\n```\n</teammate-message>",
+            ["byte-order-mark", "wrapper-removed", "fence-removed", "prose-removed"],
+            marks=proves("common/reading/wrapper", "common/severity/note"),
+            id="all of it",
+        ),
+    ],
+)
+def test_wrapping_is_taken_off_and_said(wrapped: str, codes: list[str], text: str) -> None:
+    checked = check(wrapped.replace("{}", text, 1).encode())
+    assert (checked.valid, checked.tree) == (True, TREES[text])
+    assert notes(checked) == codes
+
+
+@proves("common/reading/prose")
+def test_prose_after_a_json_message_is_left_aside() -> None:
+    checked = check(f"{JSON}\n\nLet me know if that helps.".encode())
+    assert (checked.valid, checked.tree, notes(checked)) == (True, TREES[JSON], ["prose-removed"])
+
+
+@proves("common/reading/crlf")
+@pytest.mark.parametrize("text", [JSON, FRONT_MATTER], ids=["json", "front matter"])
+def test_crlf_is_read_like_any_other_line_end(text: str) -> None:
+    checked = check(text.replace("\n", "\r\n").encode())
+    assert (checked.tree, checked.body, notes(checked)) == (
+        TREES[text],
+        check(text.encode()).body,
+        ["carriage-returns"],
+    )
+
+
+@proves("common/reading/prose", "common/ladder/plain")
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Our config is {"type": "object"} and nothing else.',
+        '```json\n{\n  "compilerOptions": {"strict": true}\n}\n```\nis what I use.',
+        "I ran it:\n\n---\nIt failed.\n---\n",
+    ],
+)
+def test_json_and_rules_in_prose_are_no_message_when_they_name_no_type(text: str) -> None:
+    assert (check(text.encode()).outcome, check(text.encode()).findings) == ("plain", ())
+
+
+# --- control frames ---------------------------------------------------------------------------------------------------
+
+FRAMES: dict[str, dict] = {
+    "shutdown_request": {"request_id": "shutdown-1@dev", "from": "team-lead", "reason": "all done"},
+    "shutdown_response": {"request_id": "shutdown-1@dev", "approve": True},
+    "plan_approval_request": {"request_id": "plan-1@dev", "from": "dev", "plan_content": "1. …"},
+    "plan_approval_response": {"request_id": "plan-1@dev", "approve": False, "feedback": "smaller"},
+    "idle_notification": {"from": "dev", "timestamp": "2026-02-12T10:00:00.000Z", "idleReason": "available"},
+}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=proves(f"common/control-frames/{name}")) for name in FRAMES])
+def test_a_coding_tools_own_frame_passes_untouched(name: str) -> None:
+    text = json.dumps({"type": name, **FRAMES[name]})
+    for wrapped in (text, f"{TAG}\n{text}\n</teammate-message>"):
+        checked = check(wrapped.encode())
+        assert (checked.valid, checked.outcome, checked.dialect) == (True, "control", None)
+        assert (checked.text, checked.mended, checked.skeleton) == (text, None, None)
+        assert notes(checked)[-1] == "control-frame"
+
+
+@proves("common/control-frames/shutdown_request", "common/control-frames/shutdown_response")
+@pytest.mark.parametrize("type_", ["shutdown_request", "shutdown_response"])
+def test_a_message_of_that_name_with_an_envelope_is_ours(type_: str) -> None:
+    checked = check(VBW_TYPED.wire(message(VBW_TYPED, VBW_TYPED.row(type_))))
+    assert (checked.outcome, checked.dialect, checked.valid) == ("message", VBW_TYPED.dialect, True)

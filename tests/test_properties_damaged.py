@@ -1,0 +1,152 @@
+"""Is a message with one thing wrong refused at that very place, and is what is offered instead really acceptable?"""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telex.dialects.blanks import is_blank
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect
+from telex.dialects.writing import write
+from telex.flow.admission import Checked, Desk, check
+from telex.model.paths import join
+from telex.model.refusal import refusals
+from tests.damage import Damaged, damage
+
+EVERY_DIALECT = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
+
+
+ANY_DAMAGE = {dialect.name: damage(dialect) for dialect in BUILT_IN}
+LEFT_OUT = {dialect.name: damage(dialect, "removed") for dialect in BUILT_IN}
+MISSPELT = {dialect.name: damage(dialect, "misspelt") for dialect in BUILT_IN}
+MISFIT = {dialect.name: damage(dialect, "retyped", "too far") for dialect in BUILT_IN}
+
+
+def read(damaged: Damaged) -> Checked:
+    return check(damaged.raw, Desk(forced=damaged.dialect))
+
+
+def told(checked: Checked) -> set[tuple[str, str]]:
+    return {(finding.code, finding.path) for finding in refusals(checked.findings)}
+
+
+def rules_of(dialect: Dialect) -> set[str]:
+    return {rule.code for type_ in dialect.types.values() for rule in (*dialect.rules, *type_.rules)}
+
+
+@EVERY_DIALECT
+@given(data=st.data())
+def test_a_field_left_out_is_refused_at_its_place_unless_it_may_be(dialect: Dialect, data: st.DataObject) -> None:
+    case = data.draw(LEFT_OUT[dialect.name])
+    checked = read(case)
+    if case.place.field.required:
+        assert not checked.valid
+        assert {code for code, path in told(checked) if path == case.path} <= {"field-missing", "type-missing"}
+        assert case.path in {path for _, path in told(checked)}
+    else:
+        assert {code for code, _ in told(checked)} <= rules_of(dialect)
+
+
+@EVERY_DIALECT
+@given(data=st.data())
+def test_a_field_misspelt_is_refused_at_its_place_or_noted_when_it_is_optional(
+    dialect: Dialect, data: st.DataObject
+) -> None:
+    case = data.draw(MISSPELT[dialect.name])
+    checked = read(case)
+    if case.place.field.required:
+        assert not checked.valid
+        assert case.path in {path for _, path in told(checked)}
+    else:
+        assert ("field-unknown", case.path, "note") in {(f.code, f.path, f.severity) for f in checked.findings}
+
+
+@EVERY_DIALECT
+@given(data=st.data())
+def test_a_value_of_another_kind_or_out_of_range_is_refused_at_its_place(dialect: Dialect, data: st.DataObject) -> None:
+    case = data.draw(MISFIT[dialect.name])
+    checked = read(case)
+    assert not checked.valid
+    assert case.path in {path for _, path in told(checked)}
+
+
+@EVERY_DIALECT
+@given(data=st.data())
+def test_a_mended_message_passes_its_own_check_and_needs_no_second_mending(
+    dialect: Dialect, data: st.DataObject
+) -> None:
+    case = data.draw(ANY_DAMAGE[dialect.name])
+    desk = Desk(forced=dialect)
+    role = data.draw(st.none() | st.sampled_from(dialect.roles))
+    checked = check(case.raw, desk, as_role=role)
+    if checked.mended is None:
+        return
+    again = check(write(dialect, checked.mended, checked.body).encode(), desk, as_role=role)
+    assert refusals(again.findings) == []
+    assert (again.type, again.tree) == (checked.type, checked.mended)
+    assert again.mended in (None, checked.mended)
+
+
+@EVERY_DIALECT
+@given(data=st.data())
+def test_a_skeleton_is_refused_for_its_blanks_and_for_nothing_new(dialect: Dialect, data: st.DataObject) -> None:
+    case = data.draw(ANY_DAMAGE[dialect.name])
+    checked = read(case)
+    if checked.skeleton is None:
+        return
+    assert checked.mended is None
+    again = check(write(dialect, checked.skeleton, checked.body).encode(), Desk(forced=dialect))
+    new = told(again) - told(checked)
+    assert {code for code, _ in new} <= {"blank-left"}
+    assert {path for code, path in told(again) if code == "blank-left"} == set(blanks(checked.skeleton))
+
+
+def blanks(value: Any, path: str = "$") -> list[str]:
+    """Where the blanks stand, by walking the tree and nothing else."""
+    if is_blank(value):
+        return [path]
+    if isinstance(value, dict):
+        named = [join(path, key) for key in value if is_blank(key)]
+        return named + [blank for key, one in value.items() for blank in blanks(one, join(path, key))]
+    if isinstance(value, list):
+        return [blank for index, one in enumerate(value) for blank in blanks(one, f"{path}[{index}]")]
+    return []
+
+
+def filled(skeleton: Any, whole: Any) -> Any:
+    """The skeleton with what the sender meant in place of every blank."""
+    if is_blank(skeleton):
+        return whole
+    if isinstance(skeleton, dict) and isinstance(whole, dict):
+        if any(is_blank(key) for key in skeleton):
+            return whole
+        return {key: filled(value, whole[key]) if key in whole else value for key, value in skeleton.items()}
+    if isinstance(skeleton, list) and isinstance(whole, list) and blanks(skeleton):
+        return whole
+    return skeleton
+
+
+@EVERY_DIALECT
+@given(data=st.data())
+def test_a_skeleton_passes_once_its_blanks_are_filled(dialect: Dialect, data: st.DataObject) -> None:
+    case = data.draw(ANY_DAMAGE[dialect.name])
+    checked = read(case)
+    if checked.skeleton is None:
+        return
+    tree = filled(checked.skeleton, case.whole)
+    again = check(write(dialect, tree, checked.body).encode(), Desk(forced=dialect))
+    left = rules_of(dialect) | {"role-may-not-send", "role-may-not-receive"}  # only the sender can say what is meant
+    assert told(again) <= {(code, path) for code, path in told(checked) if code in left}
+
+
+@EVERY_DIALECT
+@given(data=st.data())
+def test_strict_and_lenient_find_the_same(dialect: Dialect, data: st.DataObject) -> None:
+    case = data.draw(ANY_DAMAGE[dialect.name])
+    strict, lenient = (check(case.raw, Desk(strict=strict)) for strict in (True, False))
+    assert strict.findings == lenient.findings
+    assert (strict.mended, strict.skeleton) == (lenient.mended, lenient.skeleton)
+    assert strict.valid is (not refusals(strict.findings))
+    assert lenient.valid

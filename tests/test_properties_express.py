@@ -1,0 +1,165 @@
+"""Do the fast lane and the patient way always give the same answer?"""
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telex.dialects.registry import BUILT_IN, by_name
+from telex.dialects.spec import Dialect
+from telex.flow.admission import Checked, Desk, check
+from telex.flow.express import Express
+from telex.testing.strategies import wire
+from tests.arbitrary import ANY_BYTES, ANY_JSON
+from tests.damage import damage
+
+JSON_DIALECTS = [dialect for dialect in BUILT_IN if dialect.form == "json"]
+VALID = st.one_of([wire(dialect, type_) for dialect in JSON_DIALECTS for type_ in dialect.types.values()]).map(
+    lambda wired: wired.raw
+)
+DAMAGED = st.one_of([damage(dialect) for dialect in BUILT_IN]).map(lambda case: case.raw)
+DESKS = {
+    "strict": Desk(),
+    "lenient": Desk(strict=False),
+    "company": Desk(preferred="vbw-company"),
+    "keeps to the page": Desk(unknown_fields="refusal", misdelivery="refusal"),
+    "typed only": Desk(forced=by_name("vbw-typed")),
+    "flow only": Desk(forced=by_name("build-flow")),
+}
+ROLES = [None, "lead", "dev", "qa", "senior", "cto", "@agent-CTO", "", "no such role"]
+DOORS = st.tuples(st.sampled_from(list(DESKS)), st.sampled_from(ROLES), st.sampled_from(ROLES))
+Door = tuple[str, str | None, str | None]
+
+
+@cache
+def express(desk: str, speaker: str | None, listener: str | None) -> Express:
+    return Express(DESKS[desk], as_role=speaker, to_role=listener)
+
+
+def answer(checked: Checked) -> tuple[Any, ...]:
+    dialect = checked.dialect.name if checked.dialect else None
+    return checked.valid, checked.outcome, dialect, checked.type, checked.findings, checked.mended, checked.skeleton
+
+
+def agree(raw: bytes, door: Door) -> None:
+    desk, speaker, listener = door
+    assert answer(express(*door).check(raw)) == answer(check(raw, DESKS[desk], as_role=speaker, to_role=listener))
+
+
+@given(VALID, DOORS)
+def test_both_lanes_agree_on_valid_messages(raw: bytes, door: Door) -> None:
+    agree(raw, door)
+
+
+@given(DAMAGED, DOORS)
+def test_both_lanes_agree_on_messages_with_something_wrong(raw: bytes, door: Door) -> None:
+    agree(raw, door)
+
+
+@given(ANY_BYTES | ANY_JSON, DOORS)
+def test_both_lanes_agree_on_anything(raw: bytes, door: Door) -> None:
+    agree(raw, door)
+
+
+@st.composite
+def edited(draw: st.DrawFn) -> bytes:
+    """A valid message with a few bytes taken out, put in or written twice, as no writer of JSON would."""
+    text = draw(VALID).decode()
+    pieces = [
+        '"',
+        "\\",
+        '\\"',
+        ",",
+        "}",
+        "1.0",
+        "-0",
+        "\\u0022",
+        "\\ud800",
+        " ",
+        "\x7f",
+        "<fill: x>",
+        "\\u003c",
+        '"type":"a",',
+        "é",
+    ]
+    for _ in range(draw(st.integers(1, 2))):
+        start = draw(st.integers(0, len(text)))
+        end = draw(st.integers(start, min(len(text), start + 12)))
+        text = text[:start] + draw(st.sampled_from(pieces) | st.just(text[start:end] * 2) | st.just("")) + text[end:]
+    return text.encode()
+
+
+@given(edited(), DOORS)
+def test_both_lanes_agree_on_messages_that_were_edited_by_hand(raw: bytes, door: Door) -> None:
+    agree(raw, door)
+
+
+@st.composite
+def with_a_key_twice(draw: st.DrawFn) -> bytes:
+    """A valid message in which one object somewhere has a name twice, first or last, with the same value or another."""
+    text = draw(VALID).decode()
+    braces = [at for at, letter in enumerate(text) if letter == "{" and _opens_an_object(text, at)]
+    at = draw(st.sampled_from(braces))
+    inside = json.JSONDecoder().raw_decode(text, at)[0]
+    name = draw(st.sampled_from(sorted(inside)))
+    value: Any = draw(st.just(inside[name]) | st.sampled_from([None, 0, "", [], {}, '"', "\\"]))
+    twice = f"{json.dumps(name)}: {json.dumps(value)}, "
+    return (text[: at + 1] + twice + text[at + 1 :]).encode()
+
+
+def _opens_an_object(text: str, at: int) -> bool:
+    try:
+        inside, _ = json.JSONDecoder().raw_decode(text, at)
+    except ValueError:
+        return False
+    quotes = text[:at].replace("\\\\", "").replace('\\"', "").count('"')
+    return bool(inside) and quotes % 2 == 0
+
+
+@given(with_a_key_twice(), DOORS)
+def test_a_key_given_twice_never_slips_through_the_fast_lane(raw: bytes, door: Door) -> None:
+    assert express(*door).passes(raw) is None
+    agree(raw, door)
+
+
+@pytest.mark.parametrize("dialect", JSON_DIALECTS, ids=lambda dialect: dialect.name)
+def test_the_examples_take_the_fast_lane(dialect: Dialect) -> None:
+    lane = Express(Desk(preferred=dialect.name))
+    for type_ in dialect.types.values():
+        passed = lane.passes(json.dumps(type_.example).encode())
+        assert passed is not None
+        assert (passed.dialect, passed.type) == (dialect, type_)
+
+
+TIMES = """
+2026-02-12T10:00:00Z 2026-02-12t10:00:00z 2026-02-12_10:00:00Z 2026-02-12T10:00Z 20260212T100000Z 2026-02-12T24:00:00Z
+2026-02-12T23:59:60Z 2026-06-30T23:59:60Z 2026-02-12T10:00:60Z 2026-02-12 2026-02-12T10:00:00+24:00 1e3 P1D
+2026-02-12T10:00:00-00:00 2026-02-12T10:00:00+0100 2026-02-12T10:00:00,5Z 2026-02-12T10:00:00.1234567Z
+2026-02-12T10:00:00 0000-01-01T00:00:00Z 2026-W07-4T10:00:00Z 2026-043T10:00:00Z 2026-02-12T10:00:00+01 2026-02-12T10:00:00_Z
+9999-12-31T23:59:59.9999999Z 9999-12-31T23:59:59-14:00 0001-01-01T00:00:00+14:00 2026-02-12T10:00:00+14:60
+"""
+NUMBERS = """
+0 -0 1 1.0 1e0 1E2 10e-1 0.0 -1 1.5 true null "1" 01 +1 1. .5 NaN Infinity 9223372036854775807 9223372036854775808
+-9223372036854775808 18446744073709551616 9.3e18 1e19 -1e19 1e400 100.0 100.00000000000001 1e2
+"""
+
+
+@pytest.mark.parametrize("written", TIMES.split())
+def test_both_lanes_agree_on_what_a_moment_is(written: str) -> None:
+    tree = by_name("vbw-typed").types["qa_verdict"].example | {"timestamp": written.replace("_", " ")}  # type: ignore[union-attr]
+    agree(json.dumps(tree).encode(), ("strict", None, None))
+
+
+@pytest.mark.parametrize("written", NUMBERS.split())
+@pytest.mark.parametrize(
+    "dialect, field", [("vbw-typed", "phase"), ("build-flow", "payload.phase"), ("build-flow", "payload.progress")]
+)
+def test_both_lanes_agree_on_what_a_number_is(dialect: str, field: str, written: str) -> None:
+    name = {"phase": "qa_verdict", "payload.phase": "TASK_ASSIGNMENT", "payload.progress": "STATUS_UPDATE"}[field]
+    tree = json.loads(json.dumps(by_name(dialect).types[name].example))  # type: ignore[union-attr]
+    *outer, last = field.split(".")
+    (tree[outer[0]] if outer else tree)[last] = "@"
+    agree(json.dumps(tree).replace('"@"', written).encode(), ("strict", None, None))
