@@ -27,6 +27,11 @@ def is_blank(value: object) -> bool:
     return isinstance(value, str) and value.startswith(OPENING) and value.endswith(CLOSING)
 
 
+def blank_for(what: str) -> str:
+    """A blank that says in these words what belongs there."""
+    return f"{OPENING}{what}{CLOSING}"
+
+
 def expected(kind: Kind) -> str:
     """What belongs in a field of this kind, in a few words."""
     match kind:
@@ -72,8 +77,8 @@ def blank(kind: Kind) -> Any:
         case MapOf(Anything()):
             return {}
         case MapOf(value):
-            return {f"{OPENING}name{CLOSING}": blank(value)}
-    return f"{OPENING}{expected(kind)}{CLOSING}"
+            return {blank_for("name"): blank(value)}
+    return blank_for(expected(kind))
 
 
 def blank_fields(fields: Fields) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from telex.dialects.blanks import blank, blank_fields
+from telex.dialects.blanks import blank, blank_fields, blank_for
 from telex.dialects.spec import (
     ANY,
     Anything,
@@ -56,6 +56,7 @@ def _put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
         inner = tree.get(parent)
         if not isinstance(inner, dict):
             inner = tree[parent] = {}
+        inner.pop(blank_for("name"), None)  # a first entry takes the place of the blank one
         tree = inner
     tree[name] = value
 

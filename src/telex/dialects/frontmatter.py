@@ -60,15 +60,17 @@ def read_front_matter(text: str, limits: Limits = LIMITS) -> FrontMatter:
     """Split a text (no BOM, only LF) and read its fields. It never raises: what is wrong is a finding."""
     first, _, rest = text.partition("\n")
     if not _is_fence(first):
-        say = "start the message with a line of only ---, then its fields, then another line of only ---"
+        say = "Start the message with a line of only ---, then its fields, then another line of only ---."
         return FrontMatter({}, text, (Finding("front-matter-missing", "$", say, expected="---"),))
     closing = _closing_line(text, len(first))
     if closing is None:
-        say = "the front matter opened on line 1 is never closed: put a line of only --- after its last field"
+        say = "Put a line of only --- after the last field: the front matter is never closed."
         return FrontMatter({}, rest, (Finding("front-matter-not-closed", "$", say, expected="---"),))
     front, body = text[len(first) + 1 : closing[0]], text[closing[1] :]
     if _is_longer_than(limits.front_matter_bytes_max, front):
-        say = f"keep the front matter within {limits.front_matter_bytes_max} bytes; long text belongs in the body below"
+        say = (
+            f"Keep the front matter within {limits.front_matter_bytes_max} bytes; long text belongs in the body below."
+        )
         return FrontMatter({}, body, (Finding("front-matter-too-large", "$", say),))
     fields = read_simple(front, limits.depth_max)
     if fields is not None:

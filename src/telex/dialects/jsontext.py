@@ -99,7 +99,7 @@ def _not_json(error: json.JSONDecodeError, text: str) -> Finding:
     return Finding(
         code="not-json",
         path=ROOT,
-        say=f"Mend the JSON at {where}: {error.msg.lower()}.{hint}",
+        say=f"Mend the JSON at {where}: {error.msg.lower().removesuffix(' at')}.{hint}",
         expected="JSON",
         found=text[error.pos : error.pos + 20] or "the end of the text",
     )

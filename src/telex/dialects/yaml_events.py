@@ -195,9 +195,9 @@ class _Reading:
         return self.top[0] if self.top and isinstance(self.top[0], dict) else {}
 
     def report(self, code: str, path: str, say: str, line: int, found: str | None = None, column: int = 0) -> None:
-        where = f"line {line}, column {column}" if column else f"line {line}"
+        where = f"Line {line}, column {column}" if column else f"Line {line}"
         found = None if found is None else _shortened(found, self.limits.found_characters_max)
-        self.findings.append(Finding(code, path, f"{where}: {say}", found=found))
+        self.findings.append(Finding(code, path, f"{where}: {say}.", found=found))
 
     def report_properties(self, event: yaml.NodeEvent) -> None:
         """Tags, anchors and aliases: what a value may carry in YAML, and not in front matter."""

@@ -1,7 +1,8 @@
 """A rule as a line of Python over a decoded message, made from its parsed tree and nothing else.
 
-Operators come from a table, fields become numbered attributes of the message `m` or its payload `p`, constants go in by numbered name. A field that may be
-left out is asked about first, since an absent field compares false with everything (see dialects/expressions.py).
+Operators come from a table, fields become numbered attributes of the message `m` or its payload `p`, constants go in
+by numbered name. A field that may be left out is asked about first, since an absent field compares false with
+everything (see dialects/expressions.py).
 """
 
 from collections.abc import Callable

@@ -6,6 +6,7 @@ A rule says nothing about fields that are themselves in doubt, so nobody is told
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from telex.dialects.blanks import blank_for
 from telex.dialects.evaluation import on_tree, reach
 from telex.dialects.expressions import names, parse
 from telex.dialects.spec import Dialect, HardRule, MessageType, Tree
@@ -69,18 +70,22 @@ def relate(walk: Walk, tree: Tree, dialect: Dialect, type_: MessageType) -> None
             _put(tree, steps, value)
             say = f"Read as {value}, which is what leaving it out means."
             walk.say("default-filled", path_of(*steps), say, "note", expected=str(value))
+    doubtful: list[tuple[tuple[str, ...], str]] = []
     for relation, steps, rule in relations.rules:
         if _can_tell(walk, relation) and relation.holds(tree):
             found, path = reach(steps)(tree), path_of(*steps)
             walk.say(rule.code, path, rule.say, rule.severity, expected=rule.expected, found=found)
             if rule.severity == "refusal":
                 walk.blanks.add(path)
+                doubtful.append((steps, rule.expected or rule.say))
+    for steps, wanted in doubtful:  # only the sender knows which of the fields is wrong
+        _put(tree, steps, blank_for(wanted))
 
 
 def _put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
     *parents, name = steps
     for parent in parents:
-        tree = tree[parent]
+        tree = tree.setdefault(parent, {})
     tree[name] = value
 
 

@@ -6,8 +6,8 @@ Whether the findings stop the message is decided elsewhere.
 
 from typing import NamedTuple
 
-from telex.dialects.blanks import CLOSING, OPENING
-from telex.dialects.spec import TYPE, Dialect, MessageType, Tree
+from telex.dialects.blanks import blank
+from telex.dialects.spec import TYPE, Dialect, MessageType, OneOf, Tree
 from telex.model.limits import LIMITS, Limits
 from telex.model.paths import ROOT, path_of
 from telex.model.refusal import Finding
@@ -44,8 +44,7 @@ def validate_envelope(tree: Tree, dialect: Dialect, limits: Limits = LIMITS) -> 
     walk = Walk(limits, frozenset())
     known = {name: tree[name] for name in tree if name in dialect.envelope}
     mended = walk.group(known, dialect.envelope, ROOT)
-    choose = f"{OPENING}one of {', '.join(dialect.types)}{CLOSING}"
-    whole = {**tree, **mended, TYPE: choose}
+    whole = {**tree, **mended, TYPE: blank(OneOf(tuple(dialect.types)))}
     return Validated(tuple(walk.findings), whole, frozenset(walk.blanks | {path_of(TYPE)}))
 
 
