@@ -58,7 +58,7 @@ def fits(printed: list[str], shown: list[str]) -> bool:
     return bool(printed) and printed[0].rstrip() == shown[0].rstrip() and fits(printed[1:], shown[1:])
 
 
-@pytest.mark.parametrize("text", blocks("console"))
+@pytest.mark.parametrize("text", list(blocks("console")))
 def test_a_command_in_the_docs_prints_what_the_page_shows(text: str, desk: Path) -> None:
     for command, shown in commands(text):
         if command.startswith(NOT_RUN):
@@ -67,7 +67,7 @@ def test_a_command_in_the_docs_prints_what_the_page_shows(text: str, desk: Path)
         assert fits(printed, shown), f"$ {command}\n" + "\n".join(printed)
 
 
-@pytest.mark.parametrize("text", blocks("python"))
+@pytest.mark.parametrize("text", list(blocks("python")))
 def test_python_in_the_docs_runs(text: str, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(desk)
     exec(compile(text, "docs", "exec"), {"__name__": "docs"})

@@ -161,7 +161,7 @@ def test_a_text_without_front_matter_is_told_so() -> None:
 def test_what_front_matter_may_not_hold_is_named_where_it_stands(front: str, expected: list[tuple[str, str]]) -> None:
     assert read_simple(front) is None
     assert findings(front) == expected
-    assert all(finding.say.startswith("line ") for finding in read(front).findings)
+    assert all(finding.say.startswith("Line ") for finding in read(front).findings)
 
 
 @pytest.mark.usefixtures("either_parser")
@@ -184,11 +184,11 @@ def test_an_alias_bomb_expands_to_nothing() -> None:
 @pytest.mark.parametrize(
     "front, place",
     [
-        ("a: 1\na: 2", "line 3: given on line 2 already"),
-        ("a: Fix: b", "line 2, column 7: "),
-        ("a:\n\tb: 1", "line 3, column 1: "),
-        ("a: b\nc: 'open\nd: e", "line 3, column 4: "),
-        ("a: b\nc: d\x07", "line 3: take the control character U+0007 away"),
+        ("a: 1\na: 2", "Line 3: given on line 2 already"),
+        ("a: Fix: b", "Line 2, column 7: "),
+        ("a:\n\tb: 1", "Line 3, column 1: "),
+        ("a: b\nc: 'open\nd: e", "Line 3, column 4: "),
+        ("a: b\nc: d\x07", "Line 3: take the control character U+0007 away"),
     ],
 )
 def test_a_finding_gives_the_line_in_the_message(front: str, place: str) -> None:

@@ -137,6 +137,6 @@ def _annotation(kind: Kind, limits: Limits, inner: Shape | None) -> Any:
 
 
 def _bounded_integer(low: float | None, high: float | None, limits: Limits) -> Any:
-    least = -limits.integer_max if low is None else int(low)
+    least = limits.integer_min if low is None else int(low)
     most = limits.integer_max if high is None else int(high)
     return Annotated[int, Meta(ge=least, le=most)]

@@ -7,7 +7,7 @@ then the reading ladder's order. A name nobody has is compared with the names th
 
 from typing import Any, NamedTuple
 
-from telex.dialects.spec import ANY, TYPE, Dialect, Fields, MessageType, Tree
+from telex.dialects.spec import ANY, TYPE, Dialect, Fields, MessageType, OneOf, Tree
 from telex.model.nearest import nearest
 from telex.model.paths import ROOT, join
 from telex.model.refusal import Finding
@@ -45,7 +45,8 @@ class Hint(NamedTuple):
 
 
 def is_control_frame(tree: Any) -> bool:
-    return isinstance(tree, dict) and tree.get(TYPE) in CONTROL_TYPES and not any(name in tree for name in _OURS)
+    named = tree.get(TYPE) if isinstance(tree, dict) else None
+    return isinstance(named, str) and named in CONTROL_TYPES and not any(name in tree for name in _OURS)
 
 
 def is_ours(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
@@ -56,6 +57,14 @@ def is_ours(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
     if isinstance(named, str) and any(named in dialect.types for dialect in dialects):
         return True
     return any(_envelope_fit(tree, dialect) >= ENVELOPE_FIELDS_MIN for dialect in dialects)
+
+
+def is_near(tree: Tree, dialect: Dialect) -> bool:
+    """Has this mapping anything in common with the dialect's messages: a type, or mostly the fields of one?"""
+    if TYPE in tree:
+        return True
+    known = max((sum(name in type_.fields for name in tree) for type_ in dialect.types.values()), default=0)
+    return known > 0 and 2 * known >= len(tree)
 
 
 def tell(tree: Tree, dialects: tuple[Dialect, ...], hint: Hint) -> Told:
@@ -83,6 +92,8 @@ def _misnamed(tree: Tree, given: str, dialects: tuple[Dialect, ...], hint: Hint)
     by_envelope = _by_envelope(tree, dialects)
     wanted = _types(by_envelope) if by_envelope else "a type of " + ", ".join(dialect.name for dialect in dialects)
     say = f"Use {wanted}."
+    if by_envelope is None:
+        say = "Use a type that one of the dialects has; `telex dialects NAME` lists them."
     return Told(by_envelope, None, (Finding("type-unknown", _AT_TYPE, say, expected=wanted, found=given[:60]),))
 
 
@@ -96,9 +107,12 @@ def _unnamed(tree: Tree, given: Any, dialects: tuple[Dialect, ...], hint: Hint) 
     code = "type-missing" if given is None or given == "" else "wrong-type"
     found = None if given is None else str(given)[:60]
     if whole:
-        dialect, type_ = _best(tree, whole, hint)
+        choices = [choice for choice in whole if _values_fit(tree, *choice)] or whole
+        dialect, type_ = _best(tree, choices, hint)
         say = f"Add type: the fields are those of {type_.name}."
-        certain = {other.name for _, other in whole} == {type_.name}
+        if found is not None:
+            say = f"Write the type as {type_.name!r}: the fields are those."
+        certain = {other.name for _, other in choices} == {type_.name}
         finding = Finding(code, _AT_TYPE, say, expected=_types(dialect), found=found, nearest=type_.name)
         return Told(dialect, type_, (finding,), certain)
     by_envelope = _by_envelope(tree, dialects)
@@ -146,6 +160,13 @@ def _missing(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
     own = sum(field.required and name not in inner for name, field in type_.fields.items() if isinstance(inner, dict))
     around = sum(field.required and name not in tree for name, field in dialect.envelope.items())
     return own + around + (dialect.payload is not None and dialect.payload not in tree)
+
+
+def _values_fit(tree: Tree, dialect: Dialect, type_: MessageType) -> bool:
+    """Is every choice that the message makes one that this type has?"""
+    inner = tree.get(dialect.payload, {}) if dialect.payload else tree
+    chosen = [(inner.get(name), field.kind) for name, field in type_.fields.items() if isinstance(inner, dict)]
+    return all(not isinstance(kind, OneOf) or value is None or value in kind.values for value, kind in chosen)
 
 
 def _envelope_fit(tree: Tree, dialect: Dialect) -> int:

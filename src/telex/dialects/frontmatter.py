@@ -98,6 +98,8 @@ def _closing_line(text: str, start: int) -> tuple[int, int] | None:
 
 
 def _looks_like_field(line: str) -> bool:
+    if line.startswith(("type:", "- type:")):  # surely meant, though YAML reads it otherwise
+        return True
     key, colon, value = line.strip(" \t{").partition(":")
     return bool(colon) and (not value or value[0] in " \t") and " " not in key and _key(key) is not None
 

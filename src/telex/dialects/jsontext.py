@@ -107,6 +107,8 @@ def _not_json(error: json.JSONDecodeError, text: str) -> Finding:
 
 _HINTS = {
     "'": " JSON strings take double quotes.",
+    "“": " JSON strings take straight double quotes.",
+    "”": " JSON strings take straight double quotes.",
     "/": " JSON has no comments.",
     "#": " JSON has no comments.",
     "T": " JSON writes true, false and null in lower case.",
@@ -135,7 +137,7 @@ def _is_suspect(tree: Any, limits: Limits) -> bool:
                 below += value.values()
             elif isinstance(value, list):
                 below += value
-            elif isinstance(value, (int, float)) and not -limits.integer_max <= value <= limits.integer_max:
+            elif isinstance(value, (int, float)) and not limits.integer_min <= value <= limits.integer_max:
                 return True  # infinity and NaN compare so too
         level, depth = below, depth + 1
         if depth > limits.depth_max:
@@ -160,7 +162,7 @@ def _scan(tree: Any, limits: Limits) -> list[Finding]:
             waiting.extend((inner, join(at, key), depth + 1) for key, inner in pairs)
         elif isinstance(value, float) and not math.isfinite(value):
             findings.append(_not_finite(at, repr(value)))
-        elif isinstance(value, int) and abs(value) > limits.integer_max:
+        elif isinstance(value, int) and not limits.integer_min <= value <= limits.integer_max:
             findings.append(_too_large(at, str(value)))
     findings.sort(key=lambda finding: finding.path)
     return findings
@@ -198,10 +200,10 @@ def _nul(at: str) -> Finding:
 
 
 def _not_finite(at: str, found: str) -> Finding:
-    say = "Give a number, or leave the field out: JSON has no NaN or Infinity."
+    say = "Give a real value, or leave the field out: JSON has no NaN or Infinity."
     return Finding("number-not-finite", at, say, expected="a finite number", found=found)
 
 
 def _too_large(at: str, digits: str) -> Finding:
-    say = "Send it as a string: an integer of more than 64 bits is read differently by every reader."
+    say = "Give an integer of at most 64 bits, or text where the field takes text: readers differ on larger ones."
     return Finding("integer-too-large", at, say, expected="a 64-bit integer", found=digits[:24])

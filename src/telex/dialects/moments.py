@@ -1,13 +1,15 @@
 """What point in time does this text name, and does it leave something open?"""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
 
 Flaw = Literal["malformed", "impossible", "no-zone", "no-time"]
 
 _SHAPE = re.compile(
-    r"\d{4}-?(\d\d-?\d\d|W\d\d-?\d|\d{3})([Tt ]\d\d(:?\d\d(:?\d\d([.,]\d+)?)?)?\s?([Zz]|[+-]\d\d(:?\d\d)?)?)?\Z"
+    r"(?P<date>(?P<year>\d{4})-?(\d\d-?\d\d|W\d\d-?\d|(?P<day>\d{3})))"
+    r"(?P<time>[Tt ](?P<hour>\d\d)(:?\d\d(:?\d\d([.,]\d+)?)?)?\s?([Zz]|[+-]\d\d(:?\d\d)?)?)?\Z",
+    re.ASCII,
 )
 
 
@@ -19,17 +21,29 @@ class MomentRead(NamedTuple):
 def read_moment(text: str) -> MomentRead:
     """ISO 8601. A missing zone is read as UTC and a missing time of day as midnight, and both are said."""
     shape = _SHAPE.match(text)
-    if shape is None or not text.isascii():
+    if shape is None:
         return MomentRead(None, "malformed")
     try:
-        at = datetime.fromisoformat(_without_leap_second(text.upper().replace(" ", "T", 1).replace(" ", "")))
-    except ValueError:
+        at = datetime.fromisoformat(_plainly(shape))
+    except (ValueError, OverflowError):
         return MomentRead(None, "impossible")
     if at.tzinfo is not None:
         return MomentRead(at)
-    return MomentRead(at.replace(tzinfo=UTC), "no-time" if shape[2] is None else "no-zone")
+    return MomentRead(at.replace(tzinfo=UTC), "no-time" if shape["time"] is None else "no-zone")
 
 
-def _without_leap_second(text: str) -> str:
-    """A leap second exists, though Python's clock does not have it: it is read as the second before."""
-    return re.sub(r"(T23:?59:?)60", r"\g<1>59", text)
+def _plainly(shape: re.Match[str]) -> str:
+    """The same moment, written as every Python reads it. A leap second exists; it is read as the second before."""
+    date, time = shape["date"], (shape["time"] or "").upper()
+    if shape["hour"] == "24":
+        raise ValueError("the day ends at 23:59:59")  # some versions of Python say so too, others do not
+    if shape["day"]:
+        first = datetime(int(shape["year"]), 1, 1, tzinfo=UTC)
+        day = first + timedelta(days=int(shape["day"]) - 1)
+        if day.year != first.year:
+            raise ValueError("the year has no such day")
+        date = day.date().isoformat()
+    time = time[1:].replace(" ", "")
+    if time.startswith(("23:59:60", "235960")):
+        time = time.replace("60", "59", 1)
+    return f"{date}T{time}" if time else date

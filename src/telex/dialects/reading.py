@@ -4,10 +4,12 @@ The ladder never drops anything: what is no message of any dialect is plain text
 message but cannot be read says where it broke.
 """
 
+import json
 from typing import Any, Literal, NamedTuple
 
-from telex.dialects.detect import Hint, Told, is_control_frame, is_ours, tell
-from telex.dialects.framing import Candidate, candidates, unwrap
+from telex.dialects.candidates import Candidate, candidates
+from telex.dialects.detect import Hint, Told, is_control_frame, is_near, is_ours, tell
+from telex.dialects.framing import unwrap
 from telex.dialects.frontmatter import read_front_matter
 from telex.dialects.jsontext import read_json, scan
 from telex.dialects.registry import BUILT_IN, PLAIN
@@ -82,12 +84,21 @@ def _from_candidate(
     return None
 
 
-def _front_matter(candidate: Candidate, among: tuple[Dialect, ...], hint: Hint, limits: Limits) -> Reading:
+_ENDS_READING = frozenset(
+    {"yaml-malformed", "yaml-tab", "yaml-many-documents", "front-matter-not-mapping", "front-matter-not-closed"}
+    | {"front-matter-too-large", "too-deep"}
+)
+
+
+def _front_matter(candidate: Candidate, among: tuple[Dialect, ...], hint: Hint, limits: Limits) -> Reading | None:
     front = read_front_matter(candidate.text, limits)
     found = (*candidate.notes, *front.findings)
-    if not front.fields:
-        told = tell({}, among, hint) if not front.findings else NOTHING
-        return Reading("unreadable", NOTHING, (*found, *told.findings), candidate.text)
+    if any(finding.code in _ENDS_READING for finding in front.findings):
+        # Nobody can tell what is missing in a text that could not be read to its end.
+        told = tell(front.fields, among, hint) if TYPE in front.fields else NOTHING
+        return Reading("unreadable", told._replace(findings=()), found, candidate.text, front.fields)
+    if not any(is_near(front.fields, dialect) for dialect in among):
+        return None  # another tool's front matter over a markdown text
     return _typed(front.fields, front.body, among, hint, limits, found, candidate.text)
 
 
@@ -118,7 +129,8 @@ def _otherwise(text: str, notes: tuple[Finding, ...], forced: Dialect | None) ->
         say = "Begin with a line '---', then the fields, then '---' and the body."
         finding = Finding("front-matter-missing", ROOT, say, expected="YAML front matter", found=text[:40])
     elif scalar is _NO_SCALAR:
-        finding = next(iter(read_json(text.strip()).findings), None) or _not_an_object(text, "refusal")
+        say = "Send one JSON object with a type: this is not JSON."
+        finding = Finding("not-json", ROOT, say, expected="a JSON object", found=text.strip()[:40])
     else:
         finding = _not_an_object(scalar, "refusal")
     return Reading("unreadable", NOTHING, (*notes, finding), text)
@@ -138,8 +150,10 @@ def _json_scalar(text: str) -> Any:
 
 
 def _not_an_object(value: Any, severity: Literal["refusal", "warning"]) -> Finding:
-    kind = "a list" if isinstance(value, list) else "a single value"
+    kind = "a list" if isinstance(value, list) else "a single value"  # never nested deeply: it was read
     say = f"Send one JSON object with a type: {kind} is not a message."
     if severity == "warning":
         say = f"Kept as plain text: {kind} is not a message. Send one JSON object with a type."
-    return Finding("not-an-object", ROOT, say, severity, expected="a JSON object", found=str(value)[:40])
+    return Finding(
+        "not-an-object", ROOT, say, severity, expected="a JSON object", found=json.dumps(value, ensure_ascii=False)[:40]
+    )

@@ -36,17 +36,17 @@ class _Problem(NamedTuple):
 _ESCAPES = r"in double quotes, write \\ for a backslash; or use single quotes, which know no escapes"
 _PROBLEMS = (  # the first that fits counts
     _Problem(" tab ", "indent with blanks, never with tabs", "yaml-tab"),
-    _Problem("scanning an alias", "a value that begins with * has to be in quotes", "yaml-alias"),
-    _Problem("scanning an anchor", "a value that begins with & has to be in quotes", "yaml-anchor"),
-    _Problem("scanning a tag", "a value that begins with ! has to be in quotes", "yaml-tag"),
-    _Problem("tag handle", "a value that begins with ! has to be in quotes", "yaml-tag"),
-    _Problem("values are not allowed", "a value with ': ' in it has to be in quotes; a field stands on its own line"),
+    _Problem("scanning an alias", "put a value that begins with * in quotes", "yaml-alias"),
+    _Problem("scanning an anchor", "put a value that begins with & in quotes", "yaml-anchor"),
+    _Problem("scanning a tag", "put a value that begins with ! in quotes", "yaml-tag"),
+    _Problem("tag handle", "put a value that begins with ! in quotes", "yaml-tag"),
+    _Problem("values are not allowed", "put a value with ': ' in it in quotes, and a field on its own line"),
     _Problem("expected ':'", "this is no `field: value`: add the colon and a blank, or indent it", begins_earlier=True),
-    _Problem("entries are not allowed", "a list begins on the line below its field, one `- item` per line"),
-    _Problem("cannot start any token", "a value that begins like this has to be in quotes"),
+    _Problem("entries are not allowed", "begin a list on the line below its field, one `- item` per line"),
+    _Problem("cannot start any token", "put a value that begins like this in quotes"),
     _Problem("escape", _ESCAPES),
     _Problem("hexdecimal", _ESCAPES),
-    _Problem("quoted scalar", "the quote that is opened here is never closed", begins_earlier=True),
+    _Problem("quoted scalar", "close the quote that is opened here", begins_earlier=True),
     _Problem("flow sequence", "the [ opened here lacks a comma or its ]; for text, use quotes", begins_earlier=True),
     _Problem("flow mapping", "the { opened here lacks a comma or its }; for text, use quotes", begins_earlier=True),
     _Problem("block scalar", "behind | or > the line ends, and the text follows below, indented; for text, use quotes"),
@@ -214,7 +214,7 @@ class _Reading:
             self.report("yaml-tag", self.path_here(), say, _line(event), written)
 
     def report_not_mapping(self, event: yaml.NodeEvent, found: str) -> None:
-        say = "front matter is one `field: value` per line, with a blank behind the colon"
+        say = "write front matter as one `field: value` per line, with a blank behind the colon"
         self.report("front-matter-not-mapping", ROOT, say, _line(event), found)
 
     def report_control_characters(self, text: str, first: int) -> None:

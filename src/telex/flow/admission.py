@@ -30,7 +30,7 @@ REPAIRS = frozenset(
     }
 )
 # Refusals that say nothing about which part of the message is right.
-UNMENDABLE = frozenset({"several-messages", "too-deep", "field-unknown"})
+UNMENDABLE = frozenset({"several-messages", "too-deep", "field-unknown", "control-character", "yaml-merge-key"})
 
 
 class Desk(NamedTuple):
@@ -78,6 +78,8 @@ def check(raw: bytes | str, desk: Desk = STRICT, *, as_role: str | None = None, 
     validated = validate(reading.tree, dialect, type_, broken=reading.broken, body=reading.body, limits=desk.limits)
     said = authorise(validated.tree, dialect, type_, as_role=as_role, to_role=to_role, misdelivery=desk.misdelivery)
     unsigned = _sign(validated.tree, dialect, type_, said, as_role)
+    if len(unsigned) < len(said):  # with another name under it, a message may break a rule that it kept before
+        unsigned = [*unsigned, *validate(validated.tree, dialect, type_, limits=desk.limits).findings]
     findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *said)
     return _verdict(reading, desk, findings, validated, mendable=reading.told.certain and not refusals(unsigned))
 
@@ -124,6 +126,8 @@ def _verdict(
 
 def _as_the_team_wants(findings: tuple[Finding, ...], desk: Desk) -> list[Finding]:
     return [
-        finding._replace(severity=desk.unknown_fields) if finding.code == "field-unknown" else finding
+        finding._replace(severity=desk.unknown_fields, say="Take it out: it is not a field of this type.")
+        if finding.code == "field-unknown" and desk.unknown_fields == "refusal"
+        else finding
         for finding in findings
     ]

@@ -207,6 +207,6 @@ def open_marks(value: Any, depth: int = 3) -> int:
         return sum(2 + open_marks(inner, depth + 1) for inner in value.values())
     if isinstance(value, list):
         return sum(open_marks(inner, depth + 1) for inner in value)
-    if isinstance(value, int) and abs(value) > LIMITS.integer_max:
+    if isinstance(value, int) and not LIMITS.integer_min <= value <= LIMITS.integer_max:
         return NOT_SO
     return 0

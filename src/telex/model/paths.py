@@ -4,6 +4,7 @@ import json
 import re
 
 ROOT = "$"
+KEY_CHARACTERS_MAX = 128  # a path repeats its keys in every finding below them
 _SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
@@ -11,6 +12,8 @@ def join(path: str, key: str | int) -> str:
     """One step further down."""
     if isinstance(key, int):
         return f"{path}[{key}]"
+    if len(key) > KEY_CHARACTERS_MAX:
+        key = key[: KEY_CHARACTERS_MAX - 1] + "…"
     return f"{path}.{key}" if _SIMPLE.match(key) else f"{path}[{json.dumps(key)}]"
 
 

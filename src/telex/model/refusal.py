@@ -1,7 +1,7 @@
 """What was found in a message, said so that its sender can act on it.
 
 A finding is a value, never an exception: a message that may not pass is normal traffic, and what was found travels
-with it to the sender, the log and the page. Which findings there are is `model/codes.py`; whether they stop the
+with it to the sender, the log and the page. Which findings there are is `publish/codes.py`; whether they stop the
 message is the reader's choice (strict or lenient), so a finding only says how grave it is.
 """
 

@@ -4,6 +4,7 @@ A role in a message is a claim. Who is really speaking comes from the door the m
 differs is refused, and the type's senders are checked against the speaker, not against the claim.
 """
 
+from telex.dialects.blanks import is_blank
 from telex.dialects.spec import ANY, Dialect, MessageType, Tree
 from telex.model.nearest import nearest
 from telex.model.paths import ROOT, path_of
@@ -54,13 +55,15 @@ def may_receive(role: str, type_: MessageType) -> bool:
 
 def _claim(tree: Tree, field: str | None, dialect: Dialect) -> str | None:
     claimed = tree.get(field) if field else None
-    return claimed if isinstance(claimed, str) and not claimed.startswith("<") else None
+    return claimed if isinstance(claimed, str) and not is_blank(claimed) else None
 
 
 def _claim_differs(claimed: str | None, as_role: str | None, dialect: Dialect) -> list[Finding]:
     if claimed is None or as_role is None or same_name(claimed, as_role):
         return []
     say = f"Sign as {as_role}: that is who is sending."
+    if dialect.addresses == "roles" and as_role not in dialect.roles:
+        say = f"Ask somebody else to send it: {as_role} is not a role of {dialect.name}."
     path = path_of(dialect.wire.sender or "")
     return [Finding("role-claim-differs", path, say, expected=as_role, found=claimed, nearest=as_role)]
 
@@ -79,5 +82,5 @@ def _may_not_receive(role: str, type_: MessageType, path: str, severity: Severit
     wanted = " or ".join(type_.receivers)
     say = f"Send {type_.name} to {wanted}, not to {role}."
     if severity == "warning":
-        say = f"{type_.name} is usually received by {wanted}; {role} gets it all the same."
+        say = f"Send {type_.name} to {wanted} next time; {role} gets it all the same."
     return Finding("role-may-not-receive", path, say, severity, expected=wanted, found=role)

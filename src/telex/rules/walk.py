@@ -97,6 +97,8 @@ class Walk:
             spelt = name if _given(tree, name) else self.other_spelling(name, field, unknown, tree, path)
             if spelt is not None:
                 mended[name] = self.visit(tree[spelt], field.kind, at)
+            elif at in self.broken:
+                mended[name] = blank(field.kind)  # something was said about it already
             elif name in tree and not field.required:
                 self.say("wrong-type", at, f"Leave {name} out, or give {expected(field.kind)}.", found=tree[name])
             elif field.required:
@@ -139,7 +141,8 @@ class Walk:
     def unknown(self, name: str, fields: Fields, tree: Mapping[str, Any], path: str) -> None:
         meant = nearest(name, [field for field in fields if field not in tree])
         perhaps = f"; did you mean {meant}?" if meant else "."
-        say = f"{name!r} is not a field of this type: it is kept and passed on{perhaps}"
+        shown = scalars.shown(name, self.limits.found_characters_max)
+        say = f"{shown!r} is not a field of this type: it is kept and passed on{perhaps}"
         self.say("field-unknown", join(path, name), say, "note", nearest=meant)
         if OPENING in scalars.flat(tree[name]):
             self.say("blank-left", join(path, name), "Fill in the blank, or take it out.", found=tree[name])
@@ -151,7 +154,13 @@ class Walk:
 
     def list(self, value: Any, kind: ListOf, item: Kind, path: str) -> Any:
         if isinstance(value, list):
-            return [self.visit(one, item, join(path, index)) for index, one in enumerate(value)]
+            mended: list[Any] = []
+            for index, one in enumerate(value):
+                if len(self.findings) >= self.limits.findings_max:  # enough was said, and the rest is not looked at
+                    self.blanks.add(path)
+                    return [*mended, *value[index:]]
+                mended.append(self.visit(one, item, join(path, index)))
+            return mended
         if scalars.fits(value, item):
             say = "Put it in a list: this field takes several."
             self.say("wrong-type", path, say, expected=expected(kind), found=value)
@@ -203,7 +212,9 @@ class Walk:
         wanted = expected(kind)
         if not isinstance(value, str):
             if scalars.shown(value) in kind.values:  # 2.0 for "2.0"
-                return self.meant(value, scalars.shown(value), wanted, path)
+                say = f'Put quotes around it: "{value}".'
+                self.say("wrong-type", path, say, expected=wanted, found=value, nearest=str(value))
+                return str(value)
             return self.wrong_type(value, kind, path)
         if scalars.is_placeholder(value, kind.values):
             say = f"Choose one: {', '.join(kind.values)}."
@@ -238,8 +249,8 @@ class Walk:
             return self.number_in_disguise(value, kind, path)
         if isinstance(kind, Integer) and isinstance(value, float):
             return self.number_in_disguise(value, kind, path)
-        if abs(value) > self.limits.integer_max:
-            say = "Give a smaller number: readers differ on integers of more than 64 bits."
+        if not self.limits.integer_min <= value <= self.limits.integer_max:
+            say = "Give an integer of at most 64 bits: readers differ on larger ones."
             self.say("integer-too-large", path, say, expected="a 64-bit integer", found=str(value)[:24])
             return self.blank(kind, path)
         if (kind.at_least is not None and value < kind.at_least) or (kind.at_most is not None and value > kind.at_most):
