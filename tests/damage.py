@@ -113,7 +113,7 @@ def too_far(kind: Kind) -> list[Any]:
             return ["", "x" * ((characters_max or LIMITS.id_characters_max) + 1), "a\u200bb", "a\nb", "a\x7fb"]
         case Integer(low, high) | Number(low, high):
             below = [] if low is None else [low - 1]
-            return [*below, *([] if high is None else [high + 1]), BEYOND_64_BITS, -BEYOND_64_BITS]
+            return [*below, *([] if high is None else [high + 1]), BEYOND_64_BITS, -BEYOND_64_BITS - 1]
     return []
 
 

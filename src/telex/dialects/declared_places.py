@@ -164,7 +164,7 @@ def _is_number(value: Any) -> bool:
 
 def _is_portable(value: int | float) -> bool:
     """Can readers in other languages hold it? Infinity and not-a-number have no place in JSON at all."""
-    return -LIMITS.integer_max <= value <= LIMITS.integer_max or (isinstance(value, float) and abs(value) < 1e308)
+    return LIMITS.integer_min <= value <= LIMITS.integer_max or (isinstance(value, float) and abs(value) < 1e308)
 
 
 def shown(value: Any) -> str:

@@ -7,6 +7,7 @@ then the reading ladder's order. A name nobody has is compared with the names th
 
 from typing import Any, NamedTuple
 
+from telex.dialects.blanks import is_blank
 from telex.dialects.spec import ANY, TYPE, Dialect, Fields, MessageType, OneOf, Tree
 from telex.model.nearest import nearest
 from telex.model.paths import ROOT, join
@@ -78,6 +79,9 @@ def tell(tree: Tree, dialects: tuple[Dialect, ...], hint: Hint) -> Told:
 
 
 def _misnamed(tree: Tree, given: str, dialects: tuple[Dialect, ...], hint: Hint) -> Told:
+    if is_blank(given):
+        left = Finding("blank-left", _AT_TYPE, "Fill in the type.", expected="a message type", found=given[:60])
+        return Told(_by_envelope(tree, dialects), None, (left,))
     listed = [(dialect, name) for dialect in dialects for name in dialect.types if "|" in given and name in given]
     if listed:
         dialect = _by_envelope(tree, dialects) or listed[0][0]

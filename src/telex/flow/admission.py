@@ -73,7 +73,7 @@ def check(raw: bytes | str, desk: Desk = STRICT, *, as_role: str | None = None, 
     if reading.outcome != "message" or dialect is None:
         return _verdict(reading, desk, reading.findings)
     if type_ is None:
-        validated = validate_envelope(reading.tree, dialect, desk.limits)
+        validated = validate_envelope(reading.tree, dialect, broken=reading.broken, limits=desk.limits)
         return _verdict(reading, desk, (*reading.findings, *validated.findings), validated)
     validated = validate(reading.tree, dialect, type_, broken=reading.broken, body=reading.body, limits=desk.limits)
     said = authorise(validated.tree, dialect, type_, as_role=as_role, to_role=to_role, misdelivery=desk.misdelivery)

@@ -30,7 +30,7 @@ from telex.publish.rule_schema import Schema, broken
 from telex.publish.words import meaning
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-INTEGER_MIN, INTEGER_MAX = -LIMITS.integer_max - 1, LIMITS.integer_max
+INTEGER_MIN, INTEGER_MAX = LIMITS.integer_min, LIMITS.integer_max
 
 # `format` is only a remark to most validators, so the shape is asked for as well: every date of ISO 8601, any time.
 _DATE = r"^\d{4}-?(\d\d-?\d\d|W\d\d-?\d|\d{3})"

@@ -39,9 +39,12 @@ def validate(
     return Validated(tuple(walk.findings[: limits.findings_max]), mended, frozenset(walk.blanks))
 
 
-def validate_envelope(tree: Tree, dialect: Dialect, limits: Limits = LIMITS) -> Validated:
+def validate_envelope(
+    tree: Tree, dialect: Dialect, *, broken: frozenset[str] = frozenset(), limits: Limits = LIMITS
+) -> Validated:
     """Check what can be checked when the type is unknown: the envelope alone."""
-    walk = Walk(limits, frozenset())
+    walk = Walk(limits, broken)
+    tree = {name: value for name, value in tree.items() if not walk.is_broken_inside(path_of(name))}
     known = {name: tree[name] for name in tree if name in dialect.envelope}
     mended = walk.group(known, dialect.envelope, ROOT)
     whole = {**tree, **mended, TYPE: blank(OneOf(tuple(dialect.types)))}

@@ -28,7 +28,7 @@ from telex.dialects.spec import (
 )
 from telex.model.limits import Limits
 from telex.model.nearest import folded, nearest
-from telex.model.paths import join
+from telex.model.paths import join, within
 from telex.model.refusal import Finding, Severity
 from telex.rules import scalars
 
@@ -60,6 +60,10 @@ class Walk:
         self.blanks.add(path)
         return blank(kind)
 
+    def is_broken_inside(self, path: str) -> bool:
+        """Is the text at fault here, or anywhere below?"""
+        return any(within(broken, path) for broken in self.broken)
+
     def visit(self, value: Any, kind: Kind, path: str) -> Any:
         if path in self.broken:
             return blank(kind)
@@ -85,7 +89,7 @@ class Walk:
             case Moment():
                 return self.moment(value, kind, path)
             case Anything():
-                return value
+                return self.blank(kind, path) if self.is_broken_inside(path) else value
 
     # --- objects and lists -------------------------------------------------------------------------------------
 
@@ -105,7 +109,8 @@ class Walk:
                 mended[name] = self.missing(field.kind, at, name, null=name in tree)
         for name in unknown:
             self.unknown(name, fields, tree, path)
-            mended[name] = tree[name]
+            if not self.is_broken_inside(join(path, name)):  # else it could not be sent on
+                mended[name] = tree[name]
         return _in_order_sent(mended, tree)
 
     def other_spelling(
@@ -164,7 +169,7 @@ class Walk:
         if scalars.fits(value, item):
             say = "Put it in a list: this field takes several."
             self.say("wrong-type", path, say, expected=expected(kind), found=value)
-            return [value]
+            return [self.visit(value, item, join(path, 0))]
         return self.wrong_type(value, kind, path)
 
     def map(self, value: Any, kind: MapOf, inner: Kind, path: str) -> Any:
@@ -174,7 +179,8 @@ class Walk:
             if is_blank(key):
                 self.say("blank-left", join(path, key), "Put a name in place of the blank.", found=key)
                 self.blanks.add(join(path, key))
-        return {key: self.visit(one, inner, join(path, key)) for key, one in value.items()}
+        sound = {key: one for key, one in value.items() if join(path, key) not in self.broken}
+        return {key: self.visit(one, inner, join(path, key)) for key, one in sound.items()}
 
     # --- single values ------------------------------------------------------------------------------------------
 
@@ -249,7 +255,7 @@ class Walk:
             return self.number_in_disguise(value, kind, path)
         if isinstance(kind, Integer) and isinstance(value, float):
             return self.number_in_disguise(value, kind, path)
-        if not self.limits.integer_min <= value <= self.limits.integer_max:
+        if isinstance(value, int) and not self.limits.integer_min <= value <= self.limits.integer_max:
             say = "Give an integer of at most 64 bits: readers differ on larger ones."
             self.say("integer-too-large", path, say, expected="a 64-bit integer", found=str(value)[:24])
             return self.blank(kind, path)
@@ -264,7 +270,7 @@ class Walk:
         number = scalars.number(value.strip(), None) if isinstance(value, str) else value
         if isinstance(number, float) and isinstance(kind, Integer) and number.is_integer():
             number = int(number)
-        if isinstance(number, bool) or not scalars.fits(number, kind):
+        if not scalars.fits(number, kind) or not self.limits.integer_min <= number <= self.limits.integer_max:
             return self.wrong_type(value, kind, path)
         say = f"Write it as {number}, without quotes or decimals."
         self.say("wrong-type", path, say, expected=expected(kind), found=value, nearest=str(number))

@@ -155,7 +155,7 @@ def _texts(kind: Text) -> st.SearchStrategy[str]:
 
 
 def _integers(low: float | None, high: float | None) -> st.SearchStrategy[int]:
-    least = -LIMITS.integer_max if low is None else int(low)
+    least = LIMITS.integer_min if low is None else int(low)
     most = LIMITS.integer_max if high is None else int(high)
     # Small numbers are what messages hold, and what rules compare; the rest shows that nothing overflows.
     return st.integers(least, min(most, max(least, 0) + 5)) | st.integers(least, most)
