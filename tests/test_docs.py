@@ -1,4 +1,4 @@
-"""Every command and every piece of Python that the documentation shows is run, and prints what the page says it prints."""
+"""Every command and every piece of Python in the documentation is run, and prints what the page says."""
 
 import os
 import re
