@@ -46,6 +46,14 @@ def changed(table: Table, rule: Rule, changes: dict[str, Any]) -> dict:
     return tree
 
 
+@pytest.mark.parametrize("table, rules", RULES, ids=lambda value: value.name if isinstance(value, Table) else "")
+def test_no_rule_speaks_that_the_ledger_does_not_know(table: Table, rules: list[Rule]) -> None:
+    spoken = {(type_.name, rule.code) for type_ in table.dialect.types.values() for rule in type_.rules}
+    of_all = {rule.code for rule in table.dialect.rules}
+    assert spoken == {(rule.type, rule.code) for rule in rules if rule.code not in of_all}
+    assert of_all <= {rule.code for rule in rules}
+
+
 @pytest.mark.parametrize("table, rule, changes, broken", every_case())
 def test_a_hard_rule_speaks_when_it_is_broken_and_only_then(
     table: Table, rule: Rule, changes: dict[str, Any], broken: bool

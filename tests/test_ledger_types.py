@@ -157,6 +157,13 @@ def test_a_dialect_has_these_types_and_roles_and_no_others(table: Table) -> None
     assert sorted(table.dialect.roles) == sorted(table.roles.split())
 
 
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@proves("common/wire")
+def test_a_dialect_keeps_what_the_bus_needs_to_know_in_these_fields(table: Table) -> None:
+    assert table.dialect.version == table.version
+    assert {name: field for name, field in table.dialect.wire._asdict().items() if field is not None} == table.known_by
+
+
 SENT_BY_SOME = [
     param(table, row, lines=(f"{table.name}/roles/sender",))
     for table in TABLES

@@ -204,6 +204,13 @@ def test_an_escalation_one_step_up_is_accepted_and_any_other_is_told_where_to_go
         assert [finding.expected for finding in checked.findings] == ([] if to == above else [above])
 
 
+@proves("vbw-company/type/escalation", "common/identity/claim-differs")
+def test_an_escalation_is_signed_by_the_one_who_sends_it() -> None:
+    tree = message(VBW_COMPANY, VBW_COMPANY.row("escalation")) | {"from": "scout", "to": "lead"}
+    assert refused(check(VBW_COMPANY.wire(tree), as_role="scout")) == []
+    assert refused(check(VBW_COMPANY.wire(tree), as_role="security")) == [("role-claim-differs", "$.from")]
+
+
 @proves("vbw-company/told-from-handoff", "common/detect/by-shape")
 @pytest.mark.parametrize("type_", ["scout_findings", "qa_result", "debugger_report"])
 def test_a_name_that_two_pages_share_is_told_apart_by_shape(type_: str) -> None:

@@ -11,6 +11,17 @@ def _row(type_: str, priority: str, fields: dict[str, Notation], reply: str | No
 
 BUILD_FLOW = Table(
     name="build-flow",
+    version="1.0",
+    known_by={
+        "id": "messageId",
+        "correlation": "correlationId",
+        "sender": "from",
+        "recipient": "to",
+        "timestamp": "timestamp",
+        "version": "version",
+        "reply_to": "replyTo",
+        "task": "taskId",
+    },
     roles="build-orchestrator cto fullstack-developer plan-manager",
     payload="payload",
     sender="from",

@@ -37,7 +37,9 @@ class Row(NamedTuple):
 
 class Table(NamedTuple):
     name: str
+    version: str
     roles: str
+    known_by: dict[str, str]  # where the bus finds what it needs to know
     rows: tuple[Row, ...]
     envelope: dict[str, Notation] = {}  # noqa: RUF012
     payload: str | None = None

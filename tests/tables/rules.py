@@ -41,3 +41,14 @@ def pass_with_failures(type_: str, path: str) -> Rule:
             {"result": "PARTIAL", "checks": checks(18, 2, 20), "failures": [FAILURE]},
         ],
     )
+
+
+def more_checks_than_there_are(type_: str, path: str, severity: str) -> Rule:
+    return Rule(
+        type_,
+        "checks-exceed-total",
+        path,
+        severity,
+        broken=[{"checks": checks(18, 2, 19)}, {"checks": checks(1, 0, 0)}],
+        kept=[{"checks": checks(18, 2, 20)}, {"checks": checks(18, 2, 30)}, {"checks": checks(0, 0, 0)}],
+    )

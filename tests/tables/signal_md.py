@@ -31,6 +31,8 @@ SAID_TO = {
 
 SIGNAL_MD = Table(
     name="signal-md",
+    version="1.0",
+    known_by={"task": "task"},
     roles=f"{AGENTS} orchestrator",
     rows=(
         Row(

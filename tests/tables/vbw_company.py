@@ -1,7 +1,7 @@
 """vbw-company 1.0 as its page has it."""
 
 from tests.tables.notation import Notation, Row, Table
-from tests.tables.rules import Rule, pass_with_failures
+from tests.tables.rules import Rule, more_checks_than_there_are, pass_with_failures
 
 REPORT: dict[str, Notation] = {"artifact?": "text", "committed?": "bool"}
 
@@ -20,6 +20,8 @@ CHAIN = {
 
 VBW_COMPANY = Table(
     name="vbw-company",
+    version="1.0",
+    known_by={"correlation": "task", "sender": "from", "recipient": "to", "task": "task"},
     roles="architect lead senior dev qa-lead qa-code security scout debugger",
     sender="from",
     rows=(
@@ -205,6 +207,7 @@ RULES = [
     critical_but_passed("qa_code_result", "findings_count", "PASS", "FAIL PARTIAL"),
     critical_but_passed("security_audit", "findings", "PASS WARN", "FAIL"),
     pass_with_failures("qa_result", "$.result"),
+    more_checks_than_there_are("qa_result", "$.checks.total", "warning"),
     Rule(
         "qa_code_result",
         "pass-with-failed-tests",

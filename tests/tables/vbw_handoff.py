@@ -1,12 +1,14 @@
 """vbw-handoff 1.0 as its page has it."""
 
 from tests.tables.notation import Row, Table
-from tests.tables.rules import pass_with_failures
+from tests.tables.rules import more_checks_than_there_are, pass_with_failures
 
 LEVELS = "high|medium|low"
 
 VBW_HANDOFF = Table(
     name="vbw-handoff",
+    version="1.0",
+    known_by={"correlation": "task", "task": "task"},
     roles="lead dev qa scout debugger",
     rows=(
         Row(
@@ -73,4 +75,7 @@ VBW_HANDOFF = Table(
 )
 
 
-RULES = [pass_with_failures("qa_result", "$.result")]
+RULES = [
+    pass_with_failures("qa_result", "$.result"),
+    more_checks_than_there_are("qa_result", "$.checks.total", "warning"),
+]

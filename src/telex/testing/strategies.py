@@ -42,6 +42,8 @@ from telex.model.refusal import refusals
 from telex.rules.relations import relate
 from telex.rules.walk import Walk
 
+__all__ = ["Wired", "bodies", "messages", "moments", "values", "wire"]
+
 DRAWS_MAX = 3  # how often a message that breaks a rule is drawn anew before the example lends it its fields
 ITEMS_MAX = 3
 TEXT_CHARACTERS_MAX = 12  # longer ones find nothing more, and take longer to be made small
