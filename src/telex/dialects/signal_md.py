@@ -117,6 +117,7 @@ AUDIT_VERDICT = MessageType(
             expected="pass_with_notes",
         ),
     ),
+    sections=("Runtime",),
     example={
         "type": "audit_verdict",
         "signal": "pass",
@@ -158,6 +159,7 @@ TRIAGE_RESULT = MessageType(
             expected="no count, since no research is needed",
         ),
     ),
+    sections=("Triage",),
     example={
         "type": "triage_result",
         "signal": "triage_complete",

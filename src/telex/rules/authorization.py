@@ -19,7 +19,7 @@ def same_name(one: str, other: str) -> bool:
 
 
 def normalised(name: str) -> str:
-    return "-".join(name.strip().lower().split()).removeprefix("@agent-").replace(" ", "-")
+    return "-".join(name.lower().split()).removeprefix("@agent-")
 
 
 def authorise(
