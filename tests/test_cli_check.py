@@ -1,16 +1,19 @@
 """What does `telex check` say about one message, on which stream, and with which exit code does it leave?"""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
+from telex.dialects.registry import by_name
+from telex.dialects.writing import write
 from telex.flow.admission import check
 from telex.surfaces.cli.main import main
 from tests.test_cli_kit import LACKING, PROGRESS, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
 
 Capture = pytest.CaptureFixture[str]
-ANSWER_KEYS = ["valid", "dialect", "type", "findings", "mended", "skeleton"]
+ANSWER_KEYS = ["valid", "dialect", "type", "findings", "mended", "skeleton", "body"]
 FINDING_KEYS = ["code", "path", "say", "severity", "expected", "found", "nearest"]
 
 
@@ -105,7 +108,22 @@ def test_json_has_exactly_the_promised_shape(tmp_path: Path, capsys: Capture) ->
 
 def test_json_of_what_nobody_can_read_says_null(tmp_path: Path, capsys: Capture) -> None:
     ran = run(capsys, "check", "--json", put(tmp_path, "empty.json", ""))
-    assert ran.answer | {"findings": 0} == dict(zip(ANSWER_KEYS, [False, None, None, 0, None, None], strict=True))
+    assert ran.answer | {"findings": 0} == dict(zip(ANSWER_KEYS, [False, None, None, 0, None, None, None], strict=True))
+
+
+def test_json_holds_all_of_a_mended_message_that_has_a_body(tmp_path: Path, capsys: Capture) -> None:
+    sent = "---\ntype: approval\nsignal: LGTM\n---\nCommit it.\n\n---\n"
+    (tmp_path / "approval.md").write_text(sent, encoding="utf-8")
+    for command in ("check", "mend"):
+        answer = run(capsys, command, "--json", str(tmp_path / "approval.md")).answer
+        signal_md = by_name(answer["dialect"])
+        assert signal_md is not None
+        assert write(signal_md, answer["mended"], answer["body"]) == sent.replace("LGTM", "lgtm")
+
+
+def test_json_says_null_for_the_body_of_what_has_none(tmp_path: Path, capsys: Capture) -> None:
+    for message in (PROGRESS, WRONG_CASE, LACKING, "Good morning."):
+        assert run(capsys, "check", "--json", put(tmp_path, "message.txt", message)).answer["body"] is None
 
 
 def test_json_says_what_the_library_says(tmp_path: Path, capsys: Capture) -> None:
@@ -250,6 +268,9 @@ def test_a_file_without_end_is_not_read_to_its_end() -> None:
         (["--as"], "--as needs a value"),
         (["--as", "--json", "-"], "--as needs a value"),
         (["--as=", "-"], "--as needs a value"),
+        (["--as", "", "-"], "--as needs a value"),
+        (["--to", "", "-"], "--to needs a value"),
+        (["--dialect", "", "-"], "--dialect needs a value"),
         (["--json=yes", "-"], "--json takes no value"),
         (["--format", "xml", "-"], "no format xml"),
         (["--max-bytes", "many", "-"], "--max-bytes takes a number"),
@@ -301,6 +322,26 @@ def test_a_person_is_told_how_to_get_it_mended(tmp_path: Path) -> None:
     quoted = file.replace("'", "'\"'\"'")
     assert f"  mend     telex mend '{quoted}' --as dev  prints it mended\n" in seen
     assert "Send this instead" not in seen
+
+
+def test_the_command_that_mends_reads_the_message_as_the_check_did(tmp_path: Path, capsys: Capture) -> None:
+    own = put(tmp_path, "my kitchen.toml", OWN)
+    order = put(tmp_path, "order.json", f"```json\n{json.dumps({'type': 'ORDER', 'dish': 'soup'})}\n```")
+    options = ["--as", "waiter", "--to", "cook", "--dialect", own, "--team-dialect", "vbw-company"]
+    seen = terminal("check", order, "--quiet", "--max-bytes=2000", *options, columns=400, NO_COLOR="1").out
+    [hint] = [
+        line.removeprefix("  mend ").strip().split("  ")[0] for line in seen.splitlines() if line.startswith("  mend ")
+    ]
+    assert shlex.split(hint) == ["telex", "mend", order, *options, "--max-bytes", "2000"]
+    assert run(capsys, *shlex.split(hint)[1:]).answer == {"type": "order", "dish": "soup"}
+
+
+def test_the_command_that_mends_finds_a_file_that_looks_like_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "--json", WRONG_CASE)
+    monkeypatch.chdir(tmp_path)
+    assert "telex mend ./--json  prints it mended" in terminal("check", "--", "--json", NO_COLOR="1").out
 
 
 def test_colours_are_for_terminals_that_take_them(tmp_path: Path) -> None:

@@ -96,6 +96,26 @@ def test_mend_answers_in_json(tmp_path: Path, capsys: Capture) -> None:
     assert lacking.answer["blanks"] == [{"path": "$.plan_id", "expected": "text"}]
 
 
+def test_mend_reads_a_message_that_fits_two_dialects_as_the_team_or_its_receiver_does(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    file = put(tmp_path, "progress.json", WRONG_CASE)
+    spoken = [
+        run(capsys, "mend", "--json", *options, file).answer["dialect"]
+        for options in ([], ["--team-dialect", "vbw-company"], ["--to", "senior"])
+    ]
+    assert spoken == ["vbw-handoff", "vbw-company", "vbw-company"]
+
+
+def test_mend_takes_a_message_as_large_as_allowed_and_no_larger(tmp_path: Path, capsys: Capture) -> None:
+    file = put(tmp_path, "progress.json", WRONG_CASE)
+    size = Path(file).stat().st_size
+    assert run(capsys, "mend", "--max-bytes", str(size), file).answer == PROGRESS
+    code, out, err = run(capsys, "mend", "--max-bytes", str(size - 1), file)
+    assert (code, out) == (2, "")
+    assert "too-large" in err
+
+
 @pytest.mark.parametrize("target, code", [("nowhere.json", 3), (".", 64)])
 def test_mend_takes_one_file_that_is_there(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, target: str, code: int
@@ -168,7 +188,13 @@ def test_new_answers_in_json(capsys: Capture) -> None:
         "message": {"type": "approval", "signal": "lgtm"},
         "body": "",
         "blanks": [],
+        "text": "---\ntype: approval\nsignal: lgtm\n---\n",
     }
+    begun = run(
+        capsys, "new", "--json", "dev_progress", "--dialect", "vbw-handoff", "task=1", "plan_id=1", "commit=a"
+    ).answer
+    assert begun["blanks"] == [{"path": "$.status", "expected": "one of complete, partial, failed"}]
+    assert (json.loads(begun["text"]), begun["body"]) == (begun["message"], None)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +232,16 @@ def test_a_schema_is_of_a_type_or_of_a_dialect(capsys: Capture) -> None:
     assert "export interface" in run(capsys, "schema", "--dialect", "signal-md", "--as", "typescript").out
 
 
+@pytest.mark.parametrize("args", [["approval"], ["--dialect", "plain"], ["--dialect", "vbw-typed", "--as", "asyncapi"]])
+def test_a_schema_is_json_whether_or_not_one_asks_for_it(capsys: Capture, args: list[str]) -> None:
+    assert run(capsys, "schema", "--json", *args).answer == run(capsys, "schema", *args).answer
+
+
+def test_typescript_is_wrapped_for_who_asks_for_json(capsys: Capture) -> None:
+    args = ["schema", "--dialect", "signal-md", "--as", "typescript"]
+    assert run(capsys, *args, "--json").answer == {"typescript": run(capsys, *args).out}
+
+
 @pytest.mark.parametrize(
     "args, code, said",
     [
@@ -227,7 +263,7 @@ def test_a_prompt_is_on_stdout_and_its_size_on_stderr(capsys: Capture) -> None:
     ran = run(capsys, "prompt", "--role", "dev", "--dialect", "vbw-typed")
     assert ran == Ran(0, text, f"≈ {tokens_estimated(text)} tokens\n")
     answer = run(capsys, "prompt", "--json", "--role", "dev", "--dialect", "vbw-typed").answer
-    assert answer == {"dialect": "vbw-typed", "role": "dev", "prompt": text, "tokens": tokens_estimated(text)}
+    assert answer == {"role": "dev", "dialect": "vbw-typed", "tokens": tokens_estimated(text), "prompt": text}
 
 
 def test_a_role_of_one_dialect_needs_no_dialect(capsys: Capture) -> None:
@@ -256,7 +292,6 @@ def test_dialects_are_listed_and_each_shows_its_types(capsys: Capture) -> None:
     assert "shutdown_request   ESCALATION  shutdown_response  lead → dev, qa, scout, lead, debugger, docs\n" in types
     assert "anyone → anyone" in run(capsys, "dialects", "build-flow").out
     assert run(capsys, "dialects", "plain").code == 0
-    assert run(capsys, "dialects", "klingon").code == 64
 
 
 def test_dialects_answer_in_json_and_as_a_page(capsys: Capture) -> None:
@@ -276,7 +311,8 @@ def test_every_code_is_explained(code: str, capsys: Capture) -> None:
 def test_codes_are_listed_and_a_misspelt_one_is_named(capsys: Capture) -> None:
     listed = run(capsys, "explain", "--list").out.splitlines()[1:]
     assert [line.split()[0] for line in listed] == sorted(EXPLANATIONS)
-    assert [one["code"] for one in run(capsys, "explain", "--list", "--json").answer] == sorted(EXPLANATIONS)
+    titles = {code: one.title for code, one in EXPLANATIONS.items()}
+    assert run(capsys, "explain", "--list", "--json").answer == titles
     assert set(run(capsys, "explain", "--json", "not-one-of").answer) == {
         "code",
         "title",

@@ -73,7 +73,15 @@ def test_refused_lines_are_said_on_stderr_and_counts_on_stdout(tmp_path: Path, c
     assert code == 2
     said = [line.split()[:2] for line in err.splitlines()[:-1] if not line.startswith(" ")]
     assert said == [["refused", f"{file}:2"], ["refused", f"{file}:4"], ["warned", f"{file}:5"]]
-    assert err.splitlines()[-1] == many.NEXT
+    assert err.splitlines()[-1] == many.NEXT.format("")
+
+
+def test_the_commands_named_at_the_end_read_a_message_as_the_check_did(tmp_path: Path, capsys: Capture) -> None:
+    put(tmp_path, "progress.json", WRONG_CASE)
+    last = run(capsys, "check", str(tmp_path), "--team-dialect", "vbw-company", "--lenient", "--as=dev").err
+    assert last == ""
+    last = run(capsys, "check", str(tmp_path), "--team-dialect", "vbw-company", "--as=dev").err.splitlines()[-1]
+    assert last == many.NEXT.format(" --as dev --team-dialect vbw-company")
     assert ["vbw-handoff", "dev_progress", "2", "1", "2"] in [line.split() for line in out.splitlines()]
     assert ["plain", "text", "1", "·", "·"] in [line.split() for line in out.splitlines()]
     assert ["total", "3", "1", "2"] in [line.split() for line in out.splitlines()]
@@ -97,7 +105,7 @@ def test_a_message_among_many_tells_its_gravest_findings_and_counts_the_others(t
 def test_after_twenty_messages_the_others_are_only_counted(tmp_path: Path, capsys: Capture) -> None:
     err = run(capsys, "check", put(tmp_path, "log.jsonl", *[WRONG_CASE] * 50)).err
     assert err.count("refused ") == many.SAID_MAX
-    assert err.splitlines()[-2:] == ["… and 30 more; --json shows all", many.NEXT]
+    assert err.splitlines()[-2:] == ["… and 30 more; --json shows all", many.NEXT.format("")]
 
 
 def test_json_is_a_line_for_each_message_with_its_source(tmp_path: Path, capsys: Capture) -> None:

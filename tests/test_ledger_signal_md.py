@@ -174,19 +174,23 @@ def test_an_enum_in_another_case_is_refused_and_mended(written: str) -> None:
     assert checked.mended["signal"] == checked.findings[0].nearest == written.strip().lower()
 
 
+SECTIONS = {
+    "worker_submission": ["## Result", "## Self-Assessment"],
+    "audit_verdict": ["## Runtime"],
+    "triage_result": ["## Triage"],
+}
+
+
 @proves("signal-md/rule/section-missing")
-@pytest.mark.parametrize(
-    "body, missing",
-    [
-        ("", ["## Result", "## Self-Assessment"]),
-        ("## Result\nDone.\n", ["## Self-Assessment"]),
-        ("Result: done\n\n## Self-Assessment\n", ["## Result"]),
-        ("## Result\nDone.\n\n## Self-Assessment\nFine.\n", []),
-    ],
-)
-def test_a_section_that_the_page_asks_for_is_missed_but_never_refused(body: str, missing: list[str]) -> None:
-    checked = read("type: worker_submission\nsignal: rfr\nfiles_changed: []\nqa_check: pass", body)
-    assert checked.valid
-    assert [(f.code, f.severity, f.expected) for f in checked.findings] == [
-        ("section-missing", "warning", name) for name in missing
-    ]
+@pytest.mark.parametrize("row", SIGNAL_MD.rows, ids=lambda row: row.type)
+def test_a_section_that_the_page_asks_for_is_missed_but_never_refused(row: Row) -> None:
+    tree, sections = message(SIGNAL_MD, row), SECTIONS.get(row.type, [])
+    for body, missing in [
+        ("", sections),
+        ("\n\nDone.\n\n".join(sections), []),
+        ("\n\n".join(sections[1:]), sections[:1]),
+        (" ".join(sections).replace("#", ""), sections),
+    ]:
+        checked = check(SIGNAL_MD.wire(tree, body))
+        found = [(finding.code, finding.severity, finding.expected) for finding in checked.findings]
+        assert (checked.valid, found) == (True, [("section-missing", "warning", name) for name in missing])

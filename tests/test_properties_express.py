@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.dialects.build_flow import BUILD_FLOW
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.dialects.spec import Dialect
+from telex.dialects.spec import OPEN, Dialect, Group, MessageType, fields, types_by_name
 from telex.flow.admission import Checked, Desk, check
 from telex.flow.express import Express
+from telex.model.limits import LIMITS, Limits
 from telex.testing.strategies import wire
 from tests.arbitrary import ANY_BYTES, ANY_JSON
 from tests.damage import damage
@@ -26,6 +28,9 @@ DESKS = {
     "lenient": Desk(strict=False),
     "company": Desk(preferred="vbw-company"),
     "keeps to the page": Desk(unknown_fields="refusal", misdelivery="refusal"),
+    "holds little": Desk(
+        limits=LIMITS._replace(depth_max=5, integer_max=1000, integer_min=-1000, message_bytes_max=400)
+    ),
     "typed only": Desk(forced=by_name("vbw-typed")),
     "flow only": Desk(forced=by_name("build-flow")),
 }
@@ -132,6 +137,49 @@ def test_the_examples_take_the_fast_lane(dialect: Dialect) -> None:
         passed = lane.passes(json.dumps(type_.example).encode())
         assert passed is not None
         assert (passed.dialect, passed.type) == (dialect, type_)
+
+
+OPEN_DEEP_DOWN = Dialect(
+    name="own",
+    version="1.0",
+    purpose="An object that may hold anything, three levels down.",
+    form="json",
+    roles=("dev",),
+    types=types_by_name(
+        MessageType(
+            name="note",
+            purpose="Says anything.",
+            senders=("dev",),
+            receivers=("dev",),
+            priority="STATUS",
+            fields=fields({"a": Group(fields({"b": Group(fields({"c": OPEN}))}))}),
+            example={"type": "note", "a": {"b": {"c": {}}}},
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize("levels", range(LIMITS.depth_max - 8, LIMITS.depth_max + 3))
+def test_both_lanes_agree_on_how_deep_is_too_deep(levels: int) -> None:
+    desk = Desk(forced=OPEN_DEEP_DOWN)
+    raw = ('{"type": "note", "a": {"b": {"c": {"d": ' + "[" * levels + "]" * levels + "}}}}").encode()
+    assert answer(Express(desk).check(raw)) == answer(check(raw, desk))
+
+
+@pytest.mark.parametrize(
+    "limits, metadata",
+    [
+        (LIMITS._replace(depth_max=5), '{"a": [[[[1]]]]}'),
+        (LIMITS._replace(integer_max=1000), '{"a": 5000}'),
+        (LIMITS._replace(integer_min=-1000), '{"a": -5000}'),
+    ],
+)
+def test_both_lanes_keep_to_the_limits_of_the_desk(limits: Limits, metadata: str) -> None:
+    tree = BUILD_FLOW.types["STATE_TRANSITION"].example
+    payload = tree["payload"] | {"metadata": "@"}
+    raw = json.dumps(tree | {"payload": payload}).replace('"@"', metadata).encode()
+    desk = Desk(limits=limits)
+    assert answer(Express(desk).check(raw)) == answer(check(raw, desk))
 
 
 TIMES = """

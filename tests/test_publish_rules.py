@@ -115,7 +115,7 @@ def test_a_rule_in_a_schema_refuses_only_what_the_rule_refuses(expression: str, 
     tree = {"type": "shout", "payload": body}
     codes = {finding.code for finding in validate(deepcopy(tree), dialect, type_).findings}
     if not accepts(type_schema(dialect, type_), tree):
-        assert "the-rule" in codes
+        assert codes & {"the-rule", "duplicate-key"}  # one field under two names is refused before any rule
 
 
 @pytest.mark.parametrize(

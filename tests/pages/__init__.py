@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 
 class Example(NamedTuple):
-    """A message as its page shows it. Long prose is shortened; names, values and placeholders are the page's."""
+    """A message as its page shows it: names, values and placeholders are the page's, the sentences are our own."""
 
     dialect: str
     type: str

@@ -27,13 +27,13 @@ def example(type_: str, payload: dict[str, Any], /, *chosen: dict[str, Any], **b
 
 ARCHITECTURE = {
     "status": "NEEDS_ATTENTION",
-    "issues": ["Outdated dependencies", "Missing error boundaries"],
-    "recommendations": ["Update to React 18", "Add global error handling"],
+    "issues": ["Two routers are in use", "The upload worker has no timeout"],
+    "recommendations": ["Keep the newer router", "Give up on an upload after a minute"],
 }
 DOCUMENTATION = {
-    "gaps": ["API endpoints not documented"],
-    "conflicts": ["README conflicts with package.json"],
-    "outdated": ["docs/setup.md references old Node version"],
+    "gaps": ["Nothing tells how to restore a backup"],
+    "conflicts": ["README.md and package.json name different ports"],
+    "outdated": ["docs/setup.md still begins with a script that is gone"],
     "updated": ["docs/setup.md", "README.md"],
 }
 
@@ -41,12 +41,12 @@ TASK_ASSIGNMENT = example(
     "TASK_ASSIGNMENT",
     {
         "taskId": "TASK-001",
-        "title": "Implement user authentication",
-        "description": "Add OAuth2 authentication with Google",
+        "title": "Let people sign in",
+        "description": "A visitor can sign in with an account from elsewhere and out again",
         "phase": 2,
         "dependencies": [],
         "context": {
-            "approvedDesign": "Use NextAuth.js with Google provider",
+            "approvedDesign": "Sessions on the server, one provider to begin with",
             "existingDocs": ["docs/auth/oauth-guide.md"],
         },
     },

@@ -1,4 +1,4 @@
-"""The examples of the signal-md page. `fields` is the front matter to the letter."""
+"""The examples of the signal-md page. `fields` is the front matter as it stands there, but for the words in quotes."""
 
 from typing import Any
 
@@ -56,14 +56,13 @@ EXAMPLES = [
     ),
     example(
         "research_result",
-        'signal: research_complete\ntopic: "brief topic identifier"\n'
-        "verified: true | false\nhas_gotchas: true | false\n",
+        'signal: research_complete\ntopic: "cache eviction"\nverified: true | false\nhas_gotchas: true | false\n',
         verified="true",
         has_gotchas="false",
     ),
     example(
         "task_assignment",
-        'signal: execute\ntask: "short task title"\nplan_file: .claude/plans/kebab-case-title.md\nwave: 1\nstep: 2\n',
+        'signal: execute\ntask: "Sort the invoices"\nplan_file: .claude/plans/kebab-case-title.md\nwave: 1\nstep: 2\n',
     ),
     example(
         "revision_request",
@@ -73,5 +72,5 @@ EXAMPLES = [
     example("approval", "signal: lgtm\n"),
     example("triage_request", "signal: execute\n"),
     example("architecture_request", "signal: plan\n"),
-    example("research_request", 'signal: research\ntopic: "brief topic identifier"\n'),
+    example("research_request", 'signal: research\ntopic: "cache eviction"\n'),
 ]

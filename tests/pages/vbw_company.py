@@ -17,12 +17,18 @@ EXAMPLES = [
         {},
         phase="01",
         artifact=f"{PHASE}/architecture.toon",
-        decisions=[{"decision": "JWT RS256", "rationale": "Key rotation support", "alternatives": ["HS256"]}],
-        risks=[{"risk": "Token theft via XSS", "impact": "high", "mitigation": "HttpOnly cookies"}],
+        decisions=[
+            {
+                "decision": "One queue for each team",
+                "rationale": "A slow team holds up no other",
+                "alternatives": ["One queue"],
+            }
+        ],
+        risks=[{"risk": "A queue that nobody reads fills the disk", "impact": "high", "mitigation": "Keep a week"}],
         committed=True,
     ),
     example(
-        "senior_spec", {}, plan_id="01-01", tasks_enriched=3, concerns=["May need checkpoint at T2"], committed=True
+        "senior_spec", {}, plan_id="01-01", tasks_enriched=3, concerns=["T2 is larger than the others"], committed=True
     ),
     example(
         "dev_progress",
@@ -31,16 +37,16 @@ EXAMPLES = [
         plan_id="01-01",
         commit="abc1234",
         status="complete | partial | failed",
-        concerns=["Interface changed — …"],
+        concerns=["The reader now takes bytes where the plan says text"],
     ),
     example(
         "dev_blocker",
         {},
         task="01-02/T1",
         plan_id="01-02",
-        blocker="Dependency module not yet committed",
-        needs="01-01 to complete first",
-        attempted=["Checked git log — none found"],
+        blocker="The parser that this builds on is still being written",
+        needs="The parser, from 01-01",
+        attempted=["Looked through every branch for it"],
     ),
     example(
         "code_review_result",
@@ -61,10 +67,10 @@ EXAMPLES = [
         checks={"passed": 18, "failed": 2, "total": 20},
         failures=[
             {
-                "check": "vbw-senior.md has Opus model",
-                "expected": "model: opus in frontmatter",
-                "actual": "model: inherit found",
-                "evidence": "grep output",
+                "check": "Every agent file names its model",
+                "expected": "A line for the model in each",
+                "actual": "One has none",
+                "evidence": "Counted the lines",
             }
         ],
         artifact=f"{PHASE}/verification.jsonl",
@@ -95,27 +101,27 @@ EXAMPLES = [
         "scout_findings",
         {"domain": "concerns"},
         domain="tech-stack | architecture | quality | concerns",
-        findings=[{"query": "JWT RS256 best practices", "finding": "...", "confidence": "high"}],
+        findings=[{"query": "How long a lease should be", "finding": "Twice the slowest task", "confidence": "high"}],
         artifact=f"{PHASE}/research.jsonl",
         committed=True,
     ),
     example(
         "debugger_report",
         {"confidence": "low"},
-        hypothesis="Race condition in session middleware",
-        evidence_for=["Mutex not held during token refresh"],
-        evidence_against=["Token TTL is 30min"],
+        hypothesis="Two workers renew the same lease at once",
+        evidence_for=["Nothing is locked between read and write"],
+        evidence_against=["It was also seen with a single worker"],
         confidence="high | medium | low",
-        recommended_fix="Add mutex lock around token refresh",
+        recommended_fix="Renew a lease in one step that fails when it has changed",
         artifact=f"{PHASE}/debug-report.jsonl",
     ),
     example(
         "escalation",
         {"from": "senior", "to": "lead", "severity": "major"},
         **{"from": "dev | senior | lead", "to": "senior | lead | architect"},
-        issue="Design assumption invalid — …",
-        evidence=["Token refresh requires server-side session"],
-        recommendation="Re-evaluate stateless design decision",
+        issue="The design counts on messages in order, and they are not",
+        evidence=["The third reply overtook the second"],
+        recommendation="Number the replies",
         severity="blocking | major | minor",
     ),
 ]

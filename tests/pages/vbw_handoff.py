@@ -14,12 +14,16 @@ EXAMPLES = [
         "scout_findings",
         {"domain": "quality", "cross_cutting.0.relevance": "low", "confidence": "high"},
         domain="tech-stack | architecture | quality | concerns",
-        documents=[{"name": "STACK.md", "content": "## Tech Stack\n..."}],
+        documents=[{"name": "STACK.md", "content": "## Languages\nPython"}],
         cross_cutting=[
-            {"target_domain": "architecture", "finding": "Monorepo workspace", "relevance": "high | medium | low"}
+            {
+                "target_domain": "architecture",
+                "finding": "Four services share one folder of helpers",
+                "relevance": "high | medium | low",
+            }
         ],
         confidence="high | medium | low",
-        confidence_rationale="Brief justification for confidence level",
+        confidence_rationale="Read in the lock file, not only in the README",
     ),
     example(
         "dev_progress",
@@ -28,16 +32,16 @@ EXAMPLES = [
         plan_id="03-01",
         commit="abc1234",
         status="complete | partial | failed",
-        concerns=["Interface changed from plan — …"],
+        concerns=["The reader now takes bytes where the plan says text"],
     ),
     example(
         "dev_blocker",
         {},
         task="03-02/task-1",
         plan_id="03-02",
-        blocker="Dependency module not yet committed",
-        needs="03-01 to complete first",
-        attempted=["Checked git log — none found"],
+        blocker="The parser that this builds on is still being written",
+        needs="The parser, from 03-01",
+        attempted=["Looked through every branch for it"],
     ),
     example(
         "qa_result",
@@ -47,21 +51,21 @@ EXAMPLES = [
         checks={"passed": 18, "failed": 2, "total": 20},
         failures=[
             {
-                "check": "CONVENTIONS.md link integrity",
-                "expected": "All cross-references resolve",
-                "actual": "references/missing-file.md not found",
-                "evidence": "broken link at line 42",
+                "check": "Links in CONVENTIONS.md",
+                "expected": "Each leads to a file",
+                "actual": "One leads to references/missing-file.md",
+                "evidence": "CONVENTIONS.md:42",
             }
         ],
-        body="## Must-Have Checks\n| # | Truth | Status | Evidence |\n...",
+        body="## Checks\n| # | What | Result |\n|---|---|---|\n| 1 | Links | FAIL |",
     ),
     example(
         "debugger_report",
         {"confidence": "medium"},
-        hypothesis="Race condition in session middleware",
-        evidence_for=["Mutex not held during token refresh (src/middleware/auth.ts:45)"],
-        evidence_against=["Token TTL is 30min — …"],
+        hypothesis="Two workers renew the same lease at once",
+        evidence_for=["Nothing is locked between read and write (src/middleware/auth.ts:45)"],
+        evidence_against=["It was also seen with a single worker"],
         confidence="high | medium | low",
-        recommended_fix="Add mutex lock, or 'Insufficient evidence' if confidence is low",
+        recommended_fix="Renew a lease in one step that fails when it has changed",
     ),
 ]

@@ -63,9 +63,15 @@ SCOUT_FINDINGS = example(
     "scout",
     {
         "domain": "tech-stack|architecture|quality|concerns",
-        "documents": [{"name": "STACK.md", "content": "## Tech Stack\n..."}],
-        "cross_cutting": [{"target_domain": "architecture", "finding": "...", "relevance": "high|medium|low"}],
-        "confidence_rationale": "Brief justification",
+        "documents": [{"name": "STACK.md", "content": "## Languages\nPython"}],
+        "cross_cutting": [
+            {
+                "target_domain": "architecture",
+                "finding": "Four services share one folder of helpers",
+                "relevance": "high|medium|low",
+            }
+        ],
+        "confidence_rationale": "Read in the lock file, not only in the README",
     },
     domain="tech-stack",
 )
@@ -80,10 +86,10 @@ EXAMPLES = [
         {
             "plan_id": "phase-1-plan-1",
             "phase_id": "phase-1",
-            "objective": "Implement feature X",
+            "objective": "Let readers follow a topic",
             "tasks": ["1-1-T1", "1-1-T2"],
             "allowed_paths": ["src/feature.js", "tests/feature.test.js"],
-            "must_haves": ["Feature passes tests", "No regressions"],
+            "must_haves": ["A reader can follow and unfollow", "Old links still work"],
             "forbidden_paths": [".env", "secrets/"],
             "depends_on": [],
             "verification_checks": ["npm test"],
@@ -100,8 +106,8 @@ EXAMPLES = [
             "status": "complete|partial|failed",
             "commit": "abc1234",
             "files_modified": ["src/feature.js"],
-            "concerns": ["Interface changed — …"],
-            "evidence": "All tests pass",
+            "concerns": ["The reader now takes bytes where the plan says text"],
+            "evidence": "212 of 212 tests, run twice",
         },
         task="1-1-T3",
         status="complete",
@@ -113,9 +119,9 @@ EXAMPLES = [
         {
             "plan_id": "1-2",
             "task_id": "1-2-T1",
-            "blocker": "Dependency module not yet committed",
-            "needs": "Plan 1-1 to complete first",
-            "attempted": ["Checked git log — none found"],
+            "blocker": "The parser that this builds on is still being written",
+            "needs": "The parser, from plan 1-1",
+            "attempted": ["Looked through every branch for it"],
             "severity": "blocking|degraded|informational",
         },
         task="1-2-T1",
@@ -131,10 +137,15 @@ EXAMPLES = [
             "result": "PASS|FAIL|PARTIAL",
             "checks": {"passed": 18, "failed": 2, "total": 20},
             "failures": [
-                {"check": "Link integrity", "expected": "All resolve", "actual": "broken ref", "evidence": "line 42"}
+                {
+                    "check": "Links",
+                    "expected": "Each leads to a file",
+                    "actual": "One does not",
+                    "evidence": "README.md:42",
+                }
             ],
-            "body": "## Must-Have Checks\n...",
-            "recommendations": ["Fix broken cross-reference"],
+            "body": "## Checks\nLinks: FAIL",
+            "recommendations": ["Look for links to files that were renamed"],
         },
         tier="standard",
         result="FAIL",
@@ -144,10 +155,10 @@ EXAMPLES = [
         "approve-678",
         "dev",
         {
-            "subject": "Scope expansion needed for Task 3",
+            "subject": "May Task 3 touch the session store?",
             "request_type": "scope_change|plan_approval|gate_override",
-            "evidence": "Auth module not in allowed_paths",
-            "options": ["Expand contract", "Split into new task"],
+            "evidence": "Following a topic needs a field there, and allowed_paths leaves it out",
+            "options": ["Allow the one file", "Leave the field to a later plan"],
             "deadline": "2026-02-12T12:00:00Z",
         },
         confidence="medium",
@@ -160,8 +171,8 @@ EXAMPLES = [
         {
             "request_id": "approve-678",
             "approved": True,
-            "reason": "Auth module access justified",
-            "conditions": ["Must not change existing API surface"],
+            "reason": "One field is less work than a second plan",
+            "conditions": ["Sessions that are open now stay open"],
             "modifications": [],
         },
     ),

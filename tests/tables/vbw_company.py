@@ -152,7 +152,7 @@ VBW_COMPANY = Table(
             "ESCALATION",
             {
                 "from": "dev|architect|lead|senior|qa-lead|qa-code|security|scout|debugger",
-                "to": "senior|lead|architect|human",
+                "to": "senior|lead|architect|human|dev|qa-lead|qa-code|security|scout|debugger",
                 "issue": "text",
                 "evidence": ["text"],
                 "recommendation": "text",
@@ -192,12 +192,7 @@ RULES = [
         "escalation-skips-a-step",
         "$.to",
         "refusal",
-        broken=[
-            {"from": role, "to": to}
-            for role, above in CHAIN.items()
-            for to in ("senior", "lead", "architect", "human")
-            if to != above
-        ],
+        broken=[{"from": role, "to": to} for role, above in CHAIN.items() for to in (*CHAIN, "human") if to != above],
         kept=[{"from": role, "to": above} for role, above in CHAIN.items()],
     ),
     critical_within("code_review_result", "findings_count"),

@@ -62,6 +62,21 @@ def _json_from(text: str, start: int, is_ours: IsOurs) -> Iterator[Candidate]:
         yield Candidate("json", text[start:], (several(2) if another else prose("after"),), read)
 
 
+_BOXES = ("message", "content", "data", "body")  # where tools put a message they hand on
+_ON_BOXES = frozenset({TYPE, "to", "from", "sender", "recipient", "summary"})  # what they write on the outside
+
+
+def unboxed(tree: dict[str, Any], is_ours: IsOurs) -> dict[str, Any] | None:
+    """The message inside a tool's envelope, which says nothing else; None when this is no such thing."""
+    boxes = [name for name in tree if name in _BOXES]
+    if len(boxes) != 1 or not tree.keys() <= {boxes[0], *_ON_BOXES} or is_ours(tree):
+        return None
+    inside = tree[boxes[0]]
+    if isinstance(inside, str) and inside.lstrip().startswith("{"):
+        inside = read_json(inside.strip()).value
+    return inside if isinstance(inside, dict) and is_ours(inside) else None
+
+
 def _double_encoded(text: str, start: int) -> Iterator[Candidate]:
     """A whole message inside one JSON string, as a tool makes it that encodes twice."""
     outer = read_json(text, start)

@@ -66,7 +66,9 @@ def _read_type(place: Place, name: str, frame: Dialect) -> MessageType:
         sections=_sections(place, frame),
         example={},
     )
-    if is_control_frame({TYPE: name, **dict.fromkeys(_needed(frame.fields_of(type_)))}):
+    if is_control_frame(
+        {TYPE: name, **dict.fromkeys(_needed(frame.fields_of(type_)))}, (frame._replace(types={name: type_}),)
+    ):
         place.flaw("coding tools send messages of this name, which pass unread, and so would yours; choose another")
     return type_
 

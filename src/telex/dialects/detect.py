@@ -27,7 +27,7 @@ CONTROL_TYPES = frozenset(
         "idle_notification",
     }
 )
-_OURS = ("payload", "schema_version", "author_role", "phase", "confidence", "messageId")
+_FRAME_FIELDS = frozenset({"request_id", "approve", "reason", "from", "timestamp"})  # what frames have, too
 
 
 class Told(NamedTuple):
@@ -45,9 +45,18 @@ class Hint(NamedTuple):
     to_role: str | None = None
 
 
-def is_control_frame(tree: Any) -> bool:
+def is_control_frame(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
+    """Is this a coding tool's own frame? Not if it has what only a dialect's type of that name has."""
     named = tree.get(TYPE) if isinstance(tree, dict) else None
-    return isinstance(named, str) and named in CONTROL_TYPES and not any(name in tree for name in _OURS)
+    if not isinstance(named, str) or named not in CONTROL_TYPES:
+        return False
+    ours = {
+        name
+        for dialect in dialects
+        if named in dialect.types
+        for name in (dialect.payload, *dialect.envelope, *dialect.types[named].fields)
+    }
+    return not any(name in tree for name in ours - _FRAME_FIELDS)
 
 
 def is_ours(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
@@ -129,11 +138,17 @@ def _types(dialect: Dialect) -> str:
 
 
 def _best(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: Hint) -> tuple[Dialect, MessageType]:
-    def rank(choice: tuple[Dialect, MessageType]) -> tuple[int, bool, bool]:
+    def rank(choice: tuple[Dialect, MessageType]) -> tuple[bool, int, bool, bool]:
         dialect, type_ = choice
-        return _fit(tree, dialect, type_), dialect.name == hint.preferred, roles_fit(type_, hint)
+        known, preferred = knows(dialect, hint.as_role), dialect.name == hint.preferred
+        return known, _fit(tree, dialect, type_), preferred, roles_fit(type_, hint)
 
     return choices[0] if len(choices) == 1 else max(choices, key=rank)  # max keeps the first of equals: the ladder
+
+
+def knows(dialect: Dialect, role: str | None) -> bool:
+    """Has the dialect this role? Who is speaking is surer than what was written."""
+    return role is None or dialect.addresses == "names" or role in dialect.roles
 
 
 def roles_fit(type_: MessageType, hint: Hint) -> bool:
@@ -145,11 +160,12 @@ def roles_fit(type_: MessageType, hint: Hint) -> bool:
 
 def _fit(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
     """How well the message's names match: each known one counts for, each missing or unknown one against."""
-    score = _overlap(tree, dialect.fields_of(type_))
-    if dialect.payload is not None:
-        inner = tree.get(dialect.payload)
-        score += _overlap(inner if isinstance(inner, dict) else {}, type_.fields)
-    return score
+    if dialect.payload is None:
+        return _overlap(tree, dialect.fields_of(type_))
+    inner = tree.get(dialect.payload)
+    if isinstance(inner, dict):  # a payload says enough, even when the envelope around it was forgotten
+        return _overlap(inner, type_.fields) + 2 * sum(name in dialect.envelope or name == TYPE for name in tree) + 2
+    return _overlap(tree, dialect.fields_of(type_)) + _overlap({}, type_.fields)
 
 
 def _overlap(tree: Tree, fields: Fields) -> int:

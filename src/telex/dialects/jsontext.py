@@ -90,10 +90,11 @@ def _not_json(error: json.JSONDecodeError, text: str) -> Finding:
     where = f"line {error.lineno}, column {error.colno}"
     there = text[error.pos : error.pos + 1]
     hint = _HINTS.get(there, "")
+    if error.msg.startswith("Unterminated string") or not text[error.pos :].strip():
+        say = f"Send the message whole: it is cut off at {where}, before every brace, bracket and quote was closed."
+        return Finding("not-json", ROOT, say, expected="JSON", found=text[error.pos : error.pos + 20] or "the end")
     if _trailing_comma(text, error.pos) is not None:
         hint = " Take out the comma before the closing bracket."
-    elif error.pos >= len(text.rstrip()):
-        hint = " The text ends too soon: close every brace, bracket and quote."
     elif there and ord(there) < 32:
         hint = " Write a line break inside a string as \\n and a tab as \\t."
     return Finding(

@@ -7,15 +7,15 @@ message but cannot be read says where it broke.
 import json
 from typing import Any, Literal, NamedTuple
 
-from telex.dialects.candidates import Candidate, candidates
+from telex.dialects.candidates import Candidate, candidates, unboxed
 from telex.dialects.detect import Hint, Told, is_control_frame, is_near, is_ours, tell
-from telex.dialects.framing import unwrap
+from telex.dialects.framing import note, unwrap
 from telex.dialects.frontmatter import read_front_matter
 from telex.dialects.jsontext import read_json, scan
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.spec import TYPE, Dialect, Tree
+from telex.dialects.spec import TYPE, Dialect, Form, Tree
 from telex.model.limits import LIMITS, Limits
-from telex.model.paths import ROOT
+from telex.model.paths import ROOT, path_of
 from telex.model.refusal import Finding, refusals
 
 Outcome = Literal["message", "plain", "control", "unreadable"]
@@ -53,35 +53,14 @@ def read(
     text, notes = unwrapped.text, unwrapped.findings
     if forced is PLAIN:
         return Reading("plain", Told(PLAIN, None), notes, text)
-    among = (forced,) if forced else dialects
-    for candidate in candidates(text, lambda tree: is_ours(tree, among)):
+    ladder = _Ladder((forced,) if forced else dialects, dialects, hint, limits)
+    for candidate in candidates(text, ladder.is_ours):
         if forced and candidate.form != forced.form:
             continue
-        reading = _from_candidate(candidate, among, hint, limits, forced=forced is not None)
+        reading = ladder.front_matter(candidate) if candidate.form == "front-matter" else ladder.json(candidate)
         if reading is not None:
             return reading._replace(findings=(*notes, *reading.findings))
-    return _otherwise(text, notes, forced)
-
-
-def _from_candidate(
-    candidate: Candidate, dialects: tuple[Dialect, ...], hint: Hint, limits: Limits, *, forced: bool
-) -> Reading | None:
-    among = tuple(dialect for dialect in dialects if dialect.form == candidate.form)
-    if candidate.form == "front-matter":
-        return _front_matter(candidate, among, hint, limits) if among else None
-    assert candidate.read is not None
-    value, found = candidate.read.value, (*candidate.notes, *candidate.read.findings)
-    if candidate.read.failed:
-        return Reading("unreadable", NOTHING, found, candidate.text)
-    if isinstance(value, dict):
-        if not forced and is_control_frame(value):
-            say = f"A coding tool's own {value[TYPE]}: passed on untouched."
-            note = Finding("control-frame", ROOT, say, "note")
-            return Reading("control", NOTHING, (*found, note), candidate.text, value)
-        return _typed(value, None, among, hint, limits, found, candidate.text)
-    if isinstance(value, list) and any(isinstance(item, dict) and TYPE in item for item in value):
-        return Reading("unreadable", NOTHING, (*found, _not_an_object(value, "refusal")), candidate.text)
-    return None
+    return _otherwise(text, notes, forced, ladder)
 
 
 _ENDS_READING = frozenset(
@@ -90,50 +69,115 @@ _ENDS_READING = frozenset(
 )
 
 
-def _front_matter(candidate: Candidate, among: tuple[Dialect, ...], hint: Hint, limits: Limits) -> Reading | None:
-    front = read_front_matter(candidate.text, limits)
-    found = (*candidate.notes, *front.findings)
-    if any(finding.code in _ENDS_READING for finding in front.findings):
-        # Nobody can tell what is missing in a text that could not be read to its end.
-        told = tell(front.fields, among, hint) if TYPE in front.fields else NOTHING
-        return Reading("unreadable", told._replace(findings=()), found, candidate.text, front.fields)
-    if not any(is_near(front.fields, dialect) for dialect in among):
-        return None  # another tool's front matter over a markdown text
-    return _typed(front.fields, front.body, among, hint, limits, found, candidate.text)
+class _Ladder(NamedTuple):
+    """How a candidate is read: among which dialects, of which there are."""
+
+    among: tuple[Dialect, ...]
+    known: tuple[Dialect, ...]
+    hint: Hint
+    limits: Limits
+
+    def is_ours(self, tree: Any) -> bool:
+        return is_ours(tree, self.among)
+
+    def of(self, form: Form) -> tuple[Dialect, ...]:
+        return tuple(dialect for dialect in self.among if dialect.form == form)
+
+    def json(self, candidate: Candidate) -> Reading | None:
+        assert candidate.read is not None
+        value, found = candidate.read.value, (*candidate.notes, *candidate.read.findings)
+        if candidate.read.failed:
+            return Reading("unreadable", NOTHING, found, candidate.text)
+        if isinstance(value, list) and any(isinstance(item, dict) and TYPE in item for item in value):
+            return Reading("unreadable", NOTHING, (*found, _not_an_object(value, "refusal")), candidate.text)
+        if not isinstance(value, dict):
+            return None
+        if is_control_frame(value, self.known):
+            say = f"A coding tool's own {value[TYPE]}: passed on untouched."
+            return Reading("control", NOTHING, (*found, note("control-frame", say)), candidate.text, value)
+        inside = unboxed(value, self.is_ours)
+        if inside is not None:
+            found = (*found, note("wrapper-removed", "What a tool put around the message was taken off."))
+        return self.typed(inside or value, None, "json", found, candidate.text)
+
+    def front_matter(self, candidate: Candidate) -> Reading | None:
+        among = self.of("front-matter")
+        front = read_front_matter(candidate.text, self.limits)
+        found = (*candidate.notes, *front.findings)
+        if not among:
+            return None
+        if any(finding.code in _ENDS_READING for finding in front.findings):
+            # Nobody can tell what is missing in a text that could not be read to its end.
+            told = tell(front.fields, among, self.hint) if TYPE in front.fields else NOTHING
+            return Reading("unreadable", told._replace(findings=()), found, candidate.text, front.fields)
+        if not any(is_near(front.fields, dialect) for dialect in among):
+            return None  # another tool's front matter over a markdown text
+        return self.typed(front.fields, front.body, "front-matter", found, candidate.text)
+
+    def typed(self, tree: Tree, body: str | None, form: Form, found: tuple[Finding, ...], text: str) -> Reading:
+        tree, renamed = _with_type(tree)
+        told = tell(tree, self.of(form), self.hint)
+        said = self.other_form(tree, form) if told.type is None else ()
+        scanned = scan(tree, self.limits)
+        broken = frozenset(finding.path for finding in (*refusals(found), *scanned) if finding.path != ROOT)
+        if told.type is not None:
+            named = {TYPE: told.type.name}
+            tree = tree | named if TYPE in tree else named | tree
+        findings = (*found, *scanned, *renamed, *(said or told.findings))
+        return Reading("message", told, findings, text, tree, body, broken)
+
+    def other_form(self, tree: Tree, form: Form) -> tuple[Finding, ...]:
+        """A type that there is, sent in the form of another dialect."""
+        named = tree.get(TYPE)
+        for dialect in self.known:
+            if isinstance(named, str) and named in dialect.types and dialect.form != form:
+                how = "YAML front matter over a markdown body" if dialect.form == "front-matter" else "one JSON object"
+                say = f"Send it as {how}: {named} is a type of {dialect.name}."
+                return (Finding("type-unknown", path_of(TYPE), say, expected=how, found=str(named)),)
+        return ()
 
 
-def _typed(
-    tree: Tree,
-    body: str | None,
-    among: tuple[Dialect, ...],
-    hint: Hint,
-    limits: Limits,
-    found: tuple[Finding, ...],
-    text: str,
-) -> Reading:
-    told = tell(tree, among, hint)
-    scanned = scan(tree, limits)
-    broken = frozenset(finding.path for finding in (*refusals(found), *scanned) if finding.path != ROOT)
-    if told.type is not None:
-        tree = {TYPE: told.type.name} | tree | {TYPE: told.type.name}  # in its own place, or else first
-    return Reading("message", told, (*found, *scanned, *told.findings), text, tree, body, broken)
+def _with_type(tree: Tree) -> tuple[Tree, tuple[Finding, ...]]:
+    """The message with its type under the right name, when only the case of the name is wrong."""
+    if TYPE in tree:
+        return tree, ()
+    other = next((name for name in tree if name.casefold() == TYPE), None)
+    if other is None:
+        return tree, ()
+    say = f"Rename {other!r} to {TYPE!r}."
+    found = Finding("field-missing", path_of(TYPE), say, expected=f"a field {TYPE!r}", found=other, nearest=TYPE)
+    return {(TYPE if name == other else name): value for name, value in tree.items()}, (found,)
 
 
-def _otherwise(text: str, notes: tuple[Finding, ...], forced: Dialect | None) -> Reading:
+def _lacks_its_fences(text: str, ladder: _Ladder) -> bool:
+    """Front matter of a type that there is, but for the lines of --- around it."""
+    pairs = [line.partition(":") for line in text[:500].splitlines()]
+    given = {name: value.strip() for name, colon, value in pairs if colon}
+    types = [dialect.types.get(given.get(TYPE, "")) for dialect in ladder.of("front-matter")]
+    return any(type_ is not None and not given.keys().isdisjoint(type_.fields) for type_ in types)
+
+
+def _otherwise(text: str, notes: tuple[Finding, ...], forced: Dialect | None, ladder: _Ladder) -> Reading:
     """No message in it: plain text, unless a dialect was asked for."""
+    if _lacks_its_fences(text, ladder):
+        return Reading("unreadable", NOTHING, (*notes, _front_matter_missing(text)), text)
     scalar = _json_scalar(text)
     if forced is None:
         findings = notes if scalar is _NO_SCALAR else (*notes, _not_an_object(scalar, "warning"))
         return Reading("plain", Told(PLAIN, None), findings, text)
     if forced.form == "front-matter":
-        say = "Begin with a line '---', then the fields, then '---' and the body."
-        finding = Finding("front-matter-missing", ROOT, say, expected="YAML front matter", found=text[:40])
+        finding = _front_matter_missing(text)
     elif scalar is _NO_SCALAR:
         say = "Send one JSON object with a type: this is not JSON."
         finding = Finding("not-json", ROOT, say, expected="a JSON object", found=text.strip()[:40])
     else:
         finding = _not_an_object(scalar, "refusal")
     return Reading("unreadable", NOTHING, (*notes, finding), text)
+
+
+def _front_matter_missing(text: str) -> Finding:
+    say = "Begin with a line '---', then the fields, then '---' and the body."
+    return Finding("front-matter-missing", ROOT, say, expected="YAML front matter", found=text.strip()[:40])
 
 
 _NO_SCALAR = object()

@@ -342,7 +342,7 @@ ESCALATION = MessageType(
     fields=fields(
         {
             "from": one_of(*ROLES),
-            "to": one_of("senior", "lead", "architect", "human"),
+            "to": one_of(*ROLES, "human"),  # the chain says which of them
             "issue": TEXT,
             "evidence": TEXTS,
             "recommendation": TEXT,

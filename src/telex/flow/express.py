@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from telex.dialects.compiled import CompiledDialect, compile_dialect
-from telex.dialects.detect import Hint, roles_fit
+from telex.dialects.detect import Hint, knows, roles_fit
 from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.flow.admission import STRICT, Checked, Desk, check
 from telex.flow.guards import lane_of
@@ -53,7 +53,9 @@ class Express:
                 allowed[dialect.wire.sender] = (self.as_role,)
             elif dialect.wire.sender and by_role and type_.senders != ANY:
                 allowed[dialect.wire.sender] = type_.senders
-            if dialect.wire.recipient and by_role and type_.receivers != ANY:
+            if dialect.wire.recipient and self.to_role is not None:
+                allowed[dialect.wire.recipient] = (self.to_role,)
+            elif dialect.wire.recipient and by_role and type_.receivers != ANY:
                 allowed[dialect.wire.recipient] = type_.receivers
             return allowed
 
@@ -98,8 +100,9 @@ class Express:
         hint = Hint(self.desk.preferred, self.as_role, self.to_role)
         rivals = [other for other in self.desk.dialects if type_.name in other.types and other.form == "json"]
 
-        def rank(other: Dialect) -> tuple[bool, bool]:
-            return other.name == hint.preferred, roles_fit(other.types[type_.name], hint)
+        def rank(other: Dialect) -> tuple[bool, bool, bool]:
+            fits = roles_fit(other.types[type_.name], hint)
+            return knows(other, hint.as_role), other.name == hint.preferred, fits
 
         return max(rivals, key=rank) is dialect
 

@@ -1,7 +1,8 @@
 """Which right spelling is meant by a wrong one?
 
 A mend is only offered when it is certain: the same word but for case and separators, or one single choice that
-is a slip of the finger away. Our own few lines instead of difflib, which costs a cold start 8 ms.
+is a slip of the finger away. Two letters put before or into a word are no slip: `incomplete` and `unapproved` mean
+the opposite of what they contain. Our own few lines instead of difflib, which costs a cold start 8 ms.
 """
 
 from collections.abc import Iterable
@@ -24,7 +25,7 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
         target = folded(choice)
         if target == wanted:
             slips = 0
-        elif wanted and abs(len(target) - len(wanted)) <= 2:
+        elif wanted and abs(len(target) - len(wanted)) <= 2 and not _is_another_word(wanted, target):
             slips = _slips(wanted, target)
         else:
             continue
@@ -34,6 +35,14 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
             found.append(choice)
     close_enough = slips_best <= (0 if len(wanted) < 3 else 1 if len(wanted) < 6 else 2)
     return found[0] if close_enough and len(found) == 1 else None
+
+
+def _is_another_word(one: str, other: str) -> bool:
+    """Does one hold the other and two letters more, anywhere but behind it: un-, in-, no-?"""
+    shorter, longer = sorted((one, other), key=len)
+    if len(longer) - len(shorter) != 2:
+        return False
+    return any(longer[:place] + longer[place + 2 :] == shorter for place in range(len(shorter)))
 
 
 def _slips(one: str, other: str) -> int:

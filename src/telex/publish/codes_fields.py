@@ -1,9 +1,13 @@
 """Codes of single fields, of sections in a body, and of who may say what to whom."""
 
+import json
+
 from telex.dialects.blanks import CLOSING, OPENING
+from telex.dialects.build_flow import BUILD_FLOW
 from telex.dialects.signal_md import SIGNAL_MD
 from telex.dialects.vbw_handoff import VBW_HANDOFF
 from telex.dialects.vbw_typed import VBW_TYPED
+from telex.dialects.writing import write_json
 from telex.publish.codes_cases import Asked, Case, Explanation, explain, sent
 
 PROGRESS = sent(VBW_HANDOFF, "dev_progress")
@@ -20,6 +24,13 @@ def _stop(**change: object) -> Case:
     return Case(sent(VBW_TYPED, "shutdown_request", change), STOP)
 
 
+def _flat(message: str) -> str:
+    """The message with its payload's fields beside the envelope's."""
+    tree = json.loads(message)
+    payload = tree.pop("payload")
+    return write_json(tree | payload)
+
+
 FIELDS: tuple[Explanation, ...] = (
     explain(
         "field-missing",
@@ -27,6 +38,13 @@ FIELDS: tuple[Explanation, ...] = (
         "The field was left out, is null, or stands there under another spelling, such as `planId` for `plan_id`.",
         "Add the field. One that was only misspelt is renamed in the mended message.",
         _progress(plan_id=None),
+    ),
+    explain(
+        "field-misplaced",
+        "A field beside the payload instead of in it",
+        "The envelope and the type's own fields were written on one level, as the flat dialects have it.",
+        "Move the fields that the finding names into the payload; the mended message has them there.",
+        Case(_flat(STOP), STOP),
     ),
     explain(
         "field-unknown",
@@ -154,14 +172,21 @@ FIELDS: tuple[Explanation, ...] = (
     explain(
         "role-claim-differs",
         "Signed with another role",
-        "The message says that it comes from one role, and the door it came in by knows the sender as another. A role"
-        " in a message is only a claim.",
+        "The message says that it comes from one role, and the door it came in by knows the sender as another.",
         "Sign with your own role.",
         Case(
             STOPPED,
             sent(VBW_TYPED, "shutdown_response", {"author_role": "qa"}),
             Asked(as_role="qa"),
         ),
+    ),
+    explain(
+        "recipient-differs",
+        "Sent to somebody else than it says",
+        "The message names one recipient and was given another. It is delivered where the sender asked, and a reader"
+        " may wonder.",
+        "Name the right recipient in the message, or send it to the one it names.",
+        Case(sent(BUILD_FLOW, "DOC_QUERY"), sent(BUILD_FLOW, "DOC_QUERY", {"to": "cto"}), Asked(to_role="cto")),
     ),
     explain(
         "role-may-not-send",

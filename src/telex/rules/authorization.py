@@ -1,7 +1,7 @@
 """May this role say this, to them?
 
-A role in a message is a claim. Who is really speaking comes from the door the message came in by, so a claim that
-differs is refused, and the type's senders are checked against the speaker, not against the claim.
+What a message says of its sender proves nothing. The door it came in by knows who is speaking: another name in the
+message is refused, and it is the speaker, not the name, that must be among the type's senders.
 """
 
 from telex.dialects.blanks import is_blank
@@ -10,7 +10,7 @@ from telex.model.nearest import nearest
 from telex.model.paths import ROOT, path_of
 from telex.model.refusal import Finding, Severity
 
-HUMAN = "human"
+EVERYONE = "*"
 
 
 def same_name(one: str, other: str) -> bool:
@@ -42,6 +42,10 @@ def authorise(
         findings.append(_may_not_receive(named, type_, path_of(dialect.wire.recipient or ""), "refusal"))
     if to_role is not None and not may_receive(to_role, type_):
         findings.append(_may_not_receive(to_role, type_, ROOT, misdelivery))
+    if to_role is not None and named is not None and named != EVERYONE and not same_name(named, to_role):
+        say = f"Name {to_role} in the message, or send it to {named}: the two differ."
+        path = path_of(dialect.wire.recipient or "")
+        findings.append(Finding("recipient-differs", path, say, misdelivery, expected=to_role, found=named))
     return findings
 
 

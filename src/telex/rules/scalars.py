@@ -9,6 +9,7 @@ from telex.dialects.spec import Boolean, Integer, Kind, ListOf, Number, OneOf, T
 TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}  # YAML 1.2
 MEANS_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\Z", re.ASCII)
+_BETWEEN_CHOICES = re.compile(r"\s*\|\s*|\s+/\s+|\s+or\s+")
 _AMBIGUOUS = re.compile(r"[-+]?(0\d+|0[xob][\da-fA-F_]+|\d+(_\d+)+|\d+(:\d+)+)\Z", re.ASCII)
 _FLAT_MAX = 5_000
 _DIGITS_MAX = 400  # beyond this nobody meant a number, and making one costs time
@@ -29,8 +30,15 @@ def is_ambiguous(text: str) -> bool:
 
 def is_placeholder(text: str, values: tuple[str, ...]) -> bool:
     """The list of choices copied from the page in place of a choice: `complete|partial|failed`."""
-    choices = [choice.strip() for choice in text.split("|")]
+    choices = [choice.strip(" \"'") for choice in _BETWEEN_CHOICES.split(text)]
     return len(choices) > 1 and any(choice in values for choice in choices)
+
+
+def may_be_several(value: Any) -> bool:
+    """A text that could be a list written in one line, or the word for none: only the sender knows."""
+    if not isinstance(value, str):
+        return False
+    return any(sign in value for sign in ",;\n") or value.strip().casefold() in ("", "none", "n/a", "na", "-", "null")
 
 
 def fits(value: Any, kind: Kind) -> bool:

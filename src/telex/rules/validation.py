@@ -32,11 +32,27 @@ def validate(
 ) -> Validated:
     """Check a message against its type. `broken` are the paths about which something worse was said already."""
     walk = Walk(limits, broken)
+    tree = _gathered(walk, tree, dialect, type_)
     mended = walk.group(tree, dialect.fields_of(type_), ROOT)
     relate(walk, mended, dialect, type_)
     if body is not None and type_.sections:
         walk.findings += _sections(type_, body)
     return Validated(tuple(walk.findings[: limits.findings_max]), mended, frozenset(walk.blanks))
+
+
+def _gathered(walk: Walk, tree: Tree, dialect: Dialect, type_: MessageType) -> Tree:
+    """The message with those fields in its payload that were written beside it."""
+    inner = tree.get(dialect.payload, {}) if dialect.payload else None
+    if dialect.payload is None or not isinstance(inner, dict):
+        return tree
+    outside = [name for name in tree if name in type_.fields and name not in dialect.envelope and name not in inner]
+    if not outside:
+        return tree
+    say = f"Move {', '.join(outside)} into {dialect.payload}."
+    wanted = f"an object {dialect.payload!r} that holds them"
+    walk.say("field-misplaced", path_of(dialect.payload), say, expected=wanted)
+    moved = {name: tree[name] for name in outside}
+    return {name: value for name, value in tree.items() if name not in moved} | {dialect.payload: {**inner, **moved}}
 
 
 def validate_envelope(

@@ -99,12 +99,17 @@ class Walk:
         for name, field in fields.items():
             at = join(path, name)
             spelt = name if _given(tree, name) else self.other_spelling(name, field, unknown, tree, path)
+            later = field.later_spelling
+            if spelt == name and later is not None and later in tree:
+                unknown.remove(later)
+                self.said_twice(name, later, tree, path)
             if spelt is not None:
                 mended[name] = self.visit(tree[spelt], field.kind, at)
             elif at in self.broken:
                 mended[name] = blank(field.kind)  # something was said about it already
             elif name in tree and not field.required:
-                self.say("wrong-type", at, f"Leave {name} out, or give {expected(field.kind)}.", found=tree[name])
+                wanted = expected(field.kind)
+                self.say("wrong-type", at, f"Leave {name} out, or give {wanted}.", expected=wanted, found=tree[name])
             elif field.required:
                 mended[name] = self.missing(field.kind, at, name, null=name in tree)
         for name in unknown:
@@ -132,6 +137,14 @@ class Walk:
         at = join(path, name)
         self.say("field-missing", at, say, expected=f"a field {name!r}", found=meant, nearest=name)
         return meant
+
+    def said_twice(self, name: str, later: str, tree: Mapping[str, Any], path: str) -> None:
+        """Two names for one field: harmless while they agree."""
+        same = tree[name] == tree[later]
+        say = f"Give {name} once: {later} is another name for it."
+        self.say("duplicate-key", join(path, later), say, "note" if same else "refusal", found=tree[later])
+        if not same:
+            self.blanks.add(join(path, name))
 
     def missing(self, kind: Kind, at: str, name: str, *, null: bool) -> Any:
         wanted = expected(kind)
@@ -166,7 +179,7 @@ class Walk:
                     return [*mended, *value[index:]]
                 mended.append(self.visit(one, item, join(path, index)))
             return mended
-        if scalars.fits(value, item):
+        if scalars.fits(value, item) and not scalars.may_be_several(value):
             say = "Put it in a list: this field takes several."
             self.say("wrong-type", path, say, expected=expected(kind), found=value)
             return [self.visit(value, item, join(path, 0))]
@@ -223,15 +236,19 @@ class Walk:
                 return str(value)
             return self.wrong_type(value, kind, path)
         if scalars.is_placeholder(value, kind.values):
-            say = f"Choose one: {', '.join(kind.values)}."
-            self.say("placeholder-left", path, say, expected=wanted, found=value)
-            return self.blank(kind, path)
+            return self.placeholder(value, kind, path)
         meant = nearest(value, kind.values)
         if meant is not None:
             return self.meant(value, meant, wanted, path)
         say = f"Use {wanted}."
         self.say("not-one-of", path, say, expected=wanted, found=value)
         return self.blank(kind, path) if len(kind.values) > 1 else self.constant(kind, path)
+
+    def placeholder(self, value: str, kind: Kind, path: str) -> Any:
+        """The page's list of choices, copied in place of a choice."""
+        wanted = expected(kind)
+        self.say("placeholder-left", path, f"Choose: {wanted}.", expected=wanted, found=value)
+        return self.blank(kind, path)
 
     def constant(self, kind: OneOf, path: str) -> Any:
         """A wrong constant may mean another version or another thing altogether, so only the sender can say."""
@@ -245,6 +262,8 @@ class Walk:
         return meant
 
     def number(self, value: Any, kind: Integer | Number, path: str) -> Any:
+        if isinstance(value, str) and "|" in value:
+            return self.placeholder(value, kind, path)
         if isinstance(value, Plain):
             if scalars.is_ambiguous(value):
                 say = "Write it so that every YAML reader sees the same number, such as 8 or 10."
@@ -281,11 +300,13 @@ class Walk:
             return value
         if isinstance(value, Plain) and value in scalars.TRUTH:
             return scalars.TRUTH[value]
+        if isinstance(value, str) and "|" in value:
+            return self.placeholder(value, kind, path)
         meant = scalars.MEANS_TRUTH.get(value.strip().casefold()) if isinstance(value, str) else None
         if meant is None:
             return self.wrong_type(value, kind, path)
         word = "true" if meant else "false"
-        say = f"Write {word}, without quotes."
+        say = f"Write {word}." if isinstance(value, Plain) else f"Write {word}, without quotes."
         self.say("wrong-type", path, say, expected=expected(kind), found=value, nearest=word)
         return meant
 

@@ -20,6 +20,7 @@ def answer_of(checked: Checked) -> dict[str, Any]:
         "findings": [finding._asdict() for finding in checked.findings],
         "mended": checked.mended,
         "skeleton": checked.skeleton,
+        "body": checked.body,
     }
 
 

@@ -24,15 +24,43 @@ def _roles(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
     return [name for name in names if name.startswith(begun)]
 
 
+def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """An empty value is often a variable that nobody set; to go on as if the option were not there would hide it."""
+    if value == "":
+        raise click.UsageError(f"{param.opts[0]} needs a value: {param.opts[0]} {param.metavar}")
+    return value
+
+
 dialect_option = click.option(
-    "--dialect", metavar="NAME", shell_complete=_dialects, help="A dialect, or a .toml file that declares your own."
+    "--dialect",
+    metavar="NAME",
+    callback=_not_empty,
+    shell_complete=_dialects,
+    help="A dialect, or a .toml file that declares your own.",
 )
-role_option = click.option("--as", "role", metavar="ROLE", shell_complete=_roles, help="Who is sending.")
+team_dialect_option = click.option(
+    "--team-dialect",
+    metavar="NAME",
+    callback=_not_empty,
+    shell_complete=_dialects,
+    help="The dialect that wins when a message fits two.",
+)
+role_option = click.option(
+    "--as", "role", metavar="ROLE", callback=_not_empty, shell_complete=_roles, help="Who is sending."
+)
+receiver_option = click.option(
+    "--to", "receiver", metavar="ROLE", callback=_not_empty, shell_complete=_roles, help="Who is to receive it."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 type_argument = click.argument("type_name", metavar="TYPE", shell_complete=_types)
 optional_type_argument = click.argument("type_name", metavar="[TYPE]", required=False, shell_complete=_types)
 required_role_option = click.option(
-    "--role", metavar="ROLE", required=True, shell_complete=_roles, help="The role that is to learn it."
+    "--role",
+    metavar="ROLE",
+    required=True,
+    callback=_not_empty,
+    shell_complete=_roles,
+    help="The role that is to learn it.",
 )
 
 

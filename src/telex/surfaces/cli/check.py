@@ -14,7 +14,7 @@ from telex.model.limits import LIMITS
 from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
 from telex.surfaces.cli.options import Asked, Option, help_text, parse
 from telex.surfaces.cli.render import Screen, finding_lines, shell_word, shown, verdict
-from telex.surfaces.cli.sources import files_in, has_lines, pieces
+from telex.surfaces.cli.sources import STDIN, files_in, has_lines, pieces
 
 OPTIONS = (
     Option("--as", "ROLE", "who is sending; the message's own claim must agree"),
@@ -30,6 +30,7 @@ OPTIONS = (
     Option("--help", "", "show this", "-h"),
 )
 FORMATS = ("text", "json", "vbw")
+REPEATED = ("--as", "--to", "--dialect", "--team-dialect", "--max-bytes")  # what decides how a message is read
 USAGE_LINE = "telex check FILE…|DIR|- [options]"
 HELP = f"""{USAGE_LINE}
 
@@ -51,7 +52,7 @@ class Task(NamedTuple):
     format: str
     lines: bool
     quiet: bool
-    mend_options: str  # as they are repeated to `telex mend`
+    repeated: str  # options, with a blank before each, that make the next command read the message as this one did
 
 
 def run(args: list[str]) -> int:
@@ -73,14 +74,13 @@ def run(args: list[str]) -> int:
 
 def _task(asked: Asked) -> Task:
     options = asked.options
-    limits = LIMITS._replace(message_bytes_max=_bytes_max(options.get("--max-bytes")))
+    limits = LIMITS._replace(message_bytes_max=bytes_max_from(options.get("--max-bytes")))
     desk = Desk(strict="--lenient" not in options, limits=limits)
     if "--dialect" in options or "--team-dialect" in options:
-        desk = _with_dialects(desk, options.get("--dialect"), options.get("--team-dialect"))
+        desk = with_dialects(desk, options.get("--dialect"), options.get("--team-dialect"))
     format_ = options.get("--format", "json" if "--json" in options else "text")
     if format_ not in FORMATS:
         raise CommandError(f"no format {shown(format_)}; there are {', '.join(FORMATS)}")
-    repeated = [f"{name} {shell_word(options[name])}" for name in ("--as", "--dialect") if name in options]
     return Task(
         desk=desk,
         as_role=options.get("--as"),
@@ -88,11 +88,16 @@ def _task(asked: Asked) -> Task:
         format=format_,
         lines="--jsonl" in options,
         quiet="--quiet" in options,
-        mend_options=" ".join(["", *repeated]),
+        repeated="".join(f" {name} {shell_word(options[name])}" for name in REPEATED if name in options),
     )
 
 
-def _bytes_max(given: str | None) -> int:
+def bytes_max_from(given: str | None) -> int:
+    """How large a message may be, as `--max-bytes` says it.
+
+    Raises:
+        CommandError: when that is no number, or none that makes sense.
+    """
     if given is None:
         return LIMITS.message_bytes_max
     if not given.isdecimal() or not given.isascii() or len(given) > 12 or int(given) < 1:
@@ -100,7 +105,12 @@ def _bytes_max(given: str | None) -> int:
     return int(given)
 
 
-def _with_dialects(desk: Desk, forced: str | None, preferred: str | None) -> Desk:
+def with_dialects(desk: Desk, forced: str | None, preferred: str | None) -> Desk:
+    """The desk that reads as `--dialect` and `--team-dialect` say.
+
+    Raises:
+        CommandError: when there is no such dialect, or its file is missing or flawed.
+    """
     from telex.surfaces.cli.dialect_option import dialect_from
 
     if forced is not None:
@@ -133,7 +143,9 @@ def sized(checked: Checked, size: int, bytes_max: int) -> Checked:
 
 
 def mend_command(path: str, task: Task) -> str:
-    return f"telex mend {shell_word(path)}{task.mend_options}"
+    if path.startswith("-") and path != STDIN:
+        path = os.path.join(os.curdir, path)  # a file, though it looks like an option
+    return f"telex mend {shell_word(path)}{task.repeated}"
 
 
 def _say(checked: Checked, task: Task, mend: str) -> None:

@@ -5,33 +5,33 @@ import os
 from telex.dialects.registry import BUILT_IN, PLAIN, by_name
 from telex.dialects.spec import Dialect
 from telex.model.nearest import nearest
-from telex.surfaces.cli.exits import FAILED, NOT_FOUND, CommandError
+from telex.surfaces.cli.exits import FAILED, NOT_FOUND, USAGE, CommandError
 from telex.surfaces.cli.render import shown
 
 FILE_BYTES_MAX = 1_048_576  # far more than `declare` takes, so that it is the one to say so
 NAMES = tuple(dialect.name for dialect in (*BUILT_IN, PLAIN))
 
 
-def dialect_from(value: str) -> Dialect:
-    """The dialect that was asked for.
+def dialect_from(value: str, unknown: int = USAGE) -> Dialect:
+    """The dialect that was asked for. `unknown` is the code to leave with when there is none of that name.
 
     Raises:
         CommandError: when there is none of that name, or its file is missing or flawed.
     """
-    return _declared(value) if is_file(value) else _built_in(value)
+    return _declared(value) if is_file(value) else _built_in(value, unknown)
 
 
 def is_file(value: str) -> bool:
     return value.endswith(".toml") or os.sep in value or (os.altsep or os.sep) in value
 
 
-def _built_in(name: str) -> Dialect:
+def _built_in(name: str, unknown: int) -> Dialect:
     found = by_name(name)
     if found is not None:
         return found
     meant = nearest(name, NAMES)
     perhaps = f"; did you mean {meant}?" if meant else f"; there are {', '.join(NAMES)}, or name a .toml file"
-    raise CommandError(f"no dialect {shown(name)}{perhaps}")
+    raise CommandError(f"no dialect {shown(name)}{perhaps}", unknown)
 
 
 def _declared(path: str) -> Dialect:

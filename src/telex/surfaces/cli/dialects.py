@@ -10,7 +10,7 @@ from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.asking import json_option
 from telex.surfaces.cli.dialect_option import dialect_from
-from telex.surfaces.cli.exits import DONE
+from telex.surfaces.cli.exits import DONE, NOT_FOUND
 from telex.surfaces.cli.render import Screen
 from telex.surfaces.cli.table import table_lines
 
@@ -23,7 +23,7 @@ ALL = (*BUILT_IN, PLAIN)
 @click.option("--page", is_flag=True, help="Print the whole page, in markdown.")
 def command(name: str | None, as_json: bool, page: bool) -> int:
     """List the dialects, or one dialect's types with who sends them to whom."""
-    dialect = dialect_from(name) if name else None
+    dialect = dialect_from(name, unknown=NOT_FOUND) if name is not None else None
     if page:
         sys.stdout.write(_page(dialect))
     elif as_json:

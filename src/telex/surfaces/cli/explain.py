@@ -4,11 +4,15 @@ import sys
 
 import click
 
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect
 from telex.model.nearest import nearest
 from telex.publish.codes import EXPLANATIONS, page
 from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.asking import json_option
+from telex.surfaces.cli.asking import dialect_option, json_option
+from telex.surfaces.cli.dialect_option import dialect_from
 from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
+from telex.surfaces.cli.own_rules import own_page, own_rules, rule_facts
 from telex.surfaces.cli.render import Screen, shown
 from telex.surfaces.cli.table import table_lines
 
@@ -20,24 +24,46 @@ def _codes(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
 @click.command("explain")
 @click.argument("code", metavar="CODE", required=False, shell_complete=_codes)
 @click.option("--list", "all_codes", is_flag=True, help="List every code there is.")
+@dialect_option
 @json_option
-def command(code: str | None, all_codes: bool, as_json: bool) -> int:
-    """Say why a finding happens and how to mend it, with a message before and after."""
+def command(code: str | None, all_codes: bool, dialect: str | None, as_json: bool) -> int:
+    """Say why a finding happens and how to mend it, with a message before and after.
+
+    The rules of a dialect of your own are explained as you declared them: say --dialect FILE.toml.
+    """
+    own = _own(dialect)
+    titles = _titles(own)
     if all_codes:
-        sys.stdout.write(_list(as_json) + "\n")
+        sys.stdout.write(_list(titles, as_json) + "\n")
         return DONE
     if code is None:
         raise CommandError("which code? `telex explain --list` lists them")
-    if code not in EXPLANATIONS:
-        raise CommandError(_no_code(code), NOT_FOUND)
-    sys.stdout.write(_as_json(code) if as_json else page(code))
+    if code not in titles:
+        raise CommandError(_no_code(code, titles), NOT_FOUND)
+    if own is not None and own_rules(own, code):
+        sys.stdout.write(json_line(rule_facts(own, code)) + "\n" if as_json else own_page(own, code))
+    else:
+        sys.stdout.write(_as_json(code) if as_json else page(code))
     return DONE
 
 
-def _list(as_json: bool) -> str:
+def _own(name: str | None) -> Dialect | None:
+    """The dialect that was named, if it is a user's own: what the built-in ones say is explained already."""
+    dialect = dialect_from(name) if name is not None else None
+    return None if dialect in BUILT_IN else dialect
+
+
+def _titles(own: Dialect | None) -> dict[str, str]:
+    """Every code in a few words; of a user's own rule there are no others than what it says."""
+    titles = {code: one.title for code, one in EXPLANATIONS.items()}
+    declared = {rule.code: rule.say for rule in own_rules(own)} if own is not None else {}
+    return dict(sorted((titles | declared).items()))
+
+
+def _list(titles: dict[str, str], as_json: bool) -> str:
     if as_json:
-        return json_line([{"code": code, "title": EXPLANATIONS[code].title} for code in sorted(EXPLANATIONS)])
-    rows = [(code, EXPLANATIONS[code].title) for code in sorted(EXPLANATIONS)]
+        return json_line(titles)
+    rows = [(code, shown(title)) for code, title in titles.items()]
     return "\n".join(table_lines(("code", "what it is"), rows, Screen(sys.stdout)))
 
 
@@ -48,7 +74,7 @@ def _as_json(code: str) -> str:
     return json_line(words | {"before": case.before, "after": case.after}) + "\n"
 
 
-def _no_code(code: str) -> str:
-    meant = nearest(code, EXPLANATIONS)
+def _no_code(code: str, titles: dict[str, str]) -> str:
+    meant = nearest(code, titles)
     perhaps = f"did you mean {meant}?" if meant else "`telex explain --list` lists them"
     return f"no code {shown(code)}; {perhaps}"

@@ -8,10 +8,9 @@ import click
 from telex.flow.admission import Checked, Desk, check
 from telex.model.limits import LIMITS
 from telex.surfaces.cli.answers import answer_of, json_line
-from telex.surfaces.cli.asking import dialect_option, json_option, role_option
+from telex.surfaces.cli.asking import dialect_option, json_option, receiver_option, role_option, team_dialect_option
 from telex.surfaces.cli.blanks_left import blank_lines, blanks_in
-from telex.surfaces.cli.check import sized
-from telex.surfaces.cli.dialect_option import dialect_from
+from telex.surfaces.cli.check import bytes_max_from, sized, with_dialects
 from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
 from telex.surfaces.cli.render import Screen, finding_lines, shown, shown_block, verdict
 from telex.surfaces.cli.sources import STDIN, files_in, pieces
@@ -21,9 +20,20 @@ from telex.surfaces.cli.wire import wire_text
 @click.command("mend")
 @click.argument("file", metavar="FILE|-")
 @role_option
+@receiver_option
 @dialect_option
+@team_dialect_option
+@click.option("--max-bytes", metavar="N", help="The largest message taken.")
 @json_option
-def command(file: str, role: str | None, dialect: str | None, as_json: bool) -> int:
+def command(
+    file: str,
+    role: str | None,
+    receiver: str | None,
+    dialect: str | None,
+    team_dialect: str | None,
+    max_bytes: str | None,
+    as_json: bool,
+) -> int:
     """Print a message as it should be.
 
     Wrapping, spelling, case, constants and the like are mended. Where only you know what belongs there, a marked
@@ -31,10 +41,11 @@ def command(file: str, role: str | None, dialect: str | None, as_json: bool) -> 
     """
     if file != STDIN and os.path.isdir(file):
         raise CommandError(f"{shown(file)} is a folder: mend one message at a time")
+    bytes_max = bytes_max_from(max_bytes)
+    desk = with_dialects(Desk(limits=LIMITS._replace(message_bytes_max=bytes_max)), dialect, team_dialect)
     [path] = files_in([file])
-    [(_, raw, size)] = pieces(path, LIMITS.message_bytes_max, lines=False)
-    checked = check(raw, Desk(forced=dialect_from(dialect) if dialect else None), as_role=role)
-    checked = sized(checked, size, LIMITS.message_bytes_max)
+    [(_, raw, size)] = pieces(path, bytes_max, lines=False)
+    checked = sized(check(raw, desk, as_role=role, to_role=receiver), size, bytes_max)
     return _as_json(checked) if as_json else _as_text(checked)
 
 

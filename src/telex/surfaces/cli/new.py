@@ -40,8 +40,9 @@ def command(type_name: str, given: tuple[str, ...], dialect: str | None, role: s
     wrong = _wrong(spoken, tree, body, role)
     if as_json:
         blanks = [blank._asdict() for blank in blanks_in(tree)]
+        text = wire_text(spoken, tree, body, visible=False)
         answer = {"dialect": spoken.name, "type": type_.name, "message": tree, "body": body, "blanks": blanks}
-        sys.stdout.write(json_line(answer) + "\n")
+        sys.stdout.write(json_line(answer | {"text": text}) + "\n")
     else:
         sys.stdout.write(wire_text(spoken, tree, body))
     sys.stdout.flush()

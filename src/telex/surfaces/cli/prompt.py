@@ -28,7 +28,7 @@ def command(role: str, dialect: str | None, as_json: bool) -> int:
     text = prompt(spoken, role)
     tokens = tokens_estimated(text)
     if as_json:
-        sys.stdout.write(json_line({"dialect": spoken.name, "role": role, "prompt": text, "tokens": tokens}) + "\n")
+        sys.stdout.write(json_line({"role": role, "dialect": spoken.name, "tokens": tokens, "prompt": text}) + "\n")
         return DONE
     sys.stdout.write(text)
     sys.stdout.flush()

@@ -7,7 +7,8 @@ import click
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import Dialect
 from telex.dialects.writing import write_json
-from telex.surfaces.cli.asking import dialect_option, find_type, optional_type_argument
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.asking import dialect_option, find_type, json_option, optional_type_argument
 from telex.surfaces.cli.dialect_option import dialect_from
 from telex.surfaces.cli.exits import DONE, CommandError
 
@@ -18,10 +19,12 @@ FORMATS = ("json-schema", "asyncapi", "typescript")
 @optional_type_argument
 @dialect_option
 @click.option("--as", "format_", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True)
-def command(type_name: str | None, dialect: str | None, format_: str) -> int:
+@json_option
+def command(type_name: str | None, dialect: str | None, format_: str, as_json: bool) -> int:
     """Print the schema of a type, or of a whole dialect."""
     if type_name is None:
-        sys.stdout.write(_of_dialect(_asked(dialect), format_))
+        text = _of_dialect(_asked(dialect), format_)
+        sys.stdout.write(json_line({format_: text}) + "\n" if as_json and format_ == "typescript" else text)
         return DONE
     if format_ != "json-schema":
         raise CommandError(f"{format_} describes a whole dialect: leave {type_name} out and say --dialect")
