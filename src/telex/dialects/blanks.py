@@ -41,12 +41,18 @@ def expected(kind: Kind) -> str:
             return "an integer" + _range(low, high)
         case Number(low, high):
             return "a number" + _range(low, high)
+        case Text(printable=True):
+            return "an id that no other message has"
+        case Text(may_be_empty=True):
+            return "text, perhaps empty"
         case Text():
             return "text"
         case Boolean():
             return "true or false"
         case Moment():
             return "a time such as 2026-02-12T10:00:00Z"
+        case ListOf(Text()):
+            return "a list of texts"
         case ListOf(item):
             return f"a list, each {expected(item)}"
         case MapOf(value):

@@ -229,7 +229,7 @@ QA_VERDICT = MessageType(
             code="pass-with-failures",
             broken_when="result == 'PASS' and (checks.failed > 0 or len(failures) > 0)",
             path="result",
-            say="Say FAIL or PARTIAL, or take the failures out.",
+            say="Say FAIL or PARTIAL: something failed.",
             expected="FAIL or PARTIAL when anything failed",
         ),
     ),

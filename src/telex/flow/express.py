@@ -12,7 +12,7 @@ from telex.dialects.compiled import CompiledDialect, compile_dialect
 from telex.dialects.detect import Hint, knows, roles_fit
 from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.flow.admission import STRICT, Checked, Desk, check
-from telex.flow.guards import lane_of
+from telex.flow.guards import DEPTH_OF_TYPES_MAX, lane_of
 from telex.rules.authorization import may_receive, may_send
 
 
@@ -87,9 +87,11 @@ class Express:
             for type_ in dialect.types.values()
             if self._is_open_to(type_) and self._is_first_choice(dialect, type_)
         ]
-        return lane_of(compiled, open_types, lambda type_: Passed(dialect, type_), other)
+        return lane_of(compiled, open_types, lambda type_: Passed(dialect, type_), other, self.desk.limits)
 
     def _is_open_to(self, type_: MessageType) -> bool:
+        if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX:
+            return False  # then even a right message may be too deep, and the guards do not measure that
         sends = self.as_role is None or may_send(self.as_role, type_)
         return sends and (self.to_role is None or may_receive(self.to_role, type_))
 

@@ -32,20 +32,24 @@ from telex.dialects.spec import (
     Text,
 )
 from telex.flow.rule_source import rule_source
-from telex.model.limits import LIMITS
+from telex.model.limits import Limits
 
 NOT_SO = -1_000_000_000  # added once, no count of marks comes back above zero
 Lane = Callable[[bytes], Any]
 
 
 def lane_of(
-    compiled: CompiledDialect, open_types: Iterable[MessageType], passed: Callable[[MessageType], object], other: Lane
+    compiled: CompiledDialect,
+    open_types: Iterable[MessageType],
+    passed: Callable[[MessageType], object],
+    other: Lane,
+    limits: Limits,
 ) -> Lane:
     """A function from a message to `passed(its type)`, or to None when there is more to say about it.
 
     What does not decode is handed to `other`.
     """
-    names: dict[str, Any] = {"UNSET": UNSET, "open_marks": open_marks, "escaped": escaped_marks}
+    names: dict[str, Any] = {"UNSET": UNSET, "open_marks": marks_within(limits), "escaped": escaped_marks}
     names |= {"NUL": b"\\u0000", "BLANK": OPENING.encode()}
     names |= {"decode": compiled.decoder.decode, "other": other, "Unreadable": UNREADABLE}
     lines = ["try:", "    m = decode(raw)", "except Unreadable:", "    return other(raw)", "t = type(m)"]
@@ -184,16 +188,23 @@ def _marks(kind: Kind) -> int | None:
     return None if isinstance(kind, (ListOf, MapOf, Anything)) else 0
 
 
-def open_marks(value: Any, depth: int = 3) -> int:
-    """The marks of a value that its dialect leaves open, below zero when it holds something to look at closely."""
-    if isinstance(value, str):
-        return 2
-    if depth > LIMITS.depth_max:
-        return NOT_SO
-    if isinstance(value, dict):
-        return sum(2 + open_marks(inner, depth + 1) for inner in value.values())
-    if isinstance(value, list):
-        return sum(open_marks(inner, depth + 1) for inner in value)
-    if isinstance(value, int) and not LIMITS.integer_min <= value <= LIMITS.integer_max:
-        return NOT_SO
-    return 0
+DEPTH_OF_TYPES_MAX = 16  # no dialect nests its own fields deeper, so an open value begins at most this far down
+
+
+def marks_within(limits: Limits) -> Callable[[Any], int]:
+    """Counts the marks of a value that its dialect leaves open; below zero when it takes a closer look."""
+
+    def marks(value: Any, depth: int = DEPTH_OF_TYPES_MAX) -> int:
+        if isinstance(value, str):
+            return 2
+        if depth > limits.depth_max:
+            return NOT_SO
+        if isinstance(value, dict):
+            return sum(2 + marks(inner, depth + 1) for inner in value.values())
+        if isinstance(value, list):
+            return sum(marks(inner, depth + 1) for inner in value)
+        if isinstance(value, int) and not limits.integer_min <= value <= limits.integer_max:
+            return NOT_SO
+        return 0
+
+    return marks

@@ -1,4 +1,4 @@
-"""What is the shortest text that teaches an agent exactly the messages its role may send?
+"""What must an agent be told to send every message its role may send, and nothing else, in the fewest words?
 
 One line of envelope, one line that explains the notation, one line for each type, and under it the rules that this
 role can break. An agent that follows it to the letter passes the check; a test does nothing else.

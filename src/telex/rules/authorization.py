@@ -75,7 +75,7 @@ def _claim_differs(claimed: str | None, as_role: str | None, dialect: Dialect) -
 def _may_not_send(role: str, type_: MessageType, dialect: Dialect, *, claimed: bool) -> Finding:
     path = path_of(dialect.wire.sender) if claimed and dialect.wire.sender else path_of("type")
     may = [other.name for other in dialect.types.values() if may_send(role, other)]
-    instead = f" You may send {', '.join(may)}." if may else ""
+    instead = f" You may send {', '.join(may)}." if may else " Ask one of them to send it."
     say = f"{type_.name} is sent by {' or '.join(type_.senders)}; you are {role}.{instead}"
     wanted = " or ".join(type_.senders)
     close = nearest(role, dialect.roles) if role not in dialect.roles else None

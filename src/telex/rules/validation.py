@@ -68,7 +68,8 @@ def validate_envelope(
 
 
 def _sections(type_: MessageType, body: str) -> list[Finding]:
-    headings = {line.lstrip("#").strip().casefold() for line in body.splitlines() if line.startswith("#")}
+    prose = "".join(body.split("```")[::2])  # what stands in fences is not the message's own
+    headings = {line.lstrip("#").strip().casefold() for line in prose.splitlines() if line.startswith("#")}
     return [
         Finding("section-missing", "$.body", f"Add a section '## {name}' to the body.", "warning", f"## {name}")
         for name in type_.sections

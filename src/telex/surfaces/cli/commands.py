@@ -21,7 +21,7 @@ COMMANDS = {
     "check": "Say what is wrong with messages, and how they would pass.",
     "mend": "Print a message as it should be.",
     "new": "Begin a message; what only you know is a marked blank.",
-    "prompt": "Print the shortest text that teaches an agent its messages.",
+    "prompt": "Print what an agent must be told to send its messages.",
     "schema": "Print JSON Schema, AsyncAPI or TypeScript of a dialect.",
     "dialects": "List the dialects, or one dialect's types.",
     "explain": "Say why a finding happens and how to mend it.",

@@ -21,7 +21,7 @@ from telex.surfaces.cli.render import shown
 @dialect_option
 @json_option
 def command(role: str, dialect: str | None, as_json: bool) -> int:
-    """Print the shortest text that teaches an agent exactly the messages its role may send."""
+    """Print, in the fewest words, all that an agent must be told to send what its role may send."""
     spoken = dialect_from(dialect) if dialect else _only_dialect_of(role)
     if not _knows(spoken, role):
         raise CommandError(_no_role(role, spoken.name, participants(spoken)), NOT_FOUND)

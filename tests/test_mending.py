@@ -1,0 +1,166 @@
+"""Is a mend only ever offered when it is certain, and is what a slip of form leaves behind still read?"""
+
+import json
+from typing import Any
+
+import pytest
+
+from telex.dialects.registry import BUILT_IN, by_name
+from telex.dialects.spec import OneOf, Tree, walk_kinds
+from telex.flow.admission import Checked, Desk, check
+from telex.model.nearest import folded, nearest
+
+PROGRESS: Tree = {"type": "dev_progress", "task": "T1", "plan_id": "P1", "commit": "c0ffee1", "status": "complete"}
+
+
+def example(dialect: str, type_: str) -> Tree:
+    found = by_name(dialect)
+    assert found is not None
+    copied: Tree = json.loads(json.dumps(found.types[type_].example))
+    return copied
+
+
+def said(checked: Checked) -> set[tuple[str, str]]:
+    return {(finding.code, finding.path) for finding in checked.findings}
+
+
+def checked(tree: Any, **asked: Any) -> Checked:
+    return check(json.dumps(tree), **asked)
+
+
+OPPOSITES = ["in{}", "un{}", "no_{}", "no{}", "non{}", "not_{}", "dis{}", "by{}", "UN{}"]
+CHOICES = sorted(
+    {
+        value
+        for dialect in BUILT_IN
+        for type_ in dialect.types.values()
+        for _, field in walk_kinds(dialect.fields_of(type_))
+        if isinstance(field.kind, OneOf)
+        for value in field.kind.values
+    }
+)
+
+
+@pytest.mark.parametrize("opposite", OPPOSITES)
+def test_a_word_is_never_mended_into_its_opposite(opposite: str) -> None:
+    mended = {word: nearest(opposite.format(word), [word]) for word in CHOICES if len(word) > 2}
+    assert {word: found for word, found in mended.items() if found is not None} == {}
+
+
+@pytest.mark.parametrize(
+    "written, meant",
+    [("Complete", "complete"), ("compelte", "complete"), ("completed", "complete"), ("parital", "partial")],
+)
+def test_a_slip_of_the_finger_is_mended(written: str, meant: str) -> None:
+    answer = checked(PROGRESS | {"status": written})
+    assert answer.mended == PROGRESS | {"status": meant}
+    assert folded(meant) in folded(str(answer.findings[0].nearest))
+
+
+def test_incomplete_work_is_not_offered_as_complete() -> None:
+    answer = checked(PROGRESS | {"status": "incomplete"})
+    assert said(answer) == {("not-one-of", "$.status")}
+    assert answer.mended is None
+
+
+@pytest.mark.parametrize("written", ["a.py, b.py", "a.py; b.py", "a.py\nb.py", "none", "n/a"])
+def test_a_list_written_in_one_line_is_left_to_the_sender(written: str) -> None:
+    answer = checked(PROGRESS | {"concerns": written})
+    assert ("wrong-type", "$.concerns") in said(answer)
+    assert answer.mended is None
+
+
+def test_fields_beside_the_payload_are_moved_into_it() -> None:
+    whole = example("vbw-typed", "execution_update")
+    flat = {name: value for name, value in whole.items() if name != "payload"} | whole["payload"]
+    answer = checked(flat)
+    assert said(answer) == {("field-misplaced", "$.payload")}
+    assert answer.mended == whole
+
+
+def test_two_names_for_one_field_must_agree() -> None:
+    whole = example("vbw-typed", "shutdown_response")
+    whole["payload"]["approved"] = not whole["payload"]["approve"]
+    answer = checked(whole)
+    assert said(answer) == {("duplicate-key", "$.payload.approved")}
+    assert not answer.valid
+    assert answer.mended is None
+    whole["payload"]["approved"] = whole["payload"]["approve"]
+    assert checked(whole).valid
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        {"message": PROGRESS},
+        {"message": json.dumps(PROGRESS)},
+        {"to": "lead", "content": json.dumps(PROGRESS)},
+        {"type": "message", "recipient": "lead", "content": PROGRESS, "summary": "done"},
+    ],
+)
+def test_a_message_in_a_tools_envelope_is_taken_out(box: Tree) -> None:
+    answer = checked(box)
+    assert (answer.valid, answer.type, said(answer)) == (True, "dev_progress", {("wrapper-removed", "$")})
+
+
+def test_the_case_of_the_word_type_is_mended() -> None:
+    other = {("Type" if name == "type" else name): value for name, value in PROGRESS.items()}
+    answer = checked(other)
+    assert said(answer) == {("field-missing", "$.type")}
+    assert answer.mended == PROGRESS
+
+
+def test_a_type_in_the_form_of_another_dialect_is_told_its_form() -> None:
+    [finding] = checked({"type": "approval", "signal": "lgtm"}).findings
+    assert (finding.code, finding.path) == ("type-unknown", "$.type")
+    assert "front matter" in finding.say
+    [finding] = check("---\ntype: dev_progress\nstatus: complete\n---\n").findings
+    assert "JSON" in finding.say
+
+
+def test_front_matter_without_its_lines_is_no_plain_text() -> None:
+    answer = check("type: worker_submission\nsignal: rfr\nfiles_changed: [a.py]\nqa_check: pass\n")
+    assert (answer.valid, said(answer)) == (False, {("front-matter-missing", "$")})
+    assert check("type: of thing I like\nsignal: none\n").valid
+
+
+@pytest.mark.parametrize("to", ["lead", "dev", "qa-lead", "human"])
+def test_an_escalation_to_anybody_but_the_next_above_is_told_who_that_is(to: str) -> None:
+    tree = example("vbw-company", "escalation") | {"from": "dev", "to": to}
+    [finding] = checked(tree).findings
+    assert (finding.code, finding.path, finding.expected) == ("escalation-skips-a-step", "$.to", "senior")
+
+
+def test_a_recipient_other_than_the_one_asked_for_is_warned_about() -> None:
+    tree = example("build-flow", "DOC_QUERY") | {"to": "@agent-cto"}
+    assert said(checked(tree, to_role="dev")) == {("recipient-differs", "$.to")}
+    assert said(checked(tree, to_role="CTO")) == set()
+
+
+@pytest.mark.parametrize("name, value", [("team_name", "phase-01"), ("payload", {}), ("schema_version", "2.0")])
+def test_a_shutdown_request_that_lost_its_envelope_is_no_control_frame(name: str, value: Any) -> None:
+    frame = {"type": "shutdown_request", "request_id": "1", "reason": "phase_complete"}
+    assert checked(frame).outcome == "control"
+    assert not checked(frame | {name: value}).valid
+    assert checked(frame, desk=Desk(forced=by_name("vbw-typed"))).outcome == "control"
+
+
+def test_the_role_of_the_caller_tells_the_dialect() -> None:
+    tree = {name: value for name, value in example("vbw-handoff", "qa_result").items() if name != "body"}
+    assert said(checked(tree, as_role="qa")) == {("field-missing", "$.body")}
+
+
+def test_a_payload_tells_the_dialect_though_the_envelope_is_missing() -> None:
+    answer = checked({"type": "scout_findings", "payload": {"domain": "quality", "documents": []}})
+    assert answer.dialect is by_name("vbw-typed")
+
+
+def test_a_mended_message_keeps_the_order_it_was_written_in() -> None:
+    answer = checked({"task": "T1", "type": "Dev_progress", "plan_id": "P1", "commit": "c0ffee1", "status": "complete"})
+    assert list(answer.mended or {}) == ["task", "type", "plan_id", "commit", "status"]
+
+
+def test_a_message_that_was_cut_off_is_told_so() -> None:
+    [finding] = check('{"type":"dev_progress","task":"t","sta').findings
+    assert finding.code == "not-json"
+    assert "cut off" in finding.say
