@@ -92,6 +92,8 @@ class Express:
     def _is_open_to(self, type_: MessageType) -> bool:
         if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX:
             return False  # then even a right message may be too deep, and the guards do not measure that
+        if "" in (self.as_role, self.to_role):
+            return False  # nobody is called nothing, and a message that says so has something to find
         sends = self.as_role is None or may_send(self.as_role, type_)
         return sends and (self.to_role is None or may_receive(self.to_role, type_))
 
