@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from telex.dialects.build_flow import BUILD_FLOW
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.spec import OPEN, Dialect, Group, MessageType, fields, types_by_name
+from telex.dialects.vbw_typed import VBW_TYPED
 from telex.flow.admission import Checked, Desk, check
 from telex.flow.express import Express
 from telex.model.limits import LIMITS, Limits
@@ -212,3 +213,34 @@ def test_both_lanes_agree_on_what_a_number_is(dialect: str, field: str, written:
     *outer, last = field.split(".")
     (tree[outer[0]] if outer else tree)[last] = "@"
     agree(json.dumps(tree).replace('"@"', written).encode(), ("strict", None, None))
+
+
+# As they stand between the quotation marks of a JSON string.
+ODD_TEXTS = r"""
+\u0000 \n \u007f \u200b \ud800 \udc00\ud800 \\ \" \\\" \u0022 \/ é
+<fill:_x> \u003cfill:_x> <fill\u003a_x> <fill:_x\u003e
+"""
+LONG_TEXTS = ["", " ", "\x7f", "\u200b", "x" * 128, "x" * 129, "é" * 128, "é" * 129]
+
+
+@pytest.mark.parametrize("text", [*(text.replace("_", " ") for text in ODD_TEXTS.split()), *LONG_TEXTS])
+@pytest.mark.parametrize("place", ["messageId", "from", "taskId", "metadata", "name"])
+def test_both_lanes_agree_on_what_a_text_is(place: str, text: str) -> None:
+    tree = json.loads(json.dumps(BUILD_FLOW.types["STATE_TRANSITION"].example))
+    named, held = ("TEXT", "b") if place == "name" else ("a", "TEXT" if place == "metadata" else "b")
+    tree["payload"]["metadata"] = {named: [held]}
+    if place in ("messageId", "from"):
+        tree[place] = "TEXT"
+    if place == "taskId":
+        tree["correlationId"] = tree["payload"]["taskId"] = "TEXT"
+    agree(json.dumps(tree).replace("TEXT", text).encode(), ("strict", None, None))
+
+
+@pytest.mark.parametrize("backslashes", range(8))
+@pytest.mark.parametrize("twice", ['"phase": 1', '"phase": 2', '"task": "t"', '"payload": {}', '"mood": 1'])
+def test_a_key_given_twice_is_not_hidden_by_text_that_looks_like_an_escaped_quote(twice: str, backslashes: int) -> None:
+    example = VBW_TYPED.types["execution_update"].example
+    tree = example | {"payload": example["payload"] | {"concerns": ["\\"] * backslashes}}
+    raw = json.dumps(tree).replace("{", "{" + twice + ", ", 1).encode()
+    assert express("strict", None, None).passes(raw) is None
+    agree(raw, ("strict", None, None))

@@ -107,6 +107,19 @@ def names(node: Node) -> Iterator[str]:
             yield from names(argument)
 
 
+def compared(node: Node) -> Iterator[str]:
+    """The fields whose values the rule looks at; of those under `len` and `has` it only asks whether they are there."""
+    if isinstance(node, Call) and node.function in ("len", "has"):
+        return
+    if isinstance(node, Binary):
+        yield from compared(node.left)
+        yield from compared(node.right)
+    elif isinstance(node, Not):
+        yield from compared(node.operand)
+    else:
+        yield from names(node)
+
+
 class _Parser:
     """Recursive descent, loosest binding first: or, and, not, comparison, sum, value."""
 

@@ -26,7 +26,6 @@ ITERATIONS_MAX = 5
 # The page's table of signals opens these two to any agent, so every type that goes to the orchestrator takes them.
 OPEN_TO_ALL = ("blocked", "escalate")
 VERDICT = one_of("pass", "pass_with_notes", "fail", *OPEN_TO_ALL)
-PASSING = "signal in ['pass', 'pass_with_notes']"
 
 WORKER_SUBMISSION = MessageType(
     name="worker_submission",
@@ -67,7 +66,7 @@ REVIEW_VERDICT = MessageType(
     rules=(
         HardRule(
             code="critical-means-fail",
-            broken_when=f"critical_count > 0 and {PASSING}",
+            broken_when="critical_count > 0 and signal != 'fail'",
             path="signal",
             say="Say signal 'fail': a critical finding never passes.",
             expected="fail",
@@ -102,7 +101,7 @@ AUDIT_VERDICT = MessageType(
     rules=(
         HardRule(
             code="audit-means-fail",
-            broken_when=f"{PASSING} and"
+            broken_when="signal != 'fail' and"
             " (security_findings.critical > 0 or build_status == 'fail' or test_status == 'fail')",
             path="signal",
             say="Say signal 'fail': a critical finding, a broken build or a failing test never passes.",

@@ -50,7 +50,7 @@ def lane_of(
     What does not decode is handed to `other`.
     """
     names: dict[str, Any] = {"UNSET": UNSET, "open_marks": marks_within(limits), "escaped": escaped_marks}
-    names |= {"NUL": b"\\u0000", "BLANK": OPENING.encode()}
+    names |= {"ESCAPE": b"\\u00", "BLANK": OPENING.encode()}
     names |= {"decode": compiled.decoder.decode, "other": other, "Unreadable": UNREADABLE}
     lines = ["try:", "    m = decode(raw)", "except Unreadable:", "    return other(raw)", "t = type(m)"]
     for index, type_ in enumerate(open_types):
@@ -63,7 +63,7 @@ def lane_of(
     lines += [
         "if raw.count(34) != n and raw.count(34) - n != escaped(raw): return None",
         # Backslash, <, carriage return, DEL: what could hide a NUL, a blank or an invisible name in a text.
-        "if 92 in raw and (NUL in raw or not i.isprintable()): return None",
+        "if 92 in raw and (ESCAPE in raw or not i.isprintable()): return None",
         "if 60 in raw and BLANK in raw or 13 in raw or 127 in raw: return None",
         "return passed if i.isascii() or i.isprintable() else None",
     ]

@@ -20,8 +20,8 @@ from telex.dialects.expressions import (
     Node,
     Not,
     Reference,
+    compared,
     compile_rule,
-    names,
 )
 from telex.dialects.spec import Anything, Dialect, Field, Fields, Group, MapOf, MessageType
 
@@ -104,17 +104,9 @@ def _truth(node: Node, fields: _Fields, name: Name) -> str:
 
 def _if_present(here: str, node: Node, fields: _Fields) -> str:
     """Only when all that is compared is there; `len` and `has` have an answer for what is not."""
-    asked = [fields.find(reference) for reference in _bare(node)]
+    asked = [fields.find(reference) for reference in compared(node)]
     present = [f"{place} is not UNSET" for place, absent in dict.fromkeys(asked) if absent]
     return f"({' and '.join([*present, here])})"
-
-
-def _bare(node: Node) -> list[str]:
-    if isinstance(node, Call) and node.function in ("len", "has"):
-        return []
-    if isinstance(node, Binary):
-        return _bare(node.left) + _bare(node.right)
-    return list(names(node))
 
 
 def _value(node: Node, fields: _Fields, name: Name) -> str:

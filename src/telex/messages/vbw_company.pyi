@@ -109,9 +109,7 @@ def debugger_report(
 def escalation(
     *,
     from_: Literal["architect", "lead", "senior", "dev", "qa-lead", "qa-code", "security", "scout", "debugger"] = ...,
-    to: Literal[
-        "architect", "lead", "senior", "dev", "qa-lead", "qa-code", "security", "scout", "debugger", "human"
-    ] = ...,
+    to: Literal["architect", "lead", "senior", "dev", "qa-lead", "qa-code", "security", "scout", "debugger", "human"] = ...,
     issue: str = ...,
     evidence: list[str] = ...,
     recommendation: str = ...,

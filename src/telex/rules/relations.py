@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from telex.dialects.blanks import blank_for
 from telex.dialects.evaluation import on_tree, reach
-from telex.dialects.expressions import names, parse
+from telex.dialects.expressions import compared, names, parse
 from telex.dialects.spec import Dialect, HardRule, MessageType, Tree
 from telex.model.paths import path_of, within
 from telex.rules.walk import Walk
@@ -19,7 +19,8 @@ TYPES_REMEMBERED_MAX = 1_000
 class Relation(NamedTuple):
     """An expression made ready: the places it speaks of, and a function of the message."""
 
-    places: tuple[str, ...]
+    places: tuple[str, ...]  # must not be in doubt themselves
+    looked_into: tuple[str, ...]  # nor anything inside them
     holds: Callable[[Tree], Any]
 
 
@@ -49,7 +50,8 @@ def _prepare(dialect: Dialect, type_: MessageType) -> Relations:
     def relation(expression: str) -> Relation:
         node = parse(expression)
         places = tuple(_place(dialect.locate(type_, name)) for name in names(node))
-        return Relation(places, on_tree(node, dialect, type_))
+        looked_into = tuple(_place(dialect.locate(type_, name)) for name in compared(node))
+        return Relation(places, looked_into, on_tree(node, dialect, type_))
 
     fillings = [(relation(one.when), dialect.locate(type_, one.path), one.value) for one in type_.fillings]
     rules = [
@@ -92,4 +94,8 @@ def _put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
 def _can_tell(walk: Walk, relation: Relation) -> bool:
     if not walk.blanks:
         return True
-    return not any(within(place, path) or within(path, place) for place in relation.places for path in walk.blanks)
+    return not any(
+        any(within(place, path) for place in relation.places)
+        or any(within(path, place) for place in relation.looked_into)
+        for path in walk.blanks
+    )
