@@ -40,7 +40,7 @@ def _page(lines: list[Line]) -> str:
     for line in lines:
         cells = (
             line.what,
-            line.ours,
+            line.ours or "–",
             line.against,
             f"{line.ratio:.2f}",
             line.promise,

@@ -20,7 +20,7 @@ from telex.flow.admission import Desk, check
 from telex.flow.express import Express
 from telex.model.limits import LIMITS
 
-ROUNDS = 61
+ROUNDS = 101
 
 
 def lines() -> list[Line]:

@@ -67,7 +67,7 @@ def lane_of(
         "if 60 in raw and BLANK in raw or 13 in raw or 127 in raw: return None",
         "return passed if i.isascii() or i.isprintable() else None",
     ]
-    return _made("raw, UNSET=UNSET, decode=decode, len=len", lines, names)  # a local name is found fastest
+    return _made("raw, UNSET=UNSET, decode=decode, len=len, type=type", lines, names)  # a local name is found fastest
 
 
 UNREADABLE = (DecodeError, UnicodeDecodeError, RecursionError)
