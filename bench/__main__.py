@@ -25,7 +25,8 @@ def main() -> int:
     for name, room in ROOMS.items():
         print(f"{name} …", flush=True)
         for line in room.lines():
-            print(f"  {line.what}: {line.ours}, {line.ratio:.2f} × {line.against} ({line.promise})", flush=True)
+            cost = f"{line.ours}, " if line.ours else ""
+            print(f"  {line.what}: {cost}{line.ratio:.2f} × {line.against} ({line.promise})", flush=True)
             lines.append(line)
     PAGE.write_text(_page(lines), encoding="utf-8")
     short = [line for line in lines if not line.holds]
