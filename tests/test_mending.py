@@ -164,3 +164,11 @@ def test_a_message_that_was_cut_off_is_told_so() -> None:
     [finding] = check('{"type":"dev_progress","task":"t","sta').findings
     assert finding.code == "not-json"
     assert "cut off" in finding.say
+
+
+def test_a_comma_too_many_is_pointed_at_and_taken_out() -> None:
+    answer = check(json.dumps(PROGRESS, indent=1).replace('"complete"', '"complete",'))
+    [finding] = answer.findings
+    assert (finding.code, finding.found) == ("not-json", ",")
+    assert "line 6, column 22" in finding.say
+    assert answer.mended == PROGRESS

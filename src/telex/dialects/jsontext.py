@@ -87,15 +87,18 @@ def _trailing_comma(text: str, position: int) -> int | None:
 
 
 def _not_json(error: json.JSONDecodeError, text: str) -> Finding:
+    comma = _trailing_comma(text, error.pos)
+    if comma is not None:  # versions of Python differ in where they see it, so we look ourselves
+        line, column = text.count("\n", 0, comma) + 1, comma - text.rfind("\n", 0, comma)
+        say = f"Take out the comma at line {line}, column {column}: nothing follows it."
+        return Finding("not-json", ROOT, say, expected="JSON", found=",")
     where = f"line {error.lineno}, column {error.colno}"
     there = text[error.pos : error.pos + 1]
     hint = _HINTS.get(there, "")
     if error.msg.startswith("Unterminated string") or not text[error.pos :].strip():
         say = f"Send the message whole: it is cut off at {where}, before every brace, bracket and quote was closed."
         return Finding("not-json", ROOT, say, expected="JSON", found=text[error.pos : error.pos + 20] or "the end")
-    if _trailing_comma(text, error.pos) is not None:
-        hint = " Take out the comma before the closing bracket."
-    elif there and ord(there) < 32:
+    if there and ord(there) < 32:
         hint = " Write a line break inside a string as \\n and a tab as \\t."
     return Finding(
         code="not-json",
