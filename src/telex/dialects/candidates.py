@@ -6,6 +6,7 @@ prose may well contain JSON that is not. Every part is looked at a bounded numbe
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from telex.dialects.framing import after_blanks, note, prose, several
@@ -17,6 +18,7 @@ from telex.model.refusal import Finding
 IsOurs = Callable[[Any], bool]
 
 EMBEDDED_MAX = 16  # places in a prose text that are tried for a message
+FENCES_MAX = 256  # of them looked into; a text with more is a document, and no message
 _FENCE_LINE = re.compile(r"^(?P<fence>`{3,}+|~{3,}+)(?P<words>[^\n`]*)$", re.MULTILINE)
 # At the start of a line or behind a colon: a brace elsewhere is part of a sentence, and no message.
 _BRACE = re.compile(r"(?:^[ \t]*|:[ \t]*|^```\w*[ \t]*)\{(?=\s*[\"'“}])", re.MULTILINE)
@@ -90,7 +92,7 @@ def _double_encoded(text: str, start: int) -> Iterator[Candidate]:
 def _fenced(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
     found = []
     first, last = after_blanks(text, 0), len(text.rstrip())
-    for fence in _fences(text):
+    for fence in islice(_fences(text), FENCES_MAX):
         alone = fence.start == first and fence.end >= last
         candidate = _inside_fence(fence, text, whole=alone)
         if candidate is not None and _is_message(candidate, is_ours):
