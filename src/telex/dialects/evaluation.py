@@ -46,5 +46,13 @@ def reach(steps: tuple[str, ...]) -> Getter:
     return get
 
 
+def put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
+    """Set one place, making the objects on the way there."""
+    *parents, name = steps
+    for parent in parents:
+        tree = tree.setdefault(parent, {})
+    tree[name] = value
+
+
 def _itself(value: Any) -> Any:
     return value

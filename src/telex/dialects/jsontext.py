@@ -6,6 +6,7 @@ returns (a key given twice, NaN, an integer too long to hold) and turned into fi
 
 import json
 import math
+from collections import Counter
 from typing import Any, NamedTuple
 
 from telex.model.limits import Limits
@@ -64,9 +65,8 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     tree = dict(pairs)
     if len(tree) == len(pairs):
         return tree
-    doubled, seen = Doubled(tree), set[str]()
-    twice = [key for key, _ in pairs if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
-    doubled.keys_doubled = tuple(dict.fromkeys(twice))
+    doubled = Doubled(tree)
+    doubled.keys_doubled = tuple(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
     return doubled
 
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from telex.dialects.evaluation import put, reach
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.dialects.spec import Dialect, Tree
+from telex.dialects.spec import Dialect
 from telex.dialects.writing import write
 from telex.flow.admission import Checked, Desk, check
 from telex.model.limits import LIMITS, Limits
@@ -64,17 +65,12 @@ def sent(dialect: Dialect, type_name: str, change: Mapping[str, Any] = NO_CHANGE
     type_ = dialect.types[type_name]
     tree = deepcopy(type_.example)
     for name, value in change.items():
-        _put(tree, dialect.locate(type_, name), value)
+        *outer, last = dialect.locate(type_, name)
+        if value is None:
+            del (reach(tuple(outer))(tree) if outer else tree)[last]
+        else:
+            put(tree, (*outer, last), value)
     return write(dialect, tree, type_.body_example if body is None else body)
-
-
-def _put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
-    *parents, name = steps
-    for parent in parents:
-        tree = tree[parent]
-    tree[name] = value
-    if value is None:
-        del tree[name]
 
 
 def raw(text: str) -> bytes:

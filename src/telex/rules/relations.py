@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from telex.dialects.blanks import blank_for
-from telex.dialects.evaluation import on_tree, reach
+from telex.dialects.evaluation import on_tree, put, reach
 from telex.dialects.expressions import compared, names, parse
 from telex.dialects.spec import Dialect, HardRule, MessageType, Tree
 from telex.model.paths import path_of, within
@@ -69,7 +69,7 @@ def relate(walk: Walk, tree: Tree, dialect: Dialect, type_: MessageType) -> None
     relations = relations_of(dialect, type_)
     for relation, steps, value in relations.fillings:
         if _can_tell(walk, relation) and relation.holds(tree):
-            _put(tree, steps, value)
+            put(tree, steps, value)
             say = f"Read as {value}, which is what leaving it out means."
             walk.say("default-filled", path_of(*steps), say, "note", expected=str(value))
     doubtful: list[tuple[tuple[str, ...], str]] = []
@@ -81,14 +81,7 @@ def relate(walk: Walk, tree: Tree, dialect: Dialect, type_: MessageType) -> None
                 walk.blanks.add(path)
                 doubtful.append((steps, rule.expected or rule.say))
     for steps, wanted in doubtful:  # only the sender knows which of the fields is wrong
-        _put(tree, steps, blank_for(wanted))
-
-
-def _put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
-    *parents, name = steps
-    for parent in parents:
-        tree = tree.setdefault(parent, {})
-    tree[name] = value
+        put(tree, steps, blank_for(wanted))
 
 
 def _can_tell(walk: Walk, relation: Relation) -> bool:
