@@ -234,6 +234,6 @@ def test_a_person_who_waits_sees_a_bar_and_nobody_else_does(tmp_path: Path) -> N
     seen = terminal("check", file, NO_COLOR="1").out
     assert "messages  " in seen
     assert "%" in seen
-    assert seen.splitlines()[-2].endswith("messages a second")
+    assert seen.splitlines()[-3].endswith("messages a second")  # what to do next follows, on two lines at 80 columns
     assert "%" not in process("check", file).err
     assert "%" not in terminal("check", "--quiet", file, NO_COLOR="1").out

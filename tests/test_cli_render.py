@@ -1,5 +1,6 @@
 """Does anything in a message reach a terminal as more than text?"""
 
+import io
 import json
 import unicodedata
 from pathlib import Path
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 from telex.model.refusal import Finding
 from telex.surfaces.cli.answers import json_line, visible_json
-from telex.surfaces.cli.render import shell_word, shown, shown_block, wrapped
+from telex.surfaces.cli.render import Screen, shell_word, shown, shown_block, wrapped
+from telex.surfaces.cli.table import table_lines
 from tests.test_cli_kit import PROGRESS, process, put
 
 TRICKS = {
@@ -122,3 +124,13 @@ def test_a_word_for_the_shell_is_read_back_by_a_shell(word: str) -> None:
 
 def test_a_finding_is_a_tuple_that_answers_rely_on() -> None:
     assert Finding._fields == ("code", "path", "say", "severity", "expected", "found", "nearest")
+
+
+def test_no_line_of_a_table_is_wider_than_the_terminal() -> None:
+    screen = Screen(io.StringIO())
+    screen.width = 40
+    path = "samples/broken/a-name-that-is-far-too-long-for-this.json"
+    *_, row = table_lines(("code", "first seen"), [("field-missing", path)], screen)
+    assert len(row) == 40
+    assert row.startswith("field-missing  …")
+    assert row.endswith("-long-for-this.json")

@@ -126,7 +126,8 @@ class _Many:
         last = f"{self.messages:,} messages{files}: {counts}{rate if self.messages > RATE_FROM else ''}"
         screen.line("\n".join([*blank, *self.tally.lines(screen), "", screen.paint(last, "bold")]))
         if total.refused:
-            self._line(self.errors.paint(NEXT.format(self.task.repeated), "dim"))
+            for line in wrapped(NEXT.format(self.task.repeated), self.errors.width, 0):
+                self._line(self.errors.paint(line, "dim"))
 
 
 def _not_open_yet(raw: bytes) -> None:

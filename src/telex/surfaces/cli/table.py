@@ -20,11 +20,18 @@ def table_lines(headings: Sequence[str], rows: Sequence[Row], screen: Screen, *,
             f"{_cell(value):>{width}}" if right else f"{_cell(value):<{width}}"
             for value, width, right in zip(row, widths, numeric, strict=True)
         ]
-        first, *others = wrapped(cells[-1].rstrip(), screen.width, indent)
+        pieces = wrapped(cells[-1].rstrip(), screen.width, indent)
+        first, *others = [_ending(piece, screen.width, indent) for piece in pieces]
         return [_GAP.join([*cells[:-1], first]).rstrip(), *(" " * indent + other for other in others)]
 
     table = [screen.paint(lines(headings)[0], "dim"), *(line for row in rows for line in lines(row))]
     return [*table, screen.paint(lines(total)[0], "bold")] if total else table
+
+
+def _ending(word: str, width: int | None, indent: int) -> str:
+    """A path that is wider than what is left of the terminal, cut in front: its end tells more than its start."""
+    room = None if width is None else max(width - indent, 12)
+    return word if room is None or len(word) <= room else f"…{word[1 - room :]}"
 
 
 def _cell(value: str | int) -> str:
