@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from telex.flow.admission import Checked, Desk, check
     from telex.flow.express import Express
     from telex.model.refusal import Finding
+    from telex.wiring import connect
 
 __version__ = "0.1.0"
-__all__ = ["BUILT_IN", "Checked", "Desk", "Dialect", "Express", "Finding", "check", "declare", "write"]
+__all__ = ["BUILT_IN", "Checked", "Desk", "Dialect", "Express", "Finding", "check", "connect", "declare", "write"]
 
 _HOMES = {
     "BUILT_IN": "telex.dialects.registry",
@@ -29,6 +30,7 @@ _HOMES = {
     "Express": "telex.flow.express",
     "Finding": "telex.model.refusal",
     "check": "telex.flow.admission",
+    "connect": "telex.wiring",
     "declare": "telex.dialects.declared",
     "write": "telex.dialects.writing",
 }

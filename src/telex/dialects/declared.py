@@ -9,7 +9,7 @@ import re
 from typing import Any, NamedTuple, cast
 
 from telex.dialects.declared_fields import UNREAD, name_flaw, read_fields
-from telex.dialects.declared_places import Flaw, Place, Sheet
+from telex.dialects.declared_places import Flaw, Place, Sheet, show, toml_tables
 from telex.dialects.declared_samples import Budget, keep_rules
 from telex.dialects.declared_types import (
     check_roles,
@@ -47,7 +47,6 @@ KEYS = (
     *("roles", "chain", "envelope", "wire", "types", "rules"),
 )
 _NAME = re.compile(r"(?=.{1,64}\Z)[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
-_AT_LINE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
 _BLANK = Dialect(name="", version="", purpose="", form="json", roles=(), types={})
 
 
@@ -64,32 +63,12 @@ def declare(text: str, file: str, built_in: tuple[Dialect, ...] = BUILT_IN) -> D
     lines, too_deep = scan(text)
     if too_deep is not None:
         return Declared(None, (Flaw(file, too_deep, "", f"nested more than {NESTING_MAX} deep"),))
-    tables = _load(text, file)
+    tables = toml_tables(text, file)
     if isinstance(tables, Flaw):
         return Declared(None, (tables,))
     sheet = Sheet(file, lines)
     dialect = _read_dialect(Place(tables, (), sheet), built_in)
     return Declared(None if sheet.flaws else dialect, sheet.in_order())
-
-
-def show(flaw: Flaw) -> str:
-    """release.toml:14: types.ready.fields.builds.min: expected an integer, found 'a'"""
-    return ": ".join(part for part in (f"{flaw.file}:{flaw.line}", flaw.where, flaw.say) if part)
-
-
-def _load(text: str, file: str) -> dict[str, Any] | Flaw:
-    import tomllib  # only who has a dialect of their own pays for it in a cold start
-
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        return Flaw(file, 1, "", f"nested more than {NESTING_MAX} deep")
-    except ValueError as error:  # tomllib's own, and Python's on a number with thousands of digits
-        said = str(error)
-        at = _AT_LINE.search(said)
-        if at is None or at[1] is None:
-            return Flaw(file, text.count("\n") + 1, "", f"not TOML: {said[: at.start()] if at else said}")
-        return Flaw(file, int(at[1]), "", f"not TOML: {said[: at.start()]} at column {at[2]}")
 
 
 def _read_dialect(place: Place, built_in: tuple[Dialect, ...]) -> Dialect | None:

@@ -9,12 +9,13 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from telex.dialects.toml_lines import Path, line_of
+from telex.dialects.toml_lines import NESTING_MAX, Path, line_of
 from telex.model.limits import LIMITS
 from telex.model.nearest import nearest
 
 FLAWS_MAX = LIMITS.findings_max
 _CHOICES_SHOWN_MAX = 12
+_AT_LINE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
@@ -204,3 +205,24 @@ def _key(key: str) -> str:
         return key
     short = key if len(key) <= 64 else key[:63] + "…"
     return json.dumps(short, ensure_ascii=not short.isprintable())
+
+
+def show(flaw: Flaw) -> str:
+    """release.toml:14: types.ready.fields.builds.min: expected an integer, found 'a'"""
+    return ": ".join(part for part in (f"{flaw.file}:{flaw.line}", flaw.where, flaw.say) if part)
+
+
+def toml_tables(text: str, file: str) -> dict[str, Any] | Flaw:
+    """What stands in the file, or why it is no TOML. To be called on a text that `scan` found not too deep."""
+    import tomllib  # only who has such a file pays for it in a cold start
+
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        return Flaw(file, 1, "", f"nested more than {NESTING_MAX} deep")
+    except ValueError as error:  # tomllib's own, and Python's on a number with thousands of digits
+        said = str(error)
+        at = _AT_LINE.search(said)
+        if at is None or at[1] is None:
+            return Flaw(file, text.count("\n") + 1, "", f"not TOML: {said[: at.start()] if at else said}")
+        return Flaw(file, int(at[1]), "", f"not TOML: {said[: at.start()]} at column {at[2]}")

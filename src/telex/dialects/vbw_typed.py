@@ -368,6 +368,7 @@ VBW_TYPED = Dialect(
         recipient="target_role",
         timestamp="timestamp",
         version="schema_version",
+        reply_to="request_id",
         task="task_id",
     ),
     types=types_by_name(

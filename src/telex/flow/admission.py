@@ -12,7 +12,7 @@ from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.spec import TYPE, Dialect, MessageType, Tree
 from telex.model.limits import LIMITS, Limits
 from telex.model.refusal import Finding, Severity, refusals
-from telex.rules.authorization import authorise, may_send
+from telex.rules.authorization import authorise, may_send, signed_as
 from telex.rules.validation import Validated, validate, validate_envelope
 
 # What even a lenient desk cannot pass on: there is no text to deliver, or more than anyone agreed to take.
@@ -63,8 +63,19 @@ class Checked(NamedTuple):
 STRICT = Desk()
 
 
-def check(raw: bytes | str, desk: Desk = STRICT, *, as_role: str | None = None, to_role: str | None = None) -> Checked:
-    """Say everything about a message: is it valid here, what was found, and how it would pass."""
+def check(
+    raw: bytes | str,
+    desk: Desk = STRICT,
+    *,
+    as_role: str | None = None,
+    to_role: str | None = None,
+    as_name: str | None = None,
+    to_name: str | None = None,
+) -> Checked:
+    """Say everything about a message: is it valid here, what was found, and how it would pass.
+
+    The names are those of the agents, for dialects that write names where others write roles.
+    """
     if isinstance(raw, str):
         raw = raw.encode("utf-8", "surrogatepass")  # half a character is then found, not raised
     hint = Hint(desk.preferred, as_role, to_role)
@@ -76,20 +87,31 @@ def check(raw: bytes | str, desk: Desk = STRICT, *, as_role: str | None = None, 
         validated = validate_envelope(reading.tree, dialect, broken=reading.broken, limits=desk.limits)
         return _verdict(reading, desk, (*reading.findings, *validated.findings), validated)
     validated = validate(reading.tree, dialect, type_, broken=reading.broken, body=reading.body, limits=desk.limits)
-    said = authorise(validated.tree, dialect, type_, as_role=as_role, to_role=to_role, misdelivery=desk.misdelivery)
-    unsigned = _sign(validated.tree, dialect, type_, said, as_role)
+    said = authorise(
+        validated.tree,
+        dialect,
+        type_,
+        as_role=as_role,
+        to_role=to_role,
+        as_name=as_name,
+        to_name=to_name,
+        misdelivery=desk.misdelivery,
+    )
+    unsigned = _sign(validated.tree, dialect, type_, said, as_role, as_name)
     if len(unsigned) < len(said):  # with another name under it, a message may break a rule that it kept before
         unsigned = [*unsigned, *validate(validated.tree, dialect, type_, limits=desk.limits).findings]
     findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *said)
     return _verdict(reading, desk, findings, validated, mendable=reading.told.certain and not refusals(unsigned))
 
 
-def _sign(tree: Tree, dialect: Dialect, type_: MessageType, said: list[Finding], as_role: str | None) -> list[Finding]:
+def _sign(
+    tree: Tree, dialect: Dialect, type_: MessageType, said: list[Finding], as_role: str | None, as_name: str | None
+) -> list[Finding]:
     """Put the right name under the message: the door knows who speaks, so this mend is certain. What is left to say."""
     if as_role is None or dialect.wire.sender not in tree or not may_send(as_role, type_):
         return said
     if any(finding.code == "role-claim-differs" for finding in said):
-        tree[dialect.wire.sender] = as_role
+        tree[dialect.wire.sender] = signed_as(dialect, as_role, as_name)
     return [finding for finding in said if finding.code != "role-claim-differs"]
 
 

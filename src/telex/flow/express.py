@@ -13,7 +13,7 @@ from telex.dialects.detect import Hint, knows, roles_fit
 from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.flow.admission import STRICT, Checked, Desk, check
 from telex.flow.guards import DEPTH_OF_TYPES_MAX, lane_of
-from telex.rules.authorization import may_receive, may_send
+from telex.rules.authorization import may_receive, may_send, signed_as
 
 
 class Passed(NamedTuple):
@@ -30,8 +30,17 @@ class Express:
     for messages within the size limit: every door measures what it reads before it has read too much.
     """
 
-    def __init__(self, desk: Desk = STRICT, *, as_role: str | None = None, to_role: str | None = None) -> None:
+    def __init__(
+        self,
+        desk: Desk = STRICT,
+        *,
+        as_role: str | None = None,
+        to_role: str | None = None,
+        as_name: str | None = None,
+        to_name: str | None = None,
+    ) -> None:
         self.desk, self.as_role, self.to_role = desk, as_role, to_role
+        self.as_name, self.to_name = as_name, to_name
         among = (desk.forced,) if desk.forced else desk.dialects
         compiled = [compile_dialect(one, desk.limits, self._claims(one)) for one in among if one.form == "json"]
         self.passes = self._lanes(compiled)
@@ -40,7 +49,14 @@ class Express:
         """The same answer as `admission.check`, except that the tree of a message waved through is left unread."""
         passed = self.passes(raw) if len(raw) <= self.desk.limits.message_bytes_max else None
         if passed is None:
-            return check(raw, self.desk, as_role=self.as_role, to_role=self.to_role)
+            return check(
+                raw,
+                self.desk,
+                as_role=self.as_role,
+                to_role=self.to_role,
+                as_name=self.as_name,
+                to_name=self.to_name,
+            )
         return Checked(True, "message", passed.dialect, passed.type.name, (), {}, text=raw.decode())
 
     def _claims(self, dialect: Dialect) -> Callable[[MessageType], dict[str, tuple[str, ...]]]:
@@ -49,12 +65,14 @@ class Express:
         def claims(type_: MessageType) -> dict[str, tuple[str, ...]]:
             allowed: dict[str, tuple[str, ...]] = {}
             by_role = dialect.addresses == "roles"
-            if dialect.wire.sender and self.as_role is not None:
-                allowed[dialect.wire.sender] = (self.as_role,)
+            sender = signed_as(dialect, self.as_role, self.as_name)
+            recipient = signed_as(dialect, self.to_role, self.to_name)
+            if dialect.wire.sender and sender is not None:
+                allowed[dialect.wire.sender] = (sender,)
             elif dialect.wire.sender and by_role and type_.senders != ANY:
                 allowed[dialect.wire.sender] = type_.senders
-            if dialect.wire.recipient and self.to_role is not None:
-                allowed[dialect.wire.recipient] = (self.to_role,)
+            if dialect.wire.recipient and recipient is not None:
+                allowed[dialect.wire.recipient] = (recipient,)
             elif dialect.wire.recipient and by_role and type_.receivers != ANY:
                 allowed[dialect.wire.recipient] = type_.receivers
             return allowed
@@ -92,7 +110,7 @@ class Express:
     def _is_open_to(self, type_: MessageType) -> bool:
         if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX:
             return False  # then even a right message may be too deep, and the guards do not measure that
-        if "" in (self.as_role, self.to_role):
+        if "" in (self.as_role, self.to_role, self.as_name, self.to_name):
             return False  # nobody is called nothing, and a message that says so has something to find
         sends = self.as_role is None or may_send(self.as_role, type_)
         return sends and (self.to_role is None or may_receive(self.to_role, type_))

@@ -13,5 +13,16 @@ class Limits(NamedTuple):
     found_characters_max: int = 60  # how much of a wrong value a finding repeats
     findings_max: int = 200  # enough to mend anything real; a hostile message gets no megabyte answer
 
+    attempts_max: int = 3  # build-flow, on timeouts
+    backoff_seconds: float = 2.0  # the first wait; it doubles each time
+    lease_seconds: float = 60.0  # an agent silent for this long with a message in hand is taken for gone
+    dedup_window_seconds: float = 3600.0  # build-flow, on its queue
+    request_seconds: float = 300.0  # build-flow, on timeouts: how long an answer may take
+    conversation_seconds: float = 1800.0  # build-flow, on timeouts: silence after which a conversation is over
+    silent_seconds: float = 300.0  # an agent that did nothing for this long is shown as silent
+    retention_seconds: float = 30 * 86_400.0  # build-flow, on its queue: kept and searchable, then pruned
+    inbox_max: int = 10_000  # waiting messages; a reader that far behind is told to its senders
+    receive_max: int = 1_000  # messages in one lease; more would only lapse together
+
 
 LIMITS = Limits()

@@ -29,12 +29,17 @@ def authorise(
     *,
     as_role: str | None = None,
     to_role: str | None = None,
+    as_name: str | None = None,
+    to_name: str | None = None,
     misdelivery: Severity = "warning",
 ) -> list[Finding]:
-    """Everything that speaks against this sender and these receivers. None given: only the claims are checked."""
+    """Everything that speaks against this sender and these receivers. None given: only the claims are checked.
+
+    Names are those of agents; where the dialect's own fields hold roles, they play no part.
+    """
     claimed = _claim(tree, dialect.wire.sender, dialect)
     sender = as_role or (claimed if dialect.addresses == "roles" else None)
-    findings = _claim_differs(claimed, as_role, dialect)
+    findings = _claim_differs(claimed, signed_as(dialect, as_role, as_name), dialect)
     if sender is not None and not may_send(sender, type_):
         findings.append(_may_not_send(sender, type_, dialect, claimed=as_role is None))
     named = _claim(tree, dialect.wire.recipient, dialect)
@@ -42,11 +47,17 @@ def authorise(
         findings.append(_may_not_receive(named, type_, path_of(dialect.wire.recipient or ""), "refusal"))
     if to_role is not None and not may_receive(to_role, type_):
         findings.append(_may_not_receive(to_role, type_, ROOT, misdelivery))
-    if to_role is not None and named is not None and named != EVERYONE and not same_name(named, to_role):
-        say = f"Name {to_role} in the message, or send it to {named}: the two differ."
+    wanted = signed_as(dialect, to_role, to_name)
+    if wanted is not None and named is not None and named != EVERYONE and not same_name(named, wanted):
+        say = f"Name {wanted} in the message, or send it to {named}: the two differ."
         path = path_of(dialect.wire.recipient or "")
-        findings.append(Finding("recipient-differs", path, say, misdelivery, expected=to_role, found=named))
+        findings.append(Finding("recipient-differs", path, say, misdelivery, expected=wanted, found=named))
     return findings
+
+
+def signed_as(dialect: Dialect, role: str | None, name: str | None) -> str | None:
+    """What stands in a field that names this agent: its role, or its name where the dialect writes names."""
+    return name if dialect.addresses == "names" and name is not None else role
 
 
 def may_send(role: str, type_: MessageType) -> bool:
@@ -62,14 +73,14 @@ def _claim(tree: Tree, field: str | None, dialect: Dialect) -> str | None:
     return claimed if isinstance(claimed, str) and not is_blank(claimed) else None
 
 
-def _claim_differs(claimed: str | None, as_role: str | None, dialect: Dialect) -> list[Finding]:
-    if claimed is None or as_role is None or same_name(claimed, as_role):
+def _claim_differs(claimed: str | None, sender: str | None, dialect: Dialect) -> list[Finding]:
+    if claimed is None or sender is None or same_name(claimed, sender):
         return []
-    say = f"Sign as {as_role}: that is who is sending."
-    if dialect.addresses == "roles" and as_role not in dialect.roles:
-        say = f"Ask somebody else to send it: {as_role} is not a role of {dialect.name}."
+    say = f"Sign as {sender}: that is who is sending."
+    if dialect.addresses == "roles" and sender not in dialect.roles:
+        say = f"Ask somebody else to send it: {sender} is not a role of {dialect.name}."
     path = path_of(dialect.wire.sender or "")
-    return [Finding("role-claim-differs", path, say, expected=as_role, found=claimed, nearest=as_role)]
+    return [Finding("role-claim-differs", path, say, expected=sender, found=claimed, nearest=sender)]
 
 
 def _may_not_send(role: str, type_: MessageType, dialect: Dialect, *, claimed: bool) -> Finding:

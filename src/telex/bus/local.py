@@ -1,0 +1,266 @@
+"""The bus itself: every verb of `ports.bus`, over a store and a clock. The rooms it joins know nothing of each other."""
+
+from collections.abc import AsyncIterator, Sequence
+
+from telex.bus import receiving, sending, sweeping, telling
+from telex.bus.office import Office
+from telex.bus.reporting import death_reports
+from telex.bus.sending import Raw, Sending, as_bytes
+from telex.bus.waiting import Waiting
+from telex.errors import NotFound, RequestTimedOut
+from telex.flow import lifecycle
+from telex.flow.admission import STRICT, Desk
+from telex.model.delivery import Delivery
+from telex.model.event import Event
+from telex.model.message import Entry, Leased, Message
+from telex.model.refusal import Finding
+from telex.model.roster import Member
+from telex.ports.bus import Presence, Receipt, Story
+from telex.ports.clock import Clock
+from telex.ports.store import EVERYTHING, Appended, Query, Store
+from telex.rules.authorization import normalised
+
+PAGE = 500  # events fetched at a time
+BROUGHT = ("accepted", "refused", "imported")  # kinds of events that bring a message
+FAR_AWAY = 1e12  # a moment that never comes
+
+
+class LocalBus:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        desk: Desk = STRICT,
+        members: Sequence[Member] = (),
+        waiting: Waiting | None = None,
+    ) -> None:
+        self._office = Office(store, clock, desk, members)
+        self._waiting = waiting or Waiting(store, clock)
+
+    @property
+    def store(self) -> Store:
+        return self._office.store
+
+    async def send(
+        self,
+        raw: Raw,
+        *,
+        sender: str,
+        role: str | None = None,
+        to: str | None = None,
+        id: str | None = None,
+        reply_to: str | None = None,
+    ) -> Receipt:
+        receipt = await sending.send(self._office, Sending(as_bytes(raw), sender, role, to, id, reply_to))
+        self._waiting.nudge()
+        return receipt
+
+    async def receive(
+        self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
+    ) -> list[Leased]:
+        return await receiving.receive(self._office, self._waiting, agent, role, most, wait, lease)
+
+    async def ack(self, token: str, *, agent: str) -> bool:
+        return await receiving.ack(self._office, token, agent)
+
+    async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
+        delivery = await receiving.nack(self._office, token, agent, reason, delay)
+        self._waiting.nudge()
+        return delivery
+
+    async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
+        return await receiving.extend(self._office, token, agent, seconds)
+
+    async def request(
+        self,
+        raw: Raw,
+        *,
+        sender: str,
+        role: str | None = None,
+        to: str | None = None,
+        id: str | None = None,
+        timeout: float | None = None,
+    ) -> Receipt | Leased:
+        office = self._office
+        within = office.limits.request_seconds if timeout is None else timeout
+        asked = Sending(as_bytes(raw), sender, role, to, id, answer_within=within)
+        receipt = await sending.send(office, asked)
+        if not receipt.accepted:
+            return receipt
+        self._waiting.nudge()
+        deadline = office.clock.now() + within
+        question = next(message for message in reversed(await office.store.find(receipt.id)) if not message.refused)
+        answer = await self._answer(question, deadline)
+        if answer is None:
+            raise RequestTimedOut(f"no answer to {receipt.id} within {within:g} s: telex why {receipt.id}", receipt.id)
+        return answer
+
+    async def _answer(self, question: Message, deadline: float) -> Leased | None:
+        office = self._office
+        member = await receiving.member_or_raise(office, question.sender)
+        dialect = office.dialects.get(question.dialect or "")
+        type_ = dialect.types.get(question.type or "") if dialect else None
+        wanted = (type_.reply,) if type_ is not None and type_.reply is not None else ()
+        while True:
+            seen, now = office.store.changes(), office.clock.now()
+            inboxes = await office.inboxes(member)
+            await sweeping.sweep_lapsed(office)
+            waiting = await office.store.answers_to(inboxes, question, wanted)
+            until = now + office.limits.lease_seconds
+            if waiting and (leases := await office.store.lease(inboxes, member.name, now, until, 1, waiting[:1])):
+                return leases[0]
+            if now >= deadline:
+                return None
+            await self._waiting.news(seen, min(deadline, now + 1.0))
+
+    # --- what became of it -------------------------------------------------------------------------------------------
+
+    async def read(self, id: str, *, agent: str) -> Message:
+        return await telling.read(self._office, id, agent)
+
+    async def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
+        member = await receiving.member_or_raise(self._office, agent, role)
+        await self.sweep()
+        return await self.store.waiting(await self._office.inboxes(member), most)
+
+    async def why(self, id: str) -> list[Story]:
+        await self.sweep()
+        return await telling.why(self._office, id)
+
+    async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> Story:
+        """A message further on than asked for is settled too: one that was acked need not be seen read first."""
+        office, name = self._office, normalised(sender)
+        deadline = office.clock.now() + timeout
+        while True:
+            seen = office.store.changes()
+            stories = await self.why(id)
+            story = next((one for one in reversed(stories) if one.message.sender == name), stories[-1])
+            if _has_come_to(story, until) or office.clock.now() >= deadline:
+                return story
+            soonest = await office.store.soonest(())
+            await self._waiting.news(seen, min(deadline, FAR_AWAY if soonest is None else soonest))
+
+    async def events(
+        self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
+    ) -> AsyncIterator[tuple[Event, Message | None]]:
+        office, after = self._office, query.after
+        last = office.clock.now()
+        while True:
+            seen = office.store.changes()
+            await self.sweep()
+            page = await office.store.events(query._replace(after=after), PAGE)
+            for event, message in page:
+                after = event.seq
+                yield event, message
+            now = office.clock.now()
+            if len(page) == PAGE:
+                continue
+            if page:
+                last = now
+            if not follow or (wait is not None and now - last >= wait):
+                return
+            until = now + 1.0 if wait is None else min(now + 1.0, last + wait)
+            await self._waiting.news(seen, until)
+
+    async def search(self, text: str, *, most: int = 50) -> list[Message]:
+        query, found = Query(text=text, kinds=BROUGHT), []
+        async for _, message in self.events(query):
+            if message is not None:
+                found.append(message)
+        return found[::-1][:most]
+
+    async def trace(self, correlation: str) -> list[Story]:
+        await self.sweep()
+        return await telling.trace(self._office, correlation)
+
+    # --- the team ----------------------------------------------------------------------------------------------------
+
+    async def roster(self) -> list[Presence]:
+        await self.sweep()
+        return await telling.presence(self._office)
+
+    async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
+        member = await self._office.member(name, role)
+        if isinstance(member, Member) and dialects and tuple(dialects) != member.dialects:
+            member = member._replace(dialects=tuple(dialects))
+            await self.store.enlist(member, None)
+            self._office.forget_roster()
+        return member
+
+    async def leave(self, name: str) -> int:
+        office, name = self._office, normalised(name)
+        member = (await office.roster()).find(name)
+        if member is None or member.joined_at is None:
+            raise NotFound(f"{name} is not in the team: telex team shows who is.")
+        now = office.clock.now()
+        await office.store.enlist(member._replace(left_at=now), Event(0, now, "left", name))
+        office.forget_roster()
+        withdrawn = 0
+        reason = f"{name} has left the team"
+        while open_ := await office.store.waiting((name,), PAGE):
+            settlements = [
+                lifecycle.withdrawn(
+                    delivery,
+                    name,
+                    now,
+                    reason,
+                    reports=await death_reports(office, delivery, reason, message),
+                )
+                for delivery, message in open_
+            ]
+            withdrawn += sum(settled.done for settled in await office.store.settle(settlements))
+        self._waiting.nudge()
+        return withdrawn
+
+    # --- dead letters ------------------------------------------------------------------------------------------------
+
+    async def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]:
+        await self.sweep()
+        return await self.store.dead(most)
+
+    async def retry(self, id: str) -> int:
+        now = self._office.clock.now()
+        settled = await self.store.settle([lifecycle.retried(one, now) for one in await self._given_up(id)])
+        self._waiting.nudge()
+        return sum(one.done for one in settled)
+
+    async def drop(self, id: str, *, reason: str, agent: str = "human") -> int:
+        now = self._office.clock.now()
+        dropped = [
+            lifecycle.withdrawn(one, normalised(agent), now, reason, kind="dropped") for one in await self._given_up(id)
+        ]
+        return sum(one.done for one in await self.store.settle(dropped))
+
+    async def _given_up(self, id_: str) -> list[Delivery]:
+        await self.sweep()
+        found = [one for message in await self.store.find(id_) for one in await self.store.deliveries(message.seq)]
+        dead = [one for one in found if one.state in ("dead", "expired")]
+        if not dead:
+            raise NotFound(f"{id_[:128]} is no dead letter: telex dead lists them.")
+        return dead
+
+    # --- the record --------------------------------------------------------------------------------------------------
+
+    async def import_messages(self, entries: Sequence[Entry]) -> list[Appended]:
+        """Keep messages of another record as history: they are found and shown, and delivered to nobody."""
+        return await self.store.append([entry._replace(kind="imported", inboxes=()) for entry in entries])
+
+    async def sweep(self) -> int:
+        return await sweeping.sweep(self._office)
+
+    async def close(self) -> None:
+        self._waiting.close()
+        await self.store.close()
+
+
+_FURTHER = {
+    "leased": frozenset({"leased", "acked"}),
+    "read": frozenset({"read", "leased", "acked"}),
+    "acked": frozenset({"acked"}),
+}
+_OVER = frozenset({"dead", "expired", "withdrawn", "refused", "kept"})
+
+
+def _has_come_to(story: Story, until: str) -> bool:
+    return story.state in _OVER or story.state in _FURTHER[until]

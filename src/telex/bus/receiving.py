@@ -1,0 +1,107 @@
+"""How does an agent get its messages, and say what became of them?"""
+
+from telex.bus.office import Office
+from telex.bus.reporting import death_reports
+from telex.bus.sweeping import sweep_lapsed
+from telex.bus.waiting import Waiting
+from telex.errors import LeaseLost, NotAMember, NotFound
+from telex.flow import lifecycle
+from telex.model.delivery import Delivery
+from telex.model.message import Leased
+from telex.model.roster import Member
+from telex.ports.store import Settled
+from telex.rules.authorization import normalised
+
+NO_NEWS_SECONDS_MAX = 30.0  # look at least this often, whatever the clocks of others say
+
+
+async def member_or_raise(office: Office, agent: str, role: str | None = None) -> Member:
+    member = await office.member(agent, role)
+    if not isinstance(member, Member):
+        raise NotAMember(member.say, member.code)
+    return member
+
+
+async def receive(
+    office: Office, waiting: Waiting, agent: str, role: str | None, most: int, wait: float, lease: float | None
+) -> list[Leased]:
+    member = await member_or_raise(office, agent, role)
+    most = max(1, min(most, office.limits.receive_max))
+    lease = office.limits.lease_seconds if lease is None else lease
+    deadline = office.clock.now() + wait
+    while True:
+        seen, now = office.store.changes(), office.clock.now()
+        inboxes = await office.inboxes(member)
+        await sweep_lapsed(office)
+        leases = await office.store.lease(inboxes, member.name, now, now + lease, most)
+        if leases or now >= deadline:
+            return leases
+        soonest = await office.store.soonest(inboxes)
+        until = min(deadline, now + NO_NEWS_SECONDS_MAX, deadline if soonest is None else max(soonest, now + 0.001))
+        await waiting.news(seen, until)
+        member = await member_or_raise(office, agent)  # waiting is being here
+
+
+def parse_token(token: str) -> tuple[int, int]:
+    """Which delivery, under which lease.
+
+    Raises:
+        NotFound: that is no token.
+    """
+    delivery, dot, fence = token.partition(".")
+    if not (dot and delivery.isdecimal() and fence.isdecimal() and len(token) < 40):
+        raise NotFound(f"{token[:60]!r} is no lease: show the token that came with the message.")
+    return int(delivery), int(fence)
+
+
+async def ack(office: Office, token: str, agent: str) -> bool:
+    delivery, fence = parse_token(token)
+    agent = normalised(agent)
+    [settled] = await office.store.settle([lifecycle.acked(delivery, fence, agent, office.clock.now())])
+    if settled.done:
+        return True
+    now = settled.now
+    if now is not None and (now.state, now.fence, now.holder) == ("acked", fence, agent):
+        return False
+    raise lost(office, settled, fence, agent)
+
+
+async def extend(office: Office, token: str, agent: str, seconds: float | None) -> float:
+    delivery, fence = parse_token(token)
+    now = office.clock.now()
+    until = now + (office.limits.lease_seconds if seconds is None else seconds)
+    [settled] = await office.store.settle([lifecycle.extended(delivery, fence, normalised(agent), now, until)])
+    if not settled.done:
+        raise lost(office, settled, fence, normalised(agent))
+    return until
+
+
+async def nack(office: Office, token: str, agent: str, reason: str, delay: float | None) -> Delivery:
+    seq, fence = parse_token(token)
+    agent, now = normalised(agent), office.clock.now()
+    delivery = await office.store.delivery(seq)
+    if delivery is None or delivery.fence != fence:
+        raise lost(office, Settled(False, delivery), fence, agent)
+    reports = (
+        await death_reports(office, delivery, reason) if lifecycle.is_last_attempt(delivery, office.limits) else ()
+    )
+    settlement = lifecycle.given_back(delivery, agent, now, reason, office.limits, delay=delay, reports=reports)
+    [settled] = await office.store.settle([settlement])
+    if not settled.done or settled.now is None:
+        raise lost(office, settled, fence, agent)
+    return settled.now
+
+
+def lost(office: Office, settled: Settled, fence: int, agent: str) -> LeaseLost | NotFound:
+    """Why a lease does not count any more, said to whoever thought it did."""
+    delivery = settled.now
+    if delivery is None:
+        return NotFound("there is no such delivery: show the token that came with the message.")
+    if delivery.fence == fence and delivery.holder == agent:
+        if delivery.state == "leased":
+            return LeaseLost("the lease has run out: drop the work; the message is offered again.")
+        return LeaseLost(f"the lease is over: the message is {delivery.state}.")
+    if delivery.fence == fence:
+        return LeaseLost(f"the lease is {delivery.holder}'s, not {agent}'s.")
+    now = f"{delivery.holder} has it now" if delivery.state == "leased" else f"it is {delivery.state}"
+    return LeaseLost(f"the lease has passed on ({now}): drop the work.")

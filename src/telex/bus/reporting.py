@@ -1,0 +1,20 @@
+"""Who is told when a message is given up?"""
+
+from telex.bus.office import Office
+from telex.model.delivery import Delivery
+from telex.model.message import Entry, Message
+
+
+async def death_reports(
+    office: Office, delivery: Delivery, reason: str, message: Message | None = None
+) -> tuple[Entry, ...]:
+    """A word to the sender, if it is still there, to be kept together with the death itself."""
+    from telex.flow.reports import not_delivered
+
+    message = message or await office.store.message(delivery.message)
+    assert message is not None, "a delivery without its message"
+    if (await office.roster()).find(message.sender) is None:
+        return ()
+    dialect = office.dialects.get(message.dialect or "")
+    report = not_delivered(message, delivery.inbox, reason, office.clock.now(), office.clock.new_id(), dialect)
+    return (report,) if report is not None else ()

@@ -1,0 +1,63 @@
+"""What does the clock ask for? Leases that ran out, answers that are late, records that are old.
+
+There is no daemon: whoever uses the bus does a little of this on the way. Every step is safe to do twice and safe to
+leave half done, since each settles only what is still as it was seen.
+"""
+
+from telex.bus.office import Office
+from telex.bus.reporting import death_reports
+from telex.flow import lifecycle
+from telex.flow.conversation import late
+from telex.model.delivery import Delivery
+from telex.model.message import Entry, Message
+from telex.ports.store import Ask, Settlement
+
+STEP = 200  # how much is done at a time, so that nobody waits long for the lock
+
+
+async def sweep(office: Office) -> int:
+    done = await sweep_lapsed(office) + await sweep_late(office)
+    now, limits = office.clock.now(), office.limits
+    return done + await office.store.tidy(
+        now,
+        same_since=now - limits.dedup_window_seconds,
+        keep_since=now - limits.retention_seconds,
+        silent_since=now - limits.conversation_seconds,
+        most=STEP,
+    )
+
+
+async def sweep_lapsed(office: Office) -> int:
+    done = 0
+    while lapsed := await office.store.lapsed(office.clock.now(), STEP):
+        settlements = [await _lapse(office, delivery, message) for delivery, message in lapsed]
+        done += sum(settled.done for settled in await office.store.settle(settlements))
+        if len(lapsed) < STEP:
+            break
+    return done
+
+
+async def _lapse(office: Office, delivery: Delivery, message: Message) -> Settlement:
+    limits = office.limits
+    reports: tuple[Entry, ...] = ()
+    if lifecycle.is_last_attempt(delivery, limits):
+        reports = await death_reports(office, delivery, lifecycle.LAPSED, message)
+    return lifecycle.lapsed(delivery, office.clock.now(), limits, reports=reports)
+
+
+async def sweep_late(office: Office) -> int:
+    overdue = await office.store.overdue(office.clock.now(), STEP)
+    for ask, message, deliveries in overdue:
+        await _remind(office, ask, message, deliveries)
+    return len(overdue)
+
+
+async def _remind(office: Office, ask: Ask, message: Message, deliveries: list[Delivery]) -> None:
+    now = office.clock.now()
+    decision = late(ask, deliveries, now, office.limits)
+    if decision.expire:  # first, so that an interrupted end is ended by the next who comes by
+        await office.store.settle([lifecycle.expired(one, now, decision.reason) for one in decision.expire])
+    reports: tuple[Entry, ...] = ()
+    if decision.due_at is None and deliveries:
+        reports = await death_reports(office, deliveries[0], decision.reason, message)
+    await office.store.remind(ask, now, decision.due_at, decision.again, decision.detail, reports)

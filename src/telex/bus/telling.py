@@ -1,0 +1,75 @@
+"""What became of it? Stories, inboxes, presence: everything is told from what the store has, at this moment."""
+
+from telex.bus.office import Office
+from telex.errors import NotFound
+from telex.flow.lifecycle import state_of
+from telex.model.event import Event
+from telex.model.message import Message
+from telex.ports.bus import Presence, Story
+from telex.rules.authorization import normalised
+
+THREAD_MAX = 10_000  # messages of one conversation that are shown
+
+
+async def story_of(office: Office, message: Message) -> Story:
+    store = office.store
+    deliveries = tuple(await store.deliveries(message.seq))
+    events = tuple(await store.story(message.seq))
+    asks = [ask for ask, asked in await store.asked(message.id, None) if asked.seq == message.seq]
+    state = state_of(deliveries, events, refused=message.refused)
+    return Story(message, state, deliveries, events, asks[0].due_at if asks else None)
+
+
+async def why(office: Office, id_: str) -> list[Story]:
+    found = await office.store.find(id_)
+    if not found:
+        raise NotFound(f"no message has the id {id_[:128]}: it was never sent here, or is no longer kept.")
+    return [await story_of(office, message) for message in found]
+
+
+async def trace(office: Office, correlation: str) -> list[Story]:
+    """The whole conversation. The id of a message will do as well: then the one it belongs to."""
+    thread = await office.store.thread(correlation, THREAD_MAX)
+    if not thread:
+        thread = await office.store.find(correlation)
+        belongs_to = thread[0].correlation if thread else None
+        if belongs_to:
+            thread = await office.store.thread(belongs_to, THREAD_MAX)
+    if not thread:
+        raise NotFound(f"no conversation is called {correlation[:128]}, and no message has that id.")
+    return [await story_of(office, message) for message in thread]
+
+
+async def read(office: Office, id_: str, agent: str) -> Message:
+    """The message, written down as looked at if it is for this agent and still waits."""
+    found = await office.store.find(id_)
+    if not found:
+        raise NotFound(f"no message has the id {id_[:128]}: it was never sent here, or is no longer kept.")
+    message, name = found[-1], normalised(agent)
+    member = (await office.roster()).find(name)
+    inboxes = await office.inboxes(member) if member is not None else ()
+    for delivery in await office.store.deliveries(message.seq):
+        if delivery.inbox in inboxes and delivery.state == "stored":
+            now = office.clock.now()
+            await office.store.record([Event(0, now, "read", name, message.seq, delivery.seq, delivery.inbox)])
+    return message
+
+
+async def presence(office: Office) -> list[Presence]:
+    """Everyone who was declared or ever came, and whoever else has something waiting."""
+    roster, depths, now = await office.roster(), await office.store.depths(), office.clock.now()
+    shown = []
+    for member in roster.members.values():
+        if member.left_at is not None:
+            state = "left"
+        elif member.seen_at is None:
+            state = "not seen yet"
+        else:
+            state = "here" if now - member.seen_at <= office.limits.silent_seconds else "silent"
+        waiting, leased, oldest = depths.pop(member.name, (0, 0, None))
+        shown.append(Presence(member, state, waiting, leased, oldest))
+    for inbox, (waiting, leased, oldest) in depths.items():
+        default = roster.find(inbox)
+        if default is not None:
+            shown.append(Presence(default, "not seen yet", waiting, leased, oldest))
+    return shown

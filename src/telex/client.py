@@ -1,0 +1,135 @@
+"""The same verbs for a program without an event loop.
+
+A blocking store and clock never yield, so a coroutine over them runs to its end when it is pushed once; no loop, no
+thread, and nothing to import. Each thread opens a bus of its own.
+"""
+
+from collections.abc import Coroutine, Iterator, Sequence
+from typing import Any, TypeVar
+
+from telex.bus.local import LocalBus
+from telex.bus.sending import Raw
+from telex.model.delivery import Delivery
+from telex.model.event import Event
+from telex.model.message import Entry, Leased, Message
+from telex.model.refusal import Finding
+from telex.model.roster import Member
+from telex.ports.bus import Presence, Receipt, Story
+from telex.ports.store import EVERYTHING, Appended, Query
+
+T = TypeVar("T")
+
+
+def drive(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never has to wait for a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        done: T = end.value
+        return done
+    coroutine.close()
+    raise AssertionError("a blocking bus never waits for an event loop")
+
+
+class SyncBus:
+    """See `telex.ports.bus.Bus` for what each verb does."""
+
+    def __init__(self, bus: LocalBus) -> None:
+        self._bus = bus
+
+    def send(
+        self,
+        raw: Raw,
+        *,
+        sender: str,
+        role: str | None = None,
+        to: str | None = None,
+        id: str | None = None,
+        reply_to: str | None = None,
+    ) -> Receipt:
+        return drive(self._bus.send(raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to))
+
+    def receive(
+        self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
+    ) -> list[Leased]:
+        return drive(self._bus.receive(agent, role=role, most=most, wait=wait, lease=lease))
+
+    def ack(self, token: str, *, agent: str) -> bool:
+        return drive(self._bus.ack(token, agent=agent))
+
+    def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
+        return drive(self._bus.nack(token, agent=agent, reason=reason, delay=delay))
+
+    def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
+        return drive(self._bus.extend(token, agent=agent, seconds=seconds))
+
+    def request(
+        self,
+        raw: Raw,
+        *,
+        sender: str,
+        role: str | None = None,
+        to: str | None = None,
+        id: str | None = None,
+        timeout: float | None = None,
+    ) -> Receipt | Leased:
+        return drive(self._bus.request(raw, sender=sender, role=role, to=to, id=id, timeout=timeout))
+
+    def read(self, id: str, *, agent: str) -> Message:
+        return drive(self._bus.read(id, agent=agent))
+
+    def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
+        return drive(self._bus.inbox(agent, role=role, most=most))
+
+    def why(self, id: str) -> list[Story]:
+        return drive(self._bus.why(id))
+
+    def settled(self, id: str, *, sender: str, until: str, timeout: float) -> Story:
+        return drive(self._bus.settled(id, sender=sender, until=until, timeout=timeout))
+
+    def events(
+        self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
+    ) -> Iterator[tuple[Event, Message | None]]:
+        stream = self._bus.events(query, follow=follow, wait=wait)
+        while True:
+            try:
+                yield drive(_next(stream))
+            except StopAsyncIteration:
+                return
+
+    def search(self, text: str, *, most: int = 50) -> list[Message]:
+        return drive(self._bus.search(text, most=most))
+
+    def trace(self, correlation: str) -> list[Story]:
+        return drive(self._bus.trace(correlation))
+
+    def roster(self) -> list[Presence]:
+        return drive(self._bus.roster())
+
+    def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
+        return drive(self._bus.join(name, role=role, dialects=dialects))
+
+    def leave(self, name: str) -> int:
+        return drive(self._bus.leave(name))
+
+    def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]:
+        return drive(self._bus.dead_letters(most=most))
+
+    def retry(self, id: str) -> int:
+        return drive(self._bus.retry(id))
+
+    def drop(self, id: str, *, reason: str, agent: str = "human") -> int:
+        return drive(self._bus.drop(id, reason=reason, agent=agent))
+
+    def import_messages(self, entries: Sequence[Entry]) -> list[Appended]:
+        return drive(self._bus.import_messages(entries))
+
+    def sweep(self) -> int:
+        return drive(self._bus.sweep())
+
+    def close(self) -> None:
+        drive(self._bus.close())
+
+
+async def _next(stream: Any) -> Any:
+    return await anext(stream)

@@ -1,0 +1,61 @@
+"""What time is it, by a clock that never goes back? And where do ids come from?
+
+Leases and deadlines are told by the wall clock, since processes share them. A wall clock may be set back, by an hour
+when somebody mends it: this one then goes on from where it was, at the pace of the monotonic clock, and starts no
+earlier than the last thing that the store remembers.
+"""
+
+import os
+import time
+from collections.abc import Callable
+
+AHEAD_SECONDS_MAX = 86_400.0  # a store that is further ahead than this was written by a clock gone wrong: not followed
+_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's: no I, L, O or U to be misread
+
+
+class SteadyClock:
+    """Blocking: `sleep` returns without ever yielding, so a coroutine that uses it needs no event loop."""
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._wall, self._monotonic, self._sleep = wall, monotonic, sleep
+        self._base, self._since = wall(), monotonic()
+
+    def begin_after(self, moment: float) -> None:
+        """Something has already happened at this moment, by whoever's clock: it is no earlier now."""
+        if self.now() < moment <= self._wall() + AHEAD_SECONDS_MAX:
+            self._base, self._since = moment, self._monotonic()
+
+    def now(self) -> float:
+        wall, ticks = self._wall(), self._monotonic()
+        steady = self._base + (ticks - self._since)
+        if wall > steady:
+            self._base, self._since = wall, ticks
+            return wall
+        return steady
+
+    async def sleep(self, seconds: float) -> None:
+        self._sleep(max(seconds, 0.0))
+
+    def new_id(self) -> str:
+        return new_id(self.now(), os.urandom(10))
+
+
+class LoopClock(SteadyClock):
+    """The same for an event loop: sleeping lets the others run."""
+
+    async def sleep(self, seconds: float) -> None:
+        import asyncio
+
+        await asyncio.sleep(max(seconds, 0.0))
+
+
+def new_id(now: float, chance: bytes) -> str:
+    """A ULID: 26 letters and digits that sort by time and can be read out over the telephone."""
+    assert len(chance) == 10, "eighty bits of chance"
+    number = (int(now * 1000) & (1 << 48) - 1) << 80 | int.from_bytes(chance, "big")
+    return "".join(_LETTERS[number >> shift & 31] for shift in range(125, -1, -5))

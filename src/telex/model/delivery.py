@@ -1,0 +1,40 @@
+"""One message on its way to one inbox: in which state is it, and what may it become?
+
+Every allowed move stands in `MOVES` and nowhere else. Stores are held to it by their contract, the docs draw their
+diagram from it, and the simulator checks what happened against it.
+"""
+
+from typing import Literal, NamedTuple
+
+State = Literal["stored", "leased", "acked", "dead", "expired", "withdrawn"]
+STATES: tuple[State, ...] = ("stored", "leased", "acked", "dead", "expired", "withdrawn")
+OPEN: frozenset[State] = frozenset({"stored", "leased"})  # somebody still has to do something
+
+MOVES: dict[State, frozenset[State]] = {
+    "stored": frozenset({"leased", "expired", "withdrawn"}),
+    "leased": frozenset({"leased", "acked", "stored", "dead", "expired", "withdrawn"}),  # extended, or settled
+    "acked": frozenset(),
+    "dead": frozenset({"stored", "withdrawn"}),  # a person asked for one more try, or dropped it
+    "expired": frozenset({"stored", "withdrawn"}),
+    "withdrawn": frozenset(),
+}
+MEANINGS: dict[State, str] = {
+    "stored": "on disk and waiting in the inbox; after a failed attempt it waits until its next one is due",
+    "leased": "in the hands of one reader until the lease runs out",
+    "acked": "the reader said that it is done with it",
+    "dead": "every attempt failed; it stays here until a person retries or drops it",
+    "expired": "it asked for an answer, and none came in time",
+    "withdrawn": "taken back: dropped by a person, or its recipient has left",
+}
+
+
+class Delivery(NamedTuple):
+    seq: int  # its number in the store; older ones have lower numbers
+    message: int  # the message's number
+    inbox: str  # an agent's name, or `role:qa` for whoever of that role comes first
+    rank: int  # its class's place in PRIORITY_CLASSES; the lowest is served first
+    state: State
+    due_at: float  # stored: may be leased from here on. leased: the lease runs out here
+    attempts: int = 0  # leases given so far; one that lapsed counts, since a silent agent and a failing one look alike
+    fence: int = 0  # goes up with every lease, so that an ack under an older one is known for what it is
+    holder: str | None = None  # who has it, or had it last

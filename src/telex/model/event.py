@@ -1,0 +1,43 @@
+"""What happened: the one record from which inboxes, receipts, logs, traces and the page are told.
+
+Event kinds are listed here with what they mean; the docs and `telex why` take their words from this table.
+"""
+
+from typing import NamedTuple
+
+
+class Event(NamedTuple):
+    seq: int
+    at: float  # seconds since 1970, UTC
+    kind: str  # one of KINDS
+    agent: str | None = None  # who did it
+    message: int | None = None  # the message's number
+    delivery: int | None = None
+    inbox: str | None = None
+    detail: str | None = None  # JSON; what it holds depends on the kind
+
+
+KINDS: dict[str, str] = {
+    "accepted": "a message passed every check and was stored for its recipients",
+    "refused": "a message was refused; its bytes and the findings are kept",
+    "imported": "a message came from another record; it is history and delivered to nobody",
+    "duplicate": "the same message was sent again within the window and ignored",
+    "leased": "a reader was offered the message and holds it until the lease runs out",
+    "read": "its recipient looked at it without taking it",
+    "extended": "the reader asked for more time",
+    "acked": "the reader is done with it",
+    "failed": "the reader gave it back with a reason",
+    "lapsed": "the lease ran out with no word from the reader",
+    "dead": "the last attempt failed; its sender was told",
+    "overdue": "no answer has come by the deadline",
+    "asked-again": "the request was put into the inbox once more",
+    "expired": "no answer came, however often it was asked",
+    "answered": "the answer to a request arrived",
+    "retried": "a person gave a dead letter one more round of attempts",
+    "dropped": "a person dropped a dead letter",
+    "withdrawn": "a waiting message was taken back, since its recipient has left",
+    "silent": "nothing was said in this conversation for so long that it is over",
+    "joined": "an agent joined the team",
+    "left": "an agent left the team",
+    "translated": "the message was put into the reader's dialect",
+}

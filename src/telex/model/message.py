@@ -1,0 +1,60 @@
+"""A message as it is kept: its bytes, exactly as they came, and what the bus needs to know of them."""
+
+from typing import NamedTuple
+
+
+class Message(NamedTuple):
+    seq: int  # its number in the store, which is also that of the event that brought it
+    id: str  # the sender's own, or given by Telex
+    at: float  # seconds since 1970, UTC
+    sender: str
+    role: str  # the sender's, by the roster
+    to: str  # as addressed: an agent, `role:qa`, `all:qa` or `*`
+    dialect: str | None  # None: it could not be read
+    type: str | None
+    rank: int  # its class's place in PRIORITY_CLASSES
+    correlation: str | None
+    reply_to: str | None
+    digest: bytes  # of raw, so that a changed byte is noticed
+    raw: bytes
+    refused: bool = False  # kept for the record, delivered to nobody
+
+
+class Entry(NamedTuple):
+    """A message to be kept, before it has a number, and everything that must be written together with it."""
+
+    id: str
+    at: float
+    sender: str
+    role: str
+    to: str
+    dialect: str | None
+    type: str | None
+    rank: int
+    correlation: str | None
+    reply_to: str | None
+    digest: bytes
+    raw: bytes
+    inboxes: tuple[str, ...] = ()
+    kind: str = "accepted"  # of the event that brings it: accepted, refused or imported
+    detail: str | None = None  # JSON for that event: findings, how long it took
+    answer_by: float | None = None  # it asks for an answer, due at this moment
+    answers: tuple[int, ...] = ()  # requests that wait for this one, by number: they wait no longer
+    same_since: float | None = None  # an equal id from this moment on is the same message; None: never look
+    inbox_max: int | None = None
+
+
+class Leased(NamedTuple):
+    """A message in a reader's hands: settle it with `token` before `until`."""
+
+    message: Message
+    delivery: int
+    inbox: str
+    attempt: int
+    fence: int
+    until: float
+
+    @property
+    def token(self) -> str:
+        """What the reader shows when it settles: which delivery, under which lease."""
+        return f"{self.delivery}.{self.fence}"

@@ -1,0 +1,67 @@
+"""Who is in the team? Names, roles, and what each one reads.
+
+With nothing declared the team is open: every role of the built-in dialects is a member by its own name, `human` is
+always there, and others join. Members declared in telex.toml close it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from telex.model.nearest import nearest
+
+HUMAN = "human"
+TELEX = "telex"  # who signs reports made by the bus itself; nobody may be called so
+EVERYONE = "*"
+ONE_OF_ROLE, ALL_OF_ROLE = "role:", "all:"
+
+
+class Member(NamedTuple):
+    name: str  # normalised; also the name of the inbox
+    role: str
+    dialects: tuple[str, ...] = ()  # what it reads, its first choice first; empty: anything
+    declared: bool = False  # in telex.toml
+    joined_at: float | None = None  # None: a member by default or declaration that has not been seen yet
+    seen_at: float | None = None
+    left_at: float | None = None
+
+    @property
+    def inboxes(self) -> tuple[str, str]:
+        """Where its messages wait: its own inbox, and the one it shares with its role."""
+        return self.name, ONE_OF_ROLE + self.role
+
+
+class Roster(NamedTuple):
+    members: Mapping[str, Member]  # by name: declared or joined
+    default_roles: tuple[str, ...] = ()  # those that are members by their own name; empty when the team is closed
+
+    def find(self, name: str) -> Member | None:
+        """The member of that (normalised) name, one by default included."""
+        found = self.members.get(name)
+        if found is not None and found.left_at is None:
+            return found
+        if found is None and name in self.default_roles:
+            return Member(name, name)
+        return None
+
+    def known(self) -> list[Member]:
+        """Those who were declared or have joined, and not left: whom a broadcast reaches."""
+        return [member for member in self.members.values() if member.left_at is None]
+
+    def of_role(self, role: str) -> list[Member]:
+        """Everyone of that role; the one by default only where there is no other."""
+        found = [member for member in self.known() if member.role == role]
+        default = self.find(role) if not found else None
+        return found if default is None or default.role != role else [default]
+
+    def nearest(self, name: str) -> str | None:
+        return nearest(name, self.names())
+
+    def names(self) -> list[str]:
+        return list(dict.fromkeys([*(member.name for member in self.known()), *self.default_roles]))
+
+    def roles(self) -> list[str]:
+        return list(dict.fromkeys([*(member.role for member in self.known()), *self.default_roles]))
+
+
+def roster_of(members: Iterable[Member], default_roles: tuple[str, ...] = ()) -> Roster:
+    return Roster({member.name: member for member in members}, default_roles)

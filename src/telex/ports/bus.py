@@ -1,0 +1,146 @@
+"""The verbs that every surface speaks, and what they answer. The door must not change the answer."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from telex.model.delivery import Delivery
+from telex.model.event import Event
+from telex.model.message import Leased, Message
+from telex.model.refusal import Finding
+from telex.model.roster import Member
+from telex.ports.store import Query
+
+
+class Receipt(NamedTuple):
+    """What became of a message that was sent. `accepted` says it all; the rest says why and how to go on."""
+
+    accepted: bool
+    id: str
+    state: str  # stored, acked, … as `why` would say it; refused
+    to: tuple[str, ...] = ()  # the inboxes it lies in
+    dialect: str | None = None
+    type: str | None = None
+    findings: tuple[Finding, ...] = ()
+    duplicate: bool = False  # it had been accepted before; nothing was done
+    answer: str | None = None  # for a refused message: the error message its dialect has for this, ready to show
+    mended: str | None = None  # for a refused message: how it would pass, or a skeleton with blanks
+    certain: bool = False  # is `mended` complete, or are there blanks to fill?
+
+
+class Story(NamedTuple):
+    """Everything about one message."""
+
+    message: Message
+    state: str
+    deliveries: tuple[Delivery, ...]
+    events: tuple[Event, ...]
+    answer_by: float | None = None  # it waits for an answer until then
+
+
+class Presence(NamedTuple):
+    """A member as it is now."""
+
+    member: Member
+    state: str  # here, silent, not seen yet, left
+    waiting: int
+    leased: int
+    oldest_at: float | None  # of what is open in its inbox
+
+
+class Bus(Protocol):
+    async def send(
+        self,
+        raw: bytes | str | dict[str, Any],
+        *,
+        sender: str,
+        role: str | None = None,
+        to: str | None = None,
+        id: str | None = None,
+    ) -> Receipt:
+        """Check a message and keep it for its recipients. Refused: a receipt that says why; nothing is delivered.
+
+        Raises:
+            OutcomeUnknown: the write failed half-way; send again with the id it names.
+            StoreError: the store cannot keep it; nothing was kept.
+        """
+
+    async def receive(
+        self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
+    ) -> list[Leased]:
+        """Lease up to that many messages, waiting so many seconds for the first. Nothing there: an empty list."""
+
+    async def ack(self, token: str, *, agent: str) -> bool:
+        """Done with it. False: it was acked before, which is as well.
+
+        Raises:
+            LeaseLost: the lease ran out or passed to another.
+        """
+
+    async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
+        """Give it back: it comes again after a while, or is dead when that was the last attempt."""
+
+    async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
+        """Keep it longer. When the lease now runs out."""
+
+    async def request(
+        self,
+        raw: bytes | str | dict[str, Any],
+        *,
+        sender: str,
+        role: str | None = None,
+        to: str | None = None,
+        id: str | None = None,
+        timeout: float | None = None,
+    ) -> Receipt | Leased:
+        """Send, and wait for the reply, which is leased to the sender. Refused: the receipt.
+
+        Raises:
+            RequestTimedOut: no reply in time; the request goes on and `why` tells about it.
+        """
+
+    async def read(self, id: str, *, agent: str) -> Message:
+        """Look at a message without taking it. It still waits."""
+
+    async def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
+        """What waits for an agent, in the order in which it will come. Nothing is leased by looking."""
+
+    async def why(self, id: str) -> list[Story]:
+        """The whole story of every message of that id: usually one.
+
+        Raises:
+            NotFound: none has it.
+        """
+
+    async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> Story:
+        """Wait until a message is acked (or read, or leased), or cannot be any more. The story then, or at the end."""
+
+    def events(
+        self, query: Query, *, follow: bool = False, wait: float | None = None
+    ) -> AsyncIterator[tuple[Event, Message | None]]:
+        """What happened, in order; with `follow`, also what happens next, for ever or until nothing has for `wait`."""
+
+    async def search(self, text: str, *, most: int = 50) -> list[Message]:
+        """Messages in which all these words stand, newest first."""
+
+    async def trace(self, correlation: str) -> list[Story]:
+        """The stories of every message of a conversation, oldest first."""
+
+    async def roster(self) -> list[Presence]: ...
+
+    async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding: ...
+
+    async def leave(self, name: str) -> int:
+        """Take an agent out of the team. What still waited for it is withdrawn and its senders told: how much."""
+
+    async def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]: ...
+
+    async def retry(self, id: str) -> int:
+        """Give the dead deliveries of a message one more round of attempts. How many."""
+
+    async def drop(self, id: str, *, reason: str) -> int:
+        """Give up on the dead deliveries of a message. How many."""
+
+    async def sweep(self) -> int:
+        """Do what the clock asks for: lapsed leases, late answers, old ids, old records. How much was done."""
+
+    async def close(self) -> None: ...

@@ -1,0 +1,14 @@
+"""Where do time and ids come from? From outside: the pure rooms are told, and a simulation can tell them anything."""
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds since 1970, UTC. It never goes back while the process runs."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Let that much time pass. A blocking clock returns without ever yielding to an event loop."""
+
+    def new_id(self) -> str:
+        """An id that nobody else will make, and that sorts by the time it was made."""

@@ -1,0 +1,167 @@
+"""What must a store do? Keep bytes unread, and never say that something is kept when it may be lost.
+
+A store decides nothing about the work: when to try again and when to give up comes in as a `Settlement`, with the
+state it was decided upon. If that state has changed meanwhile, the settlement does not happen, and nothing of it does.
+Each verb is all-or-nothing for each item it is given. The verbs are async so that a store may be a network away; one
+that never waits may be driven without an event loop.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from telex.model.delivery import Delivery, State
+from telex.model.event import Event
+from telex.model.message import Entry, Leased, Message
+from telex.model.roster import Member
+
+
+class Appended(NamedTuple):
+    """What became of an entry."""
+
+    outcome: Literal["kept", "duplicate", "id-reused", "inbox-full"]
+    seq: int  # the message's number; of the earlier one for a duplicate; 0 where the inbox was full
+    inbox: str | None = None  # the one that was full
+
+
+class Settlement(NamedTuple):
+    """A change of one delivery, decided on the state it was seen in."""
+
+    delivery: int
+    was: State
+    becomes: State
+    at: float
+    kind: str  # of the event that tells it
+    agent: str | None = None
+    fence: int | None = None  # the lease it was decided under; None: whichever
+    holder: str | None = None  # who must have it; None: whoever
+    running_at: float | None = None  # the lease must not have run out by this moment
+    due_at: float = 0.0
+    attempts: int | None = None  # None: as they are
+    detail: str | None = None  # JSON for the event
+    reports: tuple[Entry, ...] = ()  # messages that must be kept together with the change
+    release: bool = False  # no request of this message is waited for any longer
+
+
+class Settled(NamedTuple):
+    done: bool
+    now: Delivery | None  # as it is after this call; None: there is no such delivery
+
+
+class Ask(NamedTuple):
+    """A request that waits for its answer."""
+
+    message: int
+    due_at: float
+    attempts: int  # how often the deadline has passed
+
+
+class Query(NamedTuple):
+    """Which events are wanted. Everything that is given must fit."""
+
+    after: int = 0  # only events with a higher number
+    agent: str | None = None  # who did it, or whose inbox it concerns
+    kinds: tuple[str, ...] = ()
+    type: str | None = None  # of the message
+    dialect: str | None = None
+    correlation: str | None = None
+    since: float | None = None
+    until: float | None = None
+    text: str | None = None  # words that stand in the message
+
+
+EVERYTHING = Query()
+
+
+class Store(Protocol):
+    durable: bool  # does "kept" mean that a power cut cannot undo it?
+
+    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+        """Keep each message with its deliveries and its event, durably. Repeating an entry does not keep it twice."""
+
+    async def lease(
+        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+    ) -> list[Leased]:
+        """Hand out what is due, by rank and then by number, at most that many. `only` these deliveries, if given."""
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        """Make each change whose delivery is still as it was seen. Telling twice is the same as telling once."""
+
+    async def lapsed(self, now: float, most: int) -> list[tuple[Delivery, Message]]:
+        """Leases that have run out and have not been settled."""
+
+    async def overdue(self, now: float, most: int) -> list[tuple[Ask, Message, list[Delivery]]]:
+        """Requests whose answer is late."""
+
+    async def remind(
+        self,
+        ask: Ask,
+        at: float,
+        due_at: float | None,
+        inboxes: Sequence[str],
+        detail: str,
+        reports: Sequence[Entry] = (),
+    ) -> bool:
+        """Count a missed deadline, if it still stands at `ask.attempts`: an event `overdue`, the next deadline, and the
+        message once more in these inboxes (each with an event `asked-again`). Without a next deadline an event
+        `expired` too, and it is waited for no longer. The reports are kept together with that."""
+
+    async def asked(self, id: str | None, correlation: str | None) -> list[tuple[Ask, Message]]:
+        """Requests still waiting for an answer that have this id, or else belong to this conversation."""
+
+    async def record(self, events: Sequence[Event]) -> None:
+        """Write down what happened beside messages. Their `seq` is given by the store."""
+
+    async def message(self, seq: int) -> Message | None: ...
+
+    async def find(self, id: str) -> list[Message]:
+        """Every message of that id, oldest first; refused ones too."""
+
+    async def thread(self, correlation: str, most: int) -> list[Message]:
+        """Every message of a conversation, oldest first."""
+
+    async def deliveries(self, message: int) -> list[Delivery]: ...
+
+    async def delivery(self, seq: int) -> Delivery | None: ...
+
+    async def waiting(self, inboxes: Sequence[str], most: int) -> list[tuple[Delivery, Message]]:
+        """What is stored or leased in these inboxes, in the order in which it will be offered."""
+
+    async def depths(self) -> dict[str, tuple[int, int, float]]:
+        """For every inbox with anything open: stored, leased, and when the oldest was accepted."""
+
+    async def answers_to(self, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[int]:
+        """Deliveries waiting in these inboxes that answer this message: by reply-to, or by correlation and type."""
+
+    async def soonest(self, inboxes: Sequence[str]) -> float | None:
+        """When the next stored delivery in these inboxes falls due, or the next lease anywhere runs out."""
+
+    async def story(self, message: int) -> list[Event]:
+        """Every event of one message, in order."""
+
+    async def events(self, query: Query, most: int) -> list[tuple[Event, Message | None]]:
+        """Events in order, each with its message."""
+
+    async def dead(self, most: int) -> list[tuple[Delivery, Message]]:
+        """Dead and expired deliveries, newest first."""
+
+    async def members(self) -> list[Member]: ...
+
+    async def enlist(self, member: Member, event: Event | None) -> None:
+        """Write down a member as it now is, with the event that made it so."""
+
+    async def seen(self, name: str, at: float) -> None:
+        """The member was active. Nothing is promised about this surviving a crash."""
+
+    async def tidy(self, now: float, *, same_since: float, keep_since: float, silent_since: float, most: int) -> int:
+        """A small step of housekeeping: forget old ids, index, tell silent conversations, prune. How much was done."""
+
+    def changes(self) -> int:
+        """A number that is another one whenever anybody has written. Cheap enough to ask fifty times a second."""
+
+    def others(self) -> int:
+        """A number that is another one whenever somebody else has written; our own writes do not change it."""
+
+    async def latest_at(self) -> float:
+        """When the last event happened, by the clock of whoever wrote it; 0.0 in an empty store."""
+
+    async def close(self) -> None: ...

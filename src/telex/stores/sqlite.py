@@ -1,0 +1,230 @@
+"""The default store: one file, many processes, no daemon. Kept means on disk.
+
+`SqliteStore.open(path)` never waits for an event loop and may be driven without one; with `grouped=True` it belongs to
+a running loop, and what its callers ask for in one turn shares one transaction.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from telex.errors import OutcomeUnknown, StoreUnavailable
+from telex.model.delivery import Delivery
+from telex.model.event import Event
+from telex.model.message import Entry, Leased, Message
+from telex.model.roster import Member
+from telex.ports.store import Appended, Ask, Query, Settled, Settlement
+from telex.stores import sqlite_reads as reads
+from telex.stores import sqlite_writes as writes
+from telex.stores.sqlite_file import SqliteFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from telex.stores.grouping import Group, Job
+
+T = TypeVar("T")
+Work = Callable[[writes.Batch], T]
+INDEX_STEP = 2_000  # messages indexed in one transaction when somebody is waiting for it
+
+
+class SqliteStore:
+    def __init__(self, file: SqliteFile, *, durable: bool = True, grouped: bool = False) -> None:
+        self.durable = durable
+        self._file = file
+        self._room = writes.Room()
+        self._written = 0
+        self._group: Group | None = self._grouping() if grouped else None
+
+    def _grouping(self) -> "Group":
+        from telex.stores.grouping import Group
+
+        return Group(self._run)
+
+    @classmethod
+    def open(cls, path: str, *, durable: bool = True, grouped: bool = False) -> "SqliteStore":
+        """Open the store, or make it where there is none.
+
+        Raises:
+            StoreError: it cannot be opened, or is no store of ours; nothing was changed.
+        """
+        folder = os.path.dirname(path)
+        try:
+            if folder:
+                os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot make {folder}: {error.strerror}") from error
+        return cls(SqliteFile(path, durable=durable), durable=durable, grouped=grouped)
+
+    @property
+    def path(self) -> str:
+        return self._file.path
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+        file, room = self._file, self._room
+        try:
+            return await self._write(lambda batch: writes.append(file, batch, room, entries))
+        except OutcomeUnknown as error:
+            error.id = entries[0].id if entries else None
+            raise
+
+    async def lease(
+        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+    ) -> list[Leased]:
+        if not only and not self._anything_due(inboxes, now):
+            return []  # told without a lock: most readers find nothing most of the time
+        file = self._file
+        return await self._write(
+            lambda batch: writes.lease(file, batch, inboxes, holder, now, until, most, only), promised=False
+        )
+
+    def _anything_due(self, inboxes: Sequence[str], now: float) -> bool:
+        sql = "SELECT 1 FROM deliveries WHERE state = 0 AND inbox = ? AND due_at <= ? LIMIT 1"
+        return any(self._file.rows(sql, (inbox, now)) for inbox in inboxes)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        file = self._file
+        promised = any(settlement.kind != "extended" for settlement in settlements)
+        return await self._write(
+            lambda batch: [writes.settle(file, batch, one) for one in settlements], promised=promised, freeing=True
+        )
+
+    async def remind(
+        self,
+        ask: Ask,
+        at: float,
+        due_at: float | None,
+        inboxes: Sequence[str],
+        detail: str,
+        reports: Sequence[Entry] = (),
+    ) -> bool:
+        file = self._file
+        return await self._write(lambda batch: writes.remind(file, batch, ask, at, due_at, inboxes, detail, reports))
+
+    async def record(self, events: Sequence[Event]) -> None:
+        await self._write(lambda batch: [batch.event(event) for event in events])
+
+    async def enlist(self, member: Member, event: Event | None) -> None:
+        await self._write(lambda batch: writes.enlist(self._file, batch, member, event))
+
+    async def seen(self, name: str, at: float) -> None:
+        sql = "UPDATE members SET seen_at = ? WHERE name = ? AND (seen_at IS NULL OR seen_at < ?)"
+        await self._write(lambda batch: self._file.run(sql, (at, name, at)), promised=False)
+
+    async def tidy(self, now: float, *, same_since: float, keep_since: float, silent_since: float, most: int) -> int:
+        from telex.stores import sqlite_tidy as tidy
+
+        file = self._file
+        if not tidy.is_time(file, now):
+            return 0
+
+        def work(batch: writes.Batch) -> int:
+            tidy.tidied(file, now)
+            done = tidy.index(file, most) + tidy.index_texts(file, most) + tidy.forget_ids(file, same_since, most)
+            return done + tidy.tell_silence(file, batch, now, silent_since, most) + tidy.prune(file, keep_since, most)
+
+        done = await self._write(work, promised=False, freeing=True)
+        self._file.hold_ballast()
+        return done
+
+    async def _write(self, work: "Work[T]", *, promised: bool = True, freeing: bool = False) -> T:
+        if self._group is None:
+            return self._once(work, promised, freeing)
+        from telex.stores.grouping import Job
+
+        done: T = await self._group.submit(Job(work, promised, freeing))
+        return done
+
+    def _run(self, jobs: "Sequence[Job]") -> list[Any]:
+        def together(batch: writes.Batch) -> list[Any]:
+            return [job.work(batch) for job in jobs]
+
+        promised = any(job.promised for job in jobs)
+        return self._once(together, promised, all(job.freeing for job in jobs))
+
+    def _once(self, work: "Work[T]", promised: bool, freeing: bool) -> T:
+        def transaction() -> T:
+            batch = writes.Batch(self._file)
+            done = work(batch)
+            batch.write()
+            return done
+
+        self._written += 1
+        return self._file.transact(transaction, promised=promised, freeing=freeing)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    async def lapsed(self, now: float, most: int) -> list[tuple[Delivery, Message]]:
+        return reads.lapsed(self._file, now, most)
+
+    async def overdue(self, now: float, most: int) -> list[tuple[Ask, Message, list[Delivery]]]:
+        return self._file.glance(lambda: reads.overdue(self._file, now, most))
+
+    async def message(self, seq: int) -> Message | None:
+        return reads.message(self._file, seq)
+
+    async def find(self, id: str) -> list[Message]:
+        return self._file.glance(lambda: reads.find(self._file, id))
+
+    async def thread(self, correlation: str, most: int) -> list[Message]:
+        await self._catch_up("known")
+        return self._file.glance(lambda: reads.thread(self._file, correlation, most))
+
+    async def deliveries(self, message: int) -> list[Delivery]:
+        return reads.deliveries(self._file, message)
+
+    async def delivery(self, seq: int) -> Delivery | None:
+        return reads.delivery(self._file, seq)
+
+    async def waiting(self, inboxes: Sequence[str], most: int) -> list[tuple[Delivery, Message]]:
+        return self._file.glance(lambda: reads.waiting(self._file, inboxes, most))
+
+    async def depths(self) -> dict[str, tuple[int, int, float]]:
+        return self._file.glance(lambda: reads.depths(self._file))
+
+    async def asked(self, id: str | None, correlation: str | None) -> list[tuple[Ask, Message]]:
+        return reads.asked(self._file, id, correlation)
+
+    async def answers_to(self, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[int]:
+        return self._file.glance(lambda: reads.answers_to(self._file, inboxes, message, types))
+
+    async def soonest(self, inboxes: Sequence[str]) -> float | None:
+        return self._file.glance(lambda: reads.soonest(self._file, inboxes))
+
+    async def story(self, message: int) -> list[Event]:
+        return reads.story(self._file, message)
+
+    async def events(self, query: Query, most: int) -> list[tuple[Event, Message | None]]:
+        if query.correlation is not None:
+            await self._catch_up("known")
+        if query.text is not None:
+            await self._catch_up("texts")
+        return self._file.glance(lambda: reads.events(self._file, query, most))
+
+    async def dead(self, most: int) -> list[tuple[Delivery, Message]]:
+        return reads.dead(self._file, most)
+
+    async def members(self) -> list[Member]:
+        return reads.members(self._file)
+
+    async def _catch_up(self, mark: str) -> None:
+        """Index what is not indexed yet, in steps that let others write in between."""
+        from telex.stores import sqlite_tidy as tidy
+
+        step = tidy.index if mark == "known" else tidy.index_texts
+        behind = "SELECT 1 FROM messages WHERE seq > coalesce((SELECT value FROM marks WHERE name = ?), 0) LIMIT 1"
+        while self._file.rows(behind, (mark,)):
+            await self._write(lambda batch: step(self._file, INDEX_STEP), promised=False)
+
+    def changes(self) -> int:
+        return self._written << 32 ^ self._file.data_version()
+
+    def others(self) -> int:
+        return self._file.data_version()
+
+    async def latest_at(self) -> float:
+        return float(self._file.value("SELECT at FROM events ORDER BY seq DESC LIMIT 1") or 0.0)
+
+    async def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,277 @@
+"""How is one SQLite file written by many processes, with no daemon, and nothing lost?
+
+Every write is one `BEGIN IMMEDIATE` transaction under an operating system's file lock: SQLite's own waiting is unfair,
+and with eight writers the unlucky one waits for seconds. What was promised to somebody is synced before we say so; a
+lease is not, since losing one in a power cut only means that the message is offered again.
+
+This is the only place where a driver's exceptions become ours.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+import apsw
+
+from telex.errors import OutcomeUnknown, StoreDamaged, StoreError, StoreFull, StoreTooNew, StoreUnavailable
+from telex.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not a Unix; SQLite's own waiting has to do
+    fcntl = None  # type: ignore[assignment]
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+BUSY_MILLISECONDS = 30_000  # somebody who does not take our lock: another tool, looking in
+BALLAST_BYTES = 1_048_576  # given up on a full disk, so that what is done can still be said to be done
+WAL_BYTES_KEPT = 16_777_216
+_FULL, _NORMAL, _OFF = 2, 1, 0
+
+
+class SqliteFile:
+    """One connection to one store. It belongs to the thread and the process that opened it."""
+
+    def __init__(self, path: str, *, durable: bool = True) -> None:
+        self.path = path
+        self._synchronous = _FULL if durable else _NORMAL
+        self._set_to: int | None = None
+        self._process = os.getpid()
+        self._lock = -1
+        try:
+            self._lock = os.open(path + "-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        try:
+            self._connection = apsw.Connection(self.path)
+            self._cursor = self._connection.cursor()
+            self._connection.set_busy_timeout(BUSY_MILLISECONDS)
+            version = self._version()
+            if version < VERSION:
+                self._bring_up_to_date()
+            elif version > VERSION:
+                raise StoreTooNew(
+                    f"{self.path} was written by a later Telex (file version {version}; this one knows {VERSION}): "
+                    "upgrade Telex to open it. Nothing was changed."
+                )
+        except apsw.Error as error:
+            self._explain(error)
+
+    def _version(self) -> int:
+        application = self.value("PRAGMA application_id")
+        version = int(self.value("PRAGMA user_version"))
+        if application == APPLICATION_ID:
+            return version
+        if version == 0 and application == 0 and not self.value("SELECT count(*) FROM sqlite_schema"):
+            return 0
+        raise StoreDamaged(f"{self.path} is a database, but not a Telex store. Nothing was changed.")
+
+    def _bring_up_to_date(self) -> None:
+        """Two processes may come here at once; the lock lets one through, and the other finds the work done."""
+        with _Locked(self._lock):
+            if self._version() == 0:
+                self._cursor.execute("PRAGMA journal_mode = WAL")
+            self._cursor.execute("PRAGMA synchronous = FULL")
+            self._cursor.execute("BEGIN IMMEDIATE")
+            try:
+                for number in range(self._version(), VERSION):
+                    self._cursor.execute(MIGRATIONS[number])
+                self._cursor.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._cursor.execute(f"PRAGMA user_version = {VERSION}")
+            except BaseException:
+                self._cursor.execute("ROLLBACK")
+                raise
+            self._cursor.execute("COMMIT")
+            self._set_to = _FULL
+        self.hold_ballast()
+        _sync_folder(os.path.dirname(os.path.abspath(self.path)))
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def rows(self, sql: str, bindings: Any = ()) -> list[Row]:
+        try:
+            return list(self._cursor.execute(sql, bindings))
+        except apsw.Error as error:
+            self._explain(error)
+
+    def row(self, sql: str, bindings: Any = ()) -> Row | None:
+        found = self.rows(sql, bindings)
+        return found[0] if found else None
+
+    def value(self, sql: str, bindings: Any = ()) -> Any:
+        found = self.rows(sql, bindings)
+        return found[0][0] if found else None
+
+    def glance(self, work: Callable[[], T]) -> T:
+        """Several questions about one moment."""
+        self._check_process()
+        self.rows("BEGIN")
+        try:
+            return work()
+        finally:
+            self.rows("ROLLBACK")
+
+    def data_version(self) -> int:
+        """Another number whenever somebody else has written."""
+        version: int = self.value("PRAGMA data_version")
+        return version
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def run(self, sql: str, bindings: Any = ()) -> None:
+        self._cursor.execute(sql, bindings)
+
+    def run_many(self, sql: str, rows: list[Row]) -> None:
+        if rows:
+            self._cursor.executemany(sql, rows)
+
+    def changed(self) -> int:
+        return self._connection.changes()
+
+    def transact(self, work: Callable[[], T], *, promised: bool = True, freeing: bool = False) -> T:
+        """Do all of the work or none of it. When it returns, what was `promised` is on disk.
+
+        `freeing` work gives up the ballast rather than fail on a full disk: it ends something, and keeps little.
+
+        Raises:
+            OutcomeUnknown: the last step failed, and it may be kept or not.
+            StoreError: nothing of it was kept.
+        """
+        self._check_process()
+        try:
+            return self._transact(work, promised)
+        except StoreFull:
+            if not freeing or not self._drop_ballast():
+                raise
+        return self._transact(work, promised)
+
+    def _transact(self, work: Callable[[], T], promised: bool) -> T:
+        execute = self._cursor.execute
+        with _Locked(self._lock):
+            committing = False
+            try:
+                wanted = self._synchronous if promised else min(_NORMAL, self._synchronous)
+                if wanted != self._set_to:
+                    execute("PRAGMA synchronous = 2" if wanted == _FULL else f"PRAGMA synchronous = {wanted}")
+                    self._set_to = wanted
+                execute("BEGIN IMMEDIATE")
+                done = work()
+                committing = True
+                execute("COMMIT")
+                return done
+            except BaseException as error:
+                undone = self._roll_back()
+                if isinstance(error, apsw.Error):
+                    # A failed sync leaves a whole commit behind that a later recovery may find and believe.
+                    self._explain(error, in_doubt=committing and (not undone or isinstance(error, apsw.IOError)))
+                raise
+
+    def _roll_back(self) -> bool:
+        """Was there still something to undo? Then nothing of it was kept."""
+        if not self._connection.in_transaction:
+            return False
+        try:
+            self._cursor.execute("ROLLBACK")
+        except apsw.Error:
+            return False
+        return True
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise StoreUnavailable("this bus was opened before the process forked: open another one after it.")
+
+    # --- a full disk -------------------------------------------------------------------------------------------------
+
+    def hold_ballast(self) -> None:
+        """Keep some room aside for the day when the disk is full. No room for it now: then there is none to keep."""
+        path = self.path + "-ballast"
+        if os.path.exists(path):
+            return
+        try:
+            with open(path, "wb") as file:
+                file.write(bytes(BALLAST_BYTES))
+        except OSError:
+            self._drop_ballast()
+
+    def _drop_ballast(self) -> bool:
+        try:
+            os.unlink(self.path + "-ballast")
+        except OSError:
+            return False
+        return True
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        if os.getpid() == self._process and hasattr(self, "_connection"):
+            try:
+                self._connection.close(True)
+            except apsw.Error as error:
+                self._explain(error)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _explain(self, error: apsw.Error, *, in_doubt: bool = False) -> NoReturn:
+        raise _ours(error, self.path, in_doubt) from error
+
+
+class _Locked:
+    """The operating system's lock on the store. It is fair, and a killed process lets go of it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __enter__(self) -> None:
+        if fcntl is not None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        if fcntl is not None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+
+def _ours(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
+    """What a driver's complaint means to whoever asked."""
+    match error:
+        case _ if in_doubt:
+            return OutcomeUnknown(f"outcome unknown ({path}: {error}): send again with the same id.")
+        case apsw.FullError():
+            return StoreFull(f"no room on the disk for {path}: nothing of this was kept; free some space.")
+        case apsw.NotADBError():
+            return StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")
+        case apsw.CorruptError():
+            return StoreDamaged(f"{path} is damaged ({error}): run telex doctor, and restore it from a copy.")
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreUnavailable(f"{path} is held by another program: try again when it has let go.")
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return StoreUnavailable(f"{path} may not be written: check its permissions and those of its folder.")
+        case apsw.CantOpenError():
+            return StoreUnavailable(f"cannot open {path}: check that its folder is there and may be written.")
+        case apsw.IOError():
+            return StoreUnavailable(f"the disk failed under {path} ({error}): nothing of this was kept.")
+        case apsw.SQLError() if "no such table" in str(error):
+            return StoreDamaged(f"{path} lacks a part of a Telex store ({error}): run telex doctor.")
+        case _:
+            raise error  # our own mistake: it must not be taken for the world's
+
+
+def _sync_folder(folder: str) -> None:
+    """A new file is only safe when its folder knows of it."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)

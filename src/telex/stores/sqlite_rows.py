@@ -1,0 +1,82 @@
+"""How do rows become values? One place for the order of the columns."""
+
+from typing import Any
+
+from telex.model.delivery import STATES, Delivery, State
+from telex.model.event import Event
+from telex.model.message import Entry, Leased, Message
+from telex.stores.sqlite_schema import DELIVERY_BITS
+
+Row = tuple[Any, ...]
+
+CODES: dict[State, int] = {state: code for code, state in enumerate(STATES)}
+STORED, LEASED = CODES["stored"], CODES["leased"]
+GIVEN_UP = f"({CODES['dead']}, {CODES['expired']})"  # the same numbers as in the partial index, or it is not used
+
+MESSAGE = (
+    "m.seq, m.id, m.at, m.sender, m.role, m.recipient, m.dialect, m.type, m.rank, m.correlation, m.reply_to, "
+    "m.digest, m.raw, m.refused"
+)
+DELIVERY = "d.seq, d.message, d.inbox, d.rank, d.state, d.due_at, d.attempts, d.fence, d.holder"
+EVENT = "e.seq, e.at, e.kind, e.agent, coalesce(e.message, m.seq), e.delivery, e.inbox, e.detail"
+_MESSAGE_WIDTH, _DELIVERY_WIDTH, _EVENT_WIDTH = 14, 9, 8
+
+INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_DELIVERY = "INSERT INTO deliveries VALUES (?, ?, ?, ?, ?, ?, 0, 0, NULL)"
+INSERT_RECENT = "INSERT INTO recent VALUES (?, ?)"
+INSERT_ASK = "INSERT OR REPLACE INTO asks VALUES (?, ?, 0)"
+
+
+def message_of(row: Row) -> Message:
+    return Message._make((*row[:13], bool(row[13])))
+
+
+def delivery_of(row: Row) -> Delivery:
+    return Delivery._make((*row[:4], STATES[row[4]], *row[5:9]))
+
+
+def event_of(row: Row) -> Event:
+    return Event(*row[:_EVENT_WIDTH])
+
+
+def delivery_and_message(row: Row) -> tuple[Delivery, Message]:
+    return delivery_of(row), message_of(row[_DELIVERY_WIDTH:])
+
+
+def event_and_message(row: Row) -> tuple[Event, Message | None]:
+    message = row[_EVENT_WIDTH:]
+    return event_of(row), message_of(message) if message[0] is not None else None
+
+
+def leased_of(row: Row, until: float) -> Leased:
+    """From a delivery as it was before this lease, and its message."""
+    seq, _, inbox, _, _, _, attempts, fence, _ = row[:_DELIVERY_WIDTH]
+    return Leased(message_of(row[_DELIVERY_WIDTH:]), seq, inbox, attempts + 1, fence + 1, until)
+
+
+def message_row(seq: int, entry: Entry) -> Row:
+    return (
+        seq,
+        entry.id,
+        entry.at,
+        entry.sender,
+        entry.role,
+        entry.to,
+        entry.dialect,
+        entry.type,
+        entry.rank,
+        entry.correlation,
+        entry.reply_to,
+        entry.digest,
+        entry.raw,
+        int(entry.kind == "refused"),
+    )
+
+
+def first_delivery(message: int) -> int:
+    return message << DELIVERY_BITS
+
+
+def last_delivery(message: int) -> int:
+    return ((message + 1) << DELIVERY_BITS) - 1

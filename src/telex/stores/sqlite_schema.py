@@ -1,0 +1,89 @@
+"""What does the file look like? Its tables, and the numbered steps that bring an older file up to date.
+
+Only what is open is indexed: a partial index holds the deliveries that wait or are leased, and nothing else grows with
+what is kept. Ids and correlations are found through `known`, which is filled by the way (see sqlite_tidy), in batches
+and never on the path of a send. A delivery's number is its message's number shifted up, so that the deliveries of a
+message lie side by side and no number is ever used twice.
+"""
+
+APPLICATION_ID = 0x54454C58  # "TELX", so that another program's database is told from ours
+DELIVERY_BITS = 16  # deliveries of one message: a broadcast to 65,536 agents
+
+_FIRST = """
+CREATE TABLE events (
+  seq INTEGER PRIMARY KEY,
+  at REAL NOT NULL,
+  kind TEXT NOT NULL,
+  agent TEXT,
+  message INTEGER,           -- NULL in the event that brought a message: its number is the event's own
+  delivery INTEGER,
+  inbox TEXT,
+  detail TEXT
+) STRICT;
+CREATE INDEX events_of_message ON events (message, seq) WHERE message IS NOT NULL;
+
+CREATE TABLE messages (
+  seq INTEGER PRIMARY KEY,   -- that of the event that brought it
+  id TEXT NOT NULL,
+  at REAL NOT NULL,
+  sender TEXT NOT NULL,
+  role TEXT NOT NULL,
+  recipient TEXT NOT NULL,
+  dialect TEXT,
+  type TEXT,
+  rank INTEGER NOT NULL,
+  correlation TEXT,
+  reply_to TEXT,
+  digest BLOB NOT NULL,
+  raw BLOB NOT NULL,
+  refused INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE deliveries (
+  seq INTEGER PRIMARY KEY,   -- the message's number, shifted up, and a number within it
+  message INTEGER NOT NULL,
+  inbox TEXT NOT NULL,
+  rank INTEGER NOT NULL,
+  state INTEGER NOT NULL,    -- its place in model/delivery.STATES
+  due_at REAL NOT NULL,
+  attempts INTEGER NOT NULL,
+  fence INTEGER NOT NULL,
+  holder TEXT
+) STRICT;
+CREATE INDEX deliveries_stored ON deliveries (inbox, rank, seq) WHERE state = 0;
+CREATE INDEX deliveries_leased ON deliveries (due_at, inbox) WHERE state = 1;
+CREATE INDEX deliveries_given_up ON deliveries (seq) WHERE state IN (3, 4);
+
+CREATE TABLE recent (          -- ids that are still within the window in which an equal one is the same message
+  number INTEGER NOT NULL,     -- of the id, see model/digest.number_of
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (number, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE known (           -- ids and correlations of everything that is kept
+  number INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (number, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE asks (            -- requests that wait for an answer
+  message INTEGER PRIMARY KEY,
+  due_at REAL NOT NULL,
+  attempts INTEGER NOT NULL
+) STRICT;
+CREATE INDEX asks_due ON asks (due_at);
+CREATE TABLE members (
+  name TEXT PRIMARY KEY,
+  role TEXT NOT NULL,
+  dialects TEXT NOT NULL,      -- separated by blanks
+  joined_at REAL,
+  seen_at REAL,
+  left_at REAL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE marks (           -- how far the housekeeping has come: the number of the last message it has seen
+  name TEXT PRIMARY KEY,
+  value REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE VIRTUAL TABLE texts USING fts5 (body, content = '', contentless_delete = 1);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)  # the n-th brings a file of version n to version n + 1
+VERSION = len(MIGRATIONS)

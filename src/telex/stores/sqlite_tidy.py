@@ -1,0 +1,134 @@
+"""What is done by the way? Indexing, forgetting, telling silence, pruning: all in small steps, none on a send's path.
+
+How far each has come is a mark: the number of the last message it has seen.
+"""
+
+import json
+
+from telex.model.digest import number_of
+from telex.model.event import Event
+from telex.stores.sqlite_file import SqliteFile
+from telex.stores.sqlite_reads import CORRELATION
+from telex.stores.sqlite_rows import first_delivery, last_delivery
+from telex.stores.sqlite_schema import DELIVERY_BITS
+from telex.stores.sqlite_writes import Batch
+
+TIDY_SECONDS = 1.0
+_BEFORE = "SELECT seq, id, correlation, at FROM messages WHERE seq > ? ORDER BY seq LIMIT ?"
+_DELIVERIES = "FROM deliveries WHERE seq BETWEEN ? AND ?"
+_STILL_OPEN = f"""SELECT count(*) FROM known k JOIN deliveries d
+ON d.seq BETWEEN (k.seq << {DELIVERY_BITS}) AND ((k.seq + 1) << {DELIVERY_BITS}) - 1
+WHERE k.number = ? AND d.state < 2"""
+
+
+def is_time(file: SqliteFile, now: float) -> bool:
+    """Has nobody tidied for a while? Every process would, and one is enough."""
+    last = float(file.value("SELECT value FROM marks WHERE name = 'tidied'") or 0.0)
+    return not last <= now < last + TIDY_SECONDS
+
+
+def tidied(file: SqliteFile, now: float) -> None:
+    file.run("INSERT OR REPLACE INTO marks VALUES ('tidied', ?)", (now,))
+
+
+def index(file: SqliteFile, most: int) -> int:
+    """Make the next messages findable by id and conversation."""
+    rows = file.rows(_BEFORE, (_mark(file, "known"), most))
+    numbers = []
+    for seq, id_, correlation, _ in rows:
+        numbers.append((number_of(id_), seq))
+        if correlation is not None:
+            numbers.append((number_of(CORRELATION + correlation), seq))
+    file.run_many("INSERT OR IGNORE INTO known VALUES (?, ?)", sorted(set(numbers)))
+    if rows:
+        _set_mark(file, "known", rows[-1][0])
+    return len(rows)
+
+
+def index_texts(file: SqliteFile, most: int) -> int:
+    """Make the words of the next messages findable."""
+    rows = file.rows("SELECT seq, raw FROM messages WHERE seq > ? ORDER BY seq LIMIT ?", (_mark(file, "texts"), most))
+    texts = [(seq, raw.decode("utf-8", "replace")) for seq, raw in rows]
+    file.run_many("INSERT INTO texts (rowid, body) VALUES (?, ?)", texts)
+    if rows:
+        _set_mark(file, "texts", rows[-1][0])
+    return len(rows)
+
+
+def forget_ids(file: SqliteFile, same_since: float, most: int) -> int:
+    """Ids that are out of the window. `known` has them all."""
+    rows = file.rows(_BEFORE, (_mark(file, "recent"), most))
+    known = _mark(file, "known")
+    old = [(number_of(id_), seq) for seq, id_, _, at in rows if at < same_since and seq <= known]
+    file.run_many("DELETE FROM recent WHERE number = ? AND seq = ?", old)
+    if old:
+        _set_mark(file, "recent", max(seq for _, seq in old))
+    return len(old)
+
+
+def tell_silence(file: SqliteFile, batch: Batch, now: float, silent_since: float, most: int) -> int:
+    """A conversation whose last message is that old is over; whatever in it is still open is said."""
+    if _mark(file, "known") < (file.value("SELECT max(seq) FROM messages") or 0):
+        return 0  # a later message might not be findable yet
+    rows = [row for row in file.rows(_BEFORE, (_mark(file, "silent"), most)) if row[3] < silent_since]
+    for seq, _, correlation, _ in rows:
+        if not correlation:
+            continue
+        number = number_of(CORRELATION + correlation)
+        messages, last = file.rows("SELECT count(*), max(seq) FROM known WHERE number = ?", (number,))[0]
+        if last == seq:
+            detail = {"correlation": correlation, "messages": messages, "open": file.value(_STILL_OPEN, (number,))}
+            batch.event(Event(0, now, "silent", None, seq, None, None, json.dumps(detail, ensure_ascii=False)))
+    if rows:
+        _set_mark(file, "silent", rows[-1][0])
+    return len(rows)
+
+
+def prune(file: SqliteFile, keep_since: float, most: int) -> int:
+    """Remove what is older than the record is kept. What still waits is never removed, however old."""
+    place = _mark(file, "pruned")
+    rows = [row for row in file.rows(_BEFORE, (place, most)) if row[3] < keep_since]
+    gone = 0
+    for seq, id_, correlation, _ in rows:
+        bounds = (first_delivery(seq), last_delivery(seq))
+        waits = file.value(f"SELECT 1 {_DELIVERIES} AND state < 2", bounds)
+        if waits or file.value("SELECT 1 FROM asks WHERE message = ?", (seq,)):
+            continue
+        _remove(file, seq, id_, correlation, bounds)
+        gone += 1
+    if rows or place:
+        _set_mark(file, "pruned", rows[-1][0] if rows else 0)  # at the end, begin again with what had to stay
+    return gone + _prune_loose_events(file, keep_since, most)
+
+
+def _remove(file: SqliteFile, seq: int, id_: str, correlation: str | None, bounds: tuple[int, int]) -> None:
+    if seq <= _mark(file, "texts"):
+        file.run("DELETE FROM texts WHERE rowid = ?", (seq,))
+    for number in (number_of(id_), number_of(CORRELATION + (correlation or ""))):
+        file.run("DELETE FROM known WHERE number = ? AND seq = ?", (number, seq))
+        file.run("DELETE FROM recent WHERE number = ? AND seq = ?", (number, seq))
+    file.run(f"DELETE {_DELIVERIES}", bounds)
+    file.run("DELETE FROM events WHERE message = ? AND seq < (SELECT max(seq) FROM events)", (seq,))
+    # The last event stays, whatever it is: the next number is one above it, and no number is used twice.
+    file.run("DELETE FROM events WHERE seq = ? AND seq < (SELECT max(seq) FROM events)", (seq,))
+    file.run("DELETE FROM messages WHERE seq = ?", (seq,))
+
+
+def _prune_loose_events(file: SqliteFile, keep_since: float, most: int) -> int:
+    """Events without a message: who joined, who left."""
+    file.run(
+        """DELETE FROM events WHERE seq IN (
+             SELECT e.seq FROM events e LEFT JOIN messages m ON m.seq = coalesce(e.message, e.seq)
+             WHERE e.at < ? AND m.seq IS NULL AND e.seq < (SELECT max(seq) FROM events)
+             AND e.seq < coalesce((SELECT min(seq) FROM messages), e.seq + 1) LIMIT ?)""",
+        (keep_since, most),
+    )
+    return file.changed()
+
+
+def _mark(file: SqliteFile, name: str) -> int:
+    return int(file.value("SELECT value FROM marks WHERE name = ?", (name,)) or 0)
+
+
+def _set_mark(file: SqliteFile, name: str, value: int) -> None:
+    file.run("INSERT OR REPLACE INTO marks VALUES (?, ?)", (name, float(value)))

@@ -1,0 +1,250 @@
+"""What is written when something is kept, leased or settled? Each function here runs inside a transaction.
+
+Rows are gathered and written table by table, so that a group of sends costs four statements and not four for each.
+"""
+
+from collections.abc import Sequence
+
+from telex.model.delivery import MOVES
+from telex.model.digest import number_of
+from telex.model.event import Event
+from telex.model.message import Entry, Leased
+from telex.model.roster import Member
+from telex.ports.store import Appended, Ask, Settled, Settlement
+from telex.stores.sqlite_file import SqliteFile
+from telex.stores.sqlite_rows import (
+    CODES,
+    DELIVERY,
+    INSERT_ASK,
+    INSERT_DELIVERY,
+    INSERT_EVENT,
+    INSERT_MESSAGE,
+    INSERT_RECENT,
+    LEASED,
+    MESSAGE,
+    STORED,
+    Row,
+    delivery_of,
+    first_delivery,
+    last_delivery,
+    leased_of,
+    message_row,
+)
+
+_EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM recent r JOIN messages m ON m.seq = r.seq
+WHERE r.number = ? AND m.refused = 0"""
+_OPEN = """SELECT (SELECT count(*) FROM deliveries WHERE state = 0 AND inbox = ?1)
++ (SELECT count(*) FROM deliveries WHERE state = 1 AND inbox = ?1)"""
+_DUE = f"""SELECT {DELIVERY}, {MESSAGE} FROM deliveries d JOIN messages m ON m.seq = d.message
+WHERE d.state = 0 AND d.inbox = ? AND d.due_at <= ? ORDER BY d.rank, d.seq LIMIT ?"""
+_ONE_DUE = f"""SELECT {DELIVERY}, {MESSAGE} FROM deliveries d JOIN messages m ON m.seq = d.message
+WHERE d.seq = ? AND d.state = 0 AND d.due_at <= ?"""
+_TAKE = f"UPDATE deliveries SET state = {LEASED}, due_at = ?, attempts = ?, fence = ?, holder = ? WHERE seq = ?"
+_ONE = f"SELECT {DELIVERY} FROM deliveries d WHERE d.seq = ?"
+
+
+class Batch:
+    """Rows that belong to one transaction, numbered as they come."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self.file = file
+        self.next = int(file.value("SELECT max(seq) FROM events") or 0) + 1
+        self.events: list[Row] = []
+        self.messages: list[Row] = []
+        self.deliveries: list[Row] = []
+        self.recent: list[Row] = []
+        self.asks: list[Row] = []
+        self.fresh: dict[tuple[str, str], tuple[Entry, int]] = {}  # what this batch has accepted, by sender and id
+        self.added: dict[str, int] = {}  # what it puts into each inbox
+
+    def event(self, event: Event) -> int:
+        seq = self.next
+        self.next = seq + 1
+        self.events.append((seq, *event[1:]))
+        return seq
+
+    def message(self, entry: Entry) -> int:
+        seq = self.next
+        self.next = seq + 1
+        self.events.append((seq, entry.at, entry.kind, entry.sender, None, None, None, entry.detail))
+        self.messages.append(message_row(seq, entry))
+        self.recent.append((number_of(entry.id), seq))
+        first = first_delivery(seq)
+        for offset, inbox in enumerate(entry.inboxes):
+            self.deliveries.append((first + offset, seq, inbox, entry.rank, STORED, entry.at))
+        if entry.answer_by is not None:
+            self.asks.append((seq, entry.answer_by))
+        return seq
+
+    def write(self) -> None:
+        self.file.run_many(INSERT_EVENT, self.events)
+        self.file.run_many(INSERT_MESSAGE, self.messages)
+        self.file.run_many(INSERT_DELIVERY, self.deliveries)
+        self.file.run_many(INSERT_RECENT, self.recent)
+        self.file.run_many(INSERT_ASK, self.asks)
+
+
+class Room:
+    """How much may still be put into each inbox before it has to be counted again.
+
+    Counting a deep inbox for every send would cost more than the send. Each process may use a sixteenth of what is free
+    before it counts again; near the limit that is nothing, and every send counts.
+    """
+
+    def __init__(self) -> None:
+        self._free: dict[str, int] = {}
+
+    def full(self, file: SqliteFile, entry: Entry, added: dict[str, int]) -> str | None:
+        """The inbox that cannot take one more, if any. `added` is what this batch has not written yet."""
+        if entry.inbox_max is None:
+            return None
+        for inbox in entry.inboxes:
+            left = self._free.get(inbox, 0)
+            if left <= 0:
+                free = entry.inbox_max - file.value(_OPEN, (inbox,)) - added.get(inbox, 0)
+                if free <= 0:
+                    return inbox
+                left = free // 16 + 1
+            self._free[inbox] = left - 1
+        return None
+
+
+def append(file: SqliteFile, batch: Batch, room: Room, entries: Sequence[Entry]) -> list[Appended]:
+    """Keep what is new. Entries of one batch are compared with each other as well."""
+    appended: list[Appended] = []
+    added = batch.added
+    for entry in entries:
+        answer = _earlier(file, entry, batch.fresh) if entry.same_since is not None else None
+        if answer is None:
+            full = room.full(file, entry, added)
+            answer = Appended("inbox-full", 0, full) if full is not None else None
+        if answer is None:
+            answer = Appended("kept", batch.message(entry))
+            for asked in entry.answers:
+                _answered(file, batch, asked, entry, answer.seq)
+            for inbox in entry.inboxes:
+                added[inbox] = added.get(inbox, 0) + 1
+            if entry.same_since is not None:
+                batch.fresh[entry.sender, entry.id] = entry, answer.seq
+        elif answer.outcome == "duplicate":
+            batch.event(Event(0, entry.at, "duplicate", entry.sender, answer.seq))
+        appended.append(answer)
+    return appended
+
+
+def _earlier(file: SqliteFile, entry: Entry, fresh: dict[tuple[str, str], tuple[Entry, int]]) -> Appended | None:
+    """The same id from the same sender within the window: the same message again, or another under a used id."""
+    known = fresh.get((entry.sender, entry.id))
+    if known is not None:
+        same = (known[0].digest, known[0].to) == (entry.digest, entry.to)
+        return Appended("duplicate" if same else "id-reused", known[1])
+    assert entry.same_since is not None
+    for sender, id_, at, to, digest, seq in file.rows(_EARLIER, (number_of(entry.id),)):
+        if sender == entry.sender and id_ == entry.id and at >= entry.same_since:
+            return Appended("duplicate" if (digest, to) == (entry.digest, entry.to) else "id-reused", seq)
+    return None
+
+
+def _answered(file: SqliteFile, batch: Batch, asked: int, entry: Entry, seq: int) -> None:
+    file.run("DELETE FROM asks WHERE message = ?", (asked,))
+    if file.changed():
+        detail = f'{{"by": {seq}}}'
+        batch.event(Event(0, entry.at, "answered", entry.sender, asked, None, None, detail))
+
+
+def lease(
+    file: SqliteFile,
+    batch: Batch,
+    inboxes: Sequence[str],
+    holder: str,
+    now: float,
+    until: float,
+    most: int,
+    only: Sequence[int],
+) -> list[Leased]:
+    if only:
+        due = [row for seq in only for row in file.rows(_ONE_DUE, (seq, now)) if row[2] in inboxes]
+    else:
+        due = [row for inbox in inboxes for row in file.rows(_DUE, (inbox, now, most))]
+    due.sort(key=lambda row: (row[3], row[0]))
+    leases = [leased_of(row, until) for row in due[:most]]
+    file.run_many(_TAKE, [(until, one.attempt, one.fence, holder, one.delivery) for one in leases])
+    for one in leases:
+        detail = f'{{"until": {until!r}, "attempt": {one.attempt}}}'
+        batch.event(Event(0, now, "leased", holder, one.message.seq, one.delivery, one.inbox, detail))
+    return leases
+
+
+def settle(file: SqliteFile, batch: Batch, settlement: Settlement) -> Settled:
+    found = file.row(_ONE, (settlement.delivery,))
+    if found is None:
+        return Settled(False, None)
+    delivery = delivery_of(found)
+    as_seen = (
+        delivery.state == settlement.was
+        and (settlement.fence is None or delivery.fence == settlement.fence)
+        and (settlement.holder is None or delivery.holder == settlement.holder)
+        and (settlement.running_at is None or delivery.due_at > settlement.running_at)
+    )
+    if not as_seen:
+        return Settled(False, delivery)
+    assert settlement.becomes in MOVES[delivery.state], f"{delivery.state} may not become {settlement.becomes}"
+    attempts = delivery.attempts if settlement.attempts is None else settlement.attempts
+    file.run(
+        "UPDATE deliveries SET state = ?, due_at = ?, attempts = ? WHERE seq = ?",
+        (CODES[settlement.becomes], settlement.due_at, attempts, delivery.seq),
+    )
+    batch.event(
+        Event(
+            0,
+            settlement.at,
+            settlement.kind,
+            settlement.agent,
+            delivery.message,
+            delivery.seq,
+            delivery.inbox,
+            settlement.detail,
+        )
+    )
+    for report in settlement.reports:
+        batch.message(report)
+    if settlement.release:
+        file.run("DELETE FROM asks WHERE message = ?", (delivery.message,))
+    return Settled(True, delivery._replace(state=settlement.becomes, due_at=settlement.due_at, attempts=attempts))
+
+
+def remind(
+    file: SqliteFile,
+    batch: Batch,
+    ask: Ask,
+    at: float,
+    due_at: float | None,
+    inboxes: Sequence[str],
+    detail: str,
+    reports: Sequence[Entry],
+) -> bool:
+    if due_at is None:
+        file.run("DELETE FROM asks WHERE message = ? AND attempts = ?", (ask.message, ask.attempts))
+    else:
+        sql = "UPDATE asks SET due_at = ?, attempts = attempts + 1 WHERE message = ? AND attempts = ?"
+        file.run(sql, (due_at, ask.message, ask.attempts))
+    if not file.changed():
+        return False
+    batch.event(Event(0, at, "overdue", None, ask.message, None, None, detail))
+    bounds = (first_delivery(ask.message), last_delivery(ask.message))
+    last, rank = file.rows("SELECT max(seq), max(rank) FROM deliveries WHERE seq BETWEEN ? AND ?", bounds)[0]
+    for offset, inbox in enumerate(inboxes, 1):
+        batch.deliveries.append((last + offset, ask.message, inbox, rank, STORED, at))
+        batch.event(Event(0, at, "asked-again", None, ask.message, last + offset, inbox, detail))
+    if due_at is None:
+        batch.event(Event(0, at, "expired", None, ask.message, None, None, detail))
+    for report in reports:
+        batch.message(report)
+    return True
+
+
+def enlist(file: SqliteFile, batch: Batch, member: Member, event: Event | None) -> None:
+    row = (member.name, member.role, " ".join(member.dialects), member.joined_at, member.seen_at, member.left_at)
+    file.run("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?, ?, ?)", row)
+    if event is not None:
+        batch.event(event)

@@ -1,0 +1,114 @@
+"""Which bus is meant? From settings and an address to the pieces, put together. The only file that knows them all."""
+
+import os
+from collections.abc import Callable
+from types import TracebackType
+
+from telex.bus.local import LocalBus
+from telex.client import SyncBus, drive
+from telex.clock import SteadyClock
+from telex.config import Settings, load
+from telex.errors import StoreUnavailable
+from telex.ports.store import Store
+
+FOLDER, FILE = ".telex", "telex.db"
+STORE = "TELEX_STORE"  # names the store, wherever it is
+MEMORY, SQLITE = "memory:", "sqlite:"
+
+
+def connect(
+    where: str | os.PathLike[str] | None = None,
+    *,
+    settings: Settings | None = None,
+    clock: SteadyClock | None = None,
+) -> "Connection":
+    """The bus at that place: `memory:`, a path, `sqlite:path`, or None for the nearest `.telex/telex.db`.
+
+    async with telex.connect() as bus:      # for an event loop; sends that come together share one sync
+        await bus.send(...)
+
+    with telex.connect() as bus:            # the same verbs, blocking
+        bus.send(...)
+    """
+    return Connection(None if where is None else os.fspath(where), settings, clock)
+
+
+class Connection:
+    """A bus not opened yet: entering it decides whether it blocks."""
+
+    def __init__(self, where: str | None, settings: Settings | None, clock: SteadyClock | None) -> None:
+        self._where, self._settings, self._clock = where, settings, clock
+        self._bus: LocalBus | None = None
+
+    def __enter__(self) -> SyncBus:
+        self._bus = self._open(self._clock or SteadyClock(), grouped=False)
+        return SyncBus(self._bus)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bus is not None:
+            drive(self._bus.close())
+
+    async def __aenter__(self) -> LocalBus:
+        from telex.clock import LoopClock
+
+        self._bus = self._open(self._clock or LoopClock(), grouped=True)
+        return self._bus
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bus is not None:
+            await self._bus.close()
+
+    def _open(self, clock: SteadyClock, *, grouped: bool) -> LocalBus:
+        settings = load(os.getcwd()) if self._settings is None else self._settings
+        store = open_store(self._where, settings, grouped=grouped)
+        clock.begin_after(drive(store.latest_at()))
+        waiting = None
+        if grouped:
+            from telex.bus.waiting import SharedWaiting
+
+            waiting = SharedWaiting(store, clock)
+        return LocalBus(store, clock, desk=settings.desk(), members=settings.members, waiting=waiting)
+
+
+def open_store(where: str | None, settings: Settings, *, grouped: bool = False) -> Store:
+    path = store_path(where, settings)
+    if path == MEMORY:
+        from telex.stores.memory import MemoryStore
+
+        return MemoryStore()
+    from telex.stores.sqlite import SqliteStore
+
+    return SqliteStore.open(path, durable=settings.durable, grouped=grouped)
+
+
+def store_path(where: str | None, settings: Settings) -> str:
+    """Where the store is: as asked for, as the environment or the settings say, or the nearest one upwards.
+
+    Raises:
+        StoreUnavailable: that kind of place is not one we know.
+    """
+    where = where or os.environ.get(STORE) or settings.store_path
+    if where is None:
+        return nearest_store(os.getcwd())
+    if where == MEMORY:
+        return MEMORY
+    if where.startswith(SQLITE):
+        return where.removeprefix(SQLITE)
+    if "://" in where:
+        scheme = where.split("://", 1)[0]
+        raise StoreUnavailable(f"no store is reached by {scheme}: there are memory:, sqlite:PATH and a path.")
+    return os.path.join(where, FILE) if os.path.isdir(where) else where
+
+
+def nearest_store(folder: str, exists: Callable[[str], bool] = os.path.isdir) -> str:
+    """The store of this folder or of the nearest one above that has one, as git finds its own; else a new one here."""
+    here = folder
+    while True:
+        if exists(os.path.join(here, FOLDER)):
+            return os.path.join(here, FOLDER, FILE)
+        above = os.path.dirname(here)
+        if above == here:
+            return os.path.join(folder, FOLDER, FILE)
+        here = above
