@@ -1,4 +1,4 @@
-"""The bus itself: every verb of `ports.bus`, over a store and a clock. The rooms it joins know nothing of each other."""
+"""The bus itself: every verb of `ports.bus`, over a store and a clock. What it joins know nothing of each other."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -93,7 +93,7 @@ class LocalBus:
         question = next(message for message in reversed(await office.store.find(receipt.id)) if not message.refused)
         answer = await self._answer(question, deadline)
         if answer is None:
-            raise RequestTimedOut(f"no answer to {receipt.id} within {within:g} s: telex why {receipt.id}", receipt.id)
+            raise RequestTimedOut(_no_answer(receipt.id, within), receipt.id)
         return answer
 
     async def _answer(self, question: Message, deadline: float) -> Leased | None:
@@ -260,6 +260,11 @@ _FURTHER = {
     "acked": frozenset({"acked"}),
 }
 _OVER = frozenset({"dead", "expired", "withdrawn", "refused", "kept"})
+
+
+def _no_answer(id_: str, within: float) -> str:
+    asked = f"no answer to {id_} within {within:g} s"
+    return f"{asked}: look where it is with telex why {id_}; a late answer comes to your inbox."
 
 
 def _has_come_to(story: Story, until: str) -> bool:

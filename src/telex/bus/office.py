@@ -1,18 +1,39 @@
 """What do all verbs share? The store, the clock, the desk with its lanes, the roster, and who waits for news."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from telex.flow.admission import STRICT, Desk
-from telex.flow.lanes import Lanes
-from telex.flow.routing import inboxes_of
+from telex.flow.lanes import Lanes, Pair
+from telex.flow.routing import Route, inboxes_of, normal_address, role_at, route
 from telex.model.event import Event
 from telex.model.limits import Limits
-from telex.model.paths import ROOT
 from telex.model.refusal import Finding
-from telex.model.roster import EVERYONE, HUMAN, TELEX, Member, Roster, roster_of
+from telex.model.roster import HUMAN, Member, Roster, roster_of
 from telex.ports.clock import Clock
 from telex.ports.store import Store
 from telex.rules.authorization import normalised
+
+LOOK_SECONDS = 0.001  # whoever joins and is written to within this time is as good as simultaneous
+WAYS_MAX = 4096
+
+
+class Way(NamedTuple):
+    """Who is speaking, to whom, and what that means for a message."""
+
+    member: Member
+    address: str | None  # None: the message itself says
+    route: Route | Finding | None
+    pair: Pair
+    until: float  # then it is time to write down again that the sender is here
+
+
+def way_of(member: Member, address: str | None, roster: Roster, until: float) -> Way:
+    if address is None:
+        return Way(member, None, None, Pair(member.role, None, member.name, None), until)
+    by_name = address if roster.find(address) is not None else None
+    pair = Pair(member.role, role_at(address, roster), member.name, by_name)
+    return Way(member, address, route(address, member, roster), pair, until)
 
 
 class Office:
@@ -23,7 +44,9 @@ class Office:
         self.default_roles = default_roles(desk, closed=bool(members))
         self.dialects = {dialect.name: dialect for dialect in desk.dialects}
         self._roster: Roster | None = None
-        self._roster_at = -1
+        self._roster_version = -1
+        self._looked_at = float("-inf")
+        self._ways: dict[tuple[str, str | None, str | None], Way] = {}
         self._seen: dict[str, float] = {}
 
     @property
@@ -32,16 +55,46 @@ class Office:
 
     # --- who is there ------------------------------------------------------------------------------------------------
 
-    async def roster(self) -> Roster:
-        """As it is at this moment; read again only when somebody else has written since."""
+    async def roster(self, now: float | None = None) -> Roster:
+        """As it is at this moment, give or take a thousandth of a second; read again when somebody else has written."""
+        now = self.clock.now() if now is None else now
+        if self._roster is not None and 0.0 <= now - self._looked_at < LOOK_SECONDS:
+            return self._roster
         version = self.store.others()
-        if self._roster is None or version != self._roster_at:
+        if self._roster is None or version != self._roster_version:
             joined = {member.name: member for member in await self.store.members()}
             for member in self.declared:
                 known = joined.get(member.name, member)
                 joined[member.name] = known._replace(role=member.role, dialects=member.dialects, declared=True)
-            self._roster, self._roster_at = roster_of(joined.values(), self.default_roles), version
+            self._roster, self._roster_version = roster_of(joined.values(), self.default_roles), version
+            self._ways.clear()
+        self._looked_at = now
         return self._roster
+
+    def known_way(self, sender: str, role: str | None, to: str | None, now: float) -> "Way | None":
+        """The way as it was worked out before, while nothing can have changed. Looked up for every message."""
+        if self._roster is None or not 0.0 <= now - self._looked_at < LOOK_SECONDS:
+            return None
+        known = self._ways.get((sender, role, to))
+        return known if known is not None and now < known.until else None
+
+    async def way(self, sender: str, role: str | None, to: str | None, now: float) -> "Way | Finding":
+        """From whom to whom, worked out once for as long as the roster stays as it is. A refusal is not remembered."""
+        await self.roster(now)
+        if (known := self.known_way(sender, role, to, now)) is not None:
+            return known
+        member = await self.member(sender, role)
+        if not isinstance(member, Member):
+            return member
+        roster = await self.roster()
+        address = normal_address(to) if to is not None else None
+        if address is not None and isinstance(route(address, member, roster), Finding):
+            self.forget_roster()  # perhaps somebody came in this very moment
+            roster = await self.roster()
+        way = way_of(member, address, roster, now + self.limits.silent_seconds / 4)
+        if not isinstance(way.route, Finding) and len(self._ways) < WAYS_MAX:
+            self._ways[sender, role, to] = way
+        return way
 
     async def member(self, name: str, role: str | None = None) -> Member | Finding:
         """Who is acting? Somebody new joins by acting, where the team is open and the role is known."""
@@ -51,8 +104,9 @@ class Office:
         if found is None:
             return await self._newcomer(name, role, roster, now)
         if role is not None and role != found.role:
-            say = f"Leave out --role, or act as somebody else: {name} is {found.role} here."
-            return Finding("role-differs", ROOT, say, expected=found.role, found=role, nearest=found.role)
+            from telex.flow.membership import role_differs
+
+            return role_differs(found, role, self.limits)
         if found.joined_at is None:
             return await self.enlist(found, now)
         if now - self._seen.get(name, found.seen_at or 0.0) > self.limits.silent_seconds / 4:
@@ -61,22 +115,23 @@ class Office:
         return found
 
     async def _newcomer(self, name: str, role: str | None, roster: Roster, now: float) -> Member | Finding:
-        if (wrong := name_not_allowed(name, self.limits)) is not None:
-            return wrong
-        close = roster.nearest(name)
-        perhaps = f"Act as {close}, or" if close else "Act as somebody on the roster, or"
-        if self.declared:
-            say = f"{perhaps} add {name} to telex.toml: the team is closed."
-            return Finding("sender-unknown", ROOT, say, expected=", ".join(roster.names()), found=name, nearest=close)
-        if role is None:
-            say = f"{perhaps} say which role {name} has: --role ROLE."
-            return Finding("sender-unknown", ROOT, say, expected="a member of the team", found=name, nearest=close)
-        if role not in roster.roles():
-            from telex.model.nearest import nearest
+        from telex.flow import membership  # somebody new comes rarely
 
-            meant = nearest(role, roster.roles())
-            say = f"Take the role {meant}." if meant else "Take one of the roles that the team's dialects have."
-            return Finding("role-unknown", ROOT, say, expected=", ".join(roster.roles()), found=role, nearest=meant)
+        if (wrong := membership.name_not_allowed(name, self.limits)) is not None:
+            return wrong
+        gone = roster.members.get(name)
+        if self.declared and (gone is None or not gone.declared):
+            return membership.not_declared(name, roster)
+        if gone is not None and role is None:
+            return membership.has_left(gone)
+        if gone is not None and role == gone.role:
+            return await self.enlist(gone, now)
+        if gone is not None and role is not None and self.declared:
+            return membership.role_differs(gone, role, self.limits)
+        if role is None:
+            return membership.sender_unknown(name, roster)
+        if role not in roster.roles():
+            return membership.role_unknown(role, roster, self.limits)
         return await self.enlist(Member(name, role), now)
 
     async def enlist(self, member: Member, now: float) -> Member:
@@ -87,6 +142,7 @@ class Office:
 
     def forget_roster(self) -> None:
         self._roster = None
+        self._ways.clear()
 
     async def inboxes(self, member: Member) -> tuple[str, ...]:
         return inboxes_of(member, await self.roster())
@@ -98,16 +154,3 @@ def default_roles(desk: Desk, *, closed: bool) -> tuple[str, ...]:
         return (HUMAN,)
     among = (desk.forced,) if desk.forced else desk.dialects
     return tuple(dict.fromkeys([*(normalised(role) for dialect in among for role in dialect.roles), HUMAN]))
-
-
-def name_not_allowed(name: str, limits: Limits) -> Finding | None:
-    """An agent's name is a word that can be shown, written on a command line, and told from an address."""
-    if not name:
-        say = "Say who is acting: the name is empty."
-    elif name in (TELEX, EVERYONE) or ":" in name:
-        say = f"Choose another name: {name} means something else here."
-    elif not name.isprintable() or len(name) > limits.id_characters_max or name.startswith("-"):
-        say = f"Choose a name of at most {limits.id_characters_max} characters that can all be seen."
-    else:
-        return None
-    return Finding("name-not-allowed", ROOT, say, found=name[: limits.found_characters_max])

@@ -99,9 +99,14 @@ def lost(office: Office, settled: Settled, fence: int, agent: str) -> LeaseLost 
         return NotFound("there is no such delivery: show the token that came with the message.")
     if delivery.fence == fence and delivery.holder == agent:
         if delivery.state == "leased":
-            return LeaseLost("the lease has run out: drop the work; the message is offered again.")
-        return LeaseLost(f"the lease is over: the message is {delivery.state}.")
+            return LeaseLost("drop the work: the lease has run out, and the message is offered again.")
+        return LeaseLost(f"drop the work: the lease is over, and the message {_became(delivery)}.")
     if delivery.fence == fence:
-        return LeaseLost(f"the lease is {delivery.holder}'s, not {agent}'s.")
-    now = f"{delivery.holder} has it now" if delivery.state == "leased" else f"it is {delivery.state}"
-    return LeaseLost(f"the lease has passed on ({now}): drop the work.")
+        return LeaseLost(f"leave it to {delivery.holder}: the lease is not {agent}'s.")
+    return LeaseLost(f"drop the work: the lease has passed on, and the message {_became(delivery)}.")
+
+
+def _became(delivery: Delivery) -> str:
+    if delivery.state == "leased":
+        return f"is with {delivery.holder} now"
+    return "waits for its next turn" if delivery.state == "stored" else f"is {delivery.state}"

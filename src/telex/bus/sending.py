@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from telex.bus.office import Office
 from telex.dialects.spec import Dialect
 from telex.flow.admission import Checked
-from telex.flow.lanes import Looked, Pair
+from telex.flow.lanes import STATUS, Kind, Looked, Pair
 from telex.flow.lifecycle import state_of
-from telex.flow.routing import Route, normal_address, role_at, route
+from telex.flow.routing import Route, normal_address, route
 from telex.model.digest import digest_of
+from telex.model.limits import Limits
 from telex.model.message import Entry
 from telex.model.paths import ROOT
 from telex.model.refusal import Finding
@@ -36,23 +37,27 @@ class Sending(NamedTuple):
 
 async def send(office: Office, asked: Sending) -> Receipt:
     began = office.clock.now()
-    member = await office.member(asked.sender, asked.role)
-    if not isinstance(member, Member):
-        nobody = Member(asked.sender[: office.limits.id_characters_max], asked.role or "")
-        looked = office.lanes.look(asked.raw, Pair())
-        return await _refuse(office, asked, nobody, looked, (member,), began)
-    roster = await office.roster()
-    address = normal_address(asked.to) if asked.to is not None else None
-    looked = office.lanes.look(asked.raw, _pair(member, address, roster))
-    wrong = _id_differs(asked, looked)
-    if address is None:
+    way = office.known_way(asked.sender, asked.role, asked.to, began) or await office.way(
+        asked.sender, asked.role, asked.to, began
+    )
+    if isinstance(way, Finding):
+        return await _refuse(office, asked, _nobody(office, asked), office.lanes.look(asked.raw, Pair()), (way,), began)
+    looked = office.lanes.look(asked.raw, way.pair)
+    found, address = way.route, way.address
+    if found is None:
+        roster = await office.roster()
         address = _addressed(looked, roster)
-    found: Route | Finding = route(address, member, roster) if address is not None else _NO_RECIPIENT
+        found = route(address, way.member, roster) if address is not None else _NO_RECIPIENT
+    wrong = _id_differs(asked, looked) if asked.id is not None else ()
     if isinstance(found, Finding):
-        wrong = (*wrong, found)
-    if wrong or isinstance(found, Finding) or (looked.checked is not None and not looked.checked.valid):
-        return await _refuse(office, asked, member, looked, wrong, began, address)
-    return await _keep(office, asked, member, looked, address or "", found, began)
+        return await _refuse(office, asked, way.member, looked, (*wrong, found), began, address)
+    if wrong or not looked.valid:
+        return await _refuse(office, asked, way.member, looked, wrong, began, address)
+    return await _keep(office, asked, way.member, looked, address or "", found, began)
+
+
+def _nobody(office: Office, asked: Sending) -> Member:
+    return Member(asked.sender[: office.limits.id_characters_max], asked.role or "")
 
 
 _NO_RECIPIENT = Finding(
@@ -69,13 +74,6 @@ def as_bytes(raw: Raw) -> bytes:
     return json.dumps(raw, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def _pair(member: Member, address: str | None, roster: Roster) -> Pair:
-    if address is None:
-        return Pair(member.role, None, member.name, None)
-    by_name = address if roster.find(address) is not None else None
-    return Pair(member.role, role_at(address, roster), member.name, by_name)
-
-
 def _addressed(looked: Looked, roster: Roster) -> str | None:
     """The recipient that the message itself names: an agent, or whoever has that role."""
     if looked.facts.recipient is None:
@@ -89,7 +87,7 @@ def _id_differs(asked: Sending, looked: Looked) -> tuple[Finding, ...]:
     own = looked.facts.id
     if asked.id is None or own is None or asked.id == own:
         return ()
-    say = f"Leave out --id, or write {asked.id} in the message: it has an id of its own."
+    say = f"Leave out --id: the message has an id of its own, {own}."
     return (Finding("id-differs", ROOT, say, expected=own, found=asked.id),)
 
 
@@ -100,78 +98,76 @@ async def _keep(
     office: Office, asked: Sending, member: Member, looked: Looked, address: str, inboxes: Route, began: float
 ) -> Receipt:
     findings = looked.checked.findings if looked.checked is not None else ()
-    now = office.clock.now()
-    entry = _entry(office, asked, member, looked, address, now)._replace(
-        inboxes=inboxes,
-        detail=_detail(began, now, findings),
-        answer_by=_answer_by(office, asked, looked, now),
-        answers=await _answers(office, asked, looked),
-        same_since=now - office.limits.dedup_window_seconds,
-        inbox_max=office.limits.inbox_max,
+    now, limits, kind, facts = office.clock.now(), office.limits, looked.kind, looked.facts
+    reply_to = facts.reply_to or asked.reply_to
+    entry = Entry(
+        facts.id or asked.id or office.clock.new_id(),
+        now,
+        member.name,
+        member.role,
+        address,
+        kind.dialect.name if kind is not None else _dialect_name(looked),
+        kind.type.name if kind is not None else _control_type(looked),
+        kind.rank if kind is not None else STATUS,
+        facts.correlation,
+        reply_to,
+        digest_of(asked.raw),
+        asked.raw,
+        inboxes,
+        "accepted",
+        _detail(began, now, findings),
+        _answer_by(office, asked, kind, now),
+        await _answers(office, reply_to, looked) if reply_to or (kind is not None and kind.answers) else (),
+        now - limits.dedup_window_seconds,
+        limits.inbox_max,
     )
-    [appended] = await office.store.append([entry])
+    [appended] = await office.store.append((entry,))
     receipt = Receipt(True, entry.id, "stored", inboxes, entry.dialect, entry.type, findings)
-    match appended.outcome:
-        case "kept":
-            return receipt
-        case "duplicate":
-            deliveries = await office.store.deliveries(appended.seq)
-            state = state_of(deliveries, await office.store.story(appended.seq), refused=False)
-            return receipt._replace(state=state, duplicate=True)
-        case "id-reused":
-            say = f"Give it an id of its own: {entry.id} was another message's."
-            wrong = Finding("id-reused", ROOT, say, expected="an id not used before", found=entry.id)
-        case "inbox-full":
-            limit = f"{office.limits.inbox_max:,} messages"
-            say = f"Try again later: {appended.inbox} has {limit} waiting and takes no more."
-            wrong = Finding("inbox-full", ROOT, say, expected=f"fewer than {limit}", found=appended.inbox)
+    if appended.outcome == "kept":
+        return receipt
+    if appended.outcome == "duplicate":
+        deliveries = await office.store.deliveries(appended.seq)
+        state = state_of(deliveries, await office.store.story(appended.seq), refused=False)
+        return receipt._replace(state=state, duplicate=True)
+    wrong = _id_reused(entry) if appended.outcome == "id-reused" else _inbox_full(limits, appended.inbox)
     return await _refuse(office, asked, member, looked, (wrong,), began, address)
 
 
-def _entry(office: Office, asked: Sending, member: Member, looked: Looked, address: str, now: float) -> Entry:
-    facts = looked.facts
-    return Entry(
-        id=facts.id or asked.id or office.clock.new_id(),
-        at=now,
-        sender=member.name,
-        role=member.role,
-        to=address,
-        dialect=looked.dialect.name if looked.dialect is not None else None,
-        type=looked.type.name if looked.type is not None else None,
-        rank=looked.rank,
-        correlation=facts.correlation,
-        reply_to=facts.reply_to or asked.reply_to,
-        digest=digest_of(asked.raw),
-        raw=asked.raw,
-    )
+def _id_reused(entry: Entry) -> Finding:
+    say = f"Give it an id of its own: {entry.id} was sent before, with other words."
+    return Finding("id-reused", ROOT, say, expected="an id not used before", found=entry.id)
 
 
-def _answer_by(office: Office, asked: Sending, looked: Looked, now: float) -> float | None:
+def _inbox_full(limits: Limits, inbox: str | None) -> Finding:
+    limit = f"{limits.inbox_max:,} {'message' if limits.inbox_max == 1 else 'messages'}"
+    say = f"Try again later, or send it to somebody else: {inbox} has {limit} waiting and takes no more."
+    return Finding("inbox-full", ROOT, say, expected=f"fewer than {limit}", found=inbox)
+
+
+def _dialect_name(looked: Looked) -> str | None:
+    return looked.dialect.name if looked.dialect is not None else None
+
+
+def _control_type(looked: Looked) -> str | None:
+    """What is not one of our messages may still say what it is: a coding tool's own frame does."""
+    return looked.checked.type if looked.checked is not None else None
+
+
+def _answer_by(office: Office, asked: Sending, kind: Kind | None, now: float) -> float | None:
     """A deadline is kept where an answer can be told from other messages: the dialect has ids, or the asker waits."""
     if asked.answer_within is not None:
         return now + asked.answer_within
-    if looked.type is None or looked.type.reply is None or looked.dialect is None or looked.dialect.wire.id is None:
-        return None
-    return now + office.limits.request_seconds
+    return now + office.limits.request_seconds if kind is not None and kind.asks else None
 
 
-async def _answers(office: Office, asked: Sending, looked: Looked) -> tuple[int, ...]:
+async def _answers(office: Office, reply_to: str | None, looked: Looked) -> tuple[int, ...]:
     """The requests that this message answers: the one it names, or those of its conversation that want this type."""
-    named = looked.facts.reply_to or asked.reply_to
-    if named is not None:
-        return tuple(ask.message for ask, _ in await office.store.asked(named, None))
-    if looked.type is None or looked.facts.correlation is None or not _is_a_reply(looked):
+    if reply_to is not None:
+        return tuple(ask.message for ask, _ in await office.store.asked(reply_to, None))
+    if looked.kind is None or looked.facts.correlation is None:
         return ()
-    assert looked.dialect is not None
-    wanted = {type_.name for type_ in looked.dialect.types.values() if type_.reply == looked.type.name}
     found = await office.store.asked(None, looked.facts.correlation)
-    return tuple(ask.message for ask, message in found if message.type in wanted)
-
-
-def _is_a_reply(looked: Looked) -> bool:
-    return looked.dialect is not None and any(
-        type_.reply == looked.type.name for type_ in looked.dialect.types.values() if looked.type is not None
-    )
+    return tuple(ask.message for ask, message in found if message.type in looked.kind.answers)
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------
@@ -190,8 +186,23 @@ async def _refuse(
 
     findings = (*(looked.checked.findings if looked.checked is not None else ()), *wrong)
     now = office.clock.now()
-    entry = _entry(office, asked, member, looked, address or asked.to or "", now)
-    entry = entry._replace(kind="refused", detail=_detail(began, now, findings))
+    facts, kind = looked.facts, looked.kind
+    entry = Entry(
+        id=facts.id or asked.id or office.clock.new_id(),
+        at=now,
+        sender=member.name,
+        role=member.role,
+        to=address or asked.to or "",
+        dialect=_dialect_name(looked),
+        type=kind.type.name if kind is not None else _control_type(looked),
+        rank=kind.rank if kind is not None else STATUS,
+        correlation=facts.correlation,
+        reply_to=facts.reply_to or asked.reply_to,
+        digest=digest_of(asked.raw),
+        raw=asked.raw,
+        kind="refused",
+        detail=_detail(began, now, findings),
+    )
     await office.store.append([entry])
     mended, certain = _mended(looked.checked, looked.dialect)
     return Receipt(

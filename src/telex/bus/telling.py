@@ -23,7 +23,7 @@ async def story_of(office: Office, message: Message) -> Story:
 async def why(office: Office, id_: str) -> list[Story]:
     found = await office.store.find(id_)
     if not found:
-        raise NotFound(f"no message has the id {id_[:128]}: it was never sent here, or is no longer kept.")
+        raise _no_message(id_)
     return [await story_of(office, message) for message in found]
 
 
@@ -36,7 +36,8 @@ async def trace(office: Office, correlation: str) -> list[Story]:
         if belongs_to:
             thread = await office.store.thread(belongs_to, THREAD_MAX)
     if not thread:
-        raise NotFound(f"no conversation is called {correlation[:128]}, and no message has that id.")
+        wrong = f"no conversation is called {correlation[:128]}, and no message has that id"
+        raise NotFound(f"{wrong}: look for it with telex search.")
     return [await story_of(office, message) for message in thread]
 
 
@@ -44,7 +45,7 @@ async def read(office: Office, id_: str, agent: str) -> Message:
     """The message, written down as looked at if it is for this agent and still waits."""
     found = await office.store.find(id_)
     if not found:
-        raise NotFound(f"no message has the id {id_[:128]}: it was never sent here, or is no longer kept.")
+        raise _no_message(id_)
     message, name = found[-1], normalised(agent)
     member = (await office.roster()).find(name)
     inboxes = await office.inboxes(member) if member is not None else ()
@@ -73,3 +74,8 @@ async def presence(office: Office) -> list[Presence]:
         if default is not None:
             shown.append(Presence(default, "not seen yet", waiting, leased, oldest))
     return shown
+
+
+def _no_message(id_: str) -> NotFound:
+    never = f"no message has the id {id_[:128]}: it was never sent here or is no longer kept"
+    return NotFound(f"{never}; look for it with telex search.")

@@ -8,7 +8,7 @@ a property test holds them to it.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from telex.dialects.compiled import CompiledDialect, compile_dialect
+from telex.dialects.compiled import CompiledDialect, Shape, compile_dialect
 from telex.dialects.detect import Hint, knows, roles_fit
 from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.flow.admission import STRICT, Checked, Desk, check
@@ -27,7 +27,8 @@ class Express:
     """A desk with its fast lane open, for one sender and receiver (or none in particular).
 
     `passes(raw)` says what the message is, when there is nothing to find in it; None says nothing either way. It is
-    for messages within the size limit: every door measures what it reads before it has read too much.
+    for messages within the size limit: every door measures what it reads before it has read too much. Who needs to
+    know what stands in the message gives an `opening` for each type: the answer is what that makes of the message.
     """
 
     def __init__(
@@ -38,12 +39,14 @@ class Express:
         to_role: str | None = None,
         as_name: str | None = None,
         to_name: str | None = None,
+        opening: Callable[[Dialect, MessageType, Shape], Callable[[Any], Any]] | None = None,
     ) -> None:
         self.desk, self.as_role, self.to_role = desk, as_role, to_role
         self.as_name, self.to_name = as_name, to_name
+        self._opening = opening
         among = (desk.forced,) if desk.forced else desk.dialects
         compiled = [compile_dialect(one, desk.limits, self._claims(one)) for one in among if one.form == "json"]
-        self.passes = self._lanes(compiled)
+        self.passes: Callable[[bytes], Any] = self._lanes(compiled)
 
     def check(self, raw: bytes) -> Checked:
         """The same answer as `admission.check`, except that the tree of a message waved through is left unread."""
@@ -105,7 +108,14 @@ class Express:
             for type_ in dialect.types.values()
             if self._is_open_to(type_) and self._is_first_choice(dialect, type_)
         ]
-        return lane_of(compiled, open_types, lambda type_: Passed(dialect, type_), other, self.desk.limits)
+        opening = self._opening
+        if opening is None:
+            return lane_of(compiled, open_types, lambda type_: Passed(dialect, type_), other, self.desk.limits)
+
+        def opened(type_: MessageType) -> Callable[[Any], Any]:
+            return opening(dialect, type_, compiled.shapes[type_.name])
+
+        return lane_of(compiled, open_types, opened, other, self.desk.limits, opened=True)
 
     def _is_open_to(self, type_: MessageType) -> bool:
         if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX:

@@ -41,13 +41,16 @@ Lane = Callable[[bytes], Any]
 def lane_of(
     compiled: CompiledDialect,
     open_types: Iterable[MessageType],
-    passed: Callable[[MessageType], object],
+    passed: Callable[[MessageType], Any],
     other: Lane,
     limits: Limits,
+    *,
+    opened: bool = False,
 ) -> Lane:
     """A function from a message to `passed(its type)`, or to None when there is more to say about it.
 
-    What does not decode is handed to `other`.
+    What does not decode is handed to `other`. With `opened`, what stands for a type is a function, and the answer
+    is what that makes of the decoded message.
     """
     names: dict[str, Any] = {"UNSET": UNSET, "open_marks": marks_within(limits), "escaped": escaped_marks}
     names |= {"ESCAPE": b"\\u00", "BLANK": OPENING.encode()}
@@ -65,7 +68,7 @@ def lane_of(
         # Backslash, <, carriage return, DEL: what could hide a NUL, a blank or an invisible name in a text.
         "if 92 in raw and (ESCAPE in raw or not i.isprintable()): return None",
         "if 60 in raw and BLANK in raw or 13 in raw or 127 in raw: return None",
-        "return passed if i.isascii() or i.isprintable() else None",
+        f"return {'passed(m)' if opened else 'passed'} if i.isascii() or i.isprintable() else None",
     ]
     return _made("raw, UNSET=UNSET, decode=decode, len=len, type=type", lines, names)  # a local name is found fastest
 

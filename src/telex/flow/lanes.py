@@ -5,13 +5,14 @@ of agents that has sent a few. What a message says about itself comes along eith
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect, MessageType
 from telex.flow.admission import Checked, Desk, check
-from telex.flow.facts import NO_FACTS, Facts, facts_in, reader_of
+from telex.flow.facts import NO_FACTS, Facts, facts_in, opener_of
 
 if TYPE_CHECKING:
+    from telex.dialects.compiled import Shape
     from telex.flow.express import Express
 
 OPENED_AFTER = 8  # messages of one pair
@@ -28,17 +29,30 @@ class Pair(NamedTuple):
     to_name: str | None = None
 
 
+class Kind(NamedTuple):
+    """What the bus must know of a type, found out once."""
+
+    dialect: Dialect
+    type: MessageType
+    rank: int  # its class's place in PRIORITY_CLASSES
+    asks: bool  # for an answer that can be told from other messages, since the dialect has ids
+    answers: frozenset[str]  # the types that it answers
+
+
 class Looked(NamedTuple):
     """A message that was looked at, and what is known of it."""
 
     checked: Checked | None  # None: it took the fast lane, and there is nothing to find in it
-    dialect: Dialect | None
-    type: MessageType | None
+    kind: Kind | None
     facts: Facts
 
     @property
-    def rank(self) -> int:
-        return PRIORITY_CLASSES.index(self.type.priority) if self.type is not None else STATUS
+    def dialect(self) -> Dialect | None:
+        return self.kind.dialect if self.kind is not None else self.checked.dialect if self.checked else None
+
+    @property
+    def valid(self) -> bool:
+        return self.checked is None or self.checked.valid
 
 
 class Lanes:
@@ -46,26 +60,36 @@ class Lanes:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
+        self._bytes_max = desk.limits.message_bytes_max
         self._used: dict[Pair, int] = {}
         self._open: dict[Pair, Express] = {}
-        self._readers: dict[tuple[str, str], Callable[[bytes], Facts]] = {}
+        self._kinds: dict[tuple[str, str], Kind] = {}
 
     def look(self, raw: bytes, pair: Pair) -> Looked:
         lane = self._open.get(pair) or self._lane(pair)
-        if lane is not None and len(raw) <= self.desk.limits.message_bytes_max:
-            passed = lane.passes(raw)
-            if passed is not None:
-                return Looked(None, passed.dialect, passed.type, self._reader(passed.dialect, passed.type)(raw))
+        if lane is not None and len(raw) <= self._bytes_max:
+            looked: Looked | None = lane.passes(raw)
+            if looked is not None:
+                return looked
         checked = check(raw, self.desk, **pair._asdict())
-        type_ = checked.dialect.types.get(checked.type or "") if checked.dialect else None
-        facts = facts_in(checked.tree, checked.dialect, type_) if checked.outcome == "message" else NO_FACTS
-        return Looked(checked, checked.dialect, type_, facts)
+        dialect = checked.dialect
+        type_ = dialect.types.get(checked.type or "") if dialect is not None else None
+        if dialect is None or type_ is None or checked.outcome != "message":
+            return Looked(checked, None, NO_FACTS)
+        return Looked(checked, self._kind(dialect, type_), facts_in(checked.tree, dialect, type_))
 
-    def _reader(self, dialect: Dialect, type_: MessageType) -> "Callable[[bytes], Facts]":
-        known = self._readers.get((dialect.name, type_.name))
+    def _kind(self, dialect: Dialect, type_: MessageType) -> Kind:
+        known = self._kinds.get((dialect.name, type_.name))
         if known is None:
-            known = self._readers[dialect.name, type_.name] = reader_of(dialect, type_)
+            rank = PRIORITY_CLASSES.index(type_.priority)
+            asks = type_.reply is not None and dialect.wire.id is not None
+            answers = frozenset(other.name for other in dialect.types.values() if other.reply == type_.name)
+            known = self._kinds[dialect.name, type_.name] = Kind(dialect, type_, rank, asks, answers)
         return known
+
+    def _opening(self, dialect: Dialect, type_: MessageType, shape: "Shape") -> Callable[[Any], Looked]:
+        kind, facts = self._kind(dialect, type_), opener_of(dialect, type_, shape)
+        return lambda message: Looked(None, kind, facts(message))
 
     def _lane(self, pair: Pair) -> "Express | None":
         used = self._used[pair] = self._used.get(pair, 0) + 1
@@ -76,5 +100,5 @@ class Lanes:
             self._used.clear()
         from telex.flow.express import Express
 
-        lane = self._open[pair] = Express(self.desk, **pair._asdict())
+        lane = self._open[pair] = Express(self.desk, **pair._asdict(), opening=self._opening)
         return lane

@@ -9,32 +9,37 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from telex.model.message import Entry
+
 
 class Job(NamedTuple):
     work: Callable[[Any], Any]  # is given the transaction's batch
-    promised: bool  # must it be on disk before it is answered?
-    freeing: bool  # may it use the room kept for a full disk?
+    promised: bool = True  # must it be on disk before it is answered?
+    freeing: bool = False  # may it use the room kept for a full disk?
+
+
+Asked = Job | Sequence[Entry]  # something to do, or messages to keep
 
 
 class Group:
-    """Jobs of one turn. `run` does them all in one transaction and returns their answers."""
+    """What is asked for in one turn. `run` does it all in one transaction and returns the answers."""
 
-    def __init__(self, run: Callable[[Sequence[Job]], list[Any]]) -> None:
+    def __init__(self, run: Callable[[Sequence[Asked]], list[Any]]) -> None:
         self._run = run
-        self._waiting: list[tuple[Job, asyncio.Future[Any]]] = []
+        self._waiting: list[tuple[Asked, asyncio.Future[Any]]] = []
 
-    async def submit(self, job: Job) -> Any:
+    def submit(self, asked: Asked) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._waiting.append((job, future))
-        if len(self._waiting) == 1:
+        if not self._waiting:
             loop.call_soon(self._flush)
-        return await future
+        self._waiting.append((asked, future))
+        return future
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
         try:
-            answers = self._run([job for job, _ in waiting])
+            answers = self._run([asked for asked, _ in waiting])
         except Exception as error:
             if len(waiting) == 1:
                 _fail(waiting[0][1], error)
@@ -45,10 +50,10 @@ class Group:
             if not future.done():
                 future.set_result(answer)
 
-    def _one_by_one(self, waiting: "list[tuple[Job, asyncio.Future[Any]]]") -> None:
-        for job, future in waiting:
+    def _one_by_one(self, waiting: "list[tuple[Asked, asyncio.Future[Any]]]") -> None:
+        for asked, future in waiting:
             try:
-                [answer] = self._run([job])
+                [answer] = self._run([asked])
             except Exception as error:
                 _fail(future, error)
             else:

@@ -6,6 +6,7 @@ a running loop, and what its callers ask for in one turn shares one transaction.
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from telex.errors import OutcomeUnknown, StoreUnavailable
@@ -20,7 +21,7 @@ from telex.stores.sqlite_file import SqliteFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from telex.stores.grouping import Group, Job
+    from telex.stores.grouping import Asked, Group
 
 T = TypeVar("T")
 Work = Callable[[writes.Batch], T]
@@ -62,12 +63,16 @@ class SqliteStore:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     async def append(self, entries: Sequence[Entry]) -> list[Appended]:
-        file, room = self._file, self._room
         try:
-            return await self._write(lambda batch: writes.append(file, batch, room, entries))
+            if self._group is not None:
+                return await self._group.submit(entries)  # type: ignore[no-any-return]
+            return self._keep(entries)
         except OutcomeUnknown as error:
             error.id = entries[0].id if entries else None
             raise
+
+    def _keep(self, entries: Sequence[Entry]) -> list[Appended]:
+        return self._once(lambda batch: writes.append(self._file, batch, self._room, entries), True, False)
 
     async def lease(
         self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
@@ -136,12 +141,19 @@ class SqliteStore:
         done: T = await self._group.submit(Job(work, promised, freeing))
         return done
 
-    def _run(self, jobs: "Sequence[Job]") -> list[Any]:
-        def together(batch: writes.Batch) -> list[Any]:
-            return [job.work(batch) for job in jobs]
+    def _run(self, asked: "Sequence[Asked]") -> list[Any]:
+        """What was asked for in one turn: all messages to be kept are looked at together, then the rest is done."""
+        from telex.stores.grouping import Job
 
-        promised = any(job.promised for job in jobs)
-        return self._once(together, promised, all(job.freeing for job in jobs))
+        jobs = [one for one in asked if isinstance(one, Job)]
+        entries = [entry for one in asked if not isinstance(one, Job) for entry in one]
+
+        def together(batch: writes.Batch) -> list[Any]:
+            kept = iter(writes.append(self._file, batch, self._room, entries))
+            return [one.work(batch) if isinstance(one, Job) else list(islice(kept, len(one))) for one in asked]
+
+        promised = bool(entries) or any(job.promised for job in jobs)
+        return self._once(together, promised, not entries and all(job.freeing for job in jobs))
 
     def _once(self, work: "Work[T]", promised: bool, freeing: bool) -> T:
         def transaction() -> T:

@@ -31,8 +31,8 @@ from telex.stores.sqlite_rows import (
     message_row,
 )
 
-_EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM recent r JOIN messages m ON m.seq = r.seq
-WHERE r.number = ? AND m.refused = 0"""
+_EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM json_each(?) n
+JOIN recent r ON r.number = n.value JOIN messages m ON m.seq = r.seq WHERE m.refused = 0"""
 _OPEN = """SELECT (SELECT count(*) FROM deliveries WHERE state = 0 AND inbox = ?1)
 + (SELECT count(*) FROM deliveries WHERE state = 1 AND inbox = ?1)"""
 _DUE = f"""SELECT {DELIVERY}, {MESSAGE} FROM deliveries d JOIN messages m ON m.seq = d.message
@@ -54,8 +54,17 @@ class Batch:
         self.deliveries: list[Row] = []
         self.recent: list[Row] = []
         self.asks: list[Row] = []
-        self.fresh: dict[tuple[str, str], tuple[Entry, int]] = {}  # what this batch has accepted, by sender and id
-        self.added: dict[str, int] = {}  # what it puts into each inbox
+        self.numbers: dict[str, int] = {}  # of ids
+        self.earlier: dict[tuple[str, str], list[Row]] = {}  # what was kept before, by sender and id
+        self.fresh: dict[tuple[str, str], tuple[Entry, int]] = {}  # what this batch has accepted, likewise
+
+    def look_for(self, ids: Sequence[str]) -> None:
+        """Find all recent messages of these ids in one question."""
+        if not ids:
+            return
+        self.numbers = {id_: number_of(id_) for id_ in ids}
+        for sender, id_, *rest in self.file.rows(_EARLIER, (f"[{','.join(map(str, self.numbers.values()))}]",)):
+            self.earlier.setdefault((sender, id_), []).append(tuple(rest))
 
     def event(self, event: Event) -> int:
         seq = self.next
@@ -66,12 +75,14 @@ class Batch:
     def message(self, entry: Entry) -> int:
         seq = self.next
         self.next = seq + 1
-        self.events.append((seq, entry.at, entry.kind, entry.sender, None, None, None, entry.detail))
+        id_, at, sender = entry[:3]
+        self.events.append((seq, at, entry.kind, sender, None, None, None, entry.detail))
         self.messages.append(message_row(seq, entry))
-        self.recent.append((number_of(entry.id), seq))
+        self.recent.append((self.numbers.get(id_) or number_of(id_), seq))
         first = first_delivery(seq)
-        for offset, inbox in enumerate(entry.inboxes):
-            self.deliveries.append((first + offset, seq, inbox, entry.rank, STORED, entry.at))
+        for inbox in entry.inboxes:
+            self.deliveries.append((first, seq, inbox, entry.rank, STORED, at))
+            first += 1
         if entry.answer_by is not None:
             self.asks.append((seq, entry.answer_by))
         return seq
@@ -94,14 +105,13 @@ class Room:
     def __init__(self) -> None:
         self._free: dict[str, int] = {}
 
-    def full(self, file: SqliteFile, entry: Entry, added: dict[str, int]) -> str | None:
-        """The inbox that cannot take one more, if any. `added` is what this batch has not written yet."""
-        if entry.inbox_max is None:
-            return None
+    def full(self, file: SqliteFile, batch: Batch, entry: Entry, inbox_max: int) -> str | None:
+        """The inbox that cannot take one more, if any; otherwise a place is taken in each."""
         for inbox in entry.inboxes:
             left = self._free.get(inbox, 0)
             if left <= 0:
-                free = entry.inbox_max - file.value(_OPEN, (inbox,)) - added.get(inbox, 0)
+                unwritten = sum(row[2] == inbox for row in batch.deliveries)
+                free = inbox_max - file.value(_OPEN, (inbox,)) - unwritten
                 if free <= 0:
                     return inbox
                 left = free // 16 + 1
@@ -111,36 +121,41 @@ class Room:
 
 def append(file: SqliteFile, batch: Batch, room: Room, entries: Sequence[Entry]) -> list[Appended]:
     """Keep what is new. Entries of one batch are compared with each other as well."""
-    appended: list[Appended] = []
-    added = batch.added
-    for entry in entries:
-        answer = _earlier(file, entry, batch.fresh) if entry.same_since is not None else None
-        if answer is None:
-            full = room.full(file, entry, added)
-            answer = Appended("inbox-full", 0, full) if full is not None else None
-        if answer is None:
-            answer = Appended("kept", batch.message(entry))
-            for asked in entry.answers:
-                _answered(file, batch, asked, entry, answer.seq)
-            for inbox in entry.inboxes:
-                added[inbox] = added.get(inbox, 0) + 1
-            if entry.same_since is not None:
-                batch.fresh[entry.sender, entry.id] = entry, answer.seq
-        elif answer.outcome == "duplicate":
-            batch.event(Event(0, entry.at, "duplicate", entry.sender, answer.seq))
-        appended.append(answer)
-    return appended
+    ids = [entry.id for entry in entries if entry.same_since is not None]
+    batch.look_for(ids)
+    all_new = not batch.earlier and len(batch.numbers) == len(ids)  # nearly always: then nothing is to be compared
+    return [_append(file, batch, room, entry, all_new) for entry in entries]
 
 
-def _earlier(file: SqliteFile, entry: Entry, fresh: dict[tuple[str, str], tuple[Entry, int]]) -> Appended | None:
+def _append(file: SqliteFile, batch: Batch, room: Room, entry: Entry, is_new: bool) -> Appended:
+    if not is_new and entry.same_since is not None:
+        earlier = _earlier(batch, entry)
+        if earlier is not None:
+            if earlier.outcome == "duplicate":
+                batch.event(Event(0, entry.at, "duplicate", entry.sender, earlier.seq))
+            return earlier
+    if entry.inbox_max is not None:
+        full = room.full(file, batch, entry, entry.inbox_max)
+        if full is not None:
+            return Appended("inbox-full", 0, full)
+    seq = batch.message(entry)
+    for asked in entry.answers:
+        _answered(file, batch, asked, entry, seq)
+    if not is_new:
+        batch.fresh[entry.sender, entry.id] = entry, seq
+    return Appended("kept", seq)
+
+
+def _earlier(batch: Batch, entry: Entry) -> Appended | None:
     """The same id from the same sender within the window: the same message again, or another under a used id."""
-    known = fresh.get((entry.sender, entry.id))
+    key = (entry.sender, entry.id)
+    known = batch.fresh.get(key)
     if known is not None:
         same = (known[0].digest, known[0].to) == (entry.digest, entry.to)
         return Appended("duplicate" if same else "id-reused", known[1])
     assert entry.same_since is not None
-    for sender, id_, at, to, digest, seq in file.rows(_EARLIER, (number_of(entry.id),)):
-        if sender == entry.sender and id_ == entry.id and at >= entry.same_since:
+    for at, to, digest, seq in batch.earlier.get(key, ()):
+        if at >= entry.same_since:
             return Appended("duplicate" if (digest, to) == (entry.digest, entry.to) else "id-reused", seq)
     return None
 
