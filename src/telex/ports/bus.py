@@ -41,7 +41,7 @@ class Presence(NamedTuple):
     """A member as it is now."""
 
     member: Member
-    state: str  # here, silent, not seen yet, left
+    state: str  # here, silent, not seen yet, left; shared for an inbox that a role has in common
     waiting: int
     leased: int
     oldest_at: float | None  # of what is open in its inbox

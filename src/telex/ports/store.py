@@ -133,7 +133,7 @@ class Store(Protocol):
         """Deliveries waiting in these inboxes that answer this message: by reply-to, or by correlation and type."""
 
     async def soonest(self, inboxes: Sequence[str]) -> float | None:
-        """When the next stored delivery in these inboxes falls due, or the next lease anywhere runs out."""
+        """When the next stored delivery in these inboxes falls due, a lease anywhere runs out, or an answer is late."""
 
     async def story(self, message: int) -> list[Event]:
         """Every event of one message, in order."""
@@ -154,6 +154,9 @@ class Store(Protocol):
 
     async def tidy(self, now: float, *, same_since: float, keep_since: float, silent_since: float, most: int) -> int:
         """A small step of housekeeping: forget old ids, index, tell silent conversations, prune. How much was done."""
+
+    async def tidy_is_due(self, now: float) -> bool:
+        """Is it time for such a step? One process at a time is enough, and not all the time."""
 
     def changes(self) -> int:
         """A number that is another one whenever anybody has written. Cheap enough to ask fifty times a second."""

@@ -81,7 +81,9 @@ class SqliteStore:
             return []  # told without a lock: most readers find nothing most of the time
         file = self._file
         return await self._write(
-            lambda batch: writes.lease(file, batch, inboxes, holder, now, until, most, only), promised=False
+            lambda batch: writes.lease(file, batch, inboxes, holder, now, until, most, only),
+            promised=False,
+            freeing=True,
         )
 
     def _anything_due(self, inboxes: Sequence[str], now: float) -> bool:
@@ -111,23 +113,22 @@ class SqliteStore:
         await self._write(lambda batch: [batch.event(event) for event in events])
 
     async def enlist(self, member: Member, event: Event | None) -> None:
-        await self._write(lambda batch: writes.enlist(self._file, batch, member, event))
+        await self._write(lambda batch: writes.enlist(self._file, batch, member, event), freeing=True)
 
     async def seen(self, name: str, at: float) -> None:
         sql = "UPDATE members SET seen_at = ? WHERE name = ? AND (seen_at IS NULL OR seen_at < ?)"
-        await self._write(lambda batch: self._file.run(sql, (at, name, at)), promised=False)
+        await self._write(lambda batch: self._file.run(sql, (at, name, at)), promised=False, freeing=True)
 
     async def tidy(self, now: float, *, same_since: float, keep_since: float, silent_since: float, most: int) -> int:
         from telex.stores import sqlite_tidy as tidy
 
         file = self._file
-        if not tidy.is_time(file, now):
-            return 0
 
         def work(batch: writes.Batch) -> int:
-            tidy.tidied(file, now)
             done = tidy.index(file, most) + tidy.index_texts(file, most) + tidy.forget_ids(file, same_since, most)
-            return done + tidy.tell_silence(file, batch, now, silent_since, most) + tidy.prune(file, keep_since, most)
+            done += tidy.tell_silence(file, batch, now, silent_since, most) + tidy.prune(file, keep_since, most)
+            tidy.next_time(file, now, done, most)
+            return done
 
         done = await self._write(work, promised=False, freeing=True)
         self._file.hold_ballast()
@@ -228,6 +229,11 @@ class SqliteStore:
         behind = "SELECT 1 FROM messages WHERE seq > coalesce((SELECT value FROM marks WHERE name = ?), 0) LIMIT 1"
         while self._file.rows(behind, (mark,)):
             await self._write(lambda batch: step(self._file, INDEX_STEP), promised=False)
+
+    async def tidy_is_due(self, now: float) -> bool:
+        from telex.stores import sqlite_tidy as tidy
+
+        return tidy.is_time(self._file, now)
 
     def changes(self) -> int:
         return self._written << 32 ^ self._file.data_version()

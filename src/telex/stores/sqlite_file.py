@@ -43,7 +43,12 @@ class SqliteFile:
         except OSError as error:
             raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
         try:
-            self._open()
+            try:
+                self._open()
+            except StoreFull:  # even looking takes a little room, and whoever is done must be able to say so
+                if not self._drop_ballast():
+                    raise
+                self._open()
         except BaseException:
             self.close()
             raise
@@ -65,6 +70,8 @@ class SqliteFile:
             self._explain(error)
 
     def _version(self) -> int:
+        if not self._connection.in_transaction:
+            return self.glance(self._version)  # one moment: another process may be making the store just now
         application = self.value("PRAGMA application_id")
         version = int(self.value("PRAGMA user_version"))
         if application == APPLICATION_ID:
@@ -116,7 +123,8 @@ class SqliteFile:
         try:
             return work()
         finally:
-            self.rows("ROLLBACK")
+            if self._connection.in_transaction:  # some failures have ended it already
+                self.rows("ROLLBACK")
 
     def data_version(self) -> int:
         """Another number whenever somebody else has written."""
@@ -145,6 +153,8 @@ class SqliteFile:
             StoreError: nothing of it was kept.
         """
         self._check_process()
+        if not freeing and not self.hold_ballast():
+            raise StoreFull(f"no room on the disk for {self.path}: nothing of this was kept; free some space.")
         try:
             return self._transact(work, promised)
         except StoreFull:
@@ -169,8 +179,7 @@ class SqliteFile:
             except BaseException as error:
                 undone = self._roll_back()
                 if isinstance(error, apsw.Error):
-                    # A failed sync leaves a whole commit behind that a later recovery may find and believe.
-                    self._explain(error, in_doubt=committing and (not undone or isinstance(error, apsw.IOError)))
+                    self._explain(error, in_doubt=committing and _may_be_kept(error, undone))
                 raise
 
     def _roll_back(self) -> bool:
@@ -189,16 +198,21 @@ class SqliteFile:
 
     # --- a full disk -------------------------------------------------------------------------------------------------
 
-    def hold_ballast(self) -> None:
-        """Keep some room aside for the day when the disk is full. No room for it now: then there is none to keep."""
+    def hold_ballast(self) -> bool:
+        """Keep some room aside for the day when the disk is full. False: that day has come."""
         path = self.path + "-ballast"
-        if os.path.exists(path):
-            return
+        try:
+            if os.path.getsize(path) == BALLAST_BYTES:
+                return True
+        except OSError:
+            pass
         try:
             with open(path, "wb") as file:
                 file.write(bytes(BALLAST_BYTES))
         except OSError:
             self._drop_ballast()
+            return False
+        return True
 
     def _drop_ballast(self) -> bool:
         try:
@@ -238,12 +252,18 @@ class _Locked:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
 
+def _may_be_kept(error: apsw.Error, undone: bool) -> bool:
+    """After a COMMIT that failed. With no room for it the last frame was not written, and without that there is no
+    commit; but a failed sync leaves a whole one behind, which a later recovery may find and believe."""
+    return not isinstance(error, apsw.FullError) and (not undone or isinstance(error, apsw.IOError))
+
+
 def _ours(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
     """What a driver's complaint means to whoever asked."""
     match error:
         case _ if in_doubt:
             return OutcomeUnknown(f"outcome unknown ({path}: {error}): send again with the same id.")
-        case apsw.FullError():
+        case _ if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
             return StoreFull(f"no room on the disk for {path}: nothing of this was kept; free some space.")
         case apsw.NotADBError():
             return StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")

@@ -4,16 +4,17 @@ How far each has come is a mark: the number of the last message it has seen.
 """
 
 import json
+from itertools import takewhile
 
 from telex.model.digest import number_of
 from telex.model.event import Event
 from telex.stores.sqlite_file import SqliteFile
 from telex.stores.sqlite_reads import CORRELATION
-from telex.stores.sqlite_rows import first_delivery, last_delivery
+from telex.stores.sqlite_rows import Row, first_delivery, last_delivery
 from telex.stores.sqlite_schema import DELIVERY_BITS
 from telex.stores.sqlite_writes import Batch
 
-TIDY_SECONDS = 1.0
+BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two steps, when much is left to do and when not
 _BEFORE = "SELECT seq, id, correlation, at FROM messages WHERE seq > ? ORDER BY seq LIMIT ?"
 _DELIVERIES = "FROM deliveries WHERE seq BETWEEN ? AND ?"
 _STILL_OPEN = f"""SELECT count(*) FROM known k JOIN deliveries d
@@ -22,13 +23,14 @@ WHERE k.number = ? AND d.state < 2"""
 
 
 def is_time(file: SqliteFile, now: float) -> bool:
-    """Has nobody tidied for a while? Every process would, and one is enough."""
-    last = float(file.value("SELECT value FROM marks WHERE name = 'tidied'") or 0.0)
-    return not last <= now < last + TIDY_SECONDS
+    """Has nobody tidied for a while? Every process would, and one is enough. A clock set back does not stop it."""
+    due = float(file.value("SELECT value FROM marks WHERE name = 'tidy'") or 0.0)
+    return not due - IDLE_SECONDS <= now < due
 
 
-def tidied(file: SqliteFile, now: float) -> None:
-    file.run("INSERT OR REPLACE INTO marks VALUES ('tidied', ?)", (now,))
+def next_time(file: SqliteFile, now: float, done: int, most: int) -> None:
+    pause = BUSY_SECONDS if done >= most else IDLE_SECONDS
+    file.run("INSERT OR REPLACE INTO marks VALUES ('tidy', ?)", (now + pause,))
 
 
 def index(file: SqliteFile, most: int) -> int:
@@ -57,9 +59,8 @@ def index_texts(file: SqliteFile, most: int) -> int:
 
 def forget_ids(file: SqliteFile, same_since: float, most: int) -> int:
     """Ids that are out of the window. `known` has them all."""
-    rows = file.rows(_BEFORE, (_mark(file, "recent"), most))
     known = _mark(file, "known")
-    old = [(number_of(id_), seq) for seq, id_, _, at in rows if at < same_since and seq <= known]
+    old = [(number_of(id_), seq) for seq, id_, *_ in _older(file, "recent", same_since, most) if seq <= known]
     file.run_many("DELETE FROM recent WHERE number = ? AND seq = ?", old)
     if old:
         _set_mark(file, "recent", max(seq for _, seq in old))
@@ -70,7 +71,7 @@ def tell_silence(file: SqliteFile, batch: Batch, now: float, silent_since: float
     """A conversation whose last message is that old is over; whatever in it is still open is said."""
     if _mark(file, "known") < (file.value("SELECT max(seq) FROM messages") or 0):
         return 0  # a later message might not be findable yet
-    rows = [row for row in file.rows(_BEFORE, (_mark(file, "silent"), most)) if row[3] < silent_since]
+    rows = _older(file, "silent", silent_since, most)
     for seq, _, correlation, _ in rows:
         if not correlation:
             continue
@@ -87,7 +88,7 @@ def tell_silence(file: SqliteFile, batch: Batch, now: float, silent_since: float
 def prune(file: SqliteFile, keep_since: float, most: int) -> int:
     """Remove what is older than the record is kept. What still waits is never removed, however old."""
     place = _mark(file, "pruned")
-    rows = [row for row in file.rows(_BEFORE, (place, most)) if row[3] < keep_since]
+    rows = _older(file, "pruned", keep_since, most)
     gone = 0
     for seq, id_, correlation, _ in rows:
         bounds = (first_delivery(seq), last_delivery(seq))
@@ -124,6 +125,11 @@ def _prune_loose_events(file: SqliteFile, keep_since: float, most: int) -> int:
         (keep_since, most),
     )
     return file.changed()
+
+
+def _older(file: SqliteFile, mark: str, moment: float, most: int) -> list[Row]:
+    """The next messages from before that moment. The first that is not stops it: nothing may be passed over."""
+    return list(takewhile(lambda row: row[3] < moment, file.rows(_BEFORE, (_mark(file, mark), most))))
 
 
 def _mark(file: SqliteFile, name: str) -> int:

@@ -1,0 +1,285 @@
+"""What does a store promise, said in plain Python? Everything is in dicts, and gone with the process.
+
+This one is for tests and simulations, and the reference for the others: where two stores differ, it is this one that
+can be read in five minutes. No verb ever waits, so each is done whole before anybody else has a turn.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from heapq import nsmallest
+from itertools import islice
+
+from telex.model.delivery import OPEN, Delivery
+from telex.model.event import Event
+from telex.model.message import Entry, Leased, Message
+from telex.model.roster import Member
+from telex.ports.store import Appended, Ask, Query, Settled, Settlement
+from telex.stores.fitting import fits
+from telex.stores.memory_shelves import Shelves
+
+
+class MemoryStore(Shelves):
+    durable = False
+
+    # --- keeping ----------------------------------------------------------------------------------------------------
+
+    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+        return [self._append(entry) for entry in entries]
+
+    def _append(self, entry: Entry) -> Appended:
+        assert entry.kind == "accepted" or not entry.inboxes, "only what was accepted is delivered"
+        earlier = self._earlier(entry)
+        if earlier is not None:
+            if (earlier.digest, earlier.to) != (entry.digest, entry.to):
+                return Appended("id-reused", earlier.seq)
+            self._tell(entry.at, "duplicate", agent=entry.sender, message=earlier.seq)
+            return Appended("duplicate", earlier.seq)
+        for inbox in entry.inboxes:
+            if entry.inbox_max is not None and len(self._open[inbox]) >= entry.inbox_max:
+                return Appended("inbox-full", 0, inbox)
+        seq = self._keep(entry)
+        for asked in entry.answers:
+            if self._asks.pop(asked, None) is not None:
+                self._tell(entry.at, "answered", agent=entry.sender, message=asked, detail=json.dumps({"by": seq}))
+        return Appended("kept", seq)
+
+    def _earlier(self, entry: Entry) -> Message | None:
+        """The message that this one repeats, or whose id it uses."""
+        seq = self._ids.get((entry.sender, entry.id))
+        if seq is None or entry.same_since is None:
+            return None
+        return self._messages[seq] if self._messages[seq].at >= entry.same_since else None
+
+    async def record(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self._last_event += 1
+            self._write(event._replace(seq=self._last_event))
+
+    # --- delivering -------------------------------------------------------------------------------------------------
+
+    async def lease(
+        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+    ) -> list[Leased]:
+        wanted = set(only)
+        due = [
+            delivery
+            for delivery in self._open_in(inboxes)
+            if delivery.state == "stored" and delivery.due_at <= now and (not wanted or delivery.seq in wanted)
+        ]
+        return [self._lease(delivery, holder, now, until) for delivery in nsmallest(most, due, key=_turn)]
+
+    def _lease(self, stored: Delivery, holder: str, now: float, until: float) -> Leased:
+        attempt, fence = stored.attempts + 1, stored.fence + 1
+        delivery = stored._replace(state="leased", due_at=until, attempts=attempt, fence=fence, holder=holder)
+        self._put(delivery)
+        self._tell(now, "leased", agent=holder, of=delivery, detail=json.dumps({"until": until, "attempt": attempt}))
+        return Leased(self._messages[delivery.message], delivery.seq, delivery.inbox, attempt, fence, until)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        return [self._settle(settlement) for settlement in settlements]
+
+    def _settle(self, wanted: Settlement) -> Settled:
+        seen = self._deliveries.get(wanted.delivery)
+        if seen is None or not _still_holds(wanted, seen):
+            return Settled(False, seen)
+        attempts = seen.attempts if wanted.attempts is None else wanted.attempts
+        now = self._put(seen._replace(state=wanted.becomes, due_at=wanted.due_at, attempts=attempts))
+        self._tell(wanted.at, wanted.kind, agent=wanted.agent, of=now, detail=wanted.detail)
+        if wanted.release:
+            self._asks.pop(now.message, None)
+        for report in wanted.reports:
+            self._keep(report)
+        return Settled(True, now)
+
+    async def lapsed(self, now: float, most: int) -> list[tuple[Delivery, Message]]:
+        late = [self._deliveries[seq] for seq in self._leased if self._deliveries[seq].due_at <= now]
+        return self._with_messages(nsmallest(most, late, key=lambda delivery: (delivery.due_at, delivery.seq)))
+
+    async def waiting(self, inboxes: Sequence[str], most: int) -> list[tuple[Delivery, Message]]:
+        return self._with_messages(nsmallest(most, self._open_in(inboxes), key=_turn))
+
+    async def soonest(self, inboxes: Sequence[str]) -> float | None:
+        stored = [delivery.due_at for delivery in self._open_in(inboxes) if delivery.state == "stored"]
+        leases = [self._deliveries[seq].due_at for seq in self._leased]
+        return min([*stored, *leases, *(ask.due_at for ask in self._asks.values())], default=None)
+
+    async def depths(self) -> dict[str, tuple[int, int, float]]:
+        depths = {}
+        for inbox, seqs in self._open.items():
+            if seqs:
+                leased = len(seqs & self._leased)
+                oldest = min(self._messages[self._deliveries[seq].message].at for seq in seqs)
+                depths[inbox] = (len(seqs) - leased, leased, oldest)
+        return depths
+
+    async def dead(self, most: int) -> list[tuple[Delivery, Message]]:
+        given_up = [delivery for delivery in self._deliveries.values() if delivery.state in ("dead", "expired")]
+        newest_first = sorted(given_up, key=lambda delivery: (delivery.message, delivery.seq), reverse=True)
+        return self._with_messages(newest_first[:most])
+
+    # --- requests and their answers ---------------------------------------------------------------------------------
+
+    async def overdue(self, now: float, most: int) -> list[tuple[Ask, Message, list[Delivery]]]:
+        late = nsmallest(most, (ask for ask in self._asks.values() if ask.due_at <= now), key=lambda ask: ask.due_at)
+        return [(ask, self._messages[ask.message], await self.deliveries(ask.message)) for ask in late]
+
+    async def remind(
+        self,
+        ask: Ask,
+        at: float,
+        due_at: float | None,
+        inboxes: Sequence[str],
+        detail: str,
+        reports: Sequence[Entry] = (),
+    ) -> bool:
+        stands = self._asks.get(ask.message)
+        if stands is None or stands.attempts != ask.attempts:
+            return False
+        self._tell(at, "overdue", message=ask.message, detail=detail)
+        for inbox in inboxes:
+            self._tell(at, "asked-again", of=self._deliver(ask.message, inbox, at), detail=detail)
+        if due_at is None:
+            del self._asks[ask.message]
+            self._tell(at, "expired", message=ask.message, detail=detail)
+        else:
+            self._asks[ask.message] = Ask(ask.message, due_at, ask.attempts + 1)
+        for report in reports:
+            self._keep(report)
+        return True
+
+    async def asked(self, id: str | None, correlation: str | None) -> list[tuple[Ask, Message]]:
+        def is_meant(message: Message) -> bool:
+            if id is not None:
+                return message.id == id
+            return correlation is not None and message.correlation == correlation
+
+        waited_for = [(self._asks[seq], self._messages[seq]) for seq in sorted(self._asks)]
+        return [(ask, message) for ask, message in waited_for if is_meant(message)]
+
+    async def answers_to(self, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[int]:
+        def answers(other: Message) -> bool:
+            if other.reply_to is None:
+                same = other.correlation is not None and other.correlation == message.correlation
+                return other.seq > message.seq and same and other.type in types
+            return other.seq > message.seq and other.reply_to == message.id
+
+        stored = [delivery for delivery in self._open_in(inboxes) if delivery.state == "stored"]
+        return [delivery.seq for delivery in sorted(stored, key=_turn) if answers(self._messages[delivery.message])]
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    async def message(self, seq: int) -> Message | None:
+        return self._messages.get(seq)
+
+    async def find(self, id: str) -> list[Message]:
+        return [message for message in self._messages.values() if message.id == id]
+
+    async def thread(self, correlation: str, most: int) -> list[Message]:
+        return [message for message in self._messages.values() if message.correlation == correlation][:most]
+
+    async def deliveries(self, message: int) -> list[Delivery]:
+        return [self._deliveries[seq] for seq in self._deliveries_of.get(message, ())]
+
+    async def delivery(self, seq: int) -> Delivery | None:
+        return self._deliveries.get(seq)
+
+    async def story(self, message: int) -> list[Event]:
+        return [self._events[seq] for seq in self._events_of.get(message, ())]
+
+    async def events(self, query: Query, most: int) -> list[tuple[Event, Message | None]]:
+        told = ((event, self._messages.get(event.message or 0)) for event in self._events.values())
+        return list(islice(((event, message) for event, message in told if fits(query, event, message)), most))
+
+    # --- members and housekeeping -----------------------------------------------------------------------------------
+
+    async def members(self) -> list[Member]:
+        return list(self._members.values())
+
+    async def enlist(self, member: Member, event: Event | None) -> None:
+        self._members[member.name] = member
+        self._writes += 1
+        await self.record([] if event is None else [event])
+
+    async def seen(self, name: str, at: float) -> None:
+        if name in self._members:
+            self._members[name] = self._members[name]._replace(seen_at=at)
+
+    async def tidy(self, now: float, *, same_since: float, keep_since: float, silent_since: float, most: int) -> int:
+        steps: list[Callable[[int], int]] = [
+            lambda left: self._forget_ids(same_since, left),
+            lambda left: self._tell_silence(now, silent_since, left),
+            lambda left: self._prune_messages(keep_since, left),
+            lambda left: self._prune_events(keep_since, left),
+        ]
+        done = 0
+        for step in steps:
+            done += step(most - done)
+        return done
+
+    def _forget_ids(self, same_since: float, most: int) -> int:
+        old = [key for key, seq in self._ids.items() if self._messages[seq].at < same_since][:most]
+        for key in old:
+            del self._ids[key]
+        return len(old)
+
+    def _tell_silence(self, now: float, silent_since: float, most: int) -> int:
+        threads: dict[str, list[Message]] = defaultdict(list)
+        for message in self._messages.values():
+            if message.correlation:
+                threads[message.correlation].append(message)
+        silent = [
+            (correlation, thread)
+            for correlation, thread in threads.items()
+            if thread[-1].at < silent_since and self._told_silent.get(correlation) != thread[-1].seq
+        ]
+        for correlation, thread in silent[:most]:
+            deliveries = [self._deliveries[seq] for message in thread for seq in self._deliveries_of[message.seq]]
+            waiting = sum(delivery.state in OPEN for delivery in deliveries)
+            detail = json.dumps({"correlation": correlation, "messages": len(thread), "open": waiting})
+            self._tell(now, "silent", message=thread[-1].seq, detail=detail)
+            self._told_silent[correlation] = thread[-1].seq
+        return len(silent[:most])
+
+    def _prune_messages(self, keep_since: float, most: int) -> int:
+        old = [seq for seq, message in self._messages.items() if message.at < keep_since and self._is_settled(seq)]
+        for seq in old[:most]:
+            self._remove(seq)
+        return len(old[:most])
+
+    def _prune_events(self, keep_since: float, most: int) -> int:
+        old = [seq for seq, event in self._events.items() if event.at < keep_since and event.message is None][:most]
+        for seq in old:
+            del self._events[seq]
+            self._writes += 1
+        return len(old)
+
+    async def tidy_is_due(self, now: float) -> bool:
+        return True
+
+    def changes(self) -> int:
+        return self._writes
+
+    def others(self) -> int:
+        return 0  # nobody else can write here
+
+    async def latest_at(self) -> float:
+        return self._latest_at
+
+    async def close(self) -> None:
+        pass
+
+
+def _turn(delivery: Delivery) -> tuple[int, int, int]:
+    """Its place in the order of offering: by class, and first come, first served."""
+    return delivery.rank, delivery.message, delivery.seq
+
+
+def _still_holds(wanted: Settlement, seen: Delivery) -> bool:
+    """Is the delivery as it was when the change was decided?"""
+    return (
+        seen.state == wanted.was
+        and wanted.fence in (None, seen.fence)
+        and wanted.holder in (None, seen.holder)
+        and (wanted.running_at is None or seen.due_at > wanted.running_at)
+    )

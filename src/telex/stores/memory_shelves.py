@@ -1,0 +1,129 @@
+"""Where does the memory store put things, so that what is looked up in two ways is the same thing?
+
+Every write goes through one of these, and only here are the dicts changed that must agree with each other.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from telex.model.delivery import MOVES, OPEN, Delivery
+from telex.model.event import Event
+from telex.model.message import Entry, Message
+from telex.model.roster import Member
+from telex.ports.store import Ask
+
+
+class Shelves:
+    def __init__(self) -> None:
+        self._messages: dict[int, Message] = {}
+        self._deliveries: dict[int, Delivery] = {}
+        self._events: dict[int, Event] = {}
+        self._asks: dict[int, Ask] = {}  # by message
+        self._members: dict[str, Member] = {}
+        self._told_silent: dict[str, int] = {}  # by correlation: the message after which its silence was told
+        # What follows could be found by looking through the above, and is here so that it is found at once.
+        self._ids: dict[tuple[str, str], int] = {}  # by sender and id: the newest message that was not refused
+        self._open: dict[str, set[int]] = defaultdict(set)  # by inbox: deliveries that are stored or leased
+        self._leased: set[int] = set()
+        self._deliveries_of: dict[int, list[int]] = defaultdict(list)  # by message
+        self._events_of: dict[int, list[int]] = defaultdict(list)  # by message
+        self._last_event = self._last_delivery = self._writes = 0
+        self._latest_at = 0.0
+
+    def _keep(self, entry: Entry) -> int:
+        seq = self._tell(entry.at, entry.kind, agent=entry.sender, message=self._last_event + 1, detail=entry.detail)
+        refused = entry.kind == "refused"
+        self._messages[seq] = Message(
+            seq,
+            entry.id,
+            entry.at,
+            entry.sender,
+            entry.role,
+            entry.to,
+            entry.dialect,
+            entry.type,
+            entry.rank,
+            entry.correlation,
+            entry.reply_to,
+            entry.digest,
+            entry.raw,
+            refused,
+        )
+        if not refused:
+            self._ids[entry.sender, entry.id] = seq
+        for inbox in entry.inboxes:
+            self._deliver(seq, inbox, entry.at)
+        if entry.answer_by is not None:
+            self._asks[seq] = Ask(seq, entry.answer_by, 0)
+        return seq
+
+    def _deliver(self, message: int, inbox: str, at: float) -> Delivery:
+        self._last_delivery += 1
+        self._deliveries_of[message].append(self._last_delivery)
+        return self._put(
+            Delivery(self._last_delivery, message, inbox, self._messages[message].rank, "stored", due_at=at)
+        )
+
+    def _put(self, delivery: Delivery) -> Delivery:
+        """Write down a delivery as it now is."""
+        before = self._deliveries.get(delivery.seq)
+        assert before is None or delivery.state in MOVES[before.state], f"{before} may not become {delivery.state}"
+        self._deliveries[delivery.seq] = delivery
+        _keep_in(self._open[delivery.inbox], delivery.seq, delivery.state in OPEN)
+        _keep_in(self._leased, delivery.seq, delivery.state == "leased")
+        self._writes += 1
+        return delivery
+
+    def _tell(
+        self,
+        at: float,
+        kind: str,
+        *,
+        agent: str | None = None,
+        message: int | None = None,
+        of: Delivery | None = None,
+        detail: str | None = None,
+    ) -> int:
+        """Write an event. Its number."""
+        self._last_event += 1
+        if of is None:
+            event = Event(self._last_event, at, kind, agent, message, detail=detail)
+        else:
+            event = Event(self._last_event, at, kind, agent, of.message, of.seq, of.inbox, detail)
+        self._write(event)
+        return self._last_event
+
+    def _write(self, event: Event) -> None:
+        self._events[event.seq] = event
+        if event.message is not None:
+            self._events_of[event.message].append(event.seq)
+        self._latest_at = event.at
+        self._writes += 1
+
+    def _remove(self, seq: int) -> None:
+        """Take a message off every shelf, with all that belongs to it."""
+        message = self._messages.pop(seq)
+        if self._ids.get((message.sender, message.id)) == seq:
+            del self._ids[message.sender, message.id]
+        for delivery in self._deliveries_of.pop(seq, ()):
+            del self._deliveries[delivery]
+        for event in self._events_of.pop(seq, ()):
+            del self._events[event]
+        self._writes += 1
+
+    def _open_in(self, inboxes: Iterable[str]) -> list[Delivery]:
+        return [self._deliveries[seq] for inbox in set(inboxes) for seq in self._open.get(inbox, ())]
+
+    def _with_messages(self, deliveries: Iterable[Delivery]) -> list[tuple[Delivery, Message]]:
+        return [(delivery, self._messages[delivery.message]) for delivery in deliveries]
+
+    def _is_settled(self, message: int) -> bool:
+        states = {self._deliveries[seq].state for seq in self._deliveries_of.get(message, ())}
+        return message not in self._asks and not states & OPEN
+
+
+def _keep_in(numbers: set[int], number: int, belongs: bool) -> None:
+    if belongs:
+        numbers.add(number)
+    else:
+        numbers.discard(number)

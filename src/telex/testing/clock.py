@@ -1,0 +1,32 @@
+"""What time is it in a test? Whatever the test says: nothing ever waits, and every run is the same."""
+
+from collections.abc import Callable
+
+EPOCH = 1_767_225_600.0  # 2026-01-01, so that times in a failing test look like times
+
+
+class FakeClock:
+    """A clock that stands still until it is told to go on. Its ids count up."""
+
+    def __init__(self, now: float = EPOCH) -> None:
+        self._now = now
+        self._ids = 0
+        self.meanwhile: Callable[[], None] | None = None  # what others do while somebody sleeps
+
+    def now(self) -> float:
+        return self._now
+
+    def leap(self, seconds: float) -> float:
+        """Let time pass, or go back, as a clock does that was set wrong. What time it is then."""
+        self._now += seconds
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        """Nobody waits: the time has passed."""
+        self._now += max(seconds, 0.0)
+        if self.meanwhile is not None:
+            self.meanwhile()
+
+    def new_id(self) -> str:
+        self._ids += 1
+        return f"id-{self._ids:06}"

@@ -1,0 +1,251 @@
+"""Can everything that happened be told? The part of the store contract on events, requests, members and pruning."""
+
+import json
+from typing import Any
+
+from telex.model.event import Event
+from telex.model.message import Message
+from telex.ports.store import Ask, Query, Store
+from telex.testing.contract_base import ContractBase, ids, promise
+
+LONG_AGO = 0.0  # nothing is older
+TIDY_STEPS = 40  # enough for everything in these tests, three at a time
+
+
+def told(found: list[tuple[Event, Message | None]]) -> list[tuple[str, str | None]]:
+    return [(event.kind, message.id if message else None) for event, message in found]
+
+
+class RecordPromises(ContractBase):
+    # --- requests and their answers ---------------------------------------------------------------------------------
+
+    @promise
+    async def test_a_request_is_overdue_when_its_time_has_come(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead", "qa", answer_by=self.now + 300.0))
+        await self.keep(store, self.entry("m2", "lead"))
+        assert await store.overdue(self.now + 299.0, 10) == []
+        [(ask, message, deliveries)] = await store.overdue(self.now + 300.0, 10)
+        assert ask == Ask(seq, self.now + 300.0, 0)
+        assert (message.id, [delivery.inbox for delivery in deliveries]) == ("m1", ["lead", "qa"])
+        assert await store.soonest([]) == self.now + 300.0
+
+    @promise
+    async def test_a_reminder_puts_the_request_into_the_inbox_once_more(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now + 1.0))
+        await self.settle_one(store, self.ack(await self.take_one(store, "lead")))
+        ask, at = Ask(seq, self.now + 1.0, 0), self.now
+        assert await store.remind(ask, at, at + 5.0, ["lead"], '{"attempt": 1}')
+        assert not await store.remind(ask, at, at + 9.0, ["lead"], "{}"), "somebody else was faster"
+        [(again, _, deliveries)] = await store.overdue(at + 5.0, 10)
+        assert again == Ask(seq, at + 5.0, 1)
+        assert [delivery.state for delivery in deliveries] == ["acked", "stored"]
+        assert (await self.take_one(store, "lead")).message.id == "m1"
+        kinds = [event.kind for event in await store.story(seq)]
+        assert kinds == ["accepted", "leased", "acked", "overdue", "asked-again", "leased"]
+
+    @promise
+    async def test_a_request_may_be_waited_for_no_longer_and_its_sender_told(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
+        ask = Ask(seq, self.now, 0)
+        assert await store.remind(ask, self.now, None, [], "{}", [self.report("r1", "dev")])
+        assert not await store.remind(ask, self.now, None, [], "{}", [self.report("r2", "dev")])
+        assert await store.overdue(self.now + 999.0, 10) == []
+        assert [event.kind for event in await store.story(seq)] == ["accepted", "overdue", "expired"]
+        assert ids(await self.take(store, "dev", most=10)) == ["r1"]
+
+    @promise
+    async def test_an_answer_ends_the_waiting_once(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
+        answers = [self.entry(name, "dev", sender="lead", answers=(seq,)) for name in ("m2", "m3")]
+        [by, _] = await self.keep(store, *answers)
+        assert await store.overdue(self.now, 10) == []
+        [_, event] = await store.story(seq)
+        assert (event.kind, event.agent, json.loads(event.detail or "")) == ("answered", "lead", {"by": by})
+
+    @promise
+    async def test_what_is_not_kept_answers_nothing(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
+        await self.keep(store, self.entry("m2", "dev", sender="lead"))
+        other = self.entry("m2", "dev", sender="lead", raw=b"other", answers=(seq,))
+        full = self.entry("m3", "dev", sender="lead", inbox_max=1, answers=(seq,))
+        assert [appended.outcome for appended in await store.append([other, full])] == ["id-reused", "inbox-full"]
+        assert [ask.message for ask, _, _ in await store.overdue(self.now, 10)] == [seq]
+
+    @promise
+    async def test_requests_that_wait_are_found_by_id_or_else_by_conversation(self, store: Store) -> None:
+        wait: dict[str, Any] = {"correlation": "T1", "answer_by": self.now}
+        first, second = await self.keep(store, *(self.entry(name, "lead", **wait) for name in ("m1", "m2")))
+        await self.keep(store, self.entry("m3", "lead", correlation="T1"), self.entry("m4", "lead", answer_by=self.now))
+        assert [(ask.message, message.id) for ask, message in await store.asked("m2", "T9")] == [(second, "m2")]
+        assert [message.seq for _, message in await store.asked(None, "T1")] == [first, second]
+        assert await store.asked("m3", None) == []
+        assert await store.asked(None, None) == []
+
+    @promise
+    async def test_settling_can_release_a_request(self, store: Store) -> None:
+        await self.keep(
+            store, self.entry("m1", "lead", answer_by=self.now), self.entry("m2", "lead", answer_by=self.now)
+        )
+        first, second = [self.bury(leased) for leased in await self.take(store, "lead", most=2)]
+        await store.settle([first._replace(release=True), second])
+        assert [message.id for _, message, _ in await store.overdue(self.now, 10)] == ["m2"]
+
+    @promise
+    async def test_answers_are_found_by_reply_or_by_conversation_and_type(self, store: Store) -> None:
+        answer: dict[str, Any] = {"sender": "lead", "correlation": "T1", "type": "verdict"}
+        await self.keep(store, self.entry("early", "dev", **answer))
+        [asked] = await self.keep(store, self.entry("ask", "lead", correlation="T1"))
+        await self.keep(store, self.entry("by-reply", "dev", sender="lead", reply_to="ask"))
+        await self.keep(store, self.entry("by-type", "dev", **answer))
+        await self.keep(store, self.entry("other-type", "dev", **(answer | {"type": "note"})))
+        await self.keep(store, self.entry("other-talk", "dev", **(answer | {"correlation": "T2"})))
+        await self.keep(store, self.entry("other-question", "dev", reply_to="m0", **answer))
+        await self.keep(store, self.entry("other-inbox", "qa", **answer))
+        message = await store.message(asked)
+        assert message is not None
+        found = await store.answers_to(["dev", "role:dev"], message, ["verdict"])
+        waiting = {delivery.seq: message.id for delivery, message in await store.waiting(["dev"], 100)}
+        assert [waiting[seq] for seq in found] == ["by-reply", "by-type"]
+
+    # --- events -----------------------------------------------------------------------------------------------------
+
+    async def _a_little_history(self, store: Store) -> list[int]:
+        verdict = self.entry("m1", "lead", type="qa_verdict", correlation="T1", raw=b'{"say": "Tests failed BADLY"}')
+        note = self.entry("m2", "qa", dialect="signal-md", sender="lead", raw="Prüfung: tests passed".encode())
+        refused = self.entry("m3", kind="refused", raw=b"garbled tests", sender="scout")
+        seqs = await self.keep(store, verdict, note, refused)
+        await self.clock.sleep(10.0)
+        await self.settle_one(store, self.ack(await self.take_one(store, "lead")))
+        await store.record([Event(0, self.now, "joined", "kim")])
+        return seqs
+
+    @promise
+    async def test_events_come_in_order_each_with_its_message(self, store: Store) -> None:
+        await self._a_little_history(store)
+        found = await store.events(Query(), 100)
+        kinds = [("accepted", "m1"), ("accepted", "m2"), ("refused", "m3"), ("leased", "m1"), ("acked", "m1")]
+        assert told(found) == [*kinds, ("joined", None)]
+        numbers = [event.seq for event, _ in found]
+        assert sorted(set(numbers)) == numbers
+        assert told(await store.events(Query(after=numbers[3]), 100)) == [("acked", "m1"), ("joined", None)]
+        assert told(await store.events(Query(after=numbers[0]), 1)) == [("accepted", "m2")]
+
+    @promise
+    async def test_events_are_filtered_by_everything_that_is_given(self, store: Store) -> None:
+        await self._a_little_history(store)
+        m1 = [("accepted", "m1"), ("leased", "m1"), ("acked", "m1")]
+        expected = {
+            Query(agent="lead"): [("accepted", "m2"), *m1[1:]],
+            Query(agent="dev"): m1,
+            Query(agent="kim"): [("joined", None)],
+            Query(kinds=("acked", "refused")): [("refused", "m3"), ("acked", "m1")],
+            Query(type="qa_verdict"): m1,
+            Query(dialect="signal-md"): [("accepted", "m2")],
+            Query(correlation="T1"): m1,
+            Query(since=self.now): [*m1[1:], ("joined", None)],
+            Query(until=self.now - 5.0): [m1[0], ("accepted", "m2"), ("refused", "m3")],
+            Query(agent="lead", type="qa_verdict", kinds=("acked",)): [("acked", "m1")],
+            Query(agent="scout", type="qa_verdict"): [],
+        }
+        for query, events in expected.items():
+            assert told(await store.events(query, 100)) == events, query
+
+    @promise
+    async def test_search_finds_messages_in_which_every_word_stands(self, store: Store) -> None:
+        await self._a_little_history(store)
+        expected = {
+            "tests": ["m1", "m2", "m3"],
+            "FAILED tests": ["m1"],
+            "prüfung": ["m2"],
+            "badly": ["m1"],
+            "test": [],
+            "tests nowhere": [],
+            'failed"': ["m1"],
+        }
+        for text, found in expected.items():
+            query = Query(text=text, kinds=("accepted", "refused", "imported"))
+            assert [message.id for _, message in await store.events(query, 100) if message] == found, text
+
+    @promise
+    async def test_what_is_recorded_beside_messages_is_told(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead"))
+        await store.record(
+            [Event(0, self.now, "read", "lead", seq, None, "lead", "{}"), Event(0, self.now, "left", "qa")]
+        )
+        [_, (read, message), (left, nothing)] = await store.events(Query(), 10)
+        assert read[1:] == (self.now, "read", "lead", seq, None, "lead", "{}")
+        assert (message and message.id, left.agent, nothing) == ("m1", "qa", None)
+        assert [event.kind for event in await store.story(seq)] == ["accepted", "read"]
+
+    @promise
+    async def test_the_latest_moment_is_that_of_the_last_event(self, store: Store) -> None:
+        assert await store.latest_at() == 0.0
+        await self.keep(store, self.entry("m1", "lead"))
+        assert await store.latest_at() == self.now
+
+    # --- housekeeping -----------------------------------------------------------------------------------------------
+
+    async def _tidy(
+        self, store: Store, *, same: float = LONG_AGO, keep: float = LONG_AGO, silent: float = LONG_AGO
+    ) -> None:
+        """Step by small step. A store may decline to tidy twice in a minute, so each step comes an hour later."""
+        for step in range(1, TIDY_STEPS + 1):
+            now = self.now + step * 3600.0
+            await store.tidy(now, same_since=same, keep_since=keep, silent_since=silent, most=3)
+
+    @promise
+    async def test_what_is_settled_and_old_is_pruned_with_its_events(self, store: Store) -> None:
+        seqs = await self.keep(store, *(self.entry(f"m{number}", "lead", correlation="T1") for number in range(5)))
+        await store.settle([self.ack(leased) for leased in await self.take(store, "lead", most=5)])
+        await self.keep(store, self.entry("refused", kind="refused"))
+        await store.record([Event(0, self.now, "joined", "kim")])
+        await self.clock.sleep(10.0)
+        await self.keep(store, self.entry("young", "qa"))
+        await self._tidy(store, keep=self.now - 5.0)
+        assert [await store.message(seq) for seq in seqs] == [None] * 5
+        assert [await store.deliveries(seq) for seq in seqs] == [[]] * 5
+        assert (await store.find("m1"), await store.thread("T1", 10), await store.find("refused")) == ([], [], [])
+        left = [event for event in told(await store.events(Query(), 100)) if event[0] not in ("pruned", "silent")]
+        assert left == [("accepted", "young")]
+
+    @promise
+    async def test_what_is_open_or_waited_for_is_never_pruned(self, store: Store) -> None:
+        await self.keep(store, self.entry("leased", "lead"), self.entry("stored", "lead"))
+        await self.keep(store, self.entry("asked", "qa", answer_by=self.now + 999.0))
+        await self.settle_one(store, self.ack(await self.take_one(store, "qa")))
+        leased = await self.take_one(store, "lead")
+        await self.clock.sleep(1.0)
+        await self._tidy(store, keep=self.now)
+        assert [len(await store.find(name)) for name in ("leased", "stored", "asked")] == [1, 1, 1]
+        assert (await self.settle_one(store, self.ack(leased))).done
+        assert (await self.take_one(store, "lead")).message.id == "stored"
+
+    @promise
+    async def test_pruning_goes_in_small_steps(self, store: Store) -> None:
+        await self.keep(store, *(self.entry(f"m{number}", kind="refused") for number in range(20)))
+        await self.clock.sleep(1.0)
+        await self.keep(store, self.entry("young", "lead"))  # a store may keep its last event, to count on from it
+        before = len(await store.events(Query(kinds=("refused",)), 100))
+        await store.tidy(self.now, same_since=LONG_AGO, keep_since=self.now, silent_since=LONG_AGO, most=5)
+        assert before - len(await store.events(Query(kinds=("refused",)), 100)) <= 5
+        await self._tidy(store, keep=self.now)
+        assert await store.events(Query(kinds=("refused",)), 100) == []
+
+    @promise
+    async def test_an_id_within_the_window_is_not_forgotten(self, store: Store) -> None:
+        entry = self.entry("m1", "lead")
+        await self.keep(store, entry)
+        await self._tidy(store, same=self.now)
+        assert (await self.append_one(store, entry)).outcome == "duplicate"
+
+    @promise
+    async def test_a_conversation_that_fell_silent_is_told_once(self, store: Store) -> None:
+        await self.keep(store, self.entry("m1", "lead", correlation="T1"), self.entry("m2", "qa", correlation="T1"))
+        await self.keep(store, self.entry("m3", "lead", correlation="T2"))
+        await self.settle_one(store, self.ack(await self.take_one(store, "qa")))
+        await self.clock.sleep(10.0)
+        await self.keep(store, self.entry("m4", "lead", correlation="T2"))
+        for _ in range(2):
+            await self._tidy(store, silent=self.now - 5.0)
+        silent = [json.loads(event.detail or "") for event, _ in await store.events(Query(kinds=("silent",)), 10)]
+        assert silent == [{"correlation": "T1", "messages": 2, "open": 1}]

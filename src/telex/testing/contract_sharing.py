@@ -1,0 +1,73 @@
+"""Who is there, and who else is writing? The part of the store contract on members and on others who have it open."""
+
+import pytest
+
+from telex.model.event import Event
+from telex.model.roster import Member
+from telex.ports.store import Ask, Query, Store
+from telex.testing.contract_base import ContractBase, promise
+
+
+class SharingPromises(ContractBase):
+    @promise
+    async def test_members_are_written_down_as_they_are(self, store: Store) -> None:
+        kim = Member("kim", "qa", ("vbw-typed", "build-flow"), joined_at=self.now, seen_at=self.now)
+        lee = Member("李雷", "dev", joined_at=self.now)
+        await store.enlist(kim, Event(0, self.now, "joined", "kim"))
+        await store.enlist(lee, None)
+        assert sorted(await store.members()) == [kim, lee]
+        gone = kim._replace(left_at=self.now + 1.0)
+        await store.enlist(gone, Event(0, self.now, "left", "kim"))
+        assert sorted(await store.members()) == [gone, lee]
+        assert [event.kind for event, _ in await store.events(Query(), 10)] == ["joined", "left"]
+
+    @promise
+    async def test_a_member_that_was_active_is_seen_so(self, store: Store) -> None:
+        await store.enlist(Member("kim", "qa", joined_at=self.now, seen_at=self.now), None)
+        await store.seen("kim", self.now + 50.0)
+        await store.seen("nobody", self.now)
+        assert [(member.name, member.seen_at) for member in await store.members()] == [("kim", self.now + 50.0)]
+
+    @promise
+    async def test_members_are_there_after_reopening(self, store: Store) -> None:
+        if not self.reopens:
+            pytest.skip("what this store keeps is gone when it is closed")
+        kim = Member("kim", "qa", ("vbw-typed",), joined_at=self.now, seen_at=self.now)
+        await store.enlist(kim, None)
+        store = await self.reopen(store)
+        assert await store.members() == [kim]
+
+    @promise
+    async def test_every_write_can_be_noticed(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
+        seen = {store.changes()}
+        leased = await self.take_one(store, "lead")
+        seen.add(store.changes())
+        await self.settle_one(store, self.ack(leased))
+        seen.add(store.changes())
+        await store.remind(Ask(seq, self.now, 0), self.now, None, [], "{}")
+        seen.add(store.changes())
+        assert len(seen) == 4
+
+    @promise
+    async def test_our_own_writes_are_told_from_those_of_others(self, store: Store) -> None:
+        before = store.others()
+        await self.keep(store, self.entry("m1", "lead"))
+        assert store.others() == before
+
+    @promise
+    async def test_two_who_have_it_open_see_one_store(self, store: Store) -> None:
+        if not self.reopens:
+            pytest.skip("what this store keeps cannot be opened by another")
+        other = await self.make()
+        try:
+            changes, others = store.changes(), store.others()
+            await self.keep(other, self.entry("m1", "lead"))
+            assert store.changes() != changes
+            assert store.others() != others
+            leased = await self.take_one(store, "lead")
+            assert await self.take(other, "lead") == []
+            assert (await self.settle_one(other, self.ack(leased))).done
+            assert not (await self.settle_one(store, self.ack(leased))).done
+        finally:
+            await other.close()

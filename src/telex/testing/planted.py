@@ -1,0 +1,183 @@
+"""Would a lie be noticed? Stores that break one promise each, for tests of the tests."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from telex.model.delivery import Delivery
+from telex.model.message import Entry, Leased, Message
+from telex.ports.store import Appended, Ask, Settled, Settlement, Store
+
+LOST_EVERY = 20  # appends
+
+
+class Planted:
+    """A store as it is. Each of those below has one flaw."""
+
+    def __init__(self, store: Store) -> None:
+        self.inner = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+        return await self.inner.append(entries)
+
+    async def lease(
+        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+    ) -> list[Leased]:
+        return await self.inner.lease(inboxes, holder, now, until, most, only)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        return await self.inner.settle(settlements)
+
+
+class NoFencing(Planted):
+    """Takes an ack from whoever had the message once."""
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        return await self.inner.settle([one._replace(fence=None, running_at=None) for one in settlements])
+
+
+class NoDedup(Planted):
+    """Keeps a message as often as it is sent."""
+
+    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+        return await self.inner.append([entry._replace(same_since=None) for entry in entries])
+
+
+class ReadIsAck(Planted):
+    """Takes a message for done when it was only read."""
+
+    async def lease(
+        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+    ) -> list[Leased]:
+        leased = await self.inner.lease(inboxes, holder, now, until, most, only)
+        await self.inner.settle(
+            [Settlement(one.delivery, "leased", "acked", now, "acked", holder, one.fence) for one in leased]
+        )
+        return leased
+
+
+class Lossy(Planted):
+    """Says that it has kept a message, and now and then has not."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._appends = 0
+
+    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+        answers = []
+        for entry in entries:
+            self._appends += 1
+            lost = self._appends % LOST_EVERY == 0 and entry.kind == "accepted"
+            answers += [Appended("kept", 0)] if lost else await self.inner.append([entry])
+        return answers
+
+
+class FalseDuplicate(Planted):
+    """Now and then takes a new message for an old one."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._appends = 0
+
+    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+        self._appends += 1
+        if self._appends % LOST_EVERY == 0 and entries[0].kind == "accepted":
+            return [Appended("duplicate", 1) for _ in entries]
+        return await self.inner.append(entries)
+
+
+class LastInFirstOut(Planted):
+    """Hands out what came last."""
+
+    async def lease(
+        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+    ) -> list[Leased]:
+        waiting = await self.inner.waiting(inboxes, 10_000)
+        due = [delivery for delivery, _ in waiting if delivery.state == "stored" and delivery.due_at <= now]
+        chosen = list(only) or [delivery.seq for delivery in sorted(due, key=self.turn)[:most]]
+        return await self.inner.lease(inboxes, holder, now, until, most, chosen) if chosen else []
+
+    def turn(self, delivery: Delivery) -> tuple[int, int]:
+        return delivery.rank, -delivery.message
+
+
+class NoClasses(LastInFirstOut):
+    """Lets what is urgent stand in the queue with everything else."""
+
+    def turn(self, delivery: Delivery) -> tuple[int, int]:
+        return 0, delivery.message
+
+
+class NoReports(Planted):
+    """Lets messages die and tells nobody."""
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        return await self.inner.settle([one._replace(reports=()) for one in settlements])
+
+    async def remind(
+        self,
+        ask: Ask,
+        at: float,
+        due_at: float | None,
+        inboxes: Sequence[str],
+        detail: str,
+        reports: Sequence[Entry] = (),
+    ) -> bool:
+        return await self.inner.remind(ask, at, due_at, inboxes, detail)
+
+
+class NoAttempts(Planted):
+    """Never counts an attempt, so that nothing ever dies."""
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        return await self.inner.settle([one._replace(attempts=0) for one in settlements])
+
+
+class AckForgotten(Planted):
+    """Says that an ack was taken and does not write it down."""
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        return [
+            Settled(True, await self.inner.delivery(one.delivery))
+            if one.kind == "acked"
+            else (await self.inner.settle([one]))[0]
+            for one in settlements
+        ]
+
+
+class TwoHands(Planted):
+    """Hands out what another reader still holds."""
+
+    async def lease(
+        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+    ) -> list[Leased]:
+        held = [delivery for delivery, _ in await self.inner.waiting(inboxes, 100) if delivery.state == "leased"]
+        await self.inner.settle(
+            [Settlement(one.seq, "leased", "stored", now, "lapsed", due_at=now) for one in held if one.holder != holder]
+        )
+        return await self.inner.lease(inboxes, holder, now, until, most, only)
+
+
+class NoLapses(Planted):
+    """Never notices that a lease has run out."""
+
+    async def lapsed(self, now: float, most: int) -> list[tuple[Delivery, Message]]:
+        return []
+
+
+BUGS: dict[str, type[Planted]] = {
+    "no-fencing": NoFencing,
+    "no-dedup": NoDedup,
+    "read-is-ack": ReadIsAck,
+    "lossy": Lossy,
+    "false-duplicate": FalseDuplicate,
+    "last-in-first-out": LastInFirstOut,
+    "no-classes": NoClasses,
+    "no-reports": NoReports,
+    "no-attempts": NoAttempts,
+    "ack-forgotten": AckForgotten,
+    "two-hands": TwoHands,
+    "no-lapses": NoLapses,
+}

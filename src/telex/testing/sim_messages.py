@@ -1,0 +1,90 @@
+"""What do simulated agents say? What their role may send, made from the examples, and now and then nonsense."""
+
+import copy
+import json
+from functools import lru_cache
+from random import Random
+from typing import NamedTuple
+
+from telex.dialects.registry import BUILT_IN, by_name
+from telex.dialects.spec import Dialect, MessageType, Tree
+from telex.dialects.writing import write
+from telex.model.message import Message
+from telex.rules.authorization import may_receive, may_send
+
+NONSENSE = (b"", b"\xff\xfe", b'{"type": "dev_blocker"', b'{"type": "dev_blokcer", "task": "T1"}', b"a\x00b", b"[1, 2]")
+
+
+class Said(NamedTuple):
+    """Something to send, as often as it takes."""
+
+    raw: bytes
+    to: str
+    id: str  # given beside the message too, since not every dialect has a place for it
+
+
+@lru_cache(maxsize=256)
+def sayable(role: str, to_role: str | None) -> tuple[tuple[Dialect, MessageType], ...]:
+    """Every type that one role may send to another, or to whoever it may be."""
+    return tuple(
+        (dialect, type_)
+        for dialect in BUILT_IN
+        for type_ in dialect.types.values()
+        if may_send(role, type_) and (to_role is None or may_receive(to_role, type_))
+    )
+
+
+def replies_to(question: Message, role: str) -> list[tuple[Dialect, MessageType]]:
+    """The types by which this role may answer a question."""
+    asked = by_name(question.dialect or "")
+    type_asked = asked.types.get(question.type or "") if asked is not None else None
+    wanted = type_asked.reply if type_asked is not None else None
+    return [(dialect, type_) for dialect, type_ in sayable(role, None) if dialect is asked and type_.name == wanted]
+
+
+def written(
+    dialect: Dialect,
+    type_: MessageType,
+    name: str,
+    role: str,
+    to: str,
+    to_role: str | None,
+    id: str,
+    topic: str,
+    reply_to: str | None = None,
+) -> bytes:
+    """The type's example, said by this agent to that one, about this."""
+    wire, tree = dialect.wire, copy.deepcopy(type_.example)
+    names = dialect.addresses == "names"
+    whom = "*" if to == "*" or to_role is None else to if names else to_role
+    places = {
+        wire.sender: name if names else role,
+        wire.recipient: whom,
+        wire.id: id,
+        wire.correlation: topic,
+        wire.reply_to: reply_to,
+    }
+    for place, value in places.items():
+        if place is not None and value is not None:
+            _put(tree, dialect.locate(type_, place), value)
+    return write(dialect, tree, type_.body_example or None).encode()
+
+
+def _put(tree: Tree, path: tuple[str, ...], value: str) -> None:
+    """Only where the example has something: what it leaves out need not be said."""
+    for step in path[:-1]:
+        tree = tree.get(step, {})
+    if path[-1] in tree:
+        tree[path[-1]] = value
+
+
+def nonsense(random: Random, raw: bytes) -> bytes:
+    """Something that is not a message, or is one no longer."""
+    if random.random() < 0.5:
+        return random.choice(NONSENSE)
+    try:
+        tree = json.loads(raw)
+    except ValueError:
+        return raw[: len(raw) // 2]
+    tree.pop(random.choice(sorted(tree)))
+    return json.dumps(tree).encode()

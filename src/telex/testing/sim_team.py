@@ -1,0 +1,290 @@
+"""What do simulated agents do? They send, read, stall, crash, repeat themselves, come and go, all by one seed.
+
+Nobody here is told what is right: an agent does something, and what the bus answers is given to the witness.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import TypeVar
+
+from telex.bus.local import LocalBus
+from telex.client import drive
+from telex.errors import LeaseLost, NotFound, RequestTimedOut
+from telex.model.message import Leased
+from telex.ports.bus import Receipt
+from telex.testing.clock import FakeClock
+from telex.testing.sim_messages import Said, nonsense, replies_to, sayable, written
+from telex.testing.sim_witness import Witness
+
+ROLES = {
+    "lead": "lead",
+    "dev": "dev",
+    "dana": "dev",
+    "qa": "qa",
+    "kim": "qa",
+    "scout": "scout",
+    "architect": "architect",
+    "orchestrator": "orchestrator",
+    "zoë": "worker",
+    "w2": "worker",
+}
+TEAM_MIN, TEAM_MAX = 3, 7
+LEAPS_SECONDS = {0.5: 12, 2.0: 12, 5.0: 12, 20.0: 6, 61.0: 4, 130.0: 2, 310.0: 2, 1900.0: 1, 3700.0: 1}  # how likely
+LEASES_SECONDS = (None, None, 5.0, 300.0)
+WAITS_SECONDS = (0.0, 0.0, 0.0, 0.2)
+MEANWHILE = 0.25  # how likely it is that somebody does something while another one sleeps
+
+T = TypeVar("T")
+
+
+@dataclass
+class Agent:
+    name: str
+    role: str
+    bus: LocalBus
+    here: bool = True
+    waits: bool = False  # within a verb that has not returned yet
+    held: list[Leased] = field(default_factory=list)
+    past: list[Leased] = field(default_factory=list)  # tokens of leases that are settled or forgotten
+    said: list[Said] = field(default_factory=list)
+
+
+class Team:
+    def __init__(self, random: Random, clock: FakeClock, witness: Witness, buses: list[LocalBus]) -> None:
+        self.random, self.clock, self.witness = random, clock, witness
+        names = random.sample(sorted(ROLES), random.randint(TEAM_MIN, TEAM_MAX))
+        self.agents = [Agent(name, ROLES[name], random.choice(buses)) for name in names]
+        self.acts: dict[Callable[[Agent], object], int] = {
+            self.send: 20,
+            self.receive: 20,
+            self.ack: 20,
+            self.nack: 6,
+            self.extend: 4,
+            self.repeat: 6,
+            self.answer: 10,
+            self.babble: 3,
+            self.ask: 3,
+            self.crash: 4,
+            self.come_late: 5,
+            self.sweep: 3,
+            self.leave: 1,
+            self.dig: 1,
+        }
+
+    def start(self) -> None:
+        self.clock.meanwhile = self._meanwhile
+        for agent in self.agents:
+            drive(agent.bus.join(agent.name, role=agent.role))
+
+    def step(self) -> None:
+        """Somebody does something, and then some time passes, or none."""
+        agent = self.random.choice([agent for agent in self.agents if not agent.waits])
+        if not agent.here:
+            self.join(agent)
+        else:
+            [act] = self.random.choices(list(self.acts), list(self.acts.values()))
+            act(agent)
+        if self.random.random() < 0.3:
+            [leap] = self.random.choices(list(LEAPS_SECONDS), list(LEAPS_SECONDS.values()))
+            self.clock.leap(leap)
+
+    def _meanwhile(self) -> None:
+        if self.random.random() < MEANWHILE and not all(agent.waits for agent in self.agents):
+            self.step()
+
+    @property
+    def now(self) -> float:
+        return self.clock.now()
+
+    # --- saying -----------------------------------------------------------------------------------------------------
+
+    def _something(self, agent: Agent, *, asking: bool = False) -> Said | None:
+        other = self.random.choice(self.agents)
+        to = self.random.choice([other.name, other.name, other.name, f"role:{other.role}", f"all:{other.role}", "*"])
+        to_role = None if to == "*" else other.role
+        choices = [one for one in sayable(agent.role, to_role) if not asking or one[1].reply is not None]
+        if not choices:
+            return None
+        spoken = self.random.choice(list(dict.fromkeys(dialect.name for dialect, _ in choices)))
+        dialect, type_ = self.random.choice([one for one in choices if one[0].name == spoken])
+        id_ = self.clock.new_id()
+        topic = f"T{self.random.randint(1, 4)}"
+        return Said(written(dialect, type_, agent.name, agent.role, to, to_role, id_, topic), to, id_)
+
+    def _send(self, agent: Agent, said: Said) -> Receipt:
+        receipt = drive(agent.bus.send(said.raw, sender=agent.name, to=said.to, id=said.id))
+        self.witness.sent(self.now, agent.name, said.to, said.raw, receipt)
+        return receipt
+
+    def send(self, agent: Agent) -> None:
+        said = self._something(agent)
+        if said is not None and self._send(agent, said).accepted:
+            agent.said.append(said)
+
+    def repeat(self, agent: Agent) -> None:
+        """Once more, as after a crash; or carelessly, with other bytes under the same id."""
+        if agent.said:
+            said = self.random.choice(agent.said[-5:])
+            other = said._replace(raw=said.raw + b"\n") if self.random.random() < 0.2 else said
+            self._send(agent, other)
+
+    def babble(self, agent: Agent) -> None:
+        said = self._something(agent)
+        if said is not None:
+            broken = said._replace(raw=nonsense(self.random, said.raw))
+            nobody = said._replace(to=self.random.choice(["lede", "role:nobody", "somebody-else"]))
+            self._send(agent, self.random.choice([broken, nobody]))
+
+    def answer(self, agent: Agent) -> None:
+        """Answer a question in hand, if there is one."""
+        for question in (leased.message for leased in agent.held):
+            for dialect, type_ in replies_to(question, agent.role):
+                id_, to = self.clock.new_id(), question.sender
+                topic, to_role = question.correlation or "T1", ROLES.get(to)
+                raw = written(dialect, type_, agent.name, agent.role, to, to_role, id_, topic, question.id)
+                receipt = drive(agent.bus.send(raw, sender=agent.name, to=to, id=id_, reply_to=question.id))
+                self.witness.sent(self.now, agent.name, to, raw, receipt)
+                return
+
+    def ask(self, agent: Agent) -> None:
+        """Ask and wait for the answer, while the others go on."""
+        said = self._something(agent, asking=True)
+        if said is None:
+            return
+        self.witness.note(self.now, f"{agent.name} asks {said.to} {said.id} and waits")
+        with _waiting(agent):
+            try:
+                answer = drive(agent.bus.request(said.raw, sender=agent.name, to=said.to, id=said.id, timeout=1.5))
+            except RequestTimedOut:
+                answer = None
+        if isinstance(answer, Receipt):
+            self.witness.sent(self.now, agent.name, said.to, said.raw, answer)
+            return
+        receipt = Receipt(True, said.id, "stored", self._inboxes_of(agent, said.id))
+        self.witness.sent(self.now, agent.name, said.to, said.raw, receipt)
+        if answer is not None:
+            self.witness.offered(self.now, agent.name, answer, picked=True)
+            agent.held.append(answer)
+
+    def _inboxes_of(self, agent: Agent, id_: str) -> tuple[str, ...]:
+        stories = drive(agent.bus.why(id_))
+        return tuple(delivery.inbox for story in stories for delivery in story.deliveries)
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def receive(self, agent: Agent) -> list[Leased]:
+        lease, wait = self.random.choice(LEASES_SECONDS), self.random.choice(WAITS_SECONDS)
+        return self._receive(agent, self.random.randint(1, 3), lease, wait)
+
+    def _receive(self, agent: Agent, most: int, lease: float | None = None, wait: float = 0.0) -> list[Leased]:
+        with _waiting(agent):
+            taken = drive(agent.bus.receive(agent.name, most=most, lease=lease, wait=wait))
+        for leased in taken:
+            self.witness.offered(self.now, agent.name, leased)
+        agent.held += taken
+        return taken
+
+    def ack(self, agent: Agent) -> None:
+        """Whether or not the lease still runs: an agent does not look at the clock."""
+        if agent.held:
+            self._ack(agent, agent.held.pop(self.random.randrange(len(agent.held))))
+
+    def _ack(self, agent: Agent, leased: Leased) -> None:
+        answer = _or_lost(lambda: drive(agent.bus.ack(leased.token, agent=agent.name)))
+        self.witness.settled(self.now, agent.name, leased, "acks", answer)
+        agent.past.append(leased)
+
+    def nack(self, agent: Agent) -> None:
+        if agent.held:
+            leased = agent.held.pop()
+            delay = self.random.choice([None, None, 0.0, 30.0])
+            answer = _or_lost(lambda: drive(agent.bus.nack(leased.token, agent=agent.name, reason="no", delay=delay)))
+            self.witness.settled(self.now, agent.name, leased, "gives back", answer and answer.state)
+            agent.past.append(leased)
+
+    def extend(self, agent: Agent) -> None:
+        if agent.held:
+            leased = self.random.choice(agent.held)
+            answer = _or_lost(lambda: drive(agent.bus.extend(leased.token, agent=agent.name)))
+            self.witness.settled(self.now, agent.name, leased, "extends", answer)
+
+    def crash(self, agent: Agent) -> None:
+        """Forget everything in hand; a ghost may still ack it one day."""
+        self.witness.note(self.now, f"{agent.name} crashes with {len(agent.held)} in hand")
+        agent.past += agent.held
+        agent.held = []
+
+    def come_late(self, agent: Agent) -> None:
+        """Settle what was settled before, or lost."""
+        if agent.past:
+            leased = self.random.choice(agent.past[-8:])
+            answer = _or_lost(lambda: drive(agent.bus.ack(leased.token, agent=agent.name)))
+            self.witness.settled(self.now, agent.name, leased, "acks", answer)
+
+    # --- the team ---------------------------------------------------------------------------------------------------
+
+    def sweep(self, agent: Agent) -> None:
+        drive(agent.bus.sweep())
+
+    def leave(self, agent: Agent) -> None:
+        withdrawn = drive(agent.bus.leave(agent.name))
+        self.witness.note(self.now, f"{agent.name} leaves, {withdrawn} withdrawn")
+        agent.here = False
+        agent.past += agent.held
+        agent.held = []
+
+    def join(self, agent: Agent) -> None:
+        if self.random.random() < 0.3:
+            joined = drive(agent.bus.join(agent.name, role=agent.role))
+            self.witness.note(self.now, f"{agent.name} joins again: {joined}")
+            agent.here = True
+
+    def dig(self, agent: Agent) -> None:
+        """A person looks after the dead letters."""
+        for _, message in drive(agent.bus.dead_letters(most=2)):
+            again = self.random.random() < 0.7
+            try:
+                count = drive(
+                    agent.bus.retry(message.id) if again else agent.bus.drop(message.id, reason="no longer wanted")
+                )
+            except NotFound:
+                continue
+            self.witness.note(self.now, f"{count} of {message.id} {'retried' if again else 'dropped'} by hand")
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def rest(self, rounds: int) -> None:
+        """Everybody who is here reads to the end and acks at once, until nothing happens any more."""
+        self.witness.note(self.now, "the team comes to rest")
+        self.clock.meanwhile = None
+        for agent in self.agents:
+            agent.held = []
+        for _ in range(rounds):
+            self.clock.leap(400.0)  # longer than any lease, any backoff and any deadline
+            for agent in self.agents:
+                drive(agent.bus.sweep())
+                while agent.here and (taken := self._receive(agent, 100)):
+                    for leased in taken:
+                        self._ack(agent, leased)
+
+    def readers(self) -> set[str]:
+        """The inboxes that somebody here reads."""
+        return {inbox for agent in self.agents if agent.here for inbox in (agent.name, f"role:{agent.role}")}
+
+
+@contextmanager
+def _waiting(agent: Agent) -> Iterator[None]:
+    agent.waits = True
+    try:
+        yield
+    finally:
+        agent.waits = False
+
+
+def _or_lost(verb: Callable[[], T]) -> T | None:
+    try:
+        return verb()
+    except LeaseLost:
+        return None

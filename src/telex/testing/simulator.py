@@ -1,0 +1,130 @@
+"""Does the bus keep its word to a team that stalls, crashes and repeats itself? One seed, one team, one story.
+
+    python -m telex.testing.simulator --seeds 0:500 --store sqlite
+    python -m telex.testing.simulator --seeds 41 --history
+
+Everything comes from the seed: who is there, what they do, how time leaps. Afterwards time runs on until all is quiet,
+and `sim_checks` holds the record against what the agents were told. A failure prints its seed and its whole history,
+and the same seed tells the same story again. `--bug NAME` plants a bug, to see it found.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, cast
+
+from telex.bus.local import LocalBus
+from telex.client import drive
+from telex.flow.admission import Desk
+from telex.model.limits import Limits
+from telex.ports.store import Query, Store
+from telex.stores.memory import MemoryStore
+from telex.testing.clock import FakeClock
+from telex.testing.planted import BUGS
+from telex.testing.sim_checks import EVENTS_MAX, check
+from telex.testing.sim_team import Team
+from telex.testing.sim_witness import Witness
+
+STEPS = 150
+ROUNDS_OF_REST = 8
+INBOX_MAXIMA = (5, 10_000)
+
+
+class Run(NamedTuple):
+    """What one seed led to."""
+
+    seed: int
+    violations: list[str]
+    history: list[str]
+    kinds: Counter[str]  # of the events: how much happened
+
+    def report(self) -> str:
+        return "\n".join([*self.history, *(f"seed {self.seed}: {violation}" for violation in self.violations)])
+
+
+def simulate(seed: int, stores: list[Store], *, steps: int = STEPS) -> Run:
+    """A team on these stores, which are one and the same place, each opened by another process as it were."""
+    random, clock, witness = Random(seed), FakeClock(), Witness()
+    limits = Limits(inbox_max=random.choice(INBOX_MAXIMA))
+    team = Team(random, clock, witness, [LocalBus(store, clock, desk=Desk(limits=limits)) for store in stores])
+    with suppress(_Stop):
+        _guarded(witness, lambda: _live(team, steps))
+        _guarded(witness, lambda: drive(check(stores[0], witness, limits, team.readers(), clock.now())))
+    events = drive(stores[0].events(Query(), EVENTS_MAX))
+    return Run(seed, witness.violations, witness.history, Counter(event.kind for event, _ in events))
+
+
+def _live(team: Team, steps: int) -> None:
+    team.start()
+    for _ in range(steps):
+        team.step()
+    team.rest(ROUNDS_OF_REST)
+
+
+class _Stop(Exception):
+    """There is nothing more to be learned from this seed."""
+
+
+def _guarded(witness: Witness, part: Callable[[], None]) -> None:
+    """A bus that breaks down is a violation too, with the history that led to it."""
+    try:
+        part()
+    except Exception as error:
+        import traceback
+
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        witness.wrong(f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})")
+        raise _Stop from error
+
+
+def run(seed: int, store: str = "memory", bug: str | None = None) -> Run:
+    """One seed, on a new store of this kind."""
+    flaw: Callable[[Store], Any] = BUGS[bug] if bug is not None else lambda good: good
+    if store == "memory":
+        return simulate(seed, [cast(Store, flaw(MemoryStore()))])
+    from telex.stores.sqlite import SqliteStore
+
+    with TemporaryDirectory(prefix="telex-simulator-") as folder:
+        path = str(Path(folder) / "telex.db")
+        stores = [SqliteStore.open(path, durable=False) for _ in range(2)]  # nobody pulls the plug here
+        try:
+            return simulate(seed, [cast(Store, flaw(store)) for store in stores])
+        finally:
+            for opened in stores:
+                drive(opened.close())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m telex.testing.simulator", description="Run seeded teams.")
+    parser.add_argument("--seeds", default="0:500", help="one seed, or a range as first:last+1")
+    parser.add_argument("--store", choices=["memory", "sqlite"], default="memory")
+    parser.add_argument("--bug", choices=sorted(BUGS), help="plant this bug in the store")
+    parser.add_argument("--history", action="store_true", help="print what happened, even if nothing is wrong")
+    chosen = parser.parse_args(arguments)
+    first, _, end = chosen.seeds.partition(":")
+    kinds: Counter[str] = Counter()
+    failed = 0
+    for seed in range(int(first), int(end or int(first) + 1)):
+        result = run(seed, chosen.store, chosen.bug)
+        kinds += result.kinds
+        if result.violations or chosen.history:
+            print(result.report())
+        if result.violations:
+            failed += 1
+            bug = f" --bug {chosen.bug}" if chosen.bug else ""
+            print(
+                f"replay: python -m telex.testing.simulator --seeds {seed} --store {chosen.store}{bug}", file=sys.stderr
+            )
+            if bug:
+                return 1  # found
+    print(f"{failed} seeds failed; {', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

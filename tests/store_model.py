@@ -1,0 +1,102 @@
+"""What should a store have done? A model of one in lists, as simple as can be, which shares no code with any store."""
+
+from dataclasses import dataclass, field
+
+from telex.model.message import Entry
+from telex.ports.store import Settlement
+
+
+@dataclass
+class Lying:
+    """A message lying in an inbox, or that lay there."""
+
+    message: int
+    inbox: str
+    rank: int
+    due_at: float
+    state: str = "stored"
+    attempts: int = 0
+    fence: int = 0
+    holder: str | None = None
+    seq: int = 0  # as the store told it
+
+
+@dataclass
+class Kept:
+    seq: int
+    entry: Entry
+    told: list[str] = field(default_factory=list)  # kinds of its events, in order
+    pruned: bool = False
+
+
+@dataclass
+class Model:
+    kept: list[Kept] = field(default_factory=list)
+    lying: list[Lying] = field(default_factory=list)
+    asks: dict[int, tuple[float, int]] = field(
+        default_factory=dict
+    )  # by message: when it is due, how often it was late
+
+    def of(self, message: int) -> list[Lying]:
+        return [lying for lying in self.lying if lying.message == message]
+
+    def told(self, message: int) -> list[str]:
+        [kept] = [kept for kept in self.kept if kept.seq == message]
+        return kept.told
+
+    def turn(self, inboxes: tuple[str, ...], states: tuple[str, ...]) -> list[Lying]:
+        """What is in these inboxes, in the order of offering: by class, first come, first served."""
+        found = [lying for lying in self.lying if lying.inbox in inboxes and lying.state in states]
+        return sorted(found, key=lambda lying: (lying.rank, lying.message, lying.seq))
+
+    def outcome(self, entry: Entry) -> str:
+        """What an append should answer."""
+        for kept in reversed(self.kept):
+            same = (kept.entry.sender, kept.entry.id) == (entry.sender, entry.id) and kept.entry.kind == "accepted"
+            if same and not kept.pruned and entry.same_since is not None and kept.entry.at >= entry.same_since:
+                alike = (kept.entry.raw, kept.entry.to) == (entry.raw, entry.to)
+                if alike:
+                    kept.told.append("duplicate")
+                return "duplicate" if alike else "id-reused"
+        for inbox in entry.inboxes:
+            if entry.inbox_max is not None and len(self.turn((inbox,), ("stored", "leased"))) >= entry.inbox_max:
+                return "inbox-full"
+        return "kept"
+
+    def keep(self, entry: Entry, seq: int) -> None:
+        assert all(kept.seq < seq for kept in self.kept), "numbers go up"
+        self.kept.append(Kept(seq, entry, [entry.kind]))
+        self.lying += [Lying(seq, inbox, entry.rank, entry.at) for inbox in entry.inboxes]
+        if entry.answer_by is not None:
+            self.asks[seq] = (entry.answer_by, 0)
+
+    def lease(self, inboxes: tuple[str, ...], holder: str, now: float, until: float, most: int) -> list[Lying]:
+        due = [lying for lying in self.turn(inboxes, ("stored",)) if lying.due_at <= now][:most]
+        for lying in due:
+            lying.state, lying.due_at, lying.holder = "leased", until, holder
+            lying.attempts += 1
+            lying.fence += 1
+            self.told(lying.message).append("leased")
+        return due
+
+    def settle(self, settlement: Settlement) -> bool:
+        [lying] = [lying for lying in self.lying if lying.seq == settlement.delivery]
+        if lying.state != settlement.was:
+            return False
+        if settlement.fence is not None and lying.fence != settlement.fence:
+            return False
+        if settlement.running_at is not None and lying.due_at <= settlement.running_at:
+            return False
+        lying.state, lying.due_at = settlement.becomes, settlement.due_at
+        lying.attempts = lying.attempts if settlement.attempts is None else settlement.attempts
+        self.told(lying.message).append(settlement.kind)
+        if settlement.release:
+            self.asks.pop(lying.message, None)
+        return True
+
+    def prune(self, before: float) -> None:
+        for kept in self.kept:
+            waits = any(lying.state in ("stored", "leased") for lying in self.of(kept.seq)) or kept.seq in self.asks
+            if kept.entry.at < before and not waits:
+                kept.pruned = True
+                self.lying = [lying for lying in self.lying if lying.message != kept.seq]

@@ -1,0 +1,83 @@
+"""Does the bus keep its word to five hundred teams that stall, crash and repeat themselves? And would we notice?"""
+
+from collections import Counter
+
+import pytest
+
+from telex.model.event import KINDS
+from telex.testing.planted import BUGS
+from telex.testing.simulator import Run, main, run
+
+SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_BUG = 500, 40, 40
+NOT_SIMULATED = {"read", "imported", "translated"}  # kinds of events that nobody in a simulated team causes
+
+NOTICED = {  # by the bug: what the simulator says when it has found it
+    "no-fencing": "without holding it",
+    "no-dedup": "was kept twice",
+    "read-is-ack": "which is not what its reader was told",
+    "lossy": "is lost",
+    "false-duplicate": "was called a duplicate",
+    "last-in-first-out": "was offered in",
+    "no-classes": "was offered in",
+    "no-reports": "was told 0 of",
+    "no-attempts": "its events tell",
+    "ack-forgotten": "was offered again after its ack",
+    "two-hands": "in two hands at once",
+    "no-lapses": "since its lease ran out",
+}
+
+
+def failures(runs: list[Run]) -> str:
+    return "\n\n".join(run.report() for run in runs if run.violations)
+
+
+@pytest.fixture(scope="module")
+def on_memory() -> list[Run]:
+    return [run(seed) for seed in range(SEEDS_ON_MEMORY)]
+
+
+@pytest.mark.slow
+def test_five_hundred_teams_lose_nothing_and_are_told_nothing_false(on_memory: list[Run]) -> None:
+    assert failures(on_memory) == ""
+
+
+@pytest.mark.slow
+def test_all_that_can_happen_does_happen_to_some_team(on_memory: list[Run]) -> None:
+    kinds = sum((one.kinds for one in on_memory), Counter[str]())
+    assert set(KINDS) - NOT_SIMULATED - set(kinds) == set()
+    assert kinds["acked"] > 10 * SEEDS_ON_MEMORY
+    assert kinds["dead"] > SEEDS_ON_MEMORY / 2
+
+
+@pytest.mark.slow
+def test_teams_of_two_processes_on_one_file_lose_nothing() -> None:
+    assert failures([run(seed, "sqlite") for seed in range(SEEDS_ON_SQLITE)]) == ""
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+def test_a_seed_tells_the_same_story_every_time(store: str) -> None:
+    assert run(7, store) == run(7, store)
+    assert run(7, store).history != run(8, store).history
+
+
+def test_every_planted_bug_is_known_by_what_is_noticed() -> None:
+    assert set(NOTICED) == set(BUGS)
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_planted_bug_is_found(bug: str) -> None:
+    runs = (run(seed, bug=bug) for seed in range(SEEDS_FOR_A_BUG))
+    assert any(NOTICED[bug] in violation for one in runs for violation in one.violations)
+
+
+def test_a_failure_prints_its_seed_and_how_it_came_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seeds", "0:40", "--bug", "ack-forgotten"]) == 1
+    printed = capsys.readouterr()
+    assert "replay: python -m telex.testing.simulator --seeds" in printed.err
+    assert "was offered again after its ack" in printed.out
+    assert "accepted id-" in printed.out
+
+
+def test_a_good_run_says_what_it_has_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seeds", "3"]) == 0
+    assert "0 seeds failed" in capsys.readouterr().out

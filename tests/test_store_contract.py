@@ -1,0 +1,93 @@
+"""Do our own stores keep the contract that is asked of everybody's?"""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import pytest
+
+pytest.register_assert_rewrite(
+    "telex.testing.contract_base",
+    "telex.testing.contract_delivery",
+    "telex.testing.contract_keeping",
+    "telex.testing.contract_record",
+    "telex.testing.contract_sharing",
+)
+
+from telex.ports.store import Store  # noqa: E402 - the promises must not be imported before they are rewritten
+from telex.stores.memory import MemoryStore  # noqa: E402
+from telex.stores.sqlite import SqliteStore  # noqa: E402
+from telex.testing import FakeClock, StoreContract  # noqa: E402
+from telex.testing.contract_base import ids, promise  # noqa: E402
+from telex.testing.planted import BUGS  # noqa: E402
+
+T = TypeVar("T")
+
+
+class TestMemory(StoreContract):
+    async def make(self) -> Store:
+        return MemoryStore()
+
+
+class TestSqlite(StoreContract):
+    reopens = True
+
+    async def make(self) -> Store:
+        return SqliteStore.open(str(self.place / "a store, très joli.db"))
+
+
+class TestSqliteInGroups(TestSqlite):
+    """What is asked for in one turn of an event loop shares a transaction."""
+
+    async def make(self) -> Store:
+        return SqliteStore.open(str(self.place / "store.db"), grouped=True)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run(work)
+
+    @promise
+    async def test_what_is_sent_at_once_is_kept_once_each(self, store: Store) -> None:
+        entries = [self.entry(f"m{number % 40}", "lead", inbox_max=30) for number in range(80)]
+        outcomes = [one.outcome for [one] in await asyncio.gather(*(store.append([entry]) for entry in entries))]
+        assert outcomes == ["kept"] * 30 + ["inbox-full"] * 10 + ["duplicate"] * 30 + ["inbox-full"] * 10
+        taken = await asyncio.gather(*(self.take(store, "lead", most=7) for _ in range(6)))
+        assert [ids(leases) for leases in taken if leases] == [
+            [f"m{number}" for number in range(first, min(first + 7, 30))] for first in range(0, 30, 7)
+        ]
+        settled = await asyncio.gather(*(store.settle([self.ack(one)]) for one in taken[0] * 2))
+        assert [one.done for [one] in settled] == [True] * 7 + [False] * 7
+
+
+# --- tests of the tests ----------------------------------------------------------------------------------------------
+
+
+SHOW_LATE = {"lossy", "false-duplicate"}  # after twenty messages, which takes a simulation
+
+
+class NotATest(StoreContract):
+    """The contract for a store with a flaw, run by hand."""
+
+    def __init__(self, bug: str, place: Path) -> None:
+        self.bug, self.place, self.clock = bug, place, FakeClock()
+
+    async def make(self) -> Store:
+        return cast(Store, BUGS[self.bug](MemoryStore()))
+
+
+def broken_promises(bug: str, place: Path) -> list[str]:
+    broken = []
+    for name in dir(NotATest):
+        if name.startswith("test_"):
+            try:
+                getattr(NotATest(bug, place), name)()
+            except (AssertionError, ValueError):  # one thing was expected, and none or many came
+                broken.append(name)
+            except pytest.skip.Exception:
+                continue
+    return broken
+
+
+@pytest.mark.parametrize("bug", sorted(set(BUGS) - SHOW_LATE))
+def test_the_contract_finds_a_planted_bug(bug: str, tmp_path: Path) -> None:
+    assert broken_promises(bug, tmp_path) != []

@@ -1,0 +1,300 @@
+"""Whatever is asked of a store, in whatever order: does it answer as a list of messages would?
+
+Hypothesis makes up the orders; `store_model` says what should have happened. Numbers are taken from the store and
+everything else is compared: answers, states, order, stories, before and after the store is opened again.
+"""
+
+from collections.abc import Coroutine
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar, cast
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from telex.client import drive
+from telex.model.digest import digest_of
+from telex.model.message import Entry, Leased
+from telex.ports.store import Ask, Settlement, Store
+from telex.stores.memory import MemoryStore
+from telex.stores.sqlite import SqliteStore
+from telex.testing.clock import FakeClock
+from telex.testing.planted import BUGS
+from tests.store_model import Lying, Model
+
+T = TypeVar("T")
+INBOXES = ("lead", "qa", "role:qa")
+SOME_INBOXES = st.lists(st.sampled_from(INBOXES), min_size=1, max_size=3, unique=True).map(tuple)
+WINDOW_SECONDS = 100.0
+FAR = -1.0  # before everything
+
+SETTLEMENTS = {  # what was, what becomes of it, and how that is told
+    "ack": ("leased", "acked", "acked"),
+    "nack": ("leased", "stored", "failed"),
+    "extend": ("leased", "leased", "extended"),
+    "bury": ("leased", "dead", "dead"),
+    "expire": ("stored", "expired", "expired"),
+    "withdraw": ("stored", "withdrawn", "withdrawn"),
+    "retry": ("dead", "stored", "retried"),
+    "drop": ("dead", "withdrawn", "dropped"),
+}
+
+
+class StoreMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = FakeClock()
+        self.model = Model()
+        self.tokens: list[Leased] = []  # every lease ever given; old ones too
+        self.store = self.open()
+
+    def open(self) -> Store:
+        return MemoryStore()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return drive(work)
+
+    @property
+    def now(self) -> float:
+        return self.clock.now()
+
+    # --- verbs ------------------------------------------------------------------------------------------------------
+
+    @rule(
+        id=st.sampled_from(["a", "b", "c", "d"]),
+        sender=st.sampled_from(["dev", "zoë"]),
+        inboxes=SOME_INBOXES,
+        raw=st.sampled_from([b"{}", b"\xff\x00"]),
+        rank=st.integers(0, 3),
+        inbox_max=st.sampled_from([None, 2, 4]),
+        answer_in=st.sampled_from([None, 5.0, 50.0]),
+        times=st.integers(1, 2),
+    )
+    def append(self, inboxes: tuple[str, ...], answer_in: float | None, times: int, **given: Any) -> None:
+        entry = self.entry(inboxes=inboxes, **given)
+        entry = entry._replace(answer_by=None if answer_in is None else self.now + answer_in)
+        for appended in self.run(self.store.append([entry] * times)):
+            assert appended.outcome == self.model.outcome(entry)
+            if appended.outcome == "kept":
+                self.keep(entry, appended.seq)
+
+    @rule(id=st.sampled_from(["a", "b"]))
+    def append_refused(self, id: str) -> None:
+        entry = self.entry(id=id, kind="refused", same_since=None)
+        [appended] = self.run(self.store.append([entry]))
+        assert appended.outcome == "kept"
+        self.keep(entry, appended.seq)
+
+    @rule(inboxes=SOME_INBOXES, most=st.integers(1, 4), seconds=st.sampled_from([1.0, 10.0, 60.0]))
+    def lease(self, inboxes: tuple[str, ...], most: int, seconds: float) -> None:
+        until = self.now + seconds
+        leased = self.run(self.store.lease(inboxes, "kim", self.now, until, most))
+        expected = self.model.lease(inboxes, "kim", self.now, until, most)
+        assert [(one.delivery, one.attempt, one.fence) for one in leased] == [
+            (lying.seq, lying.attempts, lying.fence) for lying in expected
+        ]
+        self.tokens += leased
+
+    @precondition(lambda self: self.tokens)
+    @rule(
+        data=st.data(),
+        what=st.sampled_from(list(SETTLEMENTS)),
+        fenced=st.booleans(),
+        timely=st.booleans(),
+        delay=st.sampled_from([0.0, 5.0]),
+        release=st.booleans(),
+    )
+    def settle(self, data: st.DataObject, what: str, fenced: bool, timely: bool, delay: float, release: bool) -> None:
+        token = data.draw(st.sampled_from(self.tokens[-6:]))
+        was, becomes, kind = SETTLEMENTS[what]
+        report = self.entry(id=f"report-{len(self.model.kept)}", sender="telex", inboxes=("dev",), same_since=None)
+        settlement = Settlement(
+            delivery=token.delivery,
+            was=was,  # type: ignore[arg-type]
+            becomes=becomes,  # type: ignore[arg-type]
+            at=self.now,
+            kind=kind,
+            agent="kim",
+            fence=token.fence if fenced else None,
+            running_at=self.now if timely else None,
+            due_at=self.now + delay,
+            attempts=0 if what == "retry" else None,
+            reports=(report,) if what == "bury" else (),
+            release=release,
+        )
+        if any(kept.pruned and kept.seq == token.message.seq for kept in self.model.kept):
+            assert self.run(self.store.settle([settlement])) == [(False, None)]
+            return
+        for settled in self.run(self.store.settle([settlement, settlement])):
+            done = self.model.settle(settlement)
+            assert settled.done == done
+            if done and settlement.reports:
+                [message] = self.run(self.store.find(report.id))
+                self.keep(report, message.seq)
+        self.compare(token.message.seq)
+
+    @rule(seconds=st.sampled_from([0.5, 3.0, 10.0, 61.0, WINDOW_SECONDS]))
+    def time_passes(self, seconds: float) -> None:
+        self.clock.leap(seconds)
+
+    @precondition(lambda self: self.model.asks)
+    @rule(data=st.data(), due_in=st.sampled_from([None, 5.0]), inboxes=SOME_INBOXES, late=st.booleans())
+    def remind(self, data: st.DataObject, due_in: float | None, inboxes: tuple[str, ...], late: bool) -> None:
+        message = data.draw(st.sampled_from(sorted(self.model.asks)))
+        due_at, attempts = self.model.asks[message]
+        ask = Ask(message, due_at, attempts - 1 if late else attempts)
+        next_at = None if due_in is None else self.now + due_in
+        assert self.run(self.store.remind(ask, self.now, next_at, inboxes, "{}")) == (not late)
+        if late:
+            return
+        del self.model.asks[message]
+        if next_at is not None:
+            self.model.asks[message] = (next_at, attempts + 1)
+        expired = ["expired"] if next_at is None else []
+        self.model.told(message).extend(["overdue", *["asked-again"] * len(inboxes), *expired])
+        rank = self.model.of(message)[0].rank
+        self.model.lying += [Lying(message, inbox, rank, self.now) for inbox in inboxes]
+        self.number(message)
+
+    @precondition(lambda self: self.model.kept)
+    @rule(data=st.data())
+    def answer(self, data: st.DataObject) -> None:
+        message = data.draw(st.sampled_from([kept.seq for kept in self.model.kept]))
+        answer = self.entry(id=f"answer-{len(self.model.kept)}", sender="kim", inboxes=("dev",), answers=(message,))
+        [appended] = self.run(self.store.append([answer]))
+        assert appended.outcome == "kept"
+        self.keep(answer, appended.seq)
+        if self.model.asks.pop(message, None) is not None:
+            self.model.told(message).append("answered")
+
+    @rule(forget=st.booleans(), prune=st.booleans())
+    def tidy(self, forget: bool, prune: bool) -> None:
+        same_since = self.now - WINDOW_SECONDS if forget else FAR
+        keep_since = self.now - WINDOW_SECONDS if prune else FAR
+        for step in range(4):  # one step may only find its place again, and nobody tidies twice in a minute
+            then = self.now + step * 3600.0
+            self.run(self.store.tidy(then, same_since=same_since, keep_since=keep_since, silent_since=FAR, most=1000))
+        self.model.prune(keep_since)
+
+    # --- comparing --------------------------------------------------------------------------------------------------
+
+    @rule()
+    def look_at_the_inboxes(self) -> None:
+        for inboxes in (("lead",), INBOXES):
+            waiting = [delivery.seq for delivery, _ in self.run(self.store.waiting(inboxes, 1000))]
+            assert waiting == [lying.seq for lying in self.model.turn(inboxes, ("stored", "leased"))]
+        leased = [lying for lying in self.model.lying if lying.state == "leased"]
+        lapsed = {delivery.seq for delivery, _ in self.run(self.store.lapsed(self.now, 1000))}
+        assert lapsed == {lying.seq for lying in leased if lying.due_at <= self.now}
+        dead = {delivery.seq for delivery, _ in self.run(self.store.dead(1000))}
+        assert dead == {lying.seq for lying in self.model.lying if lying.state in ("dead", "expired")}
+        overdue = {
+            ask.message: (ask.due_at, ask.attempts) for ask, _, _ in self.run(self.store.overdue(self.now, 1000))
+        }
+        assert overdue == {seq: ask for seq, ask in self.model.asks.items() if ask[0] <= self.now}
+        counts = {inbox: depth[:2] for inbox, depth in self.run(self.store.depths()).items()}
+        assert {inbox: sum(depth) for inbox, depth in counts.items()} == {
+            inbox: len(lying)
+            for inbox in (*INBOXES, "dev")
+            if (lying := self.model.turn((inbox,), ("stored", "leased")))
+        }
+
+    def compare(self, message: int) -> None:
+        deliveries = self.run(self.store.deliveries(message))
+        assert [
+            (one.seq, one.inbox, one.state, one.due_at, one.attempts, one.fence, one.holder) for one in deliveries
+        ] == [
+            (lying.seq, lying.inbox, lying.state, lying.due_at, lying.attempts, lying.fence, lying.holder)
+            for lying in self.model.of(message)
+        ]
+        story = self.run(self.store.story(message))
+        assert [event.kind for event in story] == self.model.told(message)
+        assert all(event.message == message for event in story)
+
+    def compare_everything(self) -> None:
+        self.look_at_the_inboxes()
+        for kept in self.model.kept:
+            message = self.run(self.store.message(kept.seq))
+            if kept.pruned:
+                assert message is None
+                continue
+            assert message is not None
+            assert (message.id, message.raw, message.at) == (kept.entry.id, kept.entry.raw, kept.entry.at)
+            self.compare(kept.seq)
+
+    def teardown(self) -> None:
+        try:
+            self.compare_everything()
+        finally:
+            self.run(self.store.close())
+
+    # --- helpers ----------------------------------------------------------------------------------------------------
+
+    def entry(self, **given: Any) -> Entry:
+        inboxes = given.get("inboxes", ())
+        plain: dict[str, Any] = {
+            "at": self.now,
+            "sender": "dev",
+            "role": "dev",
+            "to": ",".join(inboxes),
+            "dialect": None,
+            "type": None,
+            "rank": 3,
+            "correlation": "T1",
+            "reply_to": None,
+            "raw": b"{}",
+            "same_since": self.now - WINDOW_SECONDS,
+        }
+        made = plain | given
+        return Entry(digest=digest_of(made["raw"]), **made)
+
+    def keep(self, entry: Entry, seq: int) -> None:
+        self.model.keep(entry, seq)
+        self.number(seq)
+
+    def number(self, message: int) -> None:
+        """Take the numbers of deliveries from the store, which alone can know them."""
+        deliveries, lying = self.run(self.store.deliveries(message)), self.model.of(message)
+        assert len(deliveries) == len(lying)
+        for delivery, one in zip(deliveries, lying, strict=True):
+            assert one.seq in (0, delivery.seq)
+            one.seq = delivery.seq
+
+
+class SqliteMachine(StoreMachine):
+    def __init__(self) -> None:
+        self.folder = TemporaryDirectory(prefix="telex-machine-")
+        super().__init__()
+
+    def open(self) -> Store:
+        return SqliteStore.open(str(Path(self.folder.name) / "store.db"), durable=False)  # nobody pulls the plug here
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            self.folder.cleanup()
+
+    @rule()
+    def reopen(self) -> None:
+        self.run(self.store.close())
+        self.store = self.open()
+
+
+TestMemoryMachine = StoreMachine.TestCase
+TestMemoryMachine.settings = settings(stateful_step_count=40)
+TestSqliteMachine = SqliteMachine.TestCase
+TestSqliteMachine.settings = settings(stateful_step_count=40)
+
+
+@pytest.mark.parametrize("bug", ["no-fencing", "no-dedup", "read-is-ack", "last-in-first-out", "ack-forgotten"])
+def test_the_machine_finds_a_planted_bug(bug: str) -> None:
+    class FlawedMachine(StoreMachine):
+        def open(self) -> Store:
+            return cast(Store, BUGS[bug](MemoryStore()))
+
+    find_it = settings(max_examples=300, stateful_step_count=30, phases=[Phase.generate], database=None)
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        run_state_machine_as_test(FlawedMachine, settings=find_it)
