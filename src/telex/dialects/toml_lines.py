@@ -38,11 +38,11 @@ def line_of(lines: dict[Path, int], path: Path) -> int:
     return lines.get(path, 1)
 
 
-class _NotToml(Exception):  # noqa: N818 - it never leaves this module
+class _NotToml(Exception):
     pass
 
 
-class _TooDeep(Exception):  # noqa: N818
+class _TooDeep(Exception):
     pass
 
 

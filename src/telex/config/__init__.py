@@ -1,0 +1,93 @@
+"""What has this team settled for itself? telex.toml, found as git finds its folder, or nothing at all.
+
+A team without the file pays a few looks at the disk and no more: what reads TOML is imported when there is some. Which
+settings there are is `table.py`, how they are read `reading.py`; `docs/settings.md` is made from the same table.
+"""
+
+import os
+from typing import NamedTuple
+
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect
+from telex.errors import SettingsError
+from telex.flow.admission import Desk
+from telex.model.limits import LIMITS, Limits
+from telex.model.refusal import Severity
+from telex.model.roster import Member
+
+FILE = "telex.toml"
+VARIABLE = "TELEX_CONFIG"  # names the file, wherever it is
+
+
+class Settings(NamedTuple):
+    team_name: str | None = None
+    strict: bool = True
+    dialect: str | None = None  # the one that wins when a message fits two
+    own_dialects: tuple[Dialect, ...] = ()
+    forced: Dialect | None = None  # every message is read as this one; asked for at a door, never in the file
+    unknown_fields: Severity = "note"
+    misdelivery: Severity = "warning"
+    members: tuple[Member, ...] = ()  # any at all close the team
+    store_path: str | None = None  # absolute, or `memory:`
+    durable: bool = True  # False: a power cut may undo what was said to be kept
+    limits: Limits = LIMITS
+    source: str | None = None  # the file, if there is one
+
+    def desk(self) -> Desk:
+        """How this team reads messages. Its own dialects come first: they were declared for it."""
+        return Desk(
+            dialects=(*self.own_dialects, *BUILT_IN),
+            preferred=self.dialect,
+            forced=self.forced,
+            strict=self.strict,
+            unknown_fields=self.unknown_fields,
+            misdelivery=self.misdelivery,
+            limits=self.limits,
+        )
+
+
+def load(folder: str) -> Settings:
+    """The settings that hold in a folder: of the nearest telex.toml, in it or above it.
+
+    Raises:
+        SettingsError: with everything that is wrong with the file, one line for each.
+    """
+    path = find(folder)
+    if path is None:
+        return Settings()
+    from telex.config.reading import read
+
+    return read(path, _text(path))
+
+
+def find(folder: str) -> str | None:
+    """The file whose settings hold in this folder."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return os.path.abspath(named)
+    folder = os.path.abspath(folder)
+    while True:
+        path = os.path.join(folder, FILE)
+        if os.path.isfile(path):
+            return path
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8")
+    except OSError as error:
+        why = f"; {VARIABLE} names it" if os.environ.get(VARIABLE) else ""
+        raise SettingsError(f"{seen(path)}: cannot be read: {error.strerror}{why}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{seen(path)}: is not UTF-8 at byte {error.start}") from error
+
+
+def seen(path: str) -> str:
+    """A path as it is best told to whoever stands in the working directory."""
+    from_here = os.path.relpath(path)
+    return from_here if len(from_here) < len(path) else path

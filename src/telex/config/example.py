@@ -1,0 +1,47 @@
+"""How does one begin a telex.toml? With every setting there is, said in a line and put aside until it is wanted."""
+
+from telex.config.table import LIMIT_BOUNDS, MEMBER, STORE, TEAM, Setting, limit_default
+
+_HEAD = """\
+# telex.toml: what a team has settled for itself. It holds in this folder and in all below it.
+# Every line may be left out; take the # off those that you want.
+"""
+_WIDTH = 116
+
+
+def example() -> str:
+    """A telex.toml that says what each setting does, and sets nothing but a name."""
+    parts = [
+        _HEAD,
+        "[team]\n" + _lines(TEAM),
+        "# Declaring any member closes the team: nobody else may send or be sent to.\n"
+        "# [team.members.ada]\n" + _lines(MEMBER),
+        "[store]\n" + _lines(STORE),
+        "[limits]\n"
+        + "".join(f"{_said(bounds.says)}# {name} = {_value(name)}\n" for name, bounds in LIMIT_BOUNDS.items()),
+    ]
+    return "\n".join(parts)
+
+
+def _lines(settings: dict[str, Setting]) -> str:
+    return "".join(f"{_said(_told(setting))}# {name} = {setting.example}\n" for name, setting in settings.items())
+
+
+def _told(setting: Setting) -> str:
+    choices = f" ({setting.takes.replace(', ', ' or ')})" if setting.takes.startswith("`") else ""
+    return setting.says + choices
+
+
+def _said(text: str) -> str:
+    lines, line = [], "#"
+    for word in text.replace("`", "").split():
+        if len(line) + 1 + len(word) > _WIDTH:
+            lines.append(line)
+            line = "#"
+        line += f" {word}"
+    return "".join(f"{one}\n" for one in [*lines, line])
+
+
+def _value(name: str) -> str:
+    value = limit_default(name)
+    return f"{int(value):_}" if value == int(value) else f"{value:g}"

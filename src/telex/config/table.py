@@ -1,0 +1,100 @@
+"""Which settings are there? One table, from which the reader, the example and the documentation are made."""
+
+from typing import NamedTuple
+
+from telex.model.limits import LIMITS
+
+SEVERITIES = {
+    "unknown_fields": ("note", "refusal"),
+    "misdelivery": ("warning", "refusal"),
+}
+DURABILITIES = ("full", "normal")
+
+
+class Setting(NamedTuple):
+    takes: str
+    default: str
+    says: str
+    example: str  # as it would stand in the file
+
+
+TEAM: dict[str, Setting] = {
+    "name": Setting("text", "none", "What the team is called.", '"release crew"'),
+    "strict": Setting(
+        "`true`, `false`", "`true`", "Whether a refusal stops a message. A lenient team is told the same.", "true"
+    ),
+    "dialect": Setting(
+        "a dialect's name", "none", "The team's own dialect: it wins when a message fits two.", '"vbw-typed"'
+    ),
+    "dialects": Setting(
+        "a list of paths",
+        "`[]`",
+        "Files that declare dialects of your own, as seen from this file.",
+        '["dialects/release-train.toml"]',
+    ),
+    "unknown_fields": Setting("`note`, `refusal`", "`note`", "What a field is that its type does not have.", '"note"'),
+    "misdelivery": Setting(
+        "`warning`, `refusal`", "`warning`", "What a message is that goes to a role not meant to get it.", '"warning"'
+    ),
+}
+MEMBER: dict[str, Setting] = {
+    "role": Setting("a role", "the name, if that is a role", "What the member may send and receive.", '"dev"'),
+    "dialects": Setting(
+        "a list of dialects' names", "any", "What the member reads, its first choice first.", '["vbw-typed"]'
+    ),
+}
+STORE: dict[str, Setting] = {
+    "path": Setting(
+        "a path",
+        "`.telex/telex.db`",
+        "Where messages are kept, as seen from this file. `--store` and `TELEX_STORE` go before it.",
+        '".telex/telex.db"',
+    ),
+    "durability": Setting(
+        "`full`, `normal`",
+        "`full`",
+        "`full`: what was kept is on disk and outlives a power cut. `normal`: faster, and a power cut may undo the "
+        "last messages that were said to be kept; a crash of Telex or of an agent undoes nothing either way.",
+        '"full"',
+    ),
+}
+
+
+class Bounds(NamedTuple):
+    least: float
+    most: float
+    says: str
+
+
+_DAY, _YEAR = 86_400.0, 366 * 86_400.0
+_INT64 = 2**63
+LIMIT_BOUNDS: dict[str, Bounds] = {
+    "message_bytes_max": Bounds(1_024, 64 * 1_048_576, "The largest message taken."),
+    "front_matter_bytes_max": Bounds(64, 1_048_576, "The largest front matter read."),
+    "depth_max": Bounds(8, 128, "How many levels deep a message may be nested."),
+    "integer_min": Bounds(-_INT64, 0, "The smallest whole number a message may hold."),
+    "integer_max": Bounds(1, _INT64 - 1, "The largest whole number a message may hold."),
+    "id_characters_max": Bounds(26, 1_024, "How long the id of a message may be."),
+    "found_characters_max": Bounds(8, 1_000, "How much of a wrong value a finding repeats."),
+    "findings_max": Bounds(1, 10_000, "How many findings are told of one message."),
+    "attempts_max": Bounds(1, 30, "How often a message is offered before it is dead."),
+    "backoff_seconds": Bounds(0, _DAY, "The wait after the first failed attempt; it doubles each time."),
+    "lease_seconds": Bounds(0.1, _DAY, "How long a reader may hold a message without a word."),
+    "dedup_window_seconds": Bounds(0, 30 * _DAY, "How long the same id is taken for the same message."),
+    "request_seconds": Bounds(0.1, 30 * _DAY, "How long an answer may take."),
+    "conversation_seconds": Bounds(1, 30 * _DAY, "The silence after which a conversation is over."),
+    "silent_seconds": Bounds(1, 30 * _DAY, "How long an agent does nothing before it is shown as silent."),
+    "retention_seconds": Bounds(60, 100 * _YEAR, "How long messages and events are kept and can be searched."),
+    "inbox_max": Bounds(1, 10_000_000, "How many messages may wait in one inbox."),
+    "receive_max": Bounds(1, 100_000, "How many messages one call may lease."),
+}
+
+
+def limit_default(name: str) -> int | float:
+    value: int | float = getattr(LIMITS, name)
+    return value
+
+
+def number(value: float) -> str:
+    """A number as one would write it: 10,000 and 0.1, never 10000.0."""
+    return f"{int(value):,}" if value == int(value) else f"{value:g}"
