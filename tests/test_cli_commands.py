@@ -1,6 +1,7 @@
 """What do `mend`, `new`, `schema`, `prompt`, `dialects` and `explain` print, and with which exit code do they leave?"""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import Dialect, MessageType
 from telex.flow.admission import Desk, check
-from telex.publish.codes import EXPLANATIONS, page
+from telex.publish.codes import EVERY, page
 from telex.publish.json_schema import type_schema
 from telex.publish.pages import dialect_page
 from telex.publish.prompt import prompt, tokens_estimated
@@ -303,24 +304,30 @@ def test_dialects_answer_in_json_and_as_a_page(capsys: Capture) -> None:
     assert run(capsys, "dialects", "--page").out.startswith("# Dialects")
 
 
-@pytest.mark.parametrize("code", EXPLANATIONS)
+@pytest.mark.parametrize("code", EVERY)
 def test_every_code_is_explained(code: str, capsys: Capture) -> None:
     assert run(capsys, "explain", code) == Ran(0, page(code), "")
 
 
+@pytest.mark.parametrize("code", ["lease-lost", "fence-removed"])
+def test_a_page_fits_a_narrow_terminal_and_what_is_to_be_copied_stays(code: str) -> None:
+    seen = terminal("explain", code, columns=50).out
+    fenced = re.findall(r"^(`{3,})\w+\n(.*?)^\1$", page(code), re.MULTILINE | re.DOTALL)
+    assert len(fenced) >= 2
+    assert all(block in seen for _, block in fenced)
+    prose = re.sub(r"^(`{3,})\w+\n.*?^\1$", "", seen, flags=re.MULTILINE | re.DOTALL)
+    assert max(map(len, prose.splitlines())) <= 50
+    assert seen.replace("\n> ", " ").split() == page(code).replace("\n> ", " ").split()
+
+
 def test_codes_are_listed_and_a_misspelt_one_is_named(capsys: Capture) -> None:
     listed = run(capsys, "explain", "--list").out.splitlines()[1:]
-    assert [line.split()[0] for line in listed] == sorted(EXPLANATIONS)
-    titles = {code: one.title for code, one in EXPLANATIONS.items()}
+    assert [line.split()[0] for line in listed] == sorted(EVERY)
+    titles = {code: one.title for code, one in EVERY.items()}
     assert run(capsys, "explain", "--list", "--json").answer == titles
-    assert set(run(capsys, "explain", "--json", "not-one-of").answer) == {
-        "code",
-        "title",
-        "why",
-        "mend",
-        "before",
-        "after",
-    }
+    for code in ("not-one-of", "lease-lost"):
+        answer = run(capsys, "explain", "--json", code).answer
+        assert list(answer) == ["code", "title", "why", "mend", "before", "after"]
     ran = run(capsys, "explain", "not-on-of")
     assert (ran.code, ran.out) == (3, "")
     assert "did you mean not-one-of?" in ran.err

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from telex.surfaces.cli.commands import COMMANDS
 from telex.surfaces.cli.main import main
 from tests.test_cli_kit import COMMAND, PROGRESS, UPDATE, WRONG_CASE, process, put
 
@@ -156,12 +157,12 @@ def test_telex_alone_shows_its_help_as_wrong_usage(capsys: pytest.CaptureFixture
 def test_help_is_short_and_lists_every_command(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(args) == 0
     out = capsys.readouterr().out
-    assert len(out.splitlines()) < 30
-    for name in ("check", "mend", "new", "prompt", "schema", "dialects", "explain"):
+    assert len(out.splitlines()) < 50  # a screen
+    for name in COMMANDS:
         assert f"\n  {name} " in out
 
 
-@pytest.mark.parametrize("command", ["check", "mend", "new", "prompt", "schema", "dialects", "explain"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"]) == 0
     first = capsys.readouterr().out

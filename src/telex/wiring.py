@@ -1,7 +1,6 @@
 """Which bus is meant? From settings and an address to the pieces, put together. The only file that knows them all."""
 
 import os
-from collections.abc import Callable
 from types import TracebackType
 
 from telex.bus.local import LocalBus
@@ -91,7 +90,8 @@ def store_path(where: str | None, settings: Settings) -> str:
     """
     where = where or os.environ.get(STORE) or settings.store_path
     if where is None:
-        return nearest_store(os.getcwd())
+        beside = os.path.dirname(settings.source) if settings.source is not None else os.getcwd()
+        return nearest_store(os.getcwd(), beside)
     if where == MEMORY:
         return MEMORY
     if where.startswith(SQLITE):
@@ -102,13 +102,13 @@ def store_path(where: str | None, settings: Settings) -> str:
     return os.path.join(where, FILE) if os.path.isdir(where) else where
 
 
-def nearest_store(folder: str, exists: Callable[[str], bool] = os.path.isdir) -> str:
-    """The store of this folder or of the nearest one above that has one, as git finds its own; else a new one here."""
+def nearest_store(folder: str, otherwise: str) -> str:
+    """The store of this folder or of the nearest one above that has one, as git finds its own; else a new one there."""
     here = folder
     while True:
-        if exists(os.path.join(here, FOLDER)):
+        if os.path.isdir(os.path.join(here, FOLDER)):
             return os.path.join(here, FOLDER, FILE)
         above = os.path.dirname(here)
         if above == here:
-            return os.path.join(folder, FOLDER, FILE)
+            return os.path.join(otherwise, FOLDER, FILE)
         here = above

@@ -10,7 +10,7 @@ from telex.bus.waiting import Waiting
 from telex.errors import NotFound, RequestTimedOut
 from telex.flow import lifecycle
 from telex.flow.admission import STRICT, Desk
-from telex.model.delivery import Delivery
+from telex.model.delivery import OPEN, Delivery
 from telex.model.event import Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.refusal import Finding
@@ -243,8 +243,20 @@ class LocalBus:
     # --- the record --------------------------------------------------------------------------------------------------
 
     async def import_messages(self, entries: Sequence[Entry]) -> list[Appended]:
-        """Keep messages of another record as history: they are found and shown, and delivered to nobody."""
-        return await self.store.append([entry._replace(kind="imported", inboxes=()) for entry in entries])
+        """Keep messages of another record as history: they are found and shown, and delivered to nobody.
+
+        What is here already is left as it is, so that importing twice is the same as importing once.
+        """
+        answers: list[Appended] = []
+        fresh: list[Entry] = []
+        for entry in entries:
+            same = (entry.sender, entry.digest, entry.at)
+            here = [m for m in await self.store.find(entry.id) if (m.sender, m.digest, m.at) == same]
+            answers.append(Appended("duplicate" if here else "kept", here[0].seq if here else 0))
+            if not here:
+                fresh.append(entry._replace(kind="imported", inboxes=()))
+        kept = iter(await self.store.append(fresh)) if fresh else iter(())
+        return [answer if answer.seq else next(kept) for answer in answers]
 
     async def sweep(self) -> int:
         return await sweeping.sweep(self._office)
@@ -254,18 +266,18 @@ class LocalBus:
         await self.store.close()
 
 
-_FURTHER = {
-    "leased": frozenset({"leased", "acked"}),
-    "read": frozenset({"read", "leased", "acked"}),
-    "acked": frozenset({"acked"}),
-}
-_OVER = frozenset({"dead", "expired", "withdrawn", "refused", "kept"})
-
-
-def _no_answer(id_: str, within: float) -> str:
-    asked = f"no answer to {id_} within {within:g} s"
-    return f"{asked}: look where it is with telex why {id_}; a late answer comes to your inbox."
+_OVER = frozenset({"acked", "dead", "expired", "withdrawn", "refused", "kept"})
 
 
 def _has_come_to(story: Story, until: str) -> bool:
-    return story.state in _OVER or story.state in _FURTHER[until]
+    """Has every delivery come that far, or can it not any more? One that was acked need not be seen read first."""
+    if story.state in _OVER or until == "acked":
+        return story.state in _OVER
+    kinds = ("leased",) if until == "leased" else ("leased", "read")
+    come = {event.delivery for event in story.events if event.kind in kinds}
+    return all(one.seq in come or one.state not in OPEN for one in story.deliveries)
+
+
+def _no_answer(id_: str, within: float) -> str:
+    look = f"look where it is with telex why {id_}"
+    return f"no answer to {id_} within {within:g} s: {look}; a late answer comes to your inbox."

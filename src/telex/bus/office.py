@@ -48,6 +48,7 @@ class Office:
         self._looked_at = float("-inf")
         self._ways: dict[tuple[str, str | None, str | None], Way] = {}
         self._seen: dict[str, float] = {}
+        self.next_sweep = 0.0  # when this bus next does what the clock asks for
 
     @property
     def limits(self) -> Limits:

@@ -2,7 +2,7 @@
 
 from telex.bus.office import Office
 from telex.bus.reporting import death_reports
-from telex.bus.sweeping import sweep_lapsed
+from telex.bus.sweeping import sweep_by_the_way
 from telex.bus.waiting import Waiting
 from telex.errors import LeaseLost, NotAMember, NotFound
 from telex.flow import lifecycle
@@ -12,7 +12,7 @@ from telex.model.roster import Member
 from telex.ports.store import Settled
 from telex.rules.authorization import normalised
 
-NO_NEWS_SECONDS_MAX = 30.0  # look at least this often, whatever the clocks of others say
+PAUSE_SECONDS_MIN = 0.001  # between two looks, whatever falls due
 
 
 async def member_or_raise(office: Office, agent: str, role: str | None = None) -> Member:
@@ -32,12 +32,14 @@ async def receive(
     while True:
         seen, now = office.store.changes(), office.clock.now()
         inboxes = await office.inboxes(member)
-        await sweep_lapsed(office)
+        await sweep_by_the_way(office)
         leases = await office.store.lease(inboxes, member.name, now, now + lease, most)
         if leases or now >= deadline:
             return leases
         soonest = await office.store.soonest(inboxes)
-        until = min(deadline, now + NO_NEWS_SECONDS_MAX, deadline if soonest is None else max(soonest, now + 0.001))
+        until = min(deadline, max(office.next_sweep, now + PAUSE_SECONDS_MIN))
+        if soonest is not None:
+            until = min(until, max(soonest, now + PAUSE_SECONDS_MIN))
         await waiting.news(seen, until)
         member = await member_or_raise(office, agent)  # waiting is being here
 

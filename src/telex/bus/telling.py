@@ -5,6 +5,7 @@ from telex.errors import NotFound
 from telex.flow.lifecycle import state_of
 from telex.model.event import Event
 from telex.model.message import Message
+from telex.model.roster import ONE_OF_ROLE, Member
 from telex.ports.bus import Presence, Story
 from telex.rules.authorization import normalised
 
@@ -57,7 +58,7 @@ async def read(office: Office, id_: str, agent: str) -> Message:
 
 
 async def presence(office: Office) -> list[Presence]:
-    """Everyone who was declared or ever came, and whoever else has something waiting."""
+    """Everyone who was declared or ever came, whoever else has something waiting, and the inboxes that roles share."""
     roster, depths, now = await office.roster(), await office.store.depths(), office.clock.now()
     shown = []
     for member in roster.members.values():
@@ -73,6 +74,9 @@ async def presence(office: Office) -> list[Presence]:
         default = roster.find(inbox)
         if default is not None:
             shown.append(Presence(default, "not seen yet", waiting, leased, oldest))
+        elif inbox.startswith(ONE_OF_ROLE):
+            shared = Member(inbox, inbox.removeprefix(ONE_OF_ROLE))
+            shown.append(Presence(shared, "shared", waiting, leased, oldest))
     return shown
 
 

@@ -57,7 +57,9 @@ class Roster(NamedTuple):
         return nearest(name, self.names())
 
     def names(self) -> list[str]:
-        return list(dict.fromkeys([*(member.name for member in self.known()), *self.default_roles]))
+        """Everyone who can be written to: those known, and the defaults that have not left."""
+        defaults = (role for role in self.default_roles if self.find(role) is not None)
+        return list(dict.fromkeys([*(member.name for member in self.known()), *defaults]))
 
     def roles(self) -> list[str]:
         return list(dict.fromkeys([*(member.role for member in self.known()), *self.default_roles]))

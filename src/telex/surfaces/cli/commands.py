@@ -1,4 +1,4 @@
-"""Which commands are there beside `check`? Each is a module of its own, imported when it is called.
+"""Which commands are there beside `check` and `send`? Each is a module of its own, imported when it is called.
 
 click reads the words and prints the help; what it finds wrong is said our way and never with exit code 2, which
 means that a message was refused.
@@ -8,48 +8,84 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
 from telex.model.nearest import nearest
-from telex.surfaces.cli import check
 from telex.surfaces.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, CommandError
+from telex.surfaces.cli.options import Option
 from telex.surfaces.cli.render import shown
 
-COMMANDS = {
-    "check": "Say what is wrong with messages, and how they would pass.",
-    "mend": "Print a message as it should be.",
-    "new": "Begin a message; what only you know is a marked blank.",
-    "prompt": "Print what an agent must be told to send its messages.",
-    "schema": "Print JSON Schema, AsyncAPI or TypeScript of a dialect.",
-    "dialects": "List the dialects, or one dialect's types.",
-    "explain": "Say why a finding happens and how to mend it.",
+
+class Purpose(NamedTuple):
+    says: str
+    home: str = ""  # the module, where it is not called like the command
+    name: str = "command"  # of what the module has for it
+
+
+SECTIONS: dict[str, dict[str, Purpose]] = {
+    "Messages": {
+        "check": Purpose("Say what is wrong with messages, and how they would pass."),
+        "mend": Purpose("Print a message as it should be."),
+        "new": Purpose("Begin a message; what only you know is a marked blank."),
+        "prompt": Purpose("Print what an agent must be told to send its messages."),
+        "schema": Purpose("Print JSON Schema, AsyncAPI or TypeScript of a dialect."),
+        "dialects": Purpose("List the dialects, or one dialect's types."),
+        "explain": Purpose("Say why a finding happens and how to mend it."),
+    },
+    "The bus": {
+        "send": Purpose("Check a message and keep it for its recipients."),
+        "inbox": Purpose("Show what waits for you; looking takes nothing."),
+        "receive": Purpose("Take what waits for you, until its lease runs out."),
+        "ack": Purpose("Say that you are done with a message.", "settling", "ack"),
+        "nack": Purpose("Give a message back, with the reason.", "settling", "nack"),
+        "extend": Purpose("Keep a message longer, while you work on it.", "settling", "extend"),
+        "request": Purpose("Send a message and print the answer to it."),
+        "dead": Purpose("Show dead letters; try them again or drop them."),
+    },
+    "The record": {
+        "why": Purpose("Tell the whole story of a message."),
+        "trace": Purpose("Draw a conversation, message by message."),
+        "show": Purpose("Print a message as it was received."),
+        "log": Purpose("Print the log; write it to a file or take one in."),
+        "events": Purpose("Print what happened, and follow what happens next."),
+        "search": Purpose("Find the messages in which some words stand."),
+        "doctor": Purpose("Look the store over."),
+    },
+    "The team": {
+        "team": Purpose("Show who is in it and who is here; join and leave."),
+    },
 }
-HELP = """Telex: a typed message bus for teams of AI agents.
+COMMANDS = {name: purpose for section in SECTIONS.values() for name, purpose in section.items()}
+HELP = """Telex: a typed, durable message bus for teams of AI agents.
 
 \b
-  telex check update.json          may it pass?
-  telex check -                    the same, from stdin
-  telex mend update.json           as it should be
-  telex new execution_update status=complete
+  telex check update.json                      may it pass?
+  telex send --as dev --to lead update.json    check it and keep it
+  telex inbox --as lead                        what waits for lead?
+  telex why ID                                 what became of it?
 """
+FAST = ("check", "send")  # read by hand; see main
 HELP_NAMES = ["-h", "--help"]
 COMPLETION = "_TELEX_COMPLETE"  # set by a shell that wants to know how a word may go on
 
 
-class _Check(click.Command):
-    """`check` reads its own words; click only passes them on, and tells a shell which options there are."""
+class _Fast(click.Command):
+    """A command that reads its own words; click only passes them on, and tells a shell which options there are."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        module = import_module(f"telex.surfaces.cli.{name}")
+        self.options: tuple[Option, ...] = module.OPTIONS
         words = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)
         settings = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-        super().__init__("check", settings, lambda words: check.run(list(words)), [words], add_help_option=False)
+        super().__init__(name, settings, lambda words: module.run(list(words)), [words], add_help_option=False)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         return [
             CompletionItem(option.name, help=option.help)
-            for option in check.OPTIONS
+            for option in self.options
             if option.name.startswith(incomplete)
         ]
 
@@ -63,15 +99,17 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        if cmd_name == "check":
-            return _Check()
-        command = import_module(f"telex.surfaces.cli.{cmd_name}").command
+        if cmd_name in FAST:
+            return _Fast(cmd_name)
+        _, home, name = COMMANDS[cmd_name]
+        command = getattr(import_module(f"telex.surfaces.cli.{home or cmd_name}"), name)
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, purpose.says) for name, purpose in section.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -100,7 +138,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 TELEX = _Lazy(
     name="telex",
     help=HELP,
-    epilog="Exit codes: 0 done, 2 refused, 3 not found, 64 wrong usage, 1 anything else.",
+    epilog="Exit codes: 0 done, 2 refused, 3 not found, 4 timed out, 64 wrong usage, 1 anything else.",
     context_settings={"help_option_names": HELP_NAMES, "max_content_width": 100},
     params=[
         click.Option(

@@ -1,6 +1,6 @@
 """With which code does a command leave? And how does it say that it cannot do what was asked?"""
 
-DONE, FAILED, REFUSED, NOT_FOUND, USAGE, INTERRUPTED = 0, 1, 2, 3, 64, 130
+DONE, FAILED, REFUSED, NOT_FOUND, TIMED_OUT, USAGE, INTERRUPTED = 0, 1, 2, 3, 4, 64, 130
 
 
 class CommandError(Exception):

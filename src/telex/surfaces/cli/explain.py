@@ -1,4 +1,4 @@
-"""`telex explain`: why does a finding happen, and how is it mended?"""
+"""`telex explain`: why does a finding or an error happen, and how is it mended?"""
 
 import sys
 
@@ -7,18 +7,18 @@ import click
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import Dialect
 from telex.model.nearest import nearest
-from telex.publish.codes import EXPLANATIONS, page
+from telex.publish.codes import EVERY, page
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.asking import dialect_option, json_option
 from telex.surfaces.cli.dialect_option import dialect_from
 from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
 from telex.surfaces.cli.own_rules import own_page, own_rules, rule_facts
-from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.render import Screen, shown, wrapped
 from telex.surfaces.cli.table import table_lines
 
 
 def _codes(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    return [code for code in EXPLANATIONS if code.startswith(begun)]
+    return [code for code in EVERY if code.startswith(begun)]
 
 
 @click.command("explain")
@@ -27,7 +27,7 @@ def _codes(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
 @dialect_option
 @json_option
 def command(code: str | None, all_codes: bool, dialect: str | None, as_json: bool) -> int:
-    """Say why a finding happens and how to mend it, with a message before and after.
+    """Say why a finding or an error happens and how to mend it, with what it looks like before and after.
 
     The rules of a dialect of your own are explained as you declared them: say --dialect FILE.toml.
     """
@@ -43,7 +43,7 @@ def command(code: str | None, all_codes: bool, dialect: str | None, as_json: boo
     if own is not None and own_rules(own, code):
         sys.stdout.write(json_line(rule_facts(own, code)) + "\n" if as_json else own_page(own, code))
     else:
-        sys.stdout.write(_as_json(code) if as_json else page(code))
+        sys.stdout.write(_as_json(code) if as_json else _fitted(page(code), Screen(sys.stdout).width))
     return DONE
 
 
@@ -55,7 +55,7 @@ def _own(name: str | None) -> Dialect | None:
 
 def _titles(own: Dialect | None) -> dict[str, str]:
     """Every code in a few words; of a user's own rule there are no others than what it says."""
-    titles = {code: one.title for code, one in EXPLANATIONS.items()}
+    titles = {code: one.title for code, one in EVERY.items()}
     declared = {rule.code: rule.say for rule in own_rules(own)} if own is not None else {}
     return dict(sorted((titles | declared).items()))
 
@@ -68,10 +68,24 @@ def _list(titles: dict[str, str], as_json: bool) -> str:
 
 
 def _as_json(code: str) -> str:
-    one = EXPLANATIONS[code]
-    case = one.cases[0]
+    one = EVERY[code]
     words = {"code": code, "title": one.title, "why": one.why, "mend": one.mend}
-    return json_line(words | {"before": case.before, "after": case.after}) + "\n"
+    return json_line(words | {"before": one.before, "after": one.after}) + "\n"
+
+
+def _fitted(text: str, width: int | None) -> str:
+    """The page with its prose in lines that a terminal shows whole. What is fenced is to be copied, and stays."""
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        ticks = line[: len(line) - len(line.lstrip("`"))]
+        if fence or len(ticks) >= 3:
+            lines.append(line)
+            fence = "" if line == fence else fence or ticks  # a message within may have shorter fences of its own
+        else:
+            mark = "> " if line.startswith("> ") else ""
+            lines += [mark + part for part in wrapped(line.removeprefix(mark), width, len(mark))]
+    return "\n".join(lines)
 
 
 def _no_code(code: str, titles: dict[str, str]) -> str:

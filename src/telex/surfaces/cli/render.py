@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, TextIO
 
 from telex.model.refusal import Finding, Severity
+from telex.model.showing import shown as shown  # every surface takes it from here
 
 if TYPE_CHECKING:
     from telex.flow.admission import Checked
@@ -18,24 +19,9 @@ _INDENT = 11  # where the words of a finding begin, behind its severity
 _PLAIN_IN_A_SHELL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")
 
 
-def shown(text: str) -> str:
-    """The text on one line, with everything escaped that a terminal would act on or a reader could not see.
-
-    That is every character Unicode calls other or a separator, but for the blank: control characters, line ends,
-    direction overrides, zero-width and private ones, lone surrogates.
-    """
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
-
-
 def shown_block(text: str) -> str:
-    """The same for a text of several lines, which stay."""
+    """`shown` for a text of several lines, which stay."""
     return "\n".join(shown(line.replace("\t", "    ")) for line in text.split("\n"))
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")
 
 
 class Screen:

@@ -1,0 +1,109 @@
+"""How does a record leave one store and come into another? As JSON lines: every event, and each message with its bytes.
+
+Bytes that are UTF-8 stand there as text, so that the file can be read and searched; others in base64. What comes in
+is checked like anything from outside: a line that is wrong says which and why.
+"""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from telex.dialects.spec import PRIORITY_CLASSES
+from telex.flow.reports import moment as stamp
+from telex.model.digest import digest_of
+from telex.model.event import Event
+from telex.model.message import Entry, Message
+from telex.record.records import detail_of
+
+VERSION = 1
+BRINGING = ("accepted", "refused", "imported")  # events that are the message itself
+_REQUIRED = {"id": str, "at": (int, float), "sender": str, "role": str, "to": str, "rank": int}
+_OPTIONAL = ("dialect", "type", "correlation", "reply_to")
+
+
+class Flawed(NamedTuple):
+    """A line that cannot be taken in."""
+
+    line: int
+    say: str
+
+
+def exported(event: Event, message: Message | None) -> dict[str, Any]:
+    """One event as a value for JSON. The event that brought a message has it whole; others name it."""
+    facts = {
+        "telex": VERSION,
+        "seq": event.seq,
+        "at": event.at,
+        "time": stamp(event.at),
+        "kind": event.kind,
+        "agent": event.agent,
+        "inbox": event.inbox,
+        "delivery": event.delivery,
+        "detail": detail_of(event) or None,
+        "id": message.id if message else None,
+    }
+    return facts | {"message": _whole(message)} if message and event.kind in BRINGING else facts
+
+
+def _whole(message: Message) -> dict[str, Any]:
+    facts = message._asdict() | {"digest": message.digest.hex()}
+    raw = facts.pop("raw")
+    try:
+        return facts | {"raw": raw.decode("utf-8")}
+    except UnicodeDecodeError:
+        return facts | {"raw_base64": b64encode(raw).decode("ascii")}
+
+
+def imported(lines: Iterable[bytes]) -> Iterator[Entry | Flawed | None]:
+    """For each line its message, why it cannot be taken, or None where it brings none."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield _entry(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            yield Flawed(number, _why(error))
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error.msg} at column {error.colno}"
+    return "nested too deep" if isinstance(error, RecursionError) else str(error)
+
+
+def _entry(facts: Any) -> Entry | None:
+    if not isinstance(facts, dict) or facts.get("telex") != VERSION:
+        raise ValueError(f'not a line of an export: it has no "telex": {VERSION}')
+    if facts.get("kind") not in BRINGING:
+        return None
+    message = facts.get("message")
+    if not isinstance(message, dict):
+        raise ValueError(f"an event of kind {facts['kind']} brings a message, and here is none")
+    raw = _raw(message)
+    known = {name: _typed(message, name, kind) for name, kind in _REQUIRED.items()}
+    known |= {name: _typed(message, name, (str, type(None))) for name in _OPTIONAL}
+    if not 0 <= known["rank"] < len(PRIORITY_CLASSES):
+        raise ValueError(f"message.rank is from 0 to {len(PRIORITY_CLASSES) - 1}")
+    made = digest_of(raw)
+    if message.get("digest") != made.hex():
+        raise ValueError("the bytes of the message are not those its digest was made of: something changed them")
+    refused = bool(message.get("refused"))
+    detail = {"refused": True} if refused else {}
+    return Entry(**known, digest=made, raw=raw, kind="imported", detail=json.dumps(detail) if detail else None)
+
+
+def _raw(message: dict[str, Any]) -> bytes:
+    if isinstance(message.get("raw"), str):
+        return str(message["raw"]).encode("utf-8", "surrogatepass")
+    if isinstance(message.get("raw_base64"), str):
+        return b64decode(message["raw_base64"], validate=True)
+    raise ValueError("the message has neither raw nor raw_base64")
+
+
+def _typed(message: dict[str, Any], name: str, kind: Any) -> Any:
+    value = message.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        wanted = "a number" if kind is not str and str not in (kind if isinstance(kind, tuple) else ()) else "text"
+        raise ValueError(f"message.{name} is to be {wanted}")
+    return value

@@ -1,0 +1,109 @@
+"""How does a command reach the bus, and what does it say when that fails?
+
+Every command that speaks to the bus opens it here, so that the same failure has the same words and the same exit code
+everywhere. It is on the path of `telex send`, so nothing is imported that a single message does not need.
+"""
+
+import gc
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from telex.errors import LeaseLost, NotAMember, NotFound, OutcomeUnknown, RequestTimedOut, SettingsError, TelexError
+from telex.surfaces.cli.exits import FAILED, NOT_FOUND, REFUSED, TIMED_OUT, USAGE, CommandError
+from telex.surfaces.cli.render import shown
+
+if TYPE_CHECKING:
+    from telex.client import SyncBus
+    from telex.config import Settings
+
+EXITS: dict[type[TelexError], int] = {
+    LeaseLost: REFUSED,
+    NotAMember: REFUSED,
+    NotFound: NOT_FOUND,
+    RequestTimedOut: TIMED_OUT,
+    SettingsError: USAGE,
+}
+
+
+@contextmanager
+def opened(store: str | None, settings: "Settings | None" = None) -> Iterator["SyncBus"]:
+    """The bus on that store, or on the one that the environment, the settings or the folder name.
+
+    Raises:
+        CommandError: when the bus cannot do what was asked of it.
+    """
+    from telex.wiring import connect
+
+    with explained(), connect(store, settings=settings) as bus:
+        yield bus
+
+
+@contextmanager
+def opened_if_there(store: str | None) -> Iterator["SyncBus | None"]:
+    """The same where there is a store already; looking for it makes none."""
+    path = store_path(store)
+    if os.path.exists(path):
+        with opened(path) as bus:
+            yield bus
+    else:
+        yield None
+
+
+def stay_for_long() -> None:
+    """This command may run for hours: what was imported stays, but from here on garbage is collected (see main)."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
+def settings_here(dialect: str | None = None) -> "Settings":
+    """What the team has settled, reading messages as that dialect only if one is named.
+
+    Raises:
+        CommandError: when telex.toml is wrong, or there is no such dialect.
+    """
+    from telex.config import load
+
+    with explained():
+        settings = load(os.getcwd())
+    if dialect is None:
+        return settings
+    own = next((one for one in settings.own_dialects if one.name == dialect), None)
+    if own is None:
+        from telex.surfaces.cli.dialect_option import dialect_from
+
+        own = dialect_from(dialect)
+    return settings._replace(forced=own)
+
+
+def store_path(store: str | None) -> str:
+    """Where the store is, or would be made.
+
+    Raises:
+        CommandError: when that cannot be told.
+    """
+    from telex.wiring import store_path as path_of
+
+    with explained():
+        return path_of(store, settings_here())
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """What goes wrong inside is said in one sentence, and has its exit code."""
+    try:
+        yield
+    except OutcomeUnknown as error:
+        again = f"send again with the same id: --id {shown(error.id)}" if error.id else "do it again: that is safe"
+        raise CommandError(f"outcome unknown: {again} ({shown(error.say)})", FAILED) from error
+    except TelexError as error:
+        raise CommandError(said(error), EXITS.get(type(error), FAILED)) from error
+
+
+def said(error: TelexError) -> str:
+    """The sentence, line by line. What an agent is refused has a code as well, since agents tell it by that."""
+    lines = [shown(line) for line in error.say.split("\n")]
+    code = f"{error.code}: " if isinstance(error, LeaseLost | NotAMember) else ""
+    return code + "\n".join(lines)

@@ -1,0 +1,130 @@
+"""`telex dead`: which messages has nobody managed to do, and what is to become of them?"""
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from telex.errors import NotFound
+from telex.model.delivery import Delivery
+from telex.model.message import Message
+from telex.surfaces.cli import completing
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import lines_option, max_option, refuse_misplaced, store_option, text_option
+from telex.surfaces.cli.bus_option import opened
+from telex.surfaces.cli.exits import DONE, CommandError
+from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.times import ago, stamp
+
+id_argument = click.argument("id", metavar="ID", shell_complete=completing.dead_ids)
+
+
+@click.group("dead", invoke_without_command=True)
+@max_option(100)
+@store_option
+@lines_option
+@click.pass_context
+def command(ctx: click.Context, most: int, store: str | None, as_json: bool) -> int:
+    """Show dead letters: messages whose attempts are used up, or that were never answered."""
+    if ctx.invoked_subcommand:
+        refuse_misplaced(ctx)
+        return DONE
+    return _list(most, store, as_json)
+
+
+@command.command("list")
+@max_option(100)
+@store_option
+@lines_option
+def list_(most: int, store: str | None, as_json: bool) -> int:
+    """Show them, newest first."""
+    return _list(most, store, as_json)
+
+
+@command.command("retry")
+@id_argument
+@store_option
+@lines_option
+def retry(id: str, store: str | None, as_json: bool) -> int:
+    """Give a dead message one more round of attempts."""
+    with opened(store) as bus:
+        count = _some(bus.retry(id), id)
+    _say({"id": id, "retried": count}, f"back in {_inboxes(count)}: {shown(id)}", as_json)
+    return DONE
+
+
+@command.command("drop")
+@id_argument
+@text_option("--reason", "WORDS", "Why: it is kept with the message.")
+@store_option
+@lines_option
+def drop(id: str, reason: str | None, store: str | None, as_json: bool) -> int:
+    """Give a dead message up. Its story and its bytes are kept as long as any other's."""
+    if reason is None:
+        raise CommandError("say why: telex dead drop … --reason WORDS")
+    with opened(store) as bus:
+        count = _some(bus.drop(id, reason=reason), id)
+    _say({"id": id, "dropped": count}, f"dropped from {_inboxes(count)}: {shown(id)}", as_json)
+    return DONE
+
+
+def _some(count: int, id: str) -> int:
+    if not count:
+        raise NotFound(f"{id} is not dead: telex why {id} tells its state")
+    return count
+
+
+def _inboxes(count: int) -> str:
+    return f"{count} {'inbox' if count == 1 else 'inboxes'}"
+
+
+def _list(most: int, store: str | None, as_json: bool) -> int:
+    with opened(store) as bus:
+        found = bus.dead_letters(most=most)
+    if as_json:
+        for delivery, message in found:
+            sys.stdout.write(json_line(_facts(delivery, message)) + "\n")
+    elif not found:
+        sys.stderr.write("no dead letters\n")
+    else:
+        screen = Screen(sys.stdout)
+        screen.line("\n".join(_table(found, screen)))
+        sys.stderr.write("telex why ID tells what happened; telex dead retry ID gives it another round\n")
+    return DONE
+
+
+def _table(found: list[tuple[Delivery, Message]], screen: Screen) -> list[str]:
+    now = time.time()
+    rows = [
+        (
+            shown(message.id),
+            delivery.state,
+            shown(message.type or message.dialect or "text"),
+            shown(message.sender),
+            shown(delivery.inbox),
+            delivery.attempts,
+            ago(message.at, now),
+        )
+        for delivery, message in found
+    ]
+    return table_lines(("id", "state", "type", "from", "inbox", "tries", "age"), rows, screen)
+
+
+def _facts(delivery: Delivery, message: Message) -> dict[str, Any]:
+    return {
+        "id": message.id,
+        "state": delivery.state,
+        "dialect": message.dialect,
+        "type": message.type,
+        "from": message.sender,
+        "inbox": delivery.inbox,
+        "attempts": delivery.attempts,
+        "holder": delivery.holder,
+        "at": stamp(message.at),
+    }
+
+
+def _say(facts: dict[str, Any], words: str, as_json: bool) -> None:
+    sys.stdout.write((json_line(facts) if as_json else words) + "\n")

@@ -1,0 +1,78 @@
+"""`telex events`: what has happened, and what happens next?"""
+
+import sys
+from typing import Any
+
+import click
+
+from telex.model.event import KINDS, Event
+from telex.model.message import Message
+from telex.model.nearest import nearest
+from telex.record.records import detail_of
+from telex.surfaces.cli import completing
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import filters, lines_option, query_from, store_option
+from telex.surfaces.cli.bus_option import opened, stay_for_long
+from telex.surfaces.cli.exits import DONE, CommandError
+from telex.surfaces.cli.happenings import happening
+from telex.surfaces.cli.render import Screen, shown, wrapped
+from telex.surfaces.cli.times import day_time, stamp
+
+_KINDS_WIDTH = max(map(len, KINDS))
+_INDENT = 23 + 2 + _KINDS_WIDTH + 2
+
+
+def _known(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    for kind in value:
+        if kind not in KINDS:
+            meant = nearest(kind, KINDS)
+            perhaps = f"did you mean {meant}?" if meant else f"there are {', '.join(KINDS)}"
+            raise CommandError(f"no kind of event {shown(kind)}; {perhaps}")
+    return value
+
+
+@click.command("events")
+@click.option("--follow", "-f", is_flag=True, help="Go on with what happens next, until interrupted.")
+@click.option(
+    "--kind", "kinds", metavar="KIND", multiple=True, callback=_known, shell_complete=completing.kinds,
+    help="Only of this kind; may be given again.",
+)  # fmt: skip
+@filters
+@store_option
+@lines_option
+def command(follow: bool, store: str | None, as_json: bool, **given: Any) -> int:
+    """Print what happened, in order, everything that was asked for fitting."""
+    query = query_from(**given)
+    screen = Screen(sys.stdout)
+    stay_for_long()
+    with opened(store) as bus:
+        for event, message in bus.events(query, follow=follow):
+            screen.line(json_line(facts(event, message)) if as_json else "\n".join(_lines(event, message, screen)))
+            if follow:
+                sys.stdout.flush()
+    return DONE
+
+
+def _lines(event: Event, message: Message | None, screen: Screen) -> list[str]:
+    kind, words = happening(event, message)
+    about = f"{shown(message.id)} {shown(message.type or message.dialect or 'text')}: " if message else ""
+    first, *others = wrapped(about + words, screen.width, _INDENT)
+    head = f"{day_time(event.at)}  {screen.paint(f'{kind:<{_KINDS_WIDTH}}', 'bold')}  {first}"
+    return [head, *(" " * _INDENT + other for other in others)]
+
+
+def facts(event: Event, message: Message | None) -> dict[str, Any]:
+    return {
+        "seq": event.seq,
+        "at": stamp(event.at),
+        "kind": event.kind,
+        "agent": event.agent,
+        "inbox": event.inbox,
+        "delivery": event.delivery,
+        "id": message.id if message else None,
+        "dialect": message.dialect if message else None,
+        "type": message.type if message else None,
+        "from": message.sender if message else None,
+        "correlation": message.correlation if message else None,
+        "detail": detail_of(event) or None,
+    }

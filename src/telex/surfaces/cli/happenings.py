@@ -1,0 +1,72 @@
+"""How is an event said in words? The same ones in `why` and in `events`."""
+
+from typing import Any
+
+from telex.model.event import KINDS, Event
+from telex.model.message import Message
+from telex.record.records import detail_of
+from telex.surfaces.cli.render import shown
+from telex.surfaces.cli.times import clock_time
+
+
+def happening(event: Event, message: Message | None, offered: int = 0) -> tuple[str, str]:
+    """What happened in a word, and the rest of the sentence. `offered` says how often the message has been by then."""
+    detail = detail_of(event)
+    by = f"by {shown(event.agent)}" if event.agent else ""
+    words = [*_main(event, message, detail, by), *_rest(event, detail)]
+    kind = f"offered {offered}×" if event.kind == "leased" and offered else event.kind
+    return kind, "; ".join(word for word in words if word) or KINDS.get(event.kind, "")
+
+
+def _main(event: Event, message: Message | None, detail: dict[str, Any], by: str) -> list[str]:
+    inbox = shown(event.inbox) if event.inbox else ""
+    until = f"until {_time(detail.get('until'), event)}" if "until" in detail else ""
+    match event.kind:
+        case "leased":
+            shared = f" from {inbox}" if event.inbox and event.inbox != event.agent else ""
+            return [f"to {shown(event.agent or inbox)}{shared} {until}".rstrip()]
+        case "extended":
+            return [f"{by} {until}".strip()]
+        case "accepted":
+            to = detail.get("to")
+            names = (
+                ", ".join(shown(str(name)) for name in to)
+                if isinstance(to, list)
+                else shown(message.to if message else "")
+            )
+            return [f"from {shown(event.agent or '')}, stored for {names}"]
+        case "joined":
+            return [f"{shown(event.agent or '')} as {shown(str(detail.get('role', '?')))}"]
+        case "left":
+            return [shown(event.agent or "")]
+        case "lapsed":
+            return [f"no word from {shown(event.agent or inbox)}"]
+        case "dead" | "expired" | "asked-again" | "withdrawn":
+            return [f"in the inbox of {inbox}" if inbox else ""]
+        case _:
+            return [by]
+
+
+def _rest(event: Event, detail: dict[str, Any]) -> list[str]:
+    """What is said of it beyond who and where: reasons, findings, how long, what comes next."""
+    rest = []
+    if isinstance(detail.get("reason"), str):
+        rest.append(f"“{shown(detail['reason'])}”")
+    findings = detail.get("findings")
+    if isinstance(findings, list):
+        rest += [
+            f"{_word(finding, 'code')} at {_word(finding, 'path')}" for finding in findings if isinstance(finding, dict)
+        ]
+    if isinstance(detail.get("took"), (int, float)):
+        rest.append(f"in {detail['took']:.1f} ms")
+    if isinstance(detail.get("next"), (int, float)):
+        rest.append(f"again at {_time(detail['next'], event)}")
+    return rest
+
+
+def _word(finding: dict[str, Any], key: str) -> str:
+    return shown(str(finding.get(key, "?")))
+
+
+def _time(at: object, event: Event) -> str:
+    return clock_time(at, event.at) if isinstance(at, (int, float)) else "?"

@@ -1,0 +1,101 @@
+"""`telex inbox`: what waits for an agent, in the order in which it will come? Looking takes nothing."""
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from telex.dialects.spec import PRIORITY_CLASSES
+from telex.model.delivery import Delivery
+from telex.model.message import Message
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bodies import body_lines, text_of
+from telex.surfaces.cli.bus_asking import agent_option, lines_option, max_option, role_option, store_option
+from telex.surfaces.cli.bus_option import opened
+from telex.surfaces.cli.exits import DONE
+from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.times import ago, clock_time, stamp
+
+
+@click.command("inbox")
+@agent_option
+@role_option
+@max_option(100)
+@click.option("--full", is_flag=True, help="Show the messages too; they are then known to be read.")
+@store_option
+@lines_option
+def command(agent: str, role: str | None, most: int, full: bool, store: str | None, as_json: bool) -> int:
+    """Show what waits for you. Nothing is taken by looking: `telex receive` does that."""
+    with opened(store) as bus:
+        waiting = bus.inbox(agent, role=role, most=most + 1)
+        beyond, waiting = len(waiting) > most, waiting[:most]
+        if full:
+            for _, message in waiting:
+                bus.read(message.id, agent=agent)
+    if as_json:
+        for delivery, message in waiting:
+            sys.stdout.write(json_line(_facts(delivery, message, full)) + "\n")
+        return DONE
+    screen, now = Screen(sys.stdout), time.time()
+    if not waiting:
+        sys.stderr.write(f"nothing waits for {shown(agent)}\n")
+        return DONE
+    screen.line("\n".join(_full(waiting, now, screen) if full else _table(waiting, now, screen)))
+    if beyond:
+        sys.stderr.write(f"and more; --max {most * 10} shows further\n")
+    return DONE
+
+
+def _table(waiting: list[tuple[Delivery, Message]], now: float, screen: Screen) -> list[str]:
+    headings = ("id", "class", "type", "from", "age", "tries", "state")
+    return table_lines(headings, [_row(delivery, message, now) for delivery, message in waiting], screen)
+
+
+def _row(delivery: Delivery, message: Message, now: float) -> tuple[str | int, ...]:
+    return (
+        shown(message.id),
+        PRIORITY_CLASSES[delivery.rank],
+        shown(message.type or message.dialect or "text"),
+        shown(message.sender),
+        ago(message.at, now),
+        delivery.attempts,
+        state_of(delivery, now),
+    )
+
+
+def state_of(delivery: Delivery, now: float) -> str:
+    """`leased by qa until 09:30:00`, `stored, due at 09:30:02`: the state, and what it waits for."""
+    if delivery.state == "leased":
+        return f"leased by {shown(delivery.holder or '?')} until {clock_time(delivery.due_at, now)}"
+    if delivery.state == "stored" and delivery.due_at > now:
+        return f"stored, due at {clock_time(delivery.due_at, now)}"
+    return delivery.state
+
+
+def _full(waiting: list[tuple[Delivery, Message]], now: float, screen: Screen) -> list[str]:
+    lines: list[str] = []
+    for delivery, message in waiting:
+        id_, class_, type_, sender, age, _, state = map(str, _row(delivery, message, now))
+        head = f"{screen.paint(id_, 'bold')}  {class_}  {type_} from {sender}, {age} ago, {state}"
+        lines += [*([""] if lines else []), head, *body_lines(message, indent=2)]
+    return lines
+
+
+def _facts(delivery: Delivery, message: Message, full: bool) -> dict[str, Any]:
+    facts = {
+        "id": message.id,
+        "class": PRIORITY_CLASSES[delivery.rank],
+        "dialect": message.dialect,
+        "type": message.type,
+        "from": message.sender,
+        "at": stamp(message.at),
+        "inbox": delivery.inbox,
+        "state": delivery.state,
+        "due_at": stamp(delivery.due_at),
+        "attempts": delivery.attempts,
+        "holder": delivery.holder,
+        "correlation": message.correlation,
+    }
+    return facts | {"message": text_of(message)} if full else facts

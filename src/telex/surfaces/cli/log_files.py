@@ -1,0 +1,102 @@
+"""`telex log --export` and `--import`: how does the record leave this store, and come into another?"""
+
+import io
+import sys
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+from telex.errors import NotFound
+from telex.model.message import Entry
+from telex.ports.store import Query
+from telex.record.export import BRINGING, Flawed, exported, imported
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, CommandError
+from telex.surfaces.cli.render import shown
+from telex.surfaces.cli.sources import STDIN
+
+if TYPE_CHECKING:
+    from telex.client import SyncBus
+
+STEP = 500  # messages taken in together; one fsync for all of them
+FLAWS_SHOWN_MAX = 20
+
+
+# --- out --------------------------------------------------------------------------------------------------------------
+
+
+def write_out(bus: "SyncBus", path: str, query: Query) -> int:
+    """Write every event that fits, each message with its bytes, and say how many those were."""
+    count = 0
+    try:
+        file = sys.stdout if path == STDIN else open(path, "w", encoding="utf-8")  # noqa: SIM115
+    except OSError as error:
+        raise CommandError(f"cannot write {shown(path)}: {error.strerror}", FAILED) from error
+    try:
+        for event, message in bus.events(query):
+            file.write(json_line(exported(event, message)) + "\n")
+            count += 1
+        file.flush()
+    finally:
+        if file is not sys.stdout:
+            file.close()
+    sys.stderr.write(f"{count:,} {'event' if count == 1 else 'events'} written to {shown(path)}\n")
+    return DONE
+
+
+# --- in ---------------------------------------------------------------------------------------------------------------
+
+
+def take_in(bus: "SyncBus", path: str, *, as_json: bool) -> int:
+    """Take in the messages of an export. The file is read through first: if any of it is wrong, none is taken."""
+    with _reading(path) as file:
+        _refuse_flawed(file, path)
+        file.seek(0)
+        count = new = 0
+        is_empty = next(iter(bus.events(Query(kinds=BRINGING))), None) is None
+        for batch in _batches(file):
+            fresh = batch if is_empty else [entry for entry in batch if not _is_here(bus, entry)]
+            new += sum(one.outcome == "kept" for one in bus.import_messages(fresh))
+            count += len(batch)
+    words = f"{new:,} of {count:,} messages taken in" + ("" if new == count else "; the others were here")
+    sys.stdout.write((json_line({"messages": count, "new": new}) if as_json else words) + "\n")
+    return DONE
+
+
+def _reading(path: str) -> IO[bytes]:
+    try:
+        return io.BytesIO(sys.stdin.buffer.read()) if path == STDIN else open(path, "rb")
+    except FileNotFoundError as error:
+        raise CommandError(f"no such file: {shown(path)}", NOT_FOUND) from error
+    except OSError as error:
+        raise CommandError(f"cannot read {shown(path)}: {error.strerror}", FAILED) from error
+
+
+def _refuse_flawed(file: IO[bytes], path: str) -> None:
+    flaws = [one for one in imported(file) if isinstance(one, Flawed)]
+    if not flaws:
+        return
+    told = [f"{shown(path)}:{flaw.line}: {shown(flaw.say)}" for flaw in flaws[:FLAWS_SHOWN_MAX]]
+    more = [f"and {len(flaws) - FLAWS_SHOWN_MAX:,} more"] if len(flaws) > FLAWS_SHOWN_MAX else []
+    raise CommandError("\n".join([*told, *more, "nothing was taken in"]), FAILED)
+
+
+def _batches(file: IO[bytes]) -> Iterator[list[Entry]]:
+    batch: list[Entry] = []
+    for one in imported(file):
+        if isinstance(one, Entry):
+            batch.append(one)
+        if len(batch) == STEP:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _is_here(bus: "SyncBus", entry: Entry) -> bool:
+    """Is this very message kept already? To take a file in twice is the same as once."""
+    try:
+        stories = bus.why(entry.id)
+    except NotFound:
+        return False
+    known: set[Any] = {(story.message.sender, story.message.digest, story.message.at) for story in stories}
+    return (entry.sender, entry.digest, entry.at) in known

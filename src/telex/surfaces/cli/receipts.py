@@ -1,0 +1,77 @@
+"""What became of a message that was sent: how is that told to a person, to an agent and to a program?"""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from telex.surfaces.cli.check import stderr_has_its_own_reader
+from telex.surfaces.cli.render import Screen, finding_lines, shown, shown_block
+
+if TYPE_CHECKING:
+    from telex.ports.bus import Receipt
+
+INBOXES_SHOWN_MAX = 6
+
+
+def tell(receipt: "Receipt", *, mend: str, as_json: bool, quiet: bool = False, place: str | None = None) -> None:
+    """Say it: what was kept on stdout, what was refused on stderr. `mend` is the command that would mend it."""
+    if receipt.accepted and quiet:
+        return
+    if as_json:
+        from telex.surfaces.cli.answers import json_line
+
+        source = {} if place is None else {"source": place}
+        sys.stdout.write(json_line(facts(receipt) | source) + "\n")
+    if not as_json or (not receipt.accepted and stderr_has_its_own_reader()):
+        screen = Screen(sys.stdout if receipt.accepted else sys.stderr)
+        lines = _kept(receipt, screen) if receipt.accepted else _refused(receipt, mend, screen, place)
+        screen.line("\n".join(lines))
+    sys.stdout.flush()  # the next message may take a while, and this one is on disk
+
+
+def facts(receipt: "Receipt") -> dict[str, Any]:
+    return receipt._asdict() | {
+        "to": list(receipt.to),
+        "findings": [finding._asdict() for finding in receipt.findings],
+    }
+
+
+def _kept(receipt: "Receipt", screen: Screen) -> list[str]:
+    word = "kept before" if receipt.duplicate else "kept"
+    head = f"{screen.paint(word, 'green')} {shown(receipt.id)} for {inboxes(receipt.to)}"
+    return [head, *finding_lines(receipt.findings, screen)]
+
+
+def inboxes(names: tuple[str, ...]) -> str:
+    """`lead, qa and 12 more`; nobody at all is said as well."""
+    told = [shown(name) for name in names[:INBOXES_SHOWN_MAX]]
+    left = len(names) - len(told)
+    return ", ".join(told) + (f" and {left} more" if left else "") if told else "nobody"
+
+
+def _refused(receipt: "Receipt", mend: str, screen: Screen, place: str | None) -> list[str]:
+    what = " ".join(shown(word) for word in (receipt.dialect, receipt.type) if word) or "message"
+    where = f"  {screen.paint(shown(place), 'bold')}" if place else ""
+    head = f"{screen.paint('refused ', 'red')}{where}  {what}"
+    return [head, *finding_lines(receipt.findings, screen), *_mend_lines(receipt, mend, screen)]
+
+
+def _mend_lines(receipt: "Receipt", mend: str, screen: Screen) -> list[str]:
+    """How it would pass: the command for a person at a terminal, the message itself for an agent."""
+    if receipt.mended is None:
+        return []
+    if screen.is_terminal:
+        effect = "prints it mended" if receipt.certain else "prints it with blanks to fill"
+        return [f"  {screen.paint('mend   ', 'green')}  {mend}  {screen.paint(effect, 'dim')}"]
+    head = "Send this instead:" if receipt.certain else "Fill in the blanks, mind the findings, and send this:"
+    return ["", head, _compact(receipt.mended)]
+
+
+def _compact(text: str) -> str:
+    """JSON on one line, front matter as it is; either safe to look at."""
+    if not text.startswith("{"):
+        return shown_block(text.removesuffix("\n"))
+    import json
+
+    from telex.surfaces.cli.answers import json_line
+
+    return json_line(json.loads(text))

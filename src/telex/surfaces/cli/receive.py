@@ -1,0 +1,85 @@
+"""`telex receive`: take messages out of an inbox, and say how to give word of them.
+
+What was said is on stdout, as it came; which message it is and how to ack it is on stderr.
+"""
+
+import sys
+from typing import Any
+
+import click
+
+from telex.model.message import Leased
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bodies import head_facts, text_of, what, write_body
+from telex.surfaces.cli.bus_asking import (
+    agent_option,
+    lines_option,
+    max_option,
+    role_option,
+    seconds_option,
+    store_option,
+)
+from telex.surfaces.cli.bus_option import opened, stay_for_long
+from telex.surfaces.cli.exits import DONE, TIMED_OUT
+from telex.surfaces.cli.render import Screen, shell_word, shown, wrapped
+from telex.surfaces.cli.times import clock_time, span, stamp
+
+
+@click.command("receive")
+@agent_option
+@role_option
+@max_option(1)
+@seconds_option("--wait", "Wait so long for the first; exit code 4 if none comes.")
+@seconds_option("--lease", "How long you may hold them without a word.")
+@click.option("--ack", "acks", is_flag=True, help="Ack each as soon as it is printed.")
+@store_option
+@lines_option
+def command(
+    agent: str,
+    role: str | None,
+    most: int,
+    wait: float | None,
+    lease: float | None,
+    acks: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Take what waits for you. It is yours until its lease runs out: ack it, give it back, or ask for more time."""
+    stay_for_long()
+    with opened(store) as bus:
+        taken = bus.receive(agent, role=role, most=most, wait=wait or 0.0, lease=lease)
+        for leased in taken:
+            tell(leased, agent, as_json=as_json, acks=acks)
+            if acks:
+                bus.ack(leased.token, agent=agent)
+    if taken:
+        return DONE
+    for_how_long = f" within {span(wait)}" if wait else ""
+    sys.stderr.write(f"nothing waits for {shown(agent)}{for_how_long}\n")
+    return TIMED_OUT if wait else DONE
+
+
+def tell(leased: Leased, agent: str, *, as_json: bool, acks: bool) -> None:
+    """Print a message that was leased, and leave nothing of it in a buffer: its reader may be waiting."""
+    if as_json:
+        sys.stdout.write(json_line(facts(leased)) + "\n")
+        sys.stdout.flush()
+        return
+    screen, message = Screen(sys.stderr), leased.message
+    turn = "" if leased.attempt == 1 else f", attempt {leased.attempt}"
+    until = "" if acks else f", yours until {clock_time(leased.until)} UTC"
+    screen.line(screen.paint(shown(message.id), "bold"))
+    for line in wrapped(f"{what(message)} from {shown(message.sender)}{turn}{until}", screen.width, 0):
+        screen.line(line)
+    screen.stream.flush()
+    write_body(message)
+    if not acks:
+        screen.line(f"done with it: telex ack {leased.token} --as {shell_word(agent)}")
+    sys.stdout.flush()
+
+
+def facts(leased: Leased) -> dict[str, Any]:
+    """For programs, the token first: it is what they must show again."""
+    message = leased.message
+    head = {"token": leased.token, "attempt": leased.attempt, "until": stamp(leased.until), "inbox": leased.inbox}
+    return head | head_facts(message) | {"at": stamp(message.at), "message": text_of(message)}

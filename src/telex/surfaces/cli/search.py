@@ -1,0 +1,53 @@
+"""`telex search`: in which messages do these words stand?"""
+
+import sys
+import time
+
+import click
+
+from telex.model.message import Message
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bodies import head_facts, text_of
+from telex.surfaces.cli.bus_asking import lines_option, max_option, store_option
+from telex.surfaces.cli.bus_option import opened
+from telex.surfaces.cli.exits import DONE
+from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.times import ago, stamp
+
+_BEFORE, _SHOWN = 30, 74  # characters: in front of the first word that was found, and in all
+
+
+@click.command("search")
+@click.argument("words", metavar="TEXT...", nargs=-1, required=True)
+@max_option(50)
+@store_option
+@lines_option
+def command(words: tuple[str, ...], most: int, store: str | None, as_json: bool) -> int:
+    """Find the messages in which all these words stand, newest first; refused ones too."""
+    with opened(store) as bus:
+        found = bus.search(" ".join(words), most=most)
+    if as_json:
+        for message in found:
+            facts = head_facts(message) | {"at": stamp(message.at), "refused": message.refused}
+            sys.stdout.write(json_line(facts | {"message": text_of(message)}) + "\n")
+        return DONE
+    if not found:
+        sys.stderr.write(f"no message has {shown(' '.join(words))}\n")
+        return DONE
+    screen, now = Screen(sys.stdout), time.time()
+    for message in found:
+        what = shown(message.type or message.dialect or "text") + (" (refused)" if message.refused else "")
+        who = f"{shown(message.sender)} → {shown(message.to)}"
+        screen.line(f"{screen.paint(shown(message.id), 'bold')}  {what}  {who}  {ago(message.at, now)} ago")
+        screen.line(f"  {excerpt(message, words)}")
+    return DONE
+
+
+def excerpt(message: Message, words: tuple[str, ...]) -> str:
+    """The first of the words that is found, with a little around it."""
+    text = " ".join(text_of(message).split())
+    folded = text.casefold()
+    places = [at for word in words if (at := folded.find(word.casefold().strip('"*'))) >= 0]
+    start = max(min(places, default=0) - _BEFORE, 0)
+    cut = text[start : start + _SHOWN]
+    return shown(f"{'…' if start else ''}{cut}{'…' if start + len(cut) < len(text) else ''}")

@@ -1,0 +1,173 @@
+"""`telex send`: check messages, keep them, and say so only when they are on disk.
+
+An agent starts this for every message it has to say, so nothing is imported that a single message does not need: no
+click, no msgspec, no asyncio. What is refused is said on stderr, with exit code 2, as `telex check` says it.
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from telex.errors import OutcomeUnknown
+from telex.model.limits import LIMITS
+from telex.surfaces.cli.bus_option import opened, settings_here, stay_for_long
+from telex.surfaces.cli.exits import DONE, FAILED, REFUSED, CommandError
+from telex.surfaces.cli.options import Asked, Option, help_text, parse
+from telex.surfaces.cli.receipts import tell
+from telex.surfaces.cli.render import shell_word, shown
+from telex.surfaces.cli.sources import STDIN, files_in, has_lines, pieces
+
+if TYPE_CHECKING:
+    from telex.client import SyncBus
+    from telex.ports.bus import Receipt
+
+OPTIONS = (
+    Option("--as", "NAME", "who is sending"),
+    Option("--role", "ROLE", "your role, when you send for the first time and your name is not a role"),
+    Option("--to", "ADDRESS", "an agent, role:qa (one of them), all:qa (each of them) or * (everyone)"),
+    Option("--id", "ID", "the message's id, where it has none of its own"),
+    Option("--wait", "STATE", "wait until it is acked, read or leased"),
+    Option("--timeout", "SECONDS", "how long to wait; 60 if not given"),
+    Option("--dialect", "NAME", "read it as this dialect only; a .toml file declares your own"),
+    Option("--store", "PATH", "where messages are kept; the nearest .telex if not given"),
+    Option("--jsonl", "", "a message on every line, whatever the file is called"),
+    Option("--json", "", "print the answer as JSON, one line for each message"),
+    Option("--quiet", "", "say nothing about what is kept", "-q"),
+    Option("--help", "", "show this", "-h"),
+)
+WAITS = ("acked", "read", "leased")
+TIMEOUT_SECONDS = 60.0
+REPEATED = ("--as", "--role", "--to", "--dialect", "--store")
+USAGE_LINE = "telex send --as NAME [--to ADDRESS] FILE…|-"
+HELP = f"""{USAGE_LINE} [options]
+
+Check a message and keep it for its recipients. When this says kept, it is on disk. A file is one message; a .jsonl or
+.ndjson file has one on every line; - is stdin.
+
+{help_text(OPTIONS)}
+
+Exit code: 0 all kept, 2 any refused (what to mend is on stderr), 3 no such file, 4 not acked in time, 64 wrong usage,
+1 anything else.
+"""
+
+
+class Task(NamedTuple):
+    """What was asked for, understood."""
+
+    sender: str
+    role: str | None
+    to: str | None
+    id: str | None
+    until: str | None
+    timeout: float
+    as_json: bool
+    quiet: bool
+    lines: bool
+    dialect: str | None
+    bytes_max: int  # of a message
+    repeated: str  # the options, with a blank before each, that make a second command send as this one did
+
+
+def run(args: list[str]) -> int:
+    """Send what the command line names, say what became of it, and return the exit code."""
+    asked = parse(args, OPTIONS)
+    if "--help" in asked.options:
+        sys.stdout.write(HELP)
+        return DONE
+    task = _task(asked)
+    files = files_in(asked.operands)
+    many = len(files) > 1 or has_lines(files[0], task.lines)
+    if many and (task.id or task.until):
+        raise CommandError(f"{'--id' if task.id else '--wait'} is for one message, and here may be several")
+    settings = settings_here(task.dialect)
+    task = task._replace(bytes_max=settings.limits.message_bytes_max)
+    with opened(asked.options.get("--store"), settings) as bus:
+        return _many(bus, files, task) if many else _one(bus, files[0], task)
+
+
+def _task(asked: Asked) -> Task:
+    options = asked.options
+    if "--as" not in options:
+        raise CommandError(f"who is sending? {USAGE_LINE}")
+    if not asked.operands:
+        raise CommandError(f"what is to be sent? {USAGE_LINE}")
+    until = options.get("--wait")
+    if until is not None and until not in WAITS:
+        raise CommandError(f"--wait takes {', '.join(WAITS)}, not {shown(until)}")
+    if until is None and "--timeout" in options:
+        raise CommandError("--timeout needs to know what to wait for: --wait acked")
+    return Task(
+        sender=options["--as"],
+        role=options.get("--role"),
+        to=options.get("--to"),
+        id=options.get("--id"),
+        until=until,
+        timeout=_seconds(options.get("--timeout")),
+        as_json="--json" in options,
+        quiet="--quiet" in options,
+        lines="--jsonl" in options,
+        dialect=options.get("--dialect"),
+        bytes_max=LIMITS.message_bytes_max,
+        repeated="".join(f" {name} {shell_word(options[name])}" for name in REPEATED if name in options),
+    )
+
+
+def _seconds(given: str | None) -> float:
+    if given is None:
+        return TIMEOUT_SECONDS
+    whole, _, part = given.partition(".")
+    if not (whole + part).isdecimal() or not given.isascii() or len(given) > 9:
+        raise CommandError(f"--timeout takes seconds, such as 60 or 0.5, not {shown(given)}")
+    return float(given)
+
+
+# --- one message ------------------------------------------------------------------------------------------------------
+
+
+def _one(bus: "SyncBus", path: str, task: Task) -> int:
+    [(_, raw, _)] = pieces(path, task.bytes_max, lines=False)
+    receipt = _send(bus, raw, path, task)
+    tell(receipt, mend=mend_command(path, task), as_json=task.as_json, quiet=task.quiet)
+    if not receipt.accepted:
+        return REFUSED
+    if task.until is None:
+        return DONE
+    from telex.surfaces.cli.waiting import wait_for
+
+    return wait_for(bus, receipt, task)
+
+
+def _send(bus: "SyncBus", raw: bytes, path: str, task: Task) -> "Receipt":
+    try:
+        return bus.send(raw, sender=task.sender, role=task.role, to=task.to, id=task.id)
+    except OutcomeUnknown as error:
+        again = f"telex send{task.repeated} --id {shell_word(error.id or 'ID')} {shell_word(path)}"
+        say = f"outcome unknown: send again with the same id: {again}"
+        raise CommandError(f"{say}\n({shown(error.say)})", FAILED) from error
+
+
+def mend_command(path: str, task: Task) -> str:
+    """`mend` knows roles, not names; who sends under another name says its role."""
+    if path.startswith("-") and path != STDIN:
+        path = os.path.join(os.curdir, path)  # a file, though it looks like an option
+    dialect = f" --dialect {shell_word(task.dialect)}" if task.dialect else ""
+    return f"telex mend {shell_word(path)} --as {shell_word(task.role or task.sender)}{dialect}"
+
+
+# --- many -------------------------------------------------------------------------------------------------------------
+
+
+def _many(bus: "SyncBus", files: list[str], task: Task) -> int:
+    """Each message by itself: what is told is kept, whatever becomes of those behind it."""
+    stay_for_long()
+    refused = False
+    for path in files:
+        for number, raw, _ in pieces(path, task.bytes_max, lines=has_lines(path, task.lines)):
+            place = f"{path}:{number}" if number else path
+            try:
+                receipt = _send(bus, raw, path, task)
+            except CommandError as error:
+                raise CommandError(f"{shown(place)}: {error.say}", error.code) from error
+            tell(receipt, mend=mend_command(path, task), as_json=task.as_json, quiet=task.quiet, place=place)
+            refused = refused or not receipt.accepted
+    return REFUSED if refused else DONE

@@ -1,0 +1,127 @@
+"""`telex team`: who is in it, who is here, and what waits for whom?"""
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from telex.model.refusal import Finding
+from telex.ports.bus import Presence
+from telex.surfaces.cli import completing
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import lines_option, refuse_misplaced, store_option, text_option
+from telex.surfaces.cli.bus_option import opened
+from telex.surfaces.cli.exits import DONE, REFUSED
+from telex.surfaces.cli.render import Screen, finding_lines, shown
+from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.times import ago, stamp
+
+name_argument = click.argument("name", metavar="NAME", shell_complete=completing.agents)
+
+
+@click.group("team", invoke_without_command=True)
+@click.option("--example", is_flag=True, help="Print a telex.toml to begin with.")
+@store_option
+@lines_option
+@click.pass_context
+def command(ctx: click.Context, example: bool, store: str | None, as_json: bool) -> int:
+    """Show the team: names, roles, what each one reads, who is here, and what waits for them."""
+    if ctx.invoked_subcommand:
+        refuse_misplaced(ctx)
+        return DONE
+    if example:
+        from telex.config.example import example as text
+
+        sys.stdout.write(text())
+        return DONE
+    with opened(store) as bus:
+        roster = bus.roster()
+    if as_json:
+        for presence in roster:
+            sys.stdout.write(json_line(_facts(presence)) + "\n")
+    elif not roster:
+        sys.stderr.write(
+            "nobody has joined yet; every role may be sent to by its name: telex dialects NAME lists them\n"
+        )
+    else:
+        screen = Screen(sys.stdout)
+        screen.line("\n".join(_table(roster, screen)))
+    return DONE
+
+
+@command.command("join")
+@name_argument
+@text_option("--role", "ROLE", "What it may send and receive; its name, if that is a role.", complete=completing.roles)
+@click.option(
+    "--reads", metavar="DIALECT", multiple=True, shell_complete=completing.dialects,
+    help="What it reads, its first choice first; anything if not given.",
+)  # fmt: skip
+@store_option
+@lines_option
+def join(name: str, role: str | None, reads: tuple[str, ...], store: str | None, as_json: bool) -> int:
+    """Take an agent into the team."""
+    with opened(store) as bus:
+        member = bus.join(name, role=role, dialects=reads)
+    if isinstance(member, Finding):
+        if as_json:
+            sys.stdout.write(json_line({"joined": False, "findings": [member._asdict()]}) + "\n")
+        screen = Screen(sys.stderr)
+        screen.line("\n".join([screen.paint("refused", "red"), *finding_lines((member,), screen)]))
+        return REFUSED
+    words = f"{shown(member.name)} is in the team as {shown(member.role)}"
+    facts = {"joined": True, "name": member.name, "role": member.role, "reads": list(member.dialects)}
+    sys.stdout.write((json_line(facts) if as_json else words) + "\n")
+    return DONE
+
+
+@command.command("leave")
+@name_argument
+@store_option
+@lines_option
+def leave(name: str, store: str | None, as_json: bool) -> int:
+    """Take an agent out of the team. What still waited for it is taken back, and its senders are told."""
+    with opened(store) as bus:
+        withdrawn = bus.leave(name)
+    left = f"; {withdrawn} {'message' if withdrawn == 1 else 'messages'} taken back" if withdrawn else ""
+    facts = {"name": name, "withdrawn": withdrawn}
+    sys.stdout.write((json_line(facts) if as_json else f"{shown(name)} has left{left}") + "\n")
+    return DONE
+
+
+def _table(roster: list[Presence], screen: Screen) -> list[str]:
+    now = time.time()
+    rows = [
+        (
+            shown(member.name),
+            shown(member.role),
+            _state(presence, now),
+            presence.waiting,
+            presence.leased,
+            ago(presence.oldest_at, now) if presence.oldest_at is not None else "",
+            ", ".join(map(shown, member.dialects)) or "anything",
+        )
+        for presence in roster
+        for member in (presence.member,)
+    ]
+    return table_lines(("name", "role", "state", "waiting", "leased", "oldest", "reads"), rows, screen)
+
+
+def _state(presence: Presence, now: float) -> str:
+    seen = presence.member.seen_at
+    return f"silent for {ago(seen, now)}" if presence.state == "silent" and seen is not None else presence.state
+
+
+def _facts(presence: Presence) -> dict[str, Any]:
+    member = presence.member
+    return {
+        "name": member.name,
+        "role": member.role,
+        "reads": list(member.dialects),
+        "declared": member.declared,
+        "state": presence.state,
+        "seen_at": stamp(member.seen_at) if member.seen_at is not None else None,
+        "waiting": presence.waiting,
+        "leased": presence.leased,
+        "oldest_at": stamp(presence.oldest_at) if presence.oldest_at is not None else None,
+    }

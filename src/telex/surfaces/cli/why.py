@@ -1,0 +1,92 @@
+"""`telex why`: what became of a message? Its whole story, in order, under the one state it is in."""
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from telex.ports.bus import Story
+from telex.record.records import detail_of
+from telex.surfaces.cli import completing
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bodies import head_facts, what
+from telex.surfaces.cli.bus_asking import lines_option, store_option
+from telex.surfaces.cli.bus_option import opened
+from telex.surfaces.cli.exits import DONE
+from telex.surfaces.cli.happenings import happening
+from telex.surfaces.cli.inbox import state_of
+from telex.surfaces.cli.render import Screen, shown, wrapped
+from telex.surfaces.cli.times import clock_time, day_time, stamp
+
+_COLOURS = {"acked": "green", "dead": "red", "expired": "red", "refused": "red", "withdrawn": "yellow"}
+_KINDS_WIDTH = 11
+_INDENT = 23 + 2 + _KINDS_WIDTH + 2  # where the words of an event begin, behind its time and kind
+
+
+@click.command("why")
+@click.argument("id", metavar="ID", shell_complete=completing.waiting_ids)
+@store_option
+@lines_option
+def command(id: str, store: str | None, as_json: bool) -> int:
+    """Tell the whole story of a message: who sent it, who took it, what they said, and what comes next."""
+    with opened(store) as bus:
+        stories = bus.why(id)
+    if as_json:
+        for story in stories:
+            sys.stdout.write(json_line(facts(story)) + "\n")
+        return DONE
+    screen, now = Screen(sys.stdout), time.time()
+    screen.line("\n\n".join("\n".join(story_lines(story, now, screen)) for story in stories))
+    return DONE
+
+
+def story_lines(story: Story, now: float, screen: Screen) -> list[str]:
+    message = story.message
+    state = screen.paint(story.state, _COLOURS.get(story.state, "yellow"))
+    thread = f", conversation {shown(message.correlation)}" if message.correlation else ""
+    reply = f", in reply to {shown(message.reply_to)}" if message.reply_to else ""
+    about = f"{what(message)} from {shown(message.sender)} to {shown(message.to)}{thread}{reply}"
+    head = [f"{screen.paint(shown(message.id), 'bold')}  {state}", *wrapped(about, screen.width, 0)]
+    return [*head, "", *_event_lines(story, screen), *_now_lines(story, now)]
+
+
+def _event_lines(story: Story, screen: Screen) -> list[str]:
+    lines, day, offered = [], "", 0
+    for event in story.events:
+        offered += event.kind == "leased"
+        kind, words = happening(event, story.message, offered)
+        told = day_time(event.at)
+        when = told if told[:10] != day else " " * 11 + told[11:]
+        day = told[:10]
+        first, *others = wrapped(words, screen.width, _INDENT)
+        lines.append(
+            f"{when}  {screen.paint(f'{kind:<{_KINDS_WIDTH}}', _COLOURS.get(event.kind, 'bold'))}  {first}".rstrip()
+        )
+        lines += [" " * _INDENT + other for other in others]
+    return lines
+
+
+def _now_lines(story: Story, now: float) -> list[str]:
+    """Where it stands, while somebody still has to do something."""
+    waits = [
+        f"{shown(one.inbox)}: {state_of(one, now)}" for one in story.deliveries if one.state in ("stored", "leased")
+    ]
+    if story.answer_by is not None:
+        waits.append(f"an answer is waited for until {clock_time(story.answer_by, now)}")
+    return ["", *(f"now  {line}" for line in waits)] if waits else []
+
+
+def facts(story: Story) -> dict[str, Any]:
+    """For programs: the same, and nothing left out but the bytes, which `telex show` has."""
+    return head_facts(story.message) | {
+        "state": story.state,
+        "at": stamp(story.message.at),
+        "answer_by": stamp(story.answer_by) if story.answer_by is not None else None,
+        "deliveries": [
+            one._asdict() | {"due_at": stamp(one.due_at), "token": f"{one.seq}.{one.fence}"} for one in story.deliveries
+        ],
+        "events": [
+            event._asdict() | {"at": stamp(event.at), "detail": detail_of(event) or None} for event in story.events
+        ],
+    }

@@ -1,0 +1,245 @@
+"""How does a conversation look on a page? A sequence diagram as one SVG file: no script, no font, nothing fetched.
+
+Rows follow each other as things happened; the times beside them say how far apart they were. What came from messages
+is escaped twice: first for the eye, then for XML.
+"""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import NamedTuple
+
+from telex.ports.bus import Story
+from telex.rules.authorization import normalised
+from telex.trace.phrases import Tone, because, class_of, headline, label, tone
+from telex.trace.steps import Conversation, Hold, Step, conversation, holds
+from telex.trace.svg_legend import legend
+from telex.trace.svg_style import style, wide
+from telex.trace.words import cells, cut, folded, moment, name_of, offset, squeezed
+
+_GUTTER, _MARGIN, _TOP = 96, 24, 124  # pixels: the times, the rim, where the first row may begin
+_PITCH_LEAST, _PITCH_MOST, _WIDTH_LEAST = 150, 250, 640
+_NOTE_CHARACTERS, _NOTE_LINES = 40, 3
+_BAR = 5  # half the width of an activation bar
+
+
+class _Sheet(NamedTuple):
+    """Where everything stands."""
+
+    whole: Conversation
+    lanes: dict[str, float]  # across
+    rows: list[float]  # down: the line of each step
+    pitch: float
+    width: float
+    bottom: float  # where the lifelines end
+
+
+def render(stories: Sequence[Story]) -> str:
+    """The whole file, readable on a light and on a dark ground."""
+    sheet = _laid_out(conversation(stories))
+    whole = sheet.whole
+    key, height = legend(whole, _MARGIN, sheet.bottom + 52, sheet.width - _MARGIN)
+    title = f"Conversation {name_of(whole.name)}"
+    about = f"{moment(whole.began_at)} · {whole.heading}"
+    size = f'width="{sheet.width:.0f}" height="{height:.0f}" viewBox="0 0 {sheet.width:.0f} {height:.0f}"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="telex-trace" {size} role="img">',
+            f"<title>{escape(title)}</title>",
+            f"<desc>{escape(about)}. Between {escape(', '.join(map(name_of, whole.lanes)))}.</desc>",
+            f"<style>{style()}</style>",
+            f'<rect class="paper" width="{sheet.width:.0f}" height="{height:.0f}" rx="10"/>',
+            _text(_MARGIN, 38, title, "title ink"),
+            _text(_MARGIN, 60, about, "faint"),
+            *_lifelines(sheet),
+            *(_held(hold, level, sheet) for hold, level in _levelled(holds(whole.steps))),
+            *(part for index, step in enumerate(whole.steps) for part in _of_step(step, sheet.rows[index], sheet)),
+            *key,
+            "</svg>\n",
+        ]
+    )
+
+
+# --- where everything stands ---------------------------------------------------------------------------------------
+
+
+def _laid_out(whole: Conversation) -> _Sheet:
+    labels = [wide(label(step, whole), strong=True) + 32 for step in whole.steps if step.to]
+    names = [wide(name_of(lane), 13, strong=True) + 40 for lane in whole.lanes]
+    pitch = min(max([_PITCH_LEAST, *labels, *names]), _PITCH_MOST)
+    lanes = {lane: _GUTTER + pitch / 2 + pitch * place for place, lane in enumerate(whole.lanes)}
+    rows, y = [], float(_TOP)
+    for step in whole.steps:
+        above, below = _room(step)
+        rows.append(y + above)
+        y += above + below
+    width = max(_GUTTER + pitch * len(lanes) + _MARGIN + 40, _WIDTH_LEAST)
+    return _Sheet(whole, lanes, rows, pitch, width, y + 14)
+
+
+def _room(step: Step) -> tuple[float, float]:
+    """How much a step needs above its line and below."""
+    if step.kind == "leased":
+        return (12, 12) if step.attempt > 1 else (6, 4)
+    if step.to:
+        return (34, 20) if step.to == (step.lane,) else (30, 8)
+    if _is_note(step):
+        half = _note_height(step) / 2
+        return half + 6, half + 6
+    return 14, 10
+
+
+def _is_note(step: Step) -> bool:
+    return tone(step) in ("wait", "bad")
+
+
+def _note_lines(step: Step) -> list[str]:
+    return folded(because(step), _NOTE_CHARACTERS, _NOTE_LINES) if step.reason else []
+
+
+def _note_height(step: Step) -> float:
+    return 24 + 15 * len(_note_lines(step))
+
+
+def _levelled(leases: Sequence[Hold]) -> Iterator[tuple[Hold, int]]:
+    """Bars of one agent that overlap stand a little beside each other."""
+    taken: dict[tuple[str, int], int | None] = {}  # by lane and level: the step that ends the last bar there
+    for hold in leases:
+        level = 0
+        while (hold.lane, level) in taken and _reaches(taken[hold.lane, level], hold.first):
+            level += 1
+        taken[hold.lane, level] = hold.last
+        yield hold, level
+
+
+def _reaches(last: int | None, first: int) -> bool:
+    return last is None or last > first
+
+
+# --- parts ---------------------------------------------------------------------------------------------------------
+
+
+def _lifelines(sheet: _Sheet) -> Iterator[str]:
+    for lane, x in sheet.lanes.items():
+        name = name_of(lane)
+        while wide(name, 13, strong=True) > sheet.pitch - 34:
+            name = squeezed(name, cells(name) - 1)
+        half = max(wide(name, 13, strong=True) / 2 + 12, 36)
+        yield f'<line class="life" x1="{x:.1f}" y1="118" x2="{x:.1f}" y2="{sheet.bottom:.1f}"/>'
+        for y in (84, sheet.bottom):
+            yield (
+                f'<rect class="box" x="{x - half:.1f}" y="{y:.1f}" width="{2 * half:.1f}" height="34" rx="7">'
+                f"<title>{escape(name_of(lane))}</title></rect>"
+            )
+            yield _text(x, y + 22, name, "name")
+
+
+def _held(hold: Hold, level: int, sheet: _Sheet) -> str:
+    x, top = sheet.lanes[hold.lane] - _BAR + 6 * min(level, 4), sheet.rows[hold.first]
+    bottom = sheet.bottom if hold.last is None else sheet.rows[hold.last]
+    kind = class_of(sheet.whole.messages[hold.number - 1]).lower()
+    still = " open" if hold.last is None else ""
+    place = f'x="{x:.1f}" y="{top:.1f}" width="{2 * _BAR}" height="{max(bottom - top, 3):.1f}" rx="2"'
+    title = f"<title>#{hold.number} in hand</title>"
+    return f'<rect class="paper" {place}/><rect class="held {kind}{still}" {place}>{title}</rect>'
+
+
+def _of_step(step: Step, y: float, sheet: _Sheet) -> Iterator[str]:
+    if step.kind == "leased" and step.attempt < 2:
+        return  # the bar begins here, which says it
+    yield _text(_GUTTER - 14, y + 4, offset(step.at - sheet.whole.began_at), "when")
+    if step.to:
+        yield from _arrow(step, y, sheet)
+    elif _is_note(step):
+        yield from _note(step, y, sheet)
+    else:
+        x = sheet.lanes[step.lane]
+        words = f"#{step.number} {headline(step)}"
+        side = _side(x, 14 + wide(words), 1, sheet)
+        yield _badge(x, y, tone(step))
+        colour = tone(step) if tone(step) == "good" else "faint"
+        yield from _backed(x + side * 14, y + 4, words, colour, "end" if side < 0 else "start")
+
+
+def _arrow(step: Step, y: float, sheet: _Sheet) -> Iterator[str]:
+    told, x = sheet.whole.about(step), sheet.lanes[step.lane]
+    kind = class_of(told).lower()
+    drawn = f"arrow {kind} answer" if told.parent is not None else f"arrow {kind}"
+    others = [sheet.lanes[lane] for lane in step.to if lane != step.lane]
+    if not others:
+        yield f'<path class="{drawn}" d="M{x + _BAR:.1f} {y - 8:.1f}h34v14h-28"/>'
+        yield _head(x + _BAR, y + 6, -1, kind)
+        yield from _backed(x + 48, y + 3, label(step, sheet.whole), f"strong {kind}")
+        return
+    for side in (-1, 1):
+        reached = [other for other in others if (other - x) * side > 0]
+        if reached:
+            end = max(reached, key=lambda other: abs(other - x)) - side * (_BAR + 2)
+            yield f'<line class="{drawn}" x1="{x + side * _BAR:.1f}" y1="{y:.1f}" x2="{end:.1f}" y2="{y:.1f}"/>'
+            yield from (_head(other - side * _BAR, y, side, kind) for other in reached)
+    near = min(others, key=lambda other: abs(other - x)) if len(others) > 1 else others[0]
+    room = abs(near - x) - 18
+    words = label(step, sheet.whole)
+    while wide(words, strong=True) > room:
+        words = cut(words, cells(words) - 1)
+    yield from _backed((x + near) / 2, y - 8, words, f"strong {kind}", "middle")
+
+
+def _head(x: float, y: float, side: int, kind: str) -> str:
+    return f'<path class="head {kind}" d="M{x:.1f} {y:.1f}l{-side * 9} -4.5v9z"/>'
+
+
+def _note(step: Step, y: float, sheet: _Sheet) -> Iterator[str]:
+    """A box beside the lane that says what went wrong and why."""
+    x, mood, lines = sheet.lanes[step.lane], tone(step), _note_lines(step)
+    first = f"#{step.number} {headline(step)}"
+    away, preferred = 14, 1
+    if step.kind == "refused":
+        told = sheet.whole.about(step)
+        first = f"{cut(label(step, sheet.whole), 30)} to {cut(name_of(told.to), 20)}: refused"
+        away, preferred = 52, -1 if sheet.lanes.get(normalised(told.to), x) < x else 1
+    width = max([wide(first, strong=True), *(wide(line) for line in lines)]) + 22
+    height, side = _note_height(step), _side(x, away + width, preferred, sheet)
+    left = x + away if side > 0 else x - away - width
+    if step.kind == "refused":  # an arrow that got nowhere
+        yield f'<line class="arrow bad" x1="{x + side * _BAR:.1f}" y1="{y:.1f}" x2="{x + side * 34:.1f}" y2="{y:.1f}"/>'
+        yield _badge(x + side * 40, y, mood)
+    else:
+        yield _badge(x, y, mood)
+    yield (
+        f'<rect class="{mood}-box" x="{left:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '
+        f'height="{height:.1f}" rx="5"/>'
+    )
+    yield _text(left + 11, y - height / 2 + 16, first, f"strong {mood}")
+    yield from (_text(left + 11, y - height / 2 + 32 + 15 * i, line, "ink") for i, line in enumerate(lines))
+
+
+def _side(x: float, needed: float, preferred: int, sheet: _Sheet) -> int:
+    """To the right (1) or to the left (-1) of a lane: as preferred if it fits there, else where more room is."""
+    room = {1: sheet.width - _MARGIN / 2 - x, -1: x - _GUTTER + 8}
+    return preferred if needed <= room[preferred] or room[preferred] >= room[-preferred] else -preferred
+
+
+_STROKES: dict[Tone, str] = {
+    "good": "m-3.4 0.2l2.4 2.6 4.4 -5",
+    "wait": "m0 -3.6v4m0 3.1v0.1",
+    "bad": "m-2.8 -2.8l5.6 5.6m0 -5.6l-5.6 5.6",
+    "plain": "",
+}
+
+
+def _badge(x: float, y: float, mood: Tone) -> str:
+    """A sign as well as a colour: not everyone sees both."""
+    circle = f'<circle class="badge {mood}" cx="{x:.1f}" cy="{y:.1f}" r="{7 if _STROKES[mood] else 3.5}"/>'
+    return f'{circle}<path class="sign" d="M{x:.1f} {y:.1f}{_STROKES[mood]}"/>' if _STROKES[mood] else circle
+
+
+def _backed(x: float, y: float, words: str, kind: str, anchor: str = "start") -> Iterator[str]:
+    """Words on a piece of paper, so that no lifeline runs through them."""
+    width = wide(words)
+    left = {"start": x, "middle": x - width / 2, "end": x - width}[anchor]
+    yield f'<rect class="paper" x="{left - 2:.1f}" y="{y - 11:.1f}" width="{width + 4:.1f}" height="15"/>'
+    yield _text(x, y, words, f"{kind} {anchor}")
+
+
+def _text(x: float, y: float, words: str, kind: str) -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(words)}</text>'

@@ -1,0 +1,100 @@
+"""Who answered whom, and how long did it take? A conversation as a tree with timings.
+
+Each message stands below the one it answers; what answers nothing stands at the edge, in order of time.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from telex.ports.bus import Story
+from telex.trace.phrases import SIGNS, because, headline, tone
+from telex.trace.steps import Conversation, Fate, Step, Told, conversation
+from telex.trace.words import REASON_MOST, TYPE_MOST, brief, cells, lasting, moment, name_of, offset, squeezed
+
+_GUIDE_MOST = 30  # columns; an exchange of a hundred answers does not march off the screen
+_HEAD_MOST = 60  # columns; a longer one pushes what stands behind it
+_NAME_MOST, _TYPE_MOST = 24, 32
+_WORTH_TELLING = frozenset({"failed", "lapsed", "dead", "expired", "dropped", "withdrawn", "overdue", "duplicate"})
+
+
+class _Row(NamedTuple):
+    when: str
+    head: str
+    rest: str
+
+
+def render(stories: Sequence[Story]) -> str:
+    """The tree as text, one line for each message and one for each thing that went wrong with it."""
+    whole = conversation(stories)
+    rows = list(_rows(whole))
+    when = max((cells(row.when) for row in rows), default=0)
+    head = min(max((cells(row.head) for row in rows if row.rest), default=0), _HEAD_MOST)
+    lines = [f"{name_of(whole.name)}  {moment(whole.began_at)}  {whole.heading}", ""]
+    for row in rows:
+        gap = " " * (head - cells(row.head)) if row.rest else ""
+        lines.append(f"{' ' * (when - cells(row.when))}{row.when}  {row.head}{gap}  {row.rest}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _rows(whole: Conversation) -> Iterator[_Row]:
+    below: dict[int | None, list[Told]] = {}
+    for told in whole.messages:
+        below.setdefault(told.parent, []).append(told)
+    marks: dict[int, list[Step]] = {}
+    for step in whole.steps:
+        if step.kind in _WORTH_TELLING:
+            marks.setdefault(step.number, []).append(step)
+    # A stack and no recursion: a conversation may be deeper than Python's own stack.
+    open_ = [(told, "", "") for told in reversed(below.get(None, []))]
+    while open_:
+        told, before, guide = open_.pop()
+        answers = below.get(told.number, [])
+        inner = _fitting(guide + ("│  " if answers else "   "))
+        yield _Row(offset(told.at - whole.began_at), before + _head(told), _rest(told))
+        yield from (_Row("", f"{inner}{line}", "") for line in _notes(told, marks.get(told.number, []), whole))
+        for place, answer in enumerate(reversed(answers)):
+            last = place == 0
+            open_.append((answer, _fitting(guide + ("└─ " if last else "├─ ")), guide + ("   " if last else "│  ")))
+
+
+def _fitting(guide: str) -> str:
+    return guide if len(guide) <= _GUIDE_MOST else "⋯" + guide[-_GUIDE_MOST + 1 :]
+
+
+def _head(told: Told) -> str:
+    sender, to = (squeezed(name_of(name), _NAME_MOST) for name in (told.sender, told.to))
+    return f"#{told.number} {sender} → {to}  {brief(told.type, _TYPE_MOST)}"
+
+
+def _rest(told: Told) -> str:
+    """The state, and for a single delivery its times; several have a line each below."""
+    timings = _timings(told.fates[0]) if len(told.fates) == 1 else ""
+    return f"{brief(told.state, TYPE_MOST)}{timings and ', '}{timings}"
+
+
+def _notes(told: Told, marks: list[Step], whole: Conversation) -> Iterator[str]:
+    if told.refused:
+        yield f"{SIGNS['bad']} {brief(told.reason, REASON_MOST) or 'refused'}"
+    if len(told.fates) > 1:
+        widest = max(cells(_reader(fate)) for fate in told.fates)
+        for fate in told.fates:
+            gap = " " * (widest - cells(_reader(fate)))
+            timings = _timings(fate)
+            yield f"· {_reader(fate)}{gap}  {brief(fate.state, TYPE_MOST)}{timings and ', '}{timings}"
+    for step in marks:
+        where = f" ({name_of(step.lane)})" if len(told.fates) > 1 else ""
+        at = offset(step.at - whole.began_at)
+        yield f"{SIGNS[tone(step)]} {headline(step)} at {at}{where}{because(step, ': ')}"
+
+
+def _reader(fate: Fate) -> str:
+    """Whose inbox; for one that a role shares, also who took it."""
+    inbox = name_of(fate.inbox)
+    return f"{inbox} ({name_of(fate.holder)})" if fate.holder and fate.holder != fate.inbox else inbox
+
+
+def _timings(fate: Fate) -> str:
+    said = [f"offered {fate.offered}×"] if fate.offered else []
+    said += [f"leased after {lasting(fate.leased_after)}"] if fate.leased_after is not None else []
+    said += [f"acked after {lasting(fate.acked_after)}"] if fate.acked_after is not None else []
+    return ", ".join(said)

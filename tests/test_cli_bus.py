@@ -1,0 +1,187 @@
+"""What do `inbox`, `receive`, `ack`, `nack`, `extend` and `request` do and say?"""
+
+import json
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.bus_desk import BLOCKER, Telex, sent, taken, telex
+from tests.test_cli_kit import COMMAND, WRONG_CASE, example, put
+
+__all__ = ["telex"]
+
+
+# --- inbox ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_inbox_says_so(telex: Telex) -> None:
+    assert telex("inbox", "--as", "lead") == (0, "", "nothing waits for lead\n")
+
+
+def test_looking_into_an_inbox_takes_nothing(telex: Telex) -> None:
+    id_ = sent(telex)
+    for _ in range(2):
+        ran = telex("inbox", "--as", "lead")
+        assert ran.code == 0
+        assert ran.out.splitlines()[1].split()[:4] == [id_, "ERROR", "dev_blocker", "dev"]
+    assert taken(telex)["id"] == id_
+
+
+def test_a_full_look_shows_what_was_said_safely_and_is_known_as_read(telex: Telex) -> None:
+    id_ = sent(telex, "Good morning \x1b[31m")
+    ran = telex("inbox", "--as", "lead", "--full")
+    assert "Good morning \\x1b[31m" in ran.out
+    assert "\x1b" not in ran.out
+    assert telex("why", id_, "--json").answer["state"] == "read"
+    assert taken(telex)["id"] == id_
+
+
+def test_more_than_was_asked_for_is_hinted_at(telex: Telex) -> None:
+    for number in range(3):
+        sent(telex, BLOCKER | {"task": str(number)})
+    ran = telex("inbox", "--as", "lead", "--max", "2")
+    assert len(ran.out.splitlines()) == 3
+    assert ran.err.startswith("and more")
+
+
+# --- receive and settle -----------------------------------------------------------------------------------------------
+
+
+def test_a_message_is_received_as_it_was_sent_and_the_way_to_ack_it_is_told(telex: Telex, tmp_path: Path) -> None:
+    sent(telex)
+    ran = telex("receive", "--as", "lead")
+    assert (ran.code, ran.out) == (0, (tmp_path / "message.json").read_text())
+    last = ran.err.splitlines()[-1]
+    assert last.startswith("done with it: telex ack ")
+    command = last.removeprefix("done with it: telex ").split()
+    ran = telex(*command)
+    assert (ran.code, ran.out) == (0, f"acked {command[1]}\n")
+    assert telex("inbox", "--as", "lead", "--json").answers == []
+
+
+def test_nothing_to_receive_is_no_failure_unless_one_waited_for_it(telex: Telex) -> None:
+    assert telex("receive", "--as", "lead") == (0, "", "nothing waits for lead\n")
+    assert telex("receive", "--as", "lead", "--wait", "0.1") == (4, "", "nothing waits for lead within 100 ms\n")
+
+
+def test_received_messages_are_one_line_of_json_each(telex: Telex) -> None:
+    ids = [sent(telex, BLOCKER | {"task": str(number)}) for number in range(3)]
+    ran = telex("receive", "--as", "lead", "--max", "2", "--json")
+    assert [one["id"] for one in ran.answers] == ids[:2]
+    first = ran.answers[0]
+    assert (first["from"], first["type"], first["dialect"], first["attempt"]) == (
+        "dev",
+        "dev_blocker",
+        "vbw-handoff",
+        1,
+    )
+    assert json.loads(first["message"])["task"] == "0"
+
+
+def test_an_ack_by_id_means_the_callers_own_lease(telex: Telex) -> None:
+    id_ = sent(telex)
+    ran = telex("ack", id_, "--as", "lead")
+    assert ran.code == 2
+    assert ran.err.startswith(f"telex: lease-lost: lead holds no lease on {id_}, which is stored;")
+    taken(telex)
+    assert telex("ack", id_, "--as", "dev").code == 2
+    assert telex("ack", id_, "--as", "lead") == (0, f"acked {id_}\n", "")
+    assert telex("ack", id_, "--as", "lead") == (0, f"acked before {id_}\n", "")
+
+
+def test_an_ack_twice_by_its_token_is_as_good_as_once(telex: Telex) -> None:
+    sent(telex)
+    token = taken(telex)["token"]
+    assert telex("ack", token, "--as", "lead").out == f"acked {token}\n"
+    assert telex("ack", token, "--as", "lead").out == f"acked before {token}\n"
+
+
+def test_an_ack_under_a_lease_that_lapsed_is_refused(telex: Telex) -> None:
+    sent(telex)
+    token = taken(telex, "lead", "--lease", "0.05")["token"]
+    threading.Event().wait(0.2)
+    ran = telex("ack", token, "--as", "lead", "--json")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("telex: lease-lost: ")
+
+
+def test_acks_may_come_with_the_receiving(telex: Telex) -> None:
+    id_ = sent(telex)
+    ran = telex("receive", "--as", "lead", "--ack")
+    assert "telex ack" not in ran.err
+    assert telex("why", id_, "--json").answer["state"] == "acked"
+
+
+def test_a_message_given_back_comes_again(telex: Telex) -> None:
+    id_ = sent(telex)
+    token = taken(telex)["token"]
+    ran = telex("nack", token, "--as", "lead", "--reason", "no table", "--delay", "0")
+    assert ran.code == 0
+    assert ran.out.startswith(f"given back {token}: again at ")
+    again = taken(telex)
+    assert (again["id"], again["attempt"]) == (id_, 2)
+
+
+def test_giving_back_needs_a_reason(telex: Telex) -> None:
+    assert telex("nack", "1.1", "--as", "lead") == (64, "", "telex: say why: telex nack … --reason WORDS\n")
+
+
+def test_a_lease_may_be_extended(telex: Telex) -> None:
+    id_ = sent(telex)
+    before = taken(telex)["until"]
+    ran = telex("extend", id_, "--as", "lead", "--for", "600", "--json")
+    assert ran.code == 0
+    assert ran.answer["until"] > before
+
+
+@pytest.mark.parametrize("verb", [["ack"], ["nack", "--reason", "no"], ["extend"], ["why"], ["show"]])
+def test_an_id_that_nobody_has_is_3(telex: Telex, verb: list[str]) -> None:
+    as_lead = [] if verb[0] in ("why", "show") else ["--as", "lead"]
+    ran = telex(verb[0], "nobody-has-this", *verb[1:], *as_lead)
+    assert (ran.code, ran.out) == (3, "")
+    assert "nobody-has-this" in ran.err
+
+
+@pytest.mark.parametrize("verb", ["inbox", "receive", "ack", "nack", "extend", "request"])
+def test_who_does_not_say_who_it_is_is_told_to(telex: Telex, verb: str) -> None:
+    operands = [] if verb in ("inbox", "receive") else ["x"]
+    ran = telex(verb, *operands)
+    assert (ran.code, ran.err) == (64, f"telex: say who you are: telex {verb} --as NAME\n")
+
+
+# --- request ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_request_prints_its_answer(telex: Telex, tmp_path: Path) -> None:
+    ask = example("build-flow", "VALIDATION_REQUEST")
+    ask["from"], ask["to"] = "fullstack-developer", "cto"
+    put(tmp_path, "ask.json", ask)
+    with subprocess.Popen(
+        [*COMMAND, "request", "--as", "fullstack-developer", "--to", "cto", "--json", "ask.json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as asking:  # fmt: skip
+        asked = taken(telex, "cto", "--wait", "20", "--ack")
+        answer = example("build-flow", "VALIDATION_RESPONSE", replyTo=ask["messageId"])
+        answer |= {"from": "cto", "to": "fullstack-developer", "correlationId": ask["correlationId"]}
+        sent(telex, answer, sender="cto", to="fullstack-developer")
+        out, err = asking.communicate(timeout=30)
+    assert asked["id"] == ask["messageId"]
+    assert (asking.returncode, err) == (0, "")
+    assert json.loads(out)["type"] == "VALIDATION_RESPONSE"
+
+
+def test_a_request_that_nobody_answers_is_4(telex: Telex, tmp_path: Path) -> None:
+    ask = example("build-flow", "VALIDATION_REQUEST") | {"from": "fullstack-developer", "to": "cto"}
+    put(tmp_path, "ask.json", ask)
+    ran = telex("request", "--as", "fullstack-developer", "--to", "cto", "--timeout", "0.1", "ask.json")
+    assert (ran.code, ran.out) == (4, "")
+    assert f"telex why {ask['messageId']}" in ran.err
+
+
+def test_a_refused_request_is_2_and_says_why(telex: Telex, tmp_path: Path) -> None:
+    put(tmp_path, "progress.json", WRONG_CASE)
+    ran = telex("request", "--as", "dev", "--to", "lead", "progress.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "not-one-of" in ran.err

@@ -1,0 +1,90 @@
+"""`telex trace`: does the command find the conversation, draw it as asked, and put it where it was told to?"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from telex.errors import NotFound
+from telex.ports.bus import Story
+from telex.surfaces.cli import trace
+from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, USAGE, CommandError
+from telex.trace import mermaid, sequence, svg, tree
+from tests.trace_stories import request_and_reply
+
+
+class OneConversation:
+    """A bus that knows the messages of release-7 and nothing else."""
+
+    def trace(self, correlation: str) -> list[Story]:
+        return request_and_reply() if correlation == "release-7" else []
+
+    def why(self, id: str) -> list[Story]:
+        found = [story for story in request_and_reply() if story.message.id == id]
+        if not found:
+            raise NotFound(f"no message {id}")
+        return found
+
+
+@pytest.fixture(autouse=True)
+def _bus(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def opened(store: str | None) -> Iterator[OneConversation]:
+        yield OneConversation()
+
+    monkeypatch.setattr(trace, "opened", opened)
+
+
+def run(*args: str) -> object:
+    return trace.command.main(list(args), standalone_mode=False)
+
+
+@pytest.mark.parametrize("form, room", [("tree", tree), ("sequence", sequence), ("mermaid", mermaid), ("svg", svg)])
+def test_a_conversation_is_drawn_as_asked(form: str, room: object, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("release-7", "--as", form) == DONE
+    assert capsys.readouterr().out == room.render(request_and_reply())  # type: ignore[attr-defined]
+
+
+def test_without_a_wish_it_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    run("release-7")
+    assert capsys.readouterr().out == tree.render(request_and_reply())
+
+
+def test_a_picture_goes_to_the_file_and_nothing_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "trace.svg"
+    assert run("release-7", "--as", "svg", "-o", str(file)) == DONE
+    assert file.read_text(encoding="utf-8") == svg.render(request_and_reply())
+    assert capsys.readouterr().out == ""
+
+
+def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CommandError) as error:
+        run("release-7", "-o", str(tmp_path / "missing" / "trace.svg"))
+    assert error.value.code == FAILED
+
+
+def test_for_programs_there_is_a_line_for_each_message(capsys: pytest.CaptureFixture[str]) -> None:
+    run("release-7", "--json")
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["id"] for line in lines] == ["q1", "a1"]
+
+
+def test_a_picture_cannot_be_asked_for_as_json() -> None:
+    with pytest.raises(CommandError) as error:
+        run("release-7", "--json", "--as", "svg")
+    assert error.value.code == USAGE
+
+
+def test_a_conversation_that_never_was_is_not_found() -> None:
+    with pytest.raises(CommandError) as error:
+        run("release-8\x1b[2J")
+    assert error.value.code == NOT_FOUND
+    assert error.value.say.isprintable()
+
+
+def test_the_id_of_a_message_leads_to_its_conversation() -> None:
+    with pytest.raises(CommandError, match="telex trace release-7") as error:
+        run("q1")
+    assert error.value.code == NOT_FOUND
