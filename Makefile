@@ -18,7 +18,7 @@ part = @printf '\n== %s\n' '$(1)'
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick long bench lock format clean checks typescript
+.PHONY: help run test quick long torture bench lock format clean checks typescript strace
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -26,7 +26,7 @@ help: ## list these commands
 run: $(READY) ## check the sample messages of every dialect and show the result
 	@$(TELEX) check samples || [ $$? -eq 2 ] # some samples are refused on purpose
 
-test: checks typescript ## format, lint, types and every test
+test: checks typescript strace ## format, lint, types and every test
 	$(call part,tests)
 	@TELEX_PROFILE=test $(pytest)
 
@@ -37,6 +37,15 @@ quick: checks ## the same without the slow tests, in under a minute
 long: $(READY) typescript ## the tests with 20,000 examples for each property
 	$(call part,tests with 20000 examples for each property)
 	@TELEX_PROFILE=long $(pytest) --timeout=0
+
+# SEED=41 replays one run of the simulator exactly, and repeats the choices of the crash tests.
+torture: $(READY) strace ## the long crash and chaos runs; SEED=41 repeats one
+	$(call part,$(if $(SEED),one simulated team,20000 simulated teams))
+	@$(BIN)/python -m telex.testing.simulator --seeds $(or $(SEED),0:20000)
+	$(call part,1000 power cuts)
+	@$(BIN)/python -m tests.crash.power --points 1000 $(if $(SEED),--seed $(SEED))
+	$(call part,2000 times kill -9)
+	@$(BIN)/python -m tests.crash.kills --kills 2000 $(if $(SEED),--seed $(SEED))
 
 bench: $(READY) ## measure Telex beside its floors and peers
 	@$(BIN)/python -m bench
@@ -74,6 +83,11 @@ $(READY): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install -qq --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation -e .
 	@touch $@
+
+# strace is how a power cut is simulated. Without it every other test still runs, and what was left out is said twice.
+strace:
+	@command -v strace >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y strace >/dev/null 2>&1; } || \
+		printf '\n!! strace is missing: power cuts will NOT be simulated\n'
 
 # TypeScript comes from npm. Without it every other test still runs, and what was left out is said twice: here and by pytest.
 typescript: $(TSC_READY)

@@ -1,0 +1,54 @@
+"""Would the tests notice? Bugs to be planted in the real store, for as long as a test's own process lives.
+
+Each takes one promise away, and the test that guards the promise has to fail on it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from telex.model.message import Entry, Leased
+from telex.ports.store import Appended, Settled, Settlement
+from telex.stores.sqlite import SqliteStore
+
+
+def no_fencing() -> None:
+    """Whoever says that a message is done is believed, whether the lease is still theirs or not."""
+    settle = SqliteStore.settle
+
+    async def unfenced(self: SqliteStore, settlements: Sequence[Settlement]) -> list[Settled]:
+        return await settle(self, [one._replace(fence=None, holder=None, running_at=None) for one in settlements])
+
+    _replace("settle", unfenced)
+
+
+def dedup_off() -> None:
+    """A message that is sent again is another message."""
+    append = SqliteStore.append
+
+    async def forgetful(self: SqliteStore, entries: Sequence[Entry]) -> list[Appended]:
+        return await append(self, [entry._replace(same_since=None) for entry in entries])
+
+    _replace("append", forgetful)
+
+
+def read_is_ack() -> None:
+    """What a reader was handed counts as done."""
+    lease = SqliteStore.lease
+
+    async def hasty(self: SqliteStore, inboxes: Sequence[str], holder: str, now: float, *rest: Any) -> list[Leased]:
+        leased = await lease(self, inboxes, holder, now, *rest)
+        await self.settle([Settlement(one.delivery, "leased", "acked", now, "acked", holder) for one in leased])
+        return leased
+
+    _replace("lease", hasty)
+
+
+def _replace(verb: str, method: Callable[..., Any]) -> None:
+    setattr(SqliteStore, verb, method)
+
+
+PLANTS: dict[str, Callable[[], None]] = {
+    "no-fencing": no_fencing,
+    "dedup-off": dedup_off,
+    "read-is-ack": read_is_ack,
+}

@@ -1,0 +1,157 @@
+"""Does a power cut lose anything? One run of a busy process, cut at many moments, each disk opened by the real store.
+
+    python -m tests.crash.power --points 1000 --seed 7
+
+What was promised before the cut must be there after it. It prints what became of each cut as JSON and exits with 1 if
+a promise was broken or a store could not be opened.
+"""
+
+import argparse
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import apsw
+
+from telex.errors import StoreError
+from telex.model.digest import digest_of
+from telex.model.message import Entry
+from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite_file import BALLAST_BYTES
+from tests.crash.agents import body_of
+from tests.crash.disk import CUTS, Cut, Disk
+from tests.crash.syscalls import STRACE, Act, Promise, record
+
+NAME = "telex.db"
+MESSAGES = 1_200  # enough for a few checkpoints
+FIRST_START = 0.2  # how many cuts fall before the first promise, where the file is half made
+
+
+class Case(NamedTuple):
+    """One power cut, and what was found after it."""
+
+    moment: int
+    cut: Cut
+    promises: int
+    lost: tuple[str, ...]
+    corrupt: str | None
+
+
+class Outcome(NamedTuple):
+    acts: Counter[str]
+    cases: tuple[Case, ...]
+
+    @property
+    def broken(self) -> list[Case]:
+        return [case for case in self.cases if case.lost or case.corrupt]
+
+
+def record_writer(folder: Path, synchronous: str = "FULL", messages: int = MESSAGES) -> list[Act]:
+    """Run the writer once on a new store, and tell everything that it did and promised."""
+    (folder / "store").mkdir()
+    writer = [sys.executable, "-m", "tests.crash.power_writer", str(folder / "store" / NAME)]
+    return record([*writer, str(messages), synchronous], folder / "store", folder / "trace")
+
+
+def simulate(acts: Sequence[Act], points: int, seed: int) -> Outcome:
+    """Cut the power at so many moments and look at what is left. The same seed makes the same cuts."""
+    cases = tuple(cases_of(acts, points, Random(seed)))
+    return Outcome(Counter(type(act).__name__ for act in acts), cases)
+
+
+def cases_of(acts: Sequence[Act], points: int, random: Random) -> Iterator[Case]:
+    disk = Disk()
+    fast = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    for moment in moments(acts, points, random):
+        for act in acts[disk.acts : moment]:
+            disk.do(act)
+        cut = random.choice(CUTS)
+        folder = Path(tempfile.mkdtemp(prefix="telex-power-", dir=fast))
+        try:
+            for name, content in disk.after(cut, random).items():
+                (folder / name).write_bytes(content)
+            lost, corrupt = asyncio.run(look(folder / NAME, disk.promises))
+        finally:
+            shutil.rmtree(folder)
+        yield Case(moment, cut, len(disk.promises), lost, corrupt)
+
+
+def moments(acts: Sequence[Act], points: int, random: Random) -> list[int]:
+    first = next(number for number, act in enumerate(acts) if isinstance(act, Promise))
+    early = int(points * FIRST_START)
+    return sorted(
+        [random.randint(0, first) for _ in range(early)]
+        + [random.randint(first, len(acts)) for _ in range(points - early)]
+    )
+
+
+async def look(path: Path, promises: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
+    """What is missing, and what is wrong with the file. The store must open, whatever it finds, and go on working."""
+    try:
+        store = SqliteStore.open(str(path))
+        lost = tuple([promise for promise in promises if not await kept(store, promise)])
+        await use(store)
+        await store.close()
+        wrong = integrity(path)
+    except (StoreError, apsw.Error, AssertionError) as error:
+        return tuple(promises), f"{type(error).__name__}: {error}"
+    return lost, None if wrong == "ok" else wrong
+
+
+async def kept(store: SqliteStore, promise: str) -> bool:
+    verb, what = promise.split(" ")
+    if verb == "sent":
+        raw = body_of(what).encode()
+        return [(one.raw, one.digest) for one in await store.find(what)] == [(raw, digest_of(raw))]
+    assert verb == "acked", promise
+    delivery = await store.delivery(int(what.partition(".")[0]))
+    return delivery is not None and delivery.state == "acked"
+
+
+async def use(store: SqliteStore) -> None:
+    """The store after the cut is one like any other."""
+    raw = b"the power is back"
+    entry = Entry("after", 1.0, "dev", "dev", "qa", None, None, 3, None, None, digest_of(raw), raw, ("after",))
+    await store.append([entry])
+    leased = await store.lease(("after",), "qa", 2.0, 3.0, 10)
+    assert [one.message.raw for one in leased] == [raw], leased
+    await store.tidy(1.0, same_since=0.0, keep_since=0.0, silent_since=0.0, most=1)
+    ballast = Path(store.path + "-ballast").stat().st_size
+    assert ballast == BALLAST_BYTES, f"the ballast has {ballast} bytes"
+
+
+def integrity(path: Path) -> str:
+    connection = apsw.Connection(str(path))
+    try:
+        return "; ".join(str(row[0]) for row in connection.execute("PRAGMA integrity_check"))
+    finally:
+        connection.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--points", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=Random().randrange(10**6))
+    parser.add_argument("--synchronous", choices=("FULL", "NORMAL", "OFF"), default="FULL")
+    asked = parser.parse_args()
+    if STRACE is None:
+        print("NOT CHECKED: no power cut was simulated; needs strace", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory(prefix="telex-power-") as folder:
+        outcome = simulate(record_writer(Path(folder), asked.synchronous), asked.points, asked.seed)
+    fates = Counter("corrupt" if one.corrupt else "lost" if one.lost else "kept" for one in outcome.cases)
+    print(json.dumps({"seed": asked.seed, "cuts": asked.points, **fates, "acts": outcome.acts}, indent=1))
+    for case in outcome.broken[:10]:
+        print(case._replace(lost=case.lost[:3]), file=sys.stderr)
+    return 1 if outcome.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""Was every promise kept? What the killed were promised, held against what the store says in the end."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from telex.model.event import Event
+from telex.stores.sqlite import SqliteStore
+from tests.crash.agents import body_of
+from tests.crash.logbook import Line, read_all, words_of
+
+ACKS_PER_KILL_MIN = 5  # with fewer, the kills would have hit nothing but start-up
+
+
+class Verdict(NamedTuple):
+    kills: int
+    stops: int
+    sent: int
+    acked: int
+    leases_lost: int  # acks that came too late and were told so
+    duplicates: int  # messages sent again after a kill that had been kept
+    errors: dict[str, int]  # what the store answered instead, and the callers had to try again
+    lost: list[str]  # accepted, and not there, or not whole, or not acked though every inbox is empty
+    acked_twice: list[str]
+    late: list[str]  # acks that were believed though the lease had run out or passed on
+    undone: list[str]  # acked, and nobody did the work
+    integrity: str
+
+    @property
+    def kept(self) -> bool:
+        broken = self.lost or self.acked_twice or self.late or self.undone
+        return not broken and self.integrity == "ok" and self.acked >= ACKS_PER_KILL_MIN * self.kills
+
+
+async def judge(folder: Path, kills: int, stops: int) -> Verdict:
+    lines = read_all(folder)
+    promised = {id_ for id_, *_ in words_of(lines, "sent")}
+    done = {id_ for (id_,) in words_of(lines, "done")}
+    store = SqliteStore.open(str(folder / "telex.db"))
+    found = Counter[str]()
+    broken: dict[str, list[str]] = defaultdict(list)
+    broken["late"] = late_by_the_clock(lines)
+    broken["acked_twice"] = told_twice(lines)
+    for id_ in sorted(promised):
+        await judge_one(store, id_, done, broken, found)
+    await store.close()
+    return Verdict(
+        kills=kills,
+        stops=stops,
+        sent=len(promised),
+        acked=found["acked"],
+        leases_lost=len(words_of(lines, "lease-lost")),
+        duplicates=found["duplicate"],
+        errors=dict(Counter(line.words[0] for line in lines if line.verb == "error")),
+        lost=broken["lost"],
+        acked_twice=sorted(set(broken["acked_twice"])),
+        late=broken["late"],
+        undone=broken["undone"],
+        integrity=integrity(folder / "telex.db"),
+    )
+
+
+async def judge_one(
+    store: SqliteStore, id_: str, done: set[str], broken: dict[str, list[str]], found: Counter[str]
+) -> None:
+    """One accepted message, as the store tells it."""
+    messages = await store.find(id_)
+    acked = 0
+    for message in messages:
+        if message.raw != body_of(id_).encode():
+            broken["lost"].append(f"{id_}: other bytes")
+        states = [delivery.state for delivery in await store.deliveries(message.seq)]
+        acked += states.count("acked")
+        story = await store.story(message.seq)
+        found["duplicate"] += sum(event.kind == "duplicate" for event in story)
+        broken["late"] += believed_from_another(id_, story)
+    found["acked"] += acked
+    if not acked:
+        broken["lost"].append(id_)
+    if acked > 1:
+        broken["acked_twice"].append(id_)
+    if acked and id_ not in done:
+        broken["undone"].append(id_)
+
+
+def late_by_the_clock(lines: Iterable[Line]) -> list[str]:
+    return [f"{id_}: {token} {late}s late" for token, id_, late in words_of(lines, "acked") if float(late) > 0]
+
+
+def told_twice(lines: Iterable[Line]) -> list[str]:
+    times = Counter(id_ for _, id_, _ in words_of(lines, "acked"))
+    return [id_ for id_, count in times.items() if count > 1]
+
+
+def believed_from_another(id_: str, story: Iterable[Event]) -> list[str]:
+    """Acks by somebody else than the last one to whom the message was leased."""
+    holder: dict[int | None, str | None] = {}
+    late = []
+    for event in story:
+        if event.kind == "leased":
+            holder[event.delivery] = event.agent
+        elif event.kind == "acked" and event.agent != holder.get(event.delivery):
+            late.append(f"{id_}: acked by {event.agent} while {holder.get(event.delivery)} had it")
+    return late
+
+
+def integrity(path: Path) -> str:
+    connection = apsw.Connection(str(path))
+    try:
+        return "; ".join(row[0] for row in connection.execute("PRAGMA integrity_check"))
+    finally:
+        connection.close()
