@@ -10,32 +10,41 @@ from typing import Any, get_args
 
 import pytest
 
+from telex import errors
 from telex.dialects.moments import Flaw
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import Dialect, Form, MessageType
 from telex.dialects.writing import write
 from telex.flow.admission import NEVER_PASSED, REPAIRS, Desk, check
+from telex.model.event import KINDS
 from telex.model.refusal import Finding, refusals
-from telex.publish.codes import EXPLANATIONS, page, refusals_page, severities
+from telex.publish.codes import BUS_EXPLANATIONS, EVERY, EXPLANATIONS, page, refusals_page, severities
 from telex.publish.codes_cases import Case, drawn, raw, settled
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/refusals.md"
-ROOMS = ("dialects", "rules", "flow")
+ROOMS = ("dialects", "rules", "flow", "bus")
 # A dialect's file is full of examples and choices that look like codes; what it has of codes is in its rules.
+FILES = [file for room in ROOMS for file in sorted((ROOT / "src/telex" / room).glob("*.py"))]
+OF_THE_BUS = [file for file in FILES if file.parent.name == "bus" or file.stem in ("membership", "routing")]
 SOURCES = [
     file
-    for room in ROOMS
-    for file in sorted((ROOT / "src/telex" / room).glob("*.py"))
-    if file.stem.replace("_", "-") not in {dialect.name for dialect in BUILT_IN}
+    for file in FILES
+    if file not in OF_THE_BUS and file.stem.replace("_", "-") not in {dialect.name for dialect in BUILT_IN}
 ]
-NOT_CODES = {*get_args(Form), *get_args(Flaw), "utf-8", "task-1"}  # the last is a sample of a declared dialect
+NOT_CODES = {*get_args(Form), *get_args(Flaw), *KINDS, "utf-8", "task-1"}  # the last is a declared dialect's sample
 CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+\Z")
 RULE_CODES = {
     rule.code
     for dialect in BUILT_IN
     for rules in (dialect.rules, *(type_.rules for type_ in dialect.types.values()))
     for rule in rules
+}
+# Those with kinds of their own are never raised themselves; NotAMember has the code of the finding it raises.
+ERROR_CODES = {
+    vars(kind)["code"]
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and "code" in vars(kind) and not kind.__subclasses__()
 }
 
 
@@ -51,13 +60,20 @@ CASES = [
     for code, explanation in EXPLANATIONS.items()
     for index, case in enumerate(explanation.cases)
 ]
-every_code = pytest.mark.parametrize("code", EXPLANATIONS)
+every_code = pytest.mark.parametrize("code", EVERY)
+checked_code = pytest.mark.parametrize("code", EXPLANATIONS)
 every_case = pytest.mark.parametrize("code, case", CASES)
 
 
 def test_every_code_in_the_source_is_explained_and_no_other() -> None:
     found = {code for file in SOURCES for code in literals(file.read_text(encoding="utf-8"))}
     assert found | RULE_CODES == set(EXPLANATIONS)
+
+
+def test_every_code_that_the_bus_gives_is_explained_and_no_other() -> None:
+    found = {code for file in OF_THE_BUS for code in literals(file.read_text(encoding="utf-8"))}
+    assert found | ERROR_CODES == set(BUS_EXPLANATIONS)
+    assert not set(BUS_EXPLANATIONS) & set(EXPLANATIONS)
 
 
 def test_the_check_treats_no_code_apart_that_does_not_exist() -> None:
@@ -87,7 +103,7 @@ def test_strict_and_lenient_find_the_same(code: str, case: Case) -> None:
 
 @every_code
 def test_an_explanation_is_written_in_sentences(code: str) -> None:
-    one = EXPLANATIONS[code]
+    one = EVERY[code]
     assert one.title[0].isupper()
     assert len(one.title) <= 60
     for text in (one.why, one.mend):
@@ -95,7 +111,7 @@ def test_an_explanation_is_written_in_sentences(code: str) -> None:
         assert text.endswith((".", "?"))
 
 
-@every_code
+@checked_code
 def test_cases_that_differ_in_gravity_say_where(code: str) -> None:
     assert len(set(severities(code).values())) == 1 or all(severities(code))
 
@@ -110,11 +126,11 @@ def test_the_page_in_the_repository_is_the_one_made_now() -> None:
 def test_every_line_of_the_index_leads_to_its_section() -> None:
     text = refusals_page()
     linked = re.findall(r"^\| \[([^]]+)\]\(#([^)]+)\) \|", text, re.MULTILINE)
-    assert [code for code, _ in linked] == [anchor for _, anchor in linked] == sorted(EXPLANATIONS)
+    assert [code for code, _ in linked] == [anchor for _, anchor in linked] == sorted(EVERY)
     assert all(f"\n## {code}\n" in text for code, _ in linked)
 
 
-@every_code
+@checked_code
 def test_a_page_shows_what_the_check_says(code: str) -> None:
     text, case = page(code), EXPLANATIONS[code].cases[0]
     [finding, *_] = [finding for finding in drawn(case).findings if finding.code == code]
@@ -134,8 +150,9 @@ def test_a_page_can_be_shown_anywhere(code: str) -> None:
 SAY_CHARACTERS_MAX = 300
 # A sentence that asks for something has one of these in it. A note only tells what was done.
 ASKING = re.compile(
-    r"\b(add|address|ask|begin|choose|close|count|encode|escalate|fill|flatten|give|indent|keep|leave|list|look|mend|"
-    r"move|name|nest|put|rename|say|send|set|shorten|sign|start|take|use|write|may send|is sent by)\b",
+    r"\b(act|add|address|ask|begin|choose|close|come back|count|drop|encode|escalate|fill|flatten|free|give|indent|"
+    r"keep|leave|list|look|mend|move|name|nest|put|rename|say|send|set|shorten|show|sign|start|take|try again|upgrade|"
+    r"use|write|may send|is sent by)\b",
     re.IGNORECASE,
 )
 

@@ -4,6 +4,7 @@ An address is an agent's name, `role:qa` (one of that role takes it), `all:qa` (
 else in the team). Nothing is ever put into an inbox that nobody reads.
 """
 
+from telex.model.limits import LIMITS
 from telex.model.paths import ROOT
 from telex.model.refusal import Finding
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, Member, Roster
@@ -38,7 +39,8 @@ def route(address: str, sender: Member, roster: Roster) -> Route | Finding:
 def role_at(address: str, roster: Roster) -> str | None:
     """The role of whoever the address means; None for everyone and for nobody known."""
     if address.startswith((ONE_OF_ROLE, ALL_OF_ROLE)):
-        return address.split(":", 1)[1]
+        role = address.split(":", 1)[1]
+        return role if roster.of_role(role) else None
     member = roster.find(address)
     return member.role if member is not None else None
 
@@ -57,30 +59,34 @@ def _by_name(name: str, roster: Roster) -> Route | Finding:
         return (member.name,)
     if (left := roster.members.get(name)) is not None and left.left_at is not None:
         say = f"Send it to somebody who is here: {name} has left the team."
-        return Finding("recipient-has-left", ROOT, say, expected=_list(roster.names()), found=name)
-    close = roster.nearest(name)
-    say = f"Send it to {close}: nobody here is called {name}." if close else f"Nobody here is called {name}."
-    if not close:
-        say += " See telex team for who is; others join with telex team join NAME --role ROLE."
-    return Finding("recipient-unknown", ROOT, say, expected=_list(roster.names()), found=name, nearest=close)
+        return Finding("recipient-has-left", ROOT, say, expected=listed(roster.names()), found=name)
+    close, name = roster.nearest(name), name[: LIMITS.found_characters_max]
+    closed = any(one.declared for one in roster.members.values())
+    come = "add it to telex.toml" if closed else "have it join (telex team join NAME --role ROLE)"
+    whom = close or f"somebody who is here, or {come}"
+    say = f"Send it to {whom}: nobody here is called {name}."
+    return Finding("recipient-unknown", ROOT, say, expected=listed(roster.names()), found=name, nearest=close)
 
 
 def _others(sender: Member, members: list[Member], whom: str) -> Route | Finding:
     others = tuple(member.name for member in members if member.name != sender.name)
     if others:
         return others
-    say = f"Wait until somebody else of {whom} has joined: nobody would hear this."
+    say = f"Send it to one agent by name, or wait until another of {whom} has joined: nobody would hear this."
     return Finding("nobody-to-hear", ROOT, say, found=whom)
 
 
 def _unknown_role(role: str, roster: Roster) -> Finding:
     from telex.model.nearest import nearest
 
-    close = nearest(role, roster.roles())
-    say = f"Send it to role:{close}: nobody here has the role {role}." if close else f"Nobody here has the role {role}."
-    return Finding("recipient-unknown", ROOT, say, expected=_list(roster.roles()), found=role, nearest=close)
+    taken = [one for one in roster.roles() if roster.of_role(one)]
+    close, role = nearest(role, taken), role[: LIMITS.found_characters_max]
+    whom = f"role:{close}" if close else "an agent by name, or to a role that somebody has"
+    say = f"Send it to {whom}: nobody here has the role {role}."
+    return Finding("recipient-unknown", ROOT, say, expected=listed(taken), found=role, nearest=close)
 
 
-def _list(names: list[str], most: int = 12) -> str:
+def listed(names: list[str], most: int = 12) -> str:
+    """What would have been right, in a finding that stays short in a large team."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return "one of " + ", ".join(names[:most]) + more

@@ -1,13 +1,16 @@
 """Why does a finding happen, and how is it mended? Every code there is, and the page that explains it.
 
 `telex explain` prints one page, `docs/refusals.md` has them all. What a page shows of the check is what the check says
-when it is asked: how grave a finding is, where it points and which words it uses are written down nowhere else.
+when it is asked: how grave a finding is, where it points and which words it uses are written down nowhere else. What
+the bus says it says only where there is a bus, so those words are written down, and a test hears them said.
 """
 
 from collections.abc import Iterable, Mapping
 
+from telex import errors
 from telex.model.limits import LIMITS
 from telex.model.refusal import Finding, Severity
+from telex.publish.codes_bus import BUS, BusExplanation
 from telex.publish.codes_cases import Asked, Case, Explanation, drawn
 from telex.publish.codes_fields import FIELDS
 from telex.publish.codes_front_matter import FRONT_MATTER
@@ -15,29 +18,37 @@ from telex.publish.codes_reading import READING
 from telex.publish.codes_rules import RULES, holders
 
 EXPLANATIONS: Mapping[str, Explanation] = {one.code: one for one in (*READING, *FRONT_MATTER, *FIELDS, *RULES)}
+BUS_EXPLANATIONS: Mapping[str, BusExplanation] = {one.code: one for one in BUS}
+EVERY: Mapping[str, Explanation | BusExplanation] = {**EXPLANATIONS, **BUS_EXPLANATIONS}
 MADE_BY = "<!-- Made from the explanations and the check itself; a change here is lost. -->"
 INTRODUCTION = (
     "Every finding has a code that stays the same, so that an agent, a test or a search can rely on it."
     " `telex explain CODE` prints what stands here. How grave a finding is says what it does:"
 )
-SEVERITIES: Mapping[Severity, str] = {
+SEVERITIES: Mapping[str, str] = {
     "refusal": "stops the message in a strict team, and is recorded with it in a lenient one",
     "warning": "is suspicious; the message passes",
     "note": "was repaired or ignored; the message passes",
+    "error": "says nothing about the message: what was asked for could not be done",
 }
+OF_THE_BUS = (
+    "What depends on who is there and on what went before is refused in a lenient team as well: there is nobody to"
+    " deliver it to, or nobody known to answer for it."
+)
 _SHOWN = str.maketrans({"\r": "\\r", "\t": "\\t", "\ufeff": "\\ufeff", "\u200b": "\\u200b"})
 
 
 def refusals_page() -> str:
     """`docs/refusals.md`: an index of all codes, then a section for each."""
-    codes = sorted(EXPLANATIONS)
-    rows = (f"| [{code}](#{code}) | {severity_words(code)} | {EXPLANATIONS[code].title} |" for code in codes)
+    codes = sorted(EVERY)
+    rows = (f"| [{code}](#{code}) | {severity_words(code)} | {EVERY[code].title} |" for code in codes)
     meanings = (f"- **{severity}**: {meaning}." for severity, meaning in SEVERITIES.items())
     parts = [
-        "# Refusals, warnings and notes",
+        "# Refusals, warnings, notes and errors",
         MADE_BY,
         INTRODUCTION,
         "\n".join(meanings),
+        OF_THE_BUS,
         "\n".join(("| code | severity | what it is |", "|---|---|---|", *rows)),
         *(page(code, heading="##").rstrip("\n") for code in codes),
     ]
@@ -46,21 +57,38 @@ def refusals_page() -> str:
 
 def page(code: str, *, heading: str = "#") -> str:
     """One code in markdown: what it is, why it happens, how to mend it, before and after."""
-    one = EXPLANATIONS[code]
-    case = one.cases[0]
+    one = EVERY[code]
     parts = [
         f"{heading} {code}",
         f"{one.title} · {severity_words(code)}",
         f"**Why.** {one.why}",
         *_where(code),
         f"**Mend.** {one.mend}",
+        *(_played(one) if isinstance(one, BusExplanation) else _mended(one)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _played(one: BusExplanation) -> list[str]:
+    """What was typed, what the bus said, what was typed then."""
+    said = f"> {one.severity}: {one.say}"
+    raised = [f"In Python: `telex.errors.{_raised_as(one.code)}`."] if one.severity == "error" else []
+    return ["Before:", _fenced(one.before), said, *raised, "After:", _fenced(one.after)]
+
+
+def _raised_as(code: str) -> str:
+    return next(name for name, kind in vars(errors).items() if getattr(kind, "code", None) == code)
+
+
+def _mended(one: Explanation) -> list[str]:
+    case = one.cases[0]
+    return [
         f"Before{_asked(case.asked)}{_notation(case.before)}:",
         _fenced(case.before),
-        *_answer(code, case),
+        *_answer(one.code, case),
         f"After{_asked(case.asked_after) if case.asked_after else ''}:",
         _fenced(case.after),
     ]
-    return "\n\n".join(parts) + "\n"
 
 
 def severities(code: str) -> dict[str, Severity]:
@@ -69,6 +97,8 @@ def severities(code: str) -> dict[str, Severity]:
 
 
 def severity_words(code: str) -> str:
+    if code in BUS_EXPLANATIONS:
+        return BUS_EXPLANATIONS[code].severity
     by_case = severities(code)
     if len(set(by_case.values())) == 1:
         return next(iter(by_case.values()))

@@ -1,0 +1,65 @@
+"""May somebody act under this name, in this role? What is said to whoever may not.
+
+Locally a caller names itself; what it may send is decided by its role, which the roster knows and no claim changes.
+"""
+
+from telex.flow.routing import listed
+from telex.model.limits import Limits
+from telex.model.nearest import nearest
+from telex.model.paths import ROOT
+from telex.model.refusal import Finding
+from telex.model.roster import EVERYONE, TELEX, Member, Roster
+
+ROLES_SHOWN_MAX = 40  # all there are, as long as they are few enough to choose from
+
+
+def name_not_allowed(name: str, limits: Limits) -> Finding | None:
+    """An agent's name is a word that can be shown, written on a command line, and told from an address."""
+    if not name:
+        say = "Say who is acting: the name is empty."
+    elif name == TELEX:
+        say = f"Choose another name: {name} is the bus itself."
+    elif name == EVERYONE or ":" in name:
+        say = "Choose a name that nobody takes for an address: neither * nor one with a colon."
+    elif not name.isprintable() or len(name) > limits.id_characters_max or name.startswith("-"):
+        say = (
+            f"Choose a name of at most {limits.id_characters_max} characters that can all be seen, with no - in front."
+        )
+    else:
+        return None
+    return Finding("name-not-allowed", ROOT, say, found=name[: limits.found_characters_max])
+
+
+def sender_unknown(name: str, roster: Roster) -> Finding:
+    """To somebody new in an open team: its role is all that is missing."""
+    close = roster.nearest(name)
+    ask = f"Act as {close}, or say" if close else "Say"
+    say = f"{ask} which role {name} has, this first time: --role ROLE."
+    roles = listed(roster.roles(), ROLES_SHOWN_MAX)
+    return Finding("sender-unknown", ROOT, say, expected=f"a role, {roles}", found=name, nearest=close)
+
+
+def not_declared(name: str, roster: Roster) -> Finding:
+    """To somebody new in a team that telex.toml has closed."""
+    close = roster.nearest(name)
+    say = f"Act as {close or 'somebody of the team'}, or add {name} to telex.toml: only who stands there may act."
+    return Finding("sender-unknown", ROOT, say, expected=listed(roster.names()), found=name, nearest=close)
+
+
+def has_left(member: Member) -> Finding:
+    say = f"Come back by saying your role once, --role {member.role}: {member.name} has left the team."
+    return Finding("sender-unknown", ROOT, say, expected=f"the role {member.role}", found=member.name)
+
+
+def role_unknown(role: str, roster: Roster, limits: Limits) -> Finding:
+    meant, role = nearest(role, roster.roles()), role[: limits.found_characters_max]
+    which = f"the role {meant}" if meant else "one of the team's roles"
+    say = f"Take {which}: no dialect of the team has a role {role}."
+    expected = listed(roster.roles(), ROLES_SHOWN_MAX)
+    return Finding("role-unknown", ROOT, say, expected=expected, found=role, nearest=meant)
+
+
+def role_differs(member: Member, role: str, limits: Limits) -> Finding:
+    say = f"Leave out --role, or act under another name: {member.name} is {member.role} here."
+    found = role[: limits.found_characters_max]
+    return Finding("role-differs", ROOT, say, expected=member.role, found=found, nearest=member.role)
