@@ -15,6 +15,7 @@ VBW_TYPED = Table(
         "recipient": "target_role",
         "timestamp": "timestamp",
         "version": "schema_version",
+        "reply_to": "request_id",
         "task": "task_id",
     },
     roles="lead dev qa scout debugger architect docs",

@@ -1,5 +1,4 @@
 # Made by `python -m telex.publish` from the dialect; a change here is lost.
-# ruff: noqa: A002
 from typing import Any, Literal
 
 def scout_findings(
