@@ -36,24 +36,35 @@ class Sending(NamedTuple):
 
 
 async def send(office: Office, asked: Sending) -> Receipt:
+    raw, sender, role, to, *_ = asked
     began = office.clock.now()
-    way = office.known_way(asked.sender, asked.role, asked.to, began) or await office.way(
-        asked.sender, asked.role, asked.to, began
-    )
+    way = office.known_way(sender, role, to, began) or await office.way(sender, role, to, began)
     if isinstance(way, Finding):
-        return await _refuse(office, asked, _nobody(office, asked), office.lanes.look(asked.raw, Pair()), (way,), began)
-    looked = office.lanes.look(asked.raw, way.pair)
-    found, address = way.route, way.address
+        return await _refuse(office, asked, _nobody(office, asked), office.lanes.look(raw, Pair()), (way,), began)
+    member, address, found, pair, _ = way
+    looked = office.lanes.look(raw, pair)
     if found is None:
         roster = await office.roster()
         address = _addressed(looked, roster)
-        found = route(address, way.member, roster) if address is not None else _NO_RECIPIENT
+        found = route(address, member, roster) if address is not None else _NO_RECIPIENT
     wrong = _id_differs(asked, looked) if asked.id is not None else ()
     if isinstance(found, Finding):
-        return await _refuse(office, asked, way.member, looked, (*wrong, found), began, address)
-    if wrong or not looked.valid:
-        return await _refuse(office, asked, way.member, looked, wrong, began, address)
-    return await _keep(office, asked, way.member, looked, address or "", found, began)
+        return await _refuse(office, asked, member, looked, (*wrong, found), began, address)
+    if wrong or (looked.checked is not None and not looked.checked.valid):
+        return await _refuse(office, asked, member, looked, wrong, began, address)
+    reply_to, kind, findings = looked.facts.reply_to or asked.reply_to, looked.kind, looked.findings
+    answers = await _answers(office, reply_to, looked) if reply_to or (kind is not None and kind.answers) else ()
+    entry = _entry(office, asked, member, looked, address or "", began, findings, found, answers)
+    [appended] = await office.store.append((entry,))
+    receipt = Receipt(True, entry.id, "stored", found, entry.dialect, entry.type, findings)
+    if appended.outcome == "kept":
+        return receipt
+    if appended.outcome == "duplicate":
+        deliveries = await office.store.deliveries(appended.seq)
+        state = state_of(deliveries, await office.store.story(appended.seq), refused=False)
+        return receipt._replace(state=state, duplicate=True)
+    reason = _id_reused(entry) if appended.outcome == "id-reused" else _inbox_full(office.limits, appended.inbox)
+    return await _refuse(office, asked, member, looked, (reason,), began, address)
 
 
 def _nobody(office: Office, asked: Sending) -> Member:
@@ -94,13 +105,20 @@ def _id_differs(asked: Sending, looked: Looked) -> tuple[Finding, ...]:
 # --- kept ------------------------------------------------------------------------------------------------------------
 
 
-async def _keep(
-    office: Office, asked: Sending, member: Member, looked: Looked, address: str, inboxes: Route, began: float
-) -> Receipt:
-    findings = looked.checked.findings if looked.checked is not None else ()
-    now, limits, kind, facts = office.clock.now(), office.limits, looked.kind, looked.facts
-    reply_to = facts.reply_to or asked.reply_to
-    entry = Entry(
+def _entry(
+    office: Office,
+    asked: Sending,
+    member: Member,
+    looked: Looked,
+    address: str,
+    began: float,
+    findings: tuple[Finding, ...],
+    inboxes: Route,
+    answers: tuple[int, ...],
+) -> Entry:
+    """Everything that is written when this message is kept. By place and not by name: it is done for every message."""
+    now, limits, kind, facts, raw = office.clock.now(), office.limits, looked.kind, looked.facts, asked.raw
+    return Entry(
         facts.id or asked.id or office.clock.new_id(),
         now,
         member.name,
@@ -110,27 +128,17 @@ async def _keep(
         kind.type.name if kind is not None else _control_type(looked),
         kind.rank if kind is not None else STATUS,
         facts.correlation,
-        reply_to,
-        digest_of(asked.raw),
-        asked.raw,
+        facts.reply_to or asked.reply_to,
+        digest_of(raw),
+        raw,
         inboxes,
         "accepted",
         _detail(began, now, findings),
         _answer_by(office, asked, kind, now),
-        await _answers(office, reply_to, looked) if reply_to or (kind is not None and kind.answers) else (),
+        answers,
         now - limits.dedup_window_seconds,
         limits.inbox_max,
     )
-    [appended] = await office.store.append((entry,))
-    receipt = Receipt(True, entry.id, "stored", inboxes, entry.dialect, entry.type, findings)
-    if appended.outcome == "kept":
-        return receipt
-    if appended.outcome == "duplicate":
-        deliveries = await office.store.deliveries(appended.seq)
-        state = state_of(deliveries, await office.store.story(appended.seq), refused=False)
-        return receipt._replace(state=state, duplicate=True)
-    wrong = _id_reused(entry) if appended.outcome == "id-reused" else _inbox_full(limits, appended.inbox)
-    return await _refuse(office, asked, member, looked, (wrong,), began, address)
 
 
 def _id_reused(entry: Entry) -> Finding:
@@ -184,25 +192,9 @@ async def _refuse(
 ) -> Receipt:
     from telex.flow.reports import refusal_answer
 
-    findings = (*(looked.checked.findings if looked.checked is not None else ()), *wrong)
-    now = office.clock.now()
-    facts, kind = looked.facts, looked.kind
-    entry = Entry(
-        id=facts.id or asked.id or office.clock.new_id(),
-        at=now,
-        sender=member.name,
-        role=member.role,
-        to=address or asked.to or "",
-        dialect=_dialect_name(looked),
-        type=kind.type.name if kind is not None else _control_type(looked),
-        rank=kind.rank if kind is not None else STATUS,
-        correlation=facts.correlation,
-        reply_to=facts.reply_to or asked.reply_to,
-        digest=digest_of(asked.raw),
-        raw=asked.raw,
-        kind="refused",
-        detail=_detail(began, now, findings),
-    )
+    findings = (*looked.findings, *wrong)
+    would_be = _entry(office, asked, member, looked, address or asked.to or "", began, findings, (), ())
+    entry = would_be._replace(kind="refused", answer_by=None, same_since=None, inbox_max=None)
     await office.store.append([entry])
     mended, certain = _mended(looked.checked, looked.dialect)
     return Receipt(
@@ -213,7 +205,7 @@ async def _refuse(
         entry.dialect,
         entry.type,
         findings,
-        answer=refusal_answer(findings, entry.id, entry.correlation, member.name, looked.dialect, now),
+        answer=refusal_answer(findings, entry.id, entry.correlation, member.name, looked.dialect, entry.at),
         mended=mended,
         certain=certain,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect, MessageType
 from telex.flow.admission import Checked, Desk, check
 from telex.flow.facts import NO_FACTS, Facts, facts_in, opener_of
+from telex.model.refusal import Finding
 
 if TYPE_CHECKING:
     from telex.dialects.compiled import Shape
@@ -51,8 +52,8 @@ class Looked(NamedTuple):
         return self.kind.dialect if self.kind is not None else self.checked.dialect if self.checked else None
 
     @property
-    def valid(self) -> bool:
-        return self.checked is None or self.checked.valid
+    def findings(self) -> tuple[Finding, ...]:
+        return self.checked.findings if self.checked is not None else ()
 
 
 class Lanes:

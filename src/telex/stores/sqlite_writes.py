@@ -79,10 +79,10 @@ class Batch:
         self.events.append((seq, at, entry.kind, sender, None, None, None, entry.detail))
         self.messages.append(message_row(seq, entry))
         self.recent.append((self.numbers.get(id_) or number_of(id_), seq))
-        first = first_delivery(seq)
+        number = first_delivery(seq)
         for inbox in entry.inboxes:
-            self.deliveries.append((first, seq, inbox, entry.rank, STORED, at))
-            first += 1
+            self.deliveries.append((number, seq, inbox, entry.rank, STORED, at))
+            number += 1
         if entry.answer_by is not None:
             self.asks.append((seq, entry.answer_by))
         return seq

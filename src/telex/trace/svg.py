@@ -16,7 +16,7 @@ from telex.trace.svg_legend import legend
 from telex.trace.svg_style import style, wide
 from telex.trace.words import cells, cut, folded, moment, name_of, offset, squeezed
 
-_GUTTER, _MARGIN, _TOP = 96, 24, 124  # pixels: the times, the rim, where the first row may begin
+_GUTTER, _MARGIN, _TOP = 112, 24, 124  # pixels: the times, the rim, where the first row may begin
 _PITCH_LEAST, _PITCH_MOST, _WIDTH_LEAST = 150, 250, 640
 _NOTE_CHARACTERS, _NOTE_LINES = 40, 3
 _BAR = 5  # half the width of an activation bar
@@ -72,7 +72,7 @@ def _laid_out(whole: Conversation) -> _Sheet:
         above, below = _room(step)
         rows.append(y + above)
         y += above + below
-    width = max(_GUTTER + pitch * len(lanes) + _MARGIN + 40, _WIDTH_LEAST)
+    width = max(_GUTTER + pitch * len(lanes) + _MARGIN, _WIDTH_LEAST)
     return _Sheet(whole, lanes, rows, pitch, width, y + 14)
 
 
