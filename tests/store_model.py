@@ -26,6 +26,7 @@ class Kept:
     seq: int
     entry: Entry
     told: list[str] = field(default_factory=list)  # kinds of its events, in order
+    last_at: float = 0.0  # when the last of them happened
     pruned: bool = False
 
 
@@ -41,8 +42,16 @@ class Model:
         return [lying for lying in self.lying if lying.message == message]
 
     def told(self, message: int) -> list[str]:
+        return self.by_number(message).told
+
+    def by_number(self, message: int) -> Kept:
         [kept] = [kept for kept in self.kept if kept.seq == message]
-        return kept.told
+        return kept
+
+    def tell(self, message: int, at: float, *kinds: str) -> None:
+        kept = self.by_number(message)
+        kept.told += kinds
+        kept.last_at = at
 
     def turn(self, inboxes: tuple[str, ...], states: tuple[str, ...]) -> list[Lying]:
         """What is in these inboxes, in the order of offering: by class, first come, first served."""
@@ -56,7 +65,7 @@ class Model:
             if same and not kept.pruned and entry.same_since is not None and kept.entry.at >= entry.same_since:
                 alike = (kept.entry.raw, kept.entry.to) == (entry.raw, entry.to)
                 if alike:
-                    kept.told.append("duplicate")
+                    self.tell(kept.seq, entry.at, "duplicate")
                 return "duplicate" if alike else "id-reused"
         for inbox in entry.inboxes:
             if entry.inbox_max is not None and len(self.turn((inbox,), ("stored", "leased"))) >= entry.inbox_max:
@@ -65,7 +74,7 @@ class Model:
 
     def keep(self, entry: Entry, seq: int) -> None:
         assert all(kept.seq < seq for kept in self.kept), "numbers go up"
-        self.kept.append(Kept(seq, entry, [entry.kind]))
+        self.kept.append(Kept(seq, entry, [entry.kind], entry.at))
         self.lying += [Lying(seq, inbox, entry.rank, entry.at) for inbox in entry.inboxes]
         if entry.answer_by is not None:
             self.asks[seq] = (entry.answer_by, 0)
@@ -76,7 +85,7 @@ class Model:
             lying.state, lying.due_at, lying.holder = "leased", until, holder
             lying.attempts += 1
             lying.fence += 1
-            self.told(lying.message).append("leased")
+            self.tell(lying.message, now, "leased")
         return due
 
     def settle(self, settlement: Settlement) -> bool:
@@ -89,7 +98,7 @@ class Model:
             return False
         lying.state, lying.due_at = settlement.becomes, settlement.due_at
         lying.attempts = lying.attempts if settlement.attempts is None else settlement.attempts
-        self.told(lying.message).append(settlement.kind)
+        self.tell(lying.message, settlement.at, settlement.kind)
         if settlement.release:
             self.asks.pop(lying.message, None)
         return True
@@ -97,6 +106,6 @@ class Model:
     def prune(self, before: float) -> None:
         for kept in self.kept:
             waits = any(lying.state in ("stored", "leased") for lying in self.of(kept.seq)) or kept.seq in self.asks
-            if kept.entry.at < before and not waits:
+            if kept.last_at < before and not waits:
                 kept.pruned = True
                 self.lying = [lying for lying in self.lying if lying.message != kept.seq]

@@ -1,4 +1,8 @@
-"""Every command and every piece of Python in the documentation is run, and prints what the page says."""
+"""Every command and every piece of Python in the documentation is run, and prints what the page says.
+
+A page is typed from top to bottom in one folder, like a fresh clone's, so that a story may go on from one block to the
+next. What no two runs have in common is compared by its form: times, durations, and ids that Telex gives.
+"""
 
 import os
 import re
@@ -7,21 +11,35 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-NOT_RUN = ("pip install",)  # needs the network; the tests run in what it makes
+LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+NOT_RUN = ("pip install", "make ", "git ")  # they need the network or an hour; the tests run in what they make
 _BLOCK = re.compile(r"^```(?P<kind>console|python)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+_VARYING = {
+    "moment": re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"),
+    "date": re.compile(r"\b\d{4}-\d\d-\d\d\b"),
+    "time": re.compile(r"\b\d\d:\d\d:\d\d(\.\d+)?\b"),
+    "coded time": re.compile(r"\b\d\d#58;\d\d#58;\d\d\b"),  # as Mermaid has to be told it
+    "duration": re.compile(r"\b\d+(\.\d+)? (ms|s|min|h|d)( \d+ (s|min|h))?\b"),
+    "took": re.compile(r'(?<="processingTime": )\d+(\.\d+)?'),
+    "id": re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b"),  # a ULID
+}
 
 
-def blocks(kind: str) -> Iterator[Any]:
-    for page in PAGES:
-        for number, block in enumerate(_BLOCK.finditer(page.read_text(encoding="utf-8")), 1):
-            if block["kind"] == kind:
-                yield pytest.param(block["text"], id=f"{page.relative_to(ROOT)} block {number}")
+class Block(NamedTuple):
+    number: int
+    kind: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    found = _BLOCK.finditer(page.read_text(encoding="utf-8"))
+    return [Block(number, block["kind"], block["text"]) for number, block in enumerate(found, 1)]
 
 
 def commands(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -32,10 +50,13 @@ def commands(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Path:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder like a fresh clone's, to run in and write to."""
     for name in ("samples", "docs"):
         shutil.copytree(ROOT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    for name in ("TELEX_STORE", "TELEX_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
@@ -49,31 +70,77 @@ def run(command: str, folder: Path) -> str:
     return done.stdout.decode()
 
 
+def form(line: str) -> str:
+    """The line with a word in place of whatever varies, and of the blanks around it: columns are as wide as need be."""
+    varied = line.rstrip()
+    for name, pattern in _VARYING.items():
+        varied = pattern.sub(f"<{name}>", varied)
+    return " ".join(varied.split()) if varied != line.rstrip() else varied
+
+
 def fits(printed: list[str], shown: list[str]) -> bool:
     """Does the output match, line by line, where `...` stands for any lines?"""
     if not shown:
         return not printed
     if shown[0] == "...":
         return any(fits(printed[skip:], shown[1:]) for skip in range(len(printed) + 1))
-    return bool(printed) and printed[0].rstrip() == shown[0].rstrip() and fits(printed[1:], shown[1:])
+    return bool(printed) and form(printed[0]) == form(shown[0]) and fits(printed[1:], shown[1:])
 
 
-@pytest.mark.parametrize("text", list(blocks("console")))
-def test_a_command_in_the_docs_prints_what_the_page_shows(text: str, desk: Path) -> None:
-    for command, shown in commands(text):
+def type_in(block: Block, folder: Path) -> None:
+    for command, shown in commands(block.text):
         if command.startswith(NOT_RUN):
             continue
-        printed = run(command, desk).splitlines()
-        assert fits(printed, shown), f"$ {command}\n" + "\n".join(printed)
+        printed = run(command, folder).splitlines()
+        assert fits(printed, shown), f"block {block.number}\n$ {command}\n" + "\n".join(printed)
 
 
-@pytest.mark.parametrize("text", list(blocks("python")))
-def test_python_in_the_docs_runs(text: str, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(desk)
-    exec(compile(text, "docs", "exec"), {"__name__": "docs"})
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_is_shown_on_a_page_is_what_happens(page: Path, desk: Path) -> None:
+    for block in blocks(page):
+        if block.kind == "console":
+            type_in(block, desk)
+        else:
+            exec(compile(block.text, f"{page.name}, block {block.number}", "exec"), {"__name__": "docs"})
 
 
-def test_a_page_that_shows_another_output_is_found_out(desk: Path) -> None:
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_on_a_page_leads_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for link, heading in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", text):
+        if "://" in link:
+            continue
+        target = (page.parent / link).resolve() if link else page
+        assert target.exists(), link
+        assert not heading or heading in headings(target), f"{link}#{heading}"
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def test_the_picture_in_the_docs_is_the_one_that_would_be_drawn_now(tmp_path: Path) -> None:
+    script, drawn = ROOT / "docs/examples/conversation.py", tmp_path / "trace.svg"
+    subprocess.run([sys.executable, str(script), "--picture", str(drawn)], check=True, cwd=tmp_path)
+    again = "run `python docs/examples/conversation.py --picture docs/pictures/trace.svg`"
+    assert (ROOT / "docs/pictures/trace.svg").read_text(encoding="utf-8") == drawn.read_text(encoding="utf-8"), again
+
+
+def test_a_page_that_shows_another_output_is_found_out() -> None:
     assert fits(["a", "b", "c"], ["a", "...", "c"])
     assert not fits(["a", "b"], ["a", "c"])
     assert not fits(["a", "b"], ["a"])
+
+
+def test_times_and_given_ids_may_differ_and_nothing_else() -> None:
+    kept = "kept 01M7HP6J3ZVY4395A6MTEGX2SH for lead"
+    assert fits([kept], ["kept 01KK9Q0ZV8M5B7RZ2C4D6E8F0G for lead"])
+    assert not fits([kept], ["kept 01KK9Q0ZV8M5B7RZ2C4D6E8F0G for dev"])
+    assert not fits([kept], ["kept blocker-1 for lead"])
+    offered = "2026-11-16 08:04:56.463  offered 1×  to lead until 08:05:56; in 12.3 ms"
+    assert fits([offered], ["2026-03-02 10:00:00.001  offered 1×  to lead until 10:01:00; in 0.4 ms"])
+    assert not fits([offered], ["2026-03-02 10:00:00.001  offered 2×  to lead until 10:01:00; in 0.4 ms"])
+    assert not fits([offered], ["2026-03-02 10:00:00.001  offered 1×  to lead; in 0.4 ms"])

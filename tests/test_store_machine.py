@@ -153,7 +153,7 @@ class StoreMachine(RuleBasedStateMachine):
         if next_at is not None:
             self.model.asks[message] = (next_at, attempts + 1)
         expired = ["expired"] if next_at is None else []
-        self.model.told(message).extend(["overdue", *["asked-again"] * len(inboxes), *expired])
+        self.model.tell(message, self.now, "overdue", *["asked-again"] * len(inboxes), *expired)
         rank = self.model.of(message)[0].rank
         self.model.lying += [Lying(message, inbox, rank, self.now) for inbox in inboxes]
         self.number(message)
@@ -167,7 +167,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert appended.outcome == "kept"
         self.keep(answer, appended.seq)
         if self.model.asks.pop(message, None) is not None:
-            self.model.told(message).append("answered")
+            self.model.tell(message, self.now, "answered")
 
     @rule(forget=st.booleans(), prune=st.booleans())
     def tidy(self, forget: bool, prune: bool) -> None:

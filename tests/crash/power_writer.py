@@ -79,13 +79,13 @@ async def put_old_messages(store: str) -> None:
 
 
 def plant(synchronous: str) -> None:
-    """Promise before it is on disk."""
-    level = {"NORMAL": 1, "OFF": 0}[synchronous]
+    """Promise before it is on disk: SQLite's NORMAL is what is left without our own sync, OFF syncs nothing at all."""
     opened = SqliteFile._open
 
     def careless(self: SqliteFile) -> None:
         opened(self)
-        self._synchronous = level
+        self._durable = False
+        self.run(f"PRAGMA synchronous = {synchronous}")
 
     SqliteFile._open = careless  # type: ignore[method-assign]
 

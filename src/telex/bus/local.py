@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from telex.bus import receiving, sending, sweeping, telling
 from telex.bus.office import Office
-from telex.bus.reporting import death_reports
+from telex.bus.reporting import death_reports, wait_for_others
 from telex.bus.sending import Raw, Sending, as_bytes
 from telex.bus.waiting import Waiting
 from telex.errors import NotFound, RequestTimedOut
@@ -17,7 +17,7 @@ from telex.model.refusal import Finding
 from telex.model.roster import Member
 from telex.ports.bus import Presence, Receipt, Story
 from telex.ports.clock import Clock
-from telex.ports.store import EVERYTHING, Appended, Query, Store
+from telex.ports.store import EVERYTHING, Appended, Query, Settlement, Store
 from telex.rules.authorization import normalised
 
 PAGE = 500  # events fetched at a time
@@ -199,19 +199,15 @@ class LocalBus:
         withdrawn = 0
         reason = f"{name} has left the team"
         while open_ := await office.store.waiting((name,), PAGE):
-            settlements = [
-                lifecycle.withdrawn(
-                    delivery,
-                    name,
-                    now,
-                    reason,
-                    reports=await death_reports(office, delivery, reason, message),
-                )
-                for delivery, message in open_
-            ]
+            settlements = [await self._taken_back(one, message, reason, now) for one, message in open_]
             withdrawn += sum(settled.done for settled in await office.store.settle(settlements))
         self._waiting.nudge()
         return withdrawn
+
+    async def _taken_back(self, delivery: Delivery, message: Message, reason: str, now: float) -> Settlement:
+        reports = await death_reports(self._office, delivery, reason, message)
+        settlement = lifecycle.withdrawn(delivery, delivery.inbox, now, reason, reports=reports)
+        return await wait_for_others(self._office, settlement, delivery)
 
     # --- dead letters ------------------------------------------------------------------------------------------------
 
@@ -226,9 +222,10 @@ class LocalBus:
         return sum(one.done for one in settled)
 
     async def drop(self, id: str, *, reason: str, agent: str = "human") -> int:
-        now = self._office.clock.now()
+        agent, now = normalised(agent), self._office.clock.now()
         dropped = [
-            lifecycle.withdrawn(one, normalised(agent), now, reason, kind="dropped") for one in await self._given_up(id)
+            await wait_for_others(self._office, lifecycle.withdrawn(one, agent, now, reason, kind="dropped"), one)
+            for one in await self._given_up(id)
         ]
         return sum(one.done for one in await self.store.settle(dropped))
 

@@ -110,10 +110,14 @@ class Office:
             return role_differs(found, role, self.limits)
         if found.joined_at is None:
             return await self.enlist(found, now)
-        if now - self._seen.get(name, found.seen_at or 0.0) > self.limits.silent_seconds / 4:
+        await self.is_here(name, now, found.seen_at or 0.0)
+        return found
+
+    async def is_here(self, name: str, now: float, seen_at: float = 0.0) -> None:
+        """Somebody has acted. Written down a few times in the span after which it would be called silent."""
+        if now - self._seen.get(name, seen_at) > self.limits.silent_seconds / 4:
             self._seen[name] = now
             await self.store.seen(name, now)
-        return found
 
     async def _newcomer(self, name: str, role: str | None, roster: Roster, now: float) -> Member | Finding:
         from telex.flow import membership  # somebody new comes rarely

@@ -1,7 +1,7 @@
 """How does an agent get its messages, and say what became of them?"""
 
 from telex.bus.office import Office
-from telex.bus.reporting import death_reports
+from telex.bus.reporting import death_reports, wait_for_others
 from telex.bus.sweeping import sweep_by_the_way
 from telex.bus.waiting import Waiting
 from telex.errors import LeaseLost, NotAMember, NotFound
@@ -58,8 +58,9 @@ def parse_token(token: str) -> tuple[int, int]:
 
 async def ack(office: Office, token: str, agent: str) -> bool:
     delivery, fence = parse_token(token)
-    agent = normalised(agent)
-    [settled] = await office.store.settle([lifecycle.acked(delivery, fence, agent, office.clock.now())])
+    agent, at = normalised(agent), office.clock.now()
+    [settled] = await office.store.settle([lifecycle.acked(delivery, fence, agent, at)])
+    await office.is_here(agent, at)
     if settled.done:
         return True
     now = settled.now
@@ -73,6 +74,7 @@ async def extend(office: Office, token: str, agent: str, seconds: float | None) 
     now = office.clock.now()
     until = now + (office.limits.lease_seconds if seconds is None else seconds)
     [settled] = await office.store.settle([lifecycle.extended(delivery, fence, normalised(agent), now, until)])
+    await office.is_here(normalised(agent), now)
     if not settled.done:
         raise lost(office, settled, fence, normalised(agent))
     return until
@@ -88,7 +90,8 @@ async def nack(office: Office, token: str, agent: str, reason: str, delay: float
         await death_reports(office, delivery, reason) if lifecycle.is_last_attempt(delivery, office.limits) else ()
     )
     settlement = lifecycle.given_back(delivery, agent, now, reason, office.limits, delay=delay, reports=reports)
-    [settled] = await office.store.settle([settlement])
+    [settled] = await office.store.settle([await wait_for_others(office, settlement, delivery)])
+    await office.is_here(agent, now)
     if not settled.done or settled.now is None:
         raise lost(office, settled, fence, agent)
     return settled.now

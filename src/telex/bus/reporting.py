@@ -1,8 +1,11 @@
-"""Who is told when a message is given up?"""
+"""Who is told when a message is given up, and is its answer waited for any longer?"""
 
 from telex.bus.office import Office
 from telex.model.delivery import Delivery
 from telex.model.message import Entry, Message
+from telex.ports.store import Settlement
+
+_MAY_ANSWER = frozenset({"stored", "leased", "acked"})
 
 
 async def death_reports(
@@ -18,3 +21,12 @@ async def death_reports(
     dialect = office.dialects.get(message.dialect or "")
     report = not_delivered(message, delivery.inbox, reason, office.clock.now(), office.clock.new_id(), dialect)
     return (report,) if report is not None else ()
+
+
+async def wait_for_others(office: Office, settlement: Settlement, delivery: Delivery) -> Settlement:
+    """Where one of several who were asked is out of it, the others may still answer: then the deadline stays."""
+    if not settlement.release:
+        return settlement
+    asked = await office.store.deliveries(delivery.message)
+    others = any(one.inbox != delivery.inbox and one.state in _MAY_ANSWER for one in asked)
+    return settlement._replace(release=not others)

@@ -197,6 +197,7 @@ async def _refuse(
     entry = would_be._replace(kind="refused", answer_by=None, same_since=None, inbox_max=None)
     await office.store.append([entry])
     mended, certain = _mended(looked.checked, looked.dialect)
+    new_id = office.clock.new_id()  # the refused one's own may be what is wrong with it
     return Receipt(
         False,
         entry.id,
@@ -205,7 +206,7 @@ async def _refuse(
         entry.dialect,
         entry.type,
         findings,
-        answer=refusal_answer(findings, entry.id, entry.correlation, member.name, looked.dialect, entry.at),
+        answer=refusal_answer(findings, entry.id, entry.correlation, member.name, looked.dialect, entry.at, new_id),
         mended=mended,
         certain=certain,
     )

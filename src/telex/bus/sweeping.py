@@ -5,7 +5,7 @@ leave half done, since each settles only what is still as it was seen.
 """
 
 from telex.bus.office import Office
-from telex.bus.reporting import death_reports
+from telex.bus.reporting import death_reports, wait_for_others
 from telex.flow import lifecycle
 from telex.flow.conversation import late
 from telex.model.delivery import Delivery
@@ -54,7 +54,8 @@ async def _lapse(office: Office, delivery: Delivery, message: Message) -> Settle
     reports: tuple[Entry, ...] = ()
     if lifecycle.is_last_attempt(delivery, limits):
         reports = await death_reports(office, delivery, lifecycle.LAPSED, message)
-    return lifecycle.lapsed(delivery, office.clock.now(), limits, reports=reports)
+    settlement = lifecycle.lapsed(delivery, office.clock.now(), limits, reports=reports)
+    return await wait_for_others(office, settlement, delivery)
 
 
 async def sweep_late(office: Office) -> int:

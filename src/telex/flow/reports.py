@@ -60,7 +60,13 @@ def not_delivered(
 
 
 def refusal_answer(
-    findings: tuple[Finding, ...], id_: str, correlation: str | None, sender: str, dialect: Dialect | None, now: float
+    findings: tuple[Finding, ...],
+    id_: str,
+    correlation: str | None,
+    sender: str,
+    dialect: Dialect | None,
+    now: float,
+    new_id: str,
 ) -> str:
     """What a refused message is answered with, in its own dialect where that has a form for it."""
     refused = refusals(findings)
@@ -70,7 +76,7 @@ def refusal_answer(
     codes = {one.code for one in refused}
     kind = "MISSING_FIELD" if codes & _MISSING else "UNKNOWN_TYPE" if codes & _UNKNOWN else "INVALID_FORMAT"
     body = {"originalMessageId": id_, "errorType": kind, "details": details}
-    return _envelope(dialect, _MESSAGE_ERROR, f"refused-{id_}", correlation or id_, now, sender, body).decode()
+    return _envelope(dialect, _MESSAGE_ERROR, new_id, correlation or id_, now, sender, body).decode()
 
 
 def _envelope(

@@ -1,4 +1,4 @@
-"""Write the files that are made from the dialects: `python -m telex.publish`, from the repository's root.
+"""Write what is made from tables, files and parts of pages: `python -m telex.publish`, from the repository's root.
 
 This is the only file of the room that touches the disk.
 """
@@ -7,15 +7,23 @@ import sys
 from pathlib import Path
 
 from telex.publish.files import files
+from telex.publish.parts import filled, parts
 
 
 def write_files(root: Path) -> list[str]:
     """Write what differs, and say which files those were."""
-    changed = [path for path, text in files().items() if _read(root / path) != text]
+    wanted = files() | _pages(root)
+    changed = [path for path, text in wanted.items() if _read(root / path) != text]
     for path in changed:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(files()[path], encoding="utf-8")
+        (root / path).write_text(wanted[path], encoding="utf-8")
     return changed
+
+
+def _pages(root: Path) -> dict[str, str]:
+    """Pages that people write, with the parts that are made."""
+    pages = {path: _read(root / path) for path in parts()}
+    return {path: filled(page, parts()[path]) for path, page in pages.items() if page is not None}
 
 
 def _read(file: Path) -> str | None:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from telex.errors import OutcomeUnknown
 from telex.model.message import Entry
 
 
@@ -41,10 +42,11 @@ class Group:
         try:
             answers = self._run([asked for asked, _ in waiting])
         except Exception as error:
-            if len(waiting) == 1:
-                _fail(waiting[0][1], error)
-            else:
+            if len(waiting) > 1 and not isinstance(error, OutcomeUnknown):
                 self._one_by_one(waiting)  # what one of them met must not befall the others
+                return
+            for _, future in waiting:  # what may have been done is not done again
+                _fail(future, error)
             return
         for (_, future), answer in zip(waiting, answers, strict=True):
             if not future.done():

@@ -242,7 +242,7 @@ class MemoryStore(Shelves):
         return len(silent[:most])
 
     def _prune_messages(self, keep_since: float, most: int) -> int:
-        old = [seq for seq, message in self._messages.items() if message.at < keep_since and self._is_settled(seq)]
+        old = [seq for seq in self._messages if self._last_at(seq) < keep_since and self._is_settled(seq)]
         for seq in old[:most]:
             self._remove(seq)
         return len(old[:most])

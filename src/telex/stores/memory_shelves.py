@@ -121,6 +121,10 @@ class Shelves:
         states = {self._deliveries[seq].state for seq in self._deliveries_of.get(message, ())}
         return message not in self._asks and not states & OPEN
 
+    def _last_at(self, message: int) -> float:
+        """When anything happened to it last."""
+        return self._events[self._events_of[message][-1]].at
+
 
 def _keep_in(numbers: set[int], number: int, belongs: bool) -> None:
     if belongs:

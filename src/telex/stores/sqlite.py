@@ -68,8 +68,7 @@ class SqliteStore:
                 return await self._group.submit(entries)  # type: ignore[no-any-return]
             return self._keep(entries)
         except OutcomeUnknown as error:
-            error.id = entries[0].id if entries else None
-            raise
+            raise OutcomeUnknown(error.say, entries[0].id if entries else None) from error
 
     def _keep(self, entries: Sequence[Entry]) -> list[Appended]:
         return self._once(lambda batch: writes.append(self._file, batch, self._room, entries), True, False)

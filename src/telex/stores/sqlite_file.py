@@ -1,8 +1,11 @@
 """How is one SQLite file written by many processes, with no daemon, and nothing lost?
 
 Every write is one `BEGIN IMMEDIATE` transaction under an operating system's file lock: SQLite's own waiting is unfair,
-and with eight writers the unlucky one waits for seconds. What was promised to somebody is synced before we say so; a
-lease is not, since losing one in a power cut only means that the message is offered again.
+and with eight writers the unlucky one waits for seconds. What was promised to somebody is synced before we say so, as
+`synchronous = FULL` would have it; but the sync comes after the lock has been let go, so that the next can write while
+we wait for the disk. That loses nothing: a sync covers everything written before it, and a checkpoint syncs the log
+before it touches the file. A lease is not synced, since losing one in a power cut only means that the message is
+offered again.
 
 This is the only place where a driver's exceptions become ours.
 """
@@ -22,11 +25,11 @@ except ImportError:  # pragma: no cover - not a Unix; SQLite's own waiting has t
     fcntl = None  # type: ignore[assignment]
 
 T = TypeVar("T")
+fdatasync = getattr(os, "fdatasync", os.fsync)  # not every system has the one that leaves the file's times alone
 Row = tuple[Any, ...]
 BUSY_MILLISECONDS = 30_000  # somebody who does not take our lock: another tool, looking in
 BALLAST_BYTES = 1_048_576  # given up on a full disk, so that what is done can still be said to be done
 WAL_BYTES_KEPT = 16_777_216
-_FULL, _NORMAL, _OFF = 2, 1, 0
 
 
 class SqliteFile:
@@ -34,10 +37,9 @@ class SqliteFile:
 
     def __init__(self, path: str, *, durable: bool = True) -> None:
         self.path = path
-        self._synchronous = _FULL if durable else _NORMAL
-        self._set_to: int | None = None
+        self._durable = durable
         self._process = os.getpid()
-        self._lock = -1
+        self._lock = self._log = -1
         try:
             self._lock = os.open(path + "-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -58,6 +60,8 @@ class SqliteFile:
             self._connection = apsw.Connection(self.path)
             self._cursor = self._connection.cursor()
             self._connection.set_busy_timeout(BUSY_MILLISECONDS)
+            # A plan that does not look at the values: otherwise many statements are planned anew for every message.
+            self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             version = self._version()
             if version < VERSION:
                 self._bring_up_to_date()
@@ -66,6 +70,9 @@ class SqliteFile:
                     f"{self.path} was written by a later Telex (file version {version}; this one knows {VERSION}): "
                     "upgrade Telex to open it. Nothing was changed."
                 )
+            self._cursor.execute("PRAGMA synchronous = NORMAL")  # the log is synced by us, see `_sync`
+            if self.value("PRAGMA journal_mode") != "wal":
+                raise StoreUnavailable(f"{self.path} cannot be shared where it lies: put it on a local disk.")
         except apsw.Error as error:
             self._explain(error)
 
@@ -96,7 +103,6 @@ class SqliteFile:
                 self._cursor.execute("ROLLBACK")
                 raise
             self._cursor.execute("COMMIT")
-            self._set_to = _FULL
         self.hold_ballast()
         _sync_folder(os.path.dirname(os.path.abspath(self.path)))
 
@@ -167,20 +173,36 @@ class SqliteFile:
         with _Locked(self._lock):
             committing = False
             try:
-                wanted = self._synchronous if promised else min(_NORMAL, self._synchronous)
-                if wanted != self._set_to:
-                    execute("PRAGMA synchronous = 2" if wanted == _FULL else f"PRAGMA synchronous = {wanted}")
-                    self._set_to = wanted
                 execute("BEGIN IMMEDIATE")
                 done = work()
                 committing = True
                 execute("COMMIT")
-                return done
             except BaseException as error:
                 undone = self._roll_back()
                 if isinstance(error, apsw.Error):
                     self._explain(error, in_doubt=committing and _may_be_kept(error, undone))
                 raise
+        if promised and self._durable:
+            self._sync()
+        return done
+
+    def _sync(self) -> None:
+        """Wait until everything that anybody has committed so far is on disk."""
+        name = self.path + "-wal"
+        try:
+            if self._log < 0 or os.fstat(self._log).st_ino != os.stat(name).st_ino:
+                # Closing it takes no lock away from SQLite, whose locks are on the other two files.
+                self._close_log()
+                self._log = os.open(name, os.O_RDWR | os.O_CLOEXEC)
+            fdatasync(self._log)
+        except OSError as error:
+            say = f"outcome unknown (cannot sync {name}: {error.strerror}): send again with the same id."
+            raise OutcomeUnknown(say) from error
+
+    def _close_log(self) -> None:
+        if self._log >= 0:
+            os.close(self._log)
+            self._log = -1
 
     def _roll_back(self) -> bool:
         """Was there still something to undo? Then nothing of it was kept."""
@@ -229,6 +251,7 @@ class SqliteFile:
                 self._connection.close(True)
             except apsw.Error as error:
                 self._explain(error)
+        self._close_log()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

@@ -17,6 +17,7 @@ from telex.stores.sqlite_writes import Batch
 BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two steps, when much is left to do and when not
 _BEFORE = "SELECT seq, id, correlation, at FROM messages WHERE seq > ? ORDER BY seq LIMIT ?"
 _DELIVERIES = "FROM deliveries WHERE seq BETWEEN ? AND ?"
+_LAST_EVENT = "SELECT at FROM events WHERE message = ? ORDER BY seq DESC LIMIT 1"
 _STILL_OPEN = f"""SELECT count(*) FROM known k JOIN deliveries d
 ON d.seq BETWEEN (k.seq << {DELIVERY_BITS}) AND ((k.seq + 1) << {DELIVERY_BITS}) - 1
 WHERE k.number = ? AND d.state < 2"""
@@ -86,7 +87,7 @@ def tell_silence(file: SqliteFile, batch: Batch, now: float, silent_since: float
 
 
 def prune(file: SqliteFile, keep_since: float, most: int) -> int:
-    """Remove what is older than the record is kept. What still waits is never removed, however old."""
+    """Remove that to which nothing has happened for as long as the record is kept. What still waits is never removed."""
     place = _mark(file, "pruned")
     rows = _older(file, "pruned", keep_since, most)
     gone = 0
@@ -94,6 +95,8 @@ def prune(file: SqliteFile, keep_since: float, most: int) -> int:
         bounds = (first_delivery(seq), last_delivery(seq))
         waits = file.value(f"SELECT 1 {_DELIVERIES} AND state < 2", bounds)
         if waits or file.value("SELECT 1 FROM asks WHERE message = ?", (seq,)):
+            continue
+        if (file.value(_LAST_EVENT, (seq,)) or 0.0) >= keep_since:
             continue
         _remove(file, seq, id_, correlation, bounds)
         gone += 1

@@ -12,7 +12,7 @@ from telex.trace.steps import Conversation, Step, conversation, holds
 from telex.trace.words import cells, cut, folded, moment, name_of, offset, squeezed
 
 WIDTH = 100
-_GUTTER = 13  # columns for the time
+_GUTTER = 14  # columns for the time
 _PITCH_LEAST, _PITCH_MOST = 10, 26
 _LINES_MOST = 3  # of one reason
 _REST, _HELD = "│", "┃"

@@ -1,0 +1,335 @@
+"""How do agents talk? Requests and their answers, deadlines, broadcasts, roles as addresses, conversations."""
+
+import json
+from typing import Any
+
+import pytest
+
+from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.writing import write
+from telex.errors import LeaseLost, RequestTimedOut
+from telex.flow.admission import check
+from telex.model.message import Leased
+from telex.ports.bus import Receipt
+from tests.bus_team import NOTE, Team, codes, every_dialect, flow, open_team, speech, speech_of, team
+from tests.proofs import proves
+
+__all__ = ["open_team", "team"]
+
+DEV, CTO = "fullstack-developer", "cto"
+MINUTES = 60.0
+QUESTION = flow("VALIDATION_REQUEST", "q-1", DEV, CTO)
+ANSWER = flow("VALIDATION_RESPONSE", "a-1", CTO, DEV, replyTo="q-1")
+UNTHREADED = flow("VALIDATION_RESPONSE", "a-1", CTO, DEV)
+
+
+def ask(team: Team) -> str:
+    assert team.bus.send(QUESTION, sender=DEV).accepted
+    return "q-1"
+
+
+def answer(team: Team, raw: bytes = ANSWER) -> Receipt:
+    return team.other().send(raw, sender=CTO)
+
+
+# --- request and response ---------------------------------------------------------------------------------------------
+
+
+@proves("bus/pattern/request-response")
+@pytest.mark.parametrize("raw", [ANSWER, UNTHREADED], ids=["by what it answers", "by its conversation"])
+def test_an_answer_ends_the_waiting_of_its_request(team: Team, raw: bytes) -> None:
+    ask(team)
+    assert team.story("q-1").answer_by is not None
+    assert answer(team, raw).accepted
+    assert team.story("q-1").answer_by is None
+    assert team.kinds("q-1") == ["accepted", "answered"]
+
+
+@proves("bus/pattern/request-response")
+@pytest.mark.parametrize(
+    "raw",
+    [
+        flow("VALIDATION_RESPONSE", "a-2", CTO, DEV, replyTo="q-2"),
+        flow("VALIDATION_RESPONSE", "a-2", CTO, DEV, task="TASK-002"),
+        flow("STATUS_UPDATE", "s-2", CTO, DEV),
+    ],
+    ids=["to another request", "of another conversation", "of another type"],
+)
+def test_what_does_not_answer_it_leaves_a_request_waiting(team: Team, raw: bytes) -> None:
+    ask(team)
+    assert answer(team, raw).accepted
+    assert team.kinds("q-1") == ["accepted"]
+    assert team.story("q-1").answer_by is not None
+
+
+def asking(team: Team, reply: bytes, **more: Any) -> Leased | Receipt:
+    """Ask and wait, while the other answers after three seconds."""
+    began = team.clock.now()
+
+    def meanwhile() -> None:
+        if team.clock.now() >= began + 3.0:
+            team.clock.meanwhile = None
+            assert answer(team, reply).accepted
+
+    team.clock.meanwhile = meanwhile
+    return team.bus.request(QUESTION, sender=DEV, **more)
+
+
+@proves("bus/request/waits")
+@pytest.mark.parametrize("raw", [ANSWER, UNTHREADED], ids=["by what it answers", "by its conversation"])
+def test_whoever_asks_and_waits_is_handed_the_answer(team: Team, raw: bytes) -> None:
+    team.note(sender="dev", to=DEV)  # what else waits in its inbox stays there
+    lease = asking(team, raw)
+    assert isinstance(lease, Leased)
+    assert (lease.message.id, lease.message.raw, lease.inbox) == ("a-1", raw, DEV)
+    assert team.bus.ack(lease.token, agent=DEV)
+    assert len(team.inbox(DEV)) == 1
+
+
+@proves("bus/request/refused")
+def test_a_refused_request_is_told_at_once(team: Team) -> None:
+    began = team.clock.now()
+    receipt = team.bus.request(QUESTION, sender=CTO)
+    assert isinstance(receipt, Receipt)
+    assert (receipt.accepted, codes(receipt.findings)) == (False, ["role-claim-differs"])
+    assert team.clock.now() == began
+
+
+@proves("bus/request/times-out")
+def test_whoever_waited_in_vain_is_told_and_a_late_answer_comes_to_its_inbox(team: Team) -> None:
+    with pytest.raises(RequestTimedOut) as late:
+        team.bus.request(QUESTION, sender=DEV, timeout=5.0)
+    assert (late.value.code, late.value.id) == ("request-timed-out", "q-1")
+    assert team.inbox(CTO) == ["q-1"]
+    assert answer(team).accepted
+    assert "a-1" in team.inbox(DEV)
+
+
+# --- deadlines --------------------------------------------------------------------------------------------------------
+
+ASKING = [
+    pytest.param(dialect, type_, id=f"{dialect.name} {type_.name}")
+    for dialect in BUILT_IN
+    for type_ in dialect.types.values()
+    if type_.reply is not None and dialect.wire.id is not None
+]
+
+
+@proves("bus/deadline/five-minutes")
+@pytest.mark.parametrize("dialect, type_", ASKING)
+def test_an_answer_may_take_five_minutes(team: Team, dialect: Dialect, type_: MessageType) -> None:
+    id_ = team.say(speech(dialect, type_), "human").id
+    assert team.story(id_).answer_by == team.clock.now() + 5 * MINUTES
+    team.later(5 * MINUTES - 1)
+    assert team.kinds(id_) == ["accepted"]
+    team.later(1)
+    assert team.kinds(id_) == ["accepted", "overdue"]
+
+
+@proves("bus/deadline/asked-again")
+def test_a_request_that_was_read_and_not_answered_is_asked_again(team: Team) -> None:
+    ask(team)
+    assert team.taken(CTO) == ["q-1"]
+    team.later(5 * MINUTES)
+    assert team.kinds("q-1") == ["accepted", "leased", "acked", "overdue", "asked-again"]
+    assert team.taken(CTO) == ["q-1"]
+
+
+@proves("bus/deadline/asked-again")
+def test_a_request_that_still_lies_in_the_inbox_is_not_put_there_twice(team: Team) -> None:
+    ask(team)
+    team.later(5 * MINUTES)
+    assert team.inbox(CTO) == ["q-1"]
+
+
+@proves("bus/deadline/expired")
+@pytest.mark.parametrize("reads", [False, True], ids=["nobody reads it", "it is read and not answered"])
+def test_after_the_third_deadline_a_request_has_expired(team: Team, reads: bool) -> None:
+    ask(team)
+    for wait in (5 * MINUTES, 2.0 + 5 * MINUTES, 4.0 + 5 * MINUTES):
+        if reads:
+            assert team.taken(CTO) == ["q-1"]
+        assert team.story("q-1").answer_by == pytest.approx(team.clock.now() + wait)
+        team.later(wait)
+    kinds = team.kinds("q-1")
+    assert (kinds.count("overdue"), kinds.count("asked-again")) == (3, 2 if reads else 0)
+    assert (team.story("q-1").state, team.story("q-1").answer_by) == ("expired", None)
+    assert team.bus.receive(CTO) == []
+
+
+@proves("bus/deadline/expired")
+def test_who_holds_an_expired_request_is_told_to_drop_it(team: Team) -> None:
+    ask(team)
+    team.later(5 * MINUTES)
+    team.later(5 * MINUTES + 2)
+    lease = team.take(CTO, lease=3600.0)
+    team.later(5 * MINUTES + 4)
+    with pytest.raises(LeaseLost):
+        team.bus.ack(lease.token, agent=CTO)
+    assert [delivery.state for delivery, _ in team.bus.dead_letters()] == ["expired"]
+
+
+def expire(team: Team) -> None:
+    for _ in range(3):
+        team.later(6 * MINUTES)
+
+
+@proves("bus/deadline/report", "bus/correlation/reports")
+@pytest.mark.parametrize("reads", [False, True], ids=["nobody reads it", "it is read and not answered"])
+def test_the_asker_gets_one_error_report_when_its_request_expires(team: Team, reads: bool) -> None:
+    ask(team)
+    for _ in range(3):
+        if reads:
+            team.taken(CTO)
+        team.later(6 * MINUTES)
+    report = team.take(DEV).message
+    assert check(report.raw).findings == ()
+    told = json.loads(report.raw)
+    assert (told["type"], told["correlationId"], report.reply_to) == ("ERROR_REPORT", "TASK-001", "q-1")
+    assert "q-1" in told["payload"]["errors"][0]["message"]
+    assert team.bus.receive(DEV) == []
+
+
+@proves("bus/deadline/report")
+def test_an_asker_in_another_dialect_is_told_in_plain_words(team: Team) -> None:
+    id_ = team.say(speech_of("vbw-typed", "approval_request"), "lead").id
+    expire(team)
+    report = team.take("dev").message
+    assert report.dialect == "plain"
+    assert id_ in report.raw.decode()
+
+
+@proves("bus/deadline/answered")
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_an_answer_in_time_ends_it_however_often_it_was_asked(team: Team, after: int) -> None:
+    ask(team)
+    for _ in range(after):
+        team.later(6 * MINUTES)
+    assert answer(team).accepted
+    team.taken(CTO)
+    expire(team)
+    assert (team.story("q-1").state, team.kinds("q-1").count("overdue")) == ("acked", after)
+    assert "expired" not in team.kinds("q-1")
+    assert team.taken(DEV) == ["a-1"]
+
+
+@proves("bus/deadline/several-asked")
+def test_a_deadline_holds_while_any_of_those_asked_may_still_answer(team: Team) -> None:
+    for name in ("ada", "bob"):
+        team.bus.join(name, role=CTO)
+    team.bus.send(QUESTION, sender=DEV, to="all:cto")
+    team.fail("ada")
+    assert team.taken("bob") == ["q-1"]
+    team.later(6 * MINUTES)
+    assert "overdue" in team.kinds("q-1")
+
+
+# --- broadcasts, events, roles ----------------------------------------------------------------------------------------
+
+
+def joined(team: Team) -> None:
+    for name, role in (("ada", "qa"), ("bob", "qa"), ("zoe", "lead")):
+        team.bus.join(name, role=role)
+
+
+@proves("bus/pattern/broadcast")
+@every_dialect
+def test_a_broadcast_is_delivered_once_to_each_other_member(team: Team, dialect: Dialect) -> None:
+    joined(team)
+    said = speech(dialect, next(iter(dialect.types.values())))
+    receipt = team.say(said, "*")
+    assert sorted(receipt.to) == ["ada", "bob", "zoe"]
+    assert [team.taken(name) for name in ("ada", "bob", "zoe")] == [[receipt.id]] * 3
+    assert team.bus.receive(said.sender) == []
+
+
+@proves("bus/pattern/broadcast")
+def test_a_message_may_say_itself_that_it_is_for_everyone(team: Team) -> None:
+    joined(team)
+    raw = flow("STATUS_UPDATE", "b-1", CTO, "*", broadcast=True)
+    receipt = team.bus.send(raw, sender=CTO)
+    assert (receipt.findings, sorted(receipt.to)) == ((), ["ada", "bob", "zoe"])
+
+
+@proves("bus/pattern/event")
+@pytest.mark.parametrize("type_", BUILD_FLOW.types.values(), ids=lambda one: one.name)
+def test_an_event_is_delivered_like_any_message_with_its_mark(team: Team, type_: MessageType) -> None:
+    said = speech(BUILD_FLOW, type_, event=True)
+    team.say(said, "human")
+    assert json.loads(team.take("human").message.raw)["event"] is True
+
+
+@proves("bus/address/one-of-role")
+@every_dialect
+def test_what_is_sent_to_a_role_is_taken_by_one_of_them(team: Team, dialect: Dialect) -> None:
+    joined(team)
+    receipt = team.say(speech(dialect, next(iter(dialect.types.values()))), "role:qa")
+    assert receipt.to == ("role:qa",)
+    assert team.inbox("ada") == team.inbox("bob") == [receipt.id]
+    assert (team.taken("bob"), team.taken("ada"), team.taken("zoe")) == ([receipt.id], [], [])
+
+
+@proves("bus/address/one-of-role")
+def test_when_the_one_who_took_it_fails_another_of_the_role_may_take_it(team: Team) -> None:
+    joined(team)
+    id_ = team.note(to="role:qa")
+    team.take("ada")
+    team.later(62.0)
+    assert team.taken("bob") == [id_]
+
+
+@proves("bus/address/all-of-role")
+@every_dialect
+def test_what_is_sent_to_all_of_a_role_comes_to_each_of_them(team: Team, dialect: Dialect) -> None:
+    joined(team)
+    receipt = team.say(speech(dialect, next(iter(dialect.types.values()))), "all:qa")
+    assert (team.taken("ada"), team.taken("bob"), team.taken("zoe")) == ([receipt.id], [receipt.id], [])
+
+
+@proves("bus/address/in-the-message")
+def test_a_message_that_names_its_recipient_needs_no_address(team: Team) -> None:
+    assert team.bus.send(QUESTION, sender=DEV).to == (CTO,)
+    said = speech_of("vbw-typed", "execution_update", target_role="lead")
+    assert team.bus.send(said.raw, sender="dev").to == ("lead",)
+    team.bus.join("lead")
+    team.bus.leave("lead")
+    team.bus.join("zoe", role="lead")
+    said = speech_of("vbw-typed", "execution_update", "u-2", target_role="lead")
+    assert team.bus.send(said.raw, sender="dev").to == ("role:lead",)
+
+
+@proves("bus/address/spelling")
+@pytest.mark.parametrize("spelling", ["@agent-cto", "CTO", " cto "])
+def test_a_name_is_found_in_every_spelling_and_kept_as_it_was_sent(team: Team, spelling: str) -> None:
+    raw = flow("STATUS_UPDATE", "s-1", DEV, spelling)
+    assert team.bus.send(raw, sender=DEV).to == (CTO,)
+    assert json.loads(team.take(CTO).message.raw)["to"] == spelling
+
+
+# --- conversations ----------------------------------------------------------------------------------------------------
+
+
+def of_task(dialect: Dialect, task: str) -> list[bytes]:
+    """Every type of a dialect that says what it is about, about this."""
+    found = []
+    for type_ in dialect.types.values():
+        said = speech(dialect, type_)
+        inner = said.tree[dialect.payload] if dialect.payload else said.tree
+        for place in (said.tree, inner):
+            for name in (dialect.wire.correlation, dialect.wire.task):
+                if name in place:
+                    place[name] = task
+        found.append((said.sender, write(dialect, said.tree, type_.body_example)))
+    return [one for one in found if task in one[1]]
+
+
+@proves("bus/correlation/task")
+@every_dialect
+def test_all_messages_about_a_task_are_one_conversation(team: Team, dialect: Dialect) -> None:
+    said = of_task(dialect, "TASK-777")
+    ids = [team.bus.send(raw, sender=sender, to="human").id for sender, raw in said]
+    assert len(ids) >= 2
+    assert [story.message.id for story in team.bus.trace("TASK-777")] == ids
+    assert [story.message.id for story in team.bus.trace(ids[-1])] == ids
