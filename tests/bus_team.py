@@ -24,8 +24,10 @@ from telex.model.refusal import Finding
 from telex.ports.bus import Receipt, Story
 from telex.ports.store import Query
 from telex.rules.authorization import normalised
+from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
 from telex.wiring import connect
+from tests.test_cli_kit import Ran
 
 QUICK = Settings(durable=False)  # nobody pulls the plug here, and a promise is tested hundreds of times
 NOTE = "The build is red."
@@ -66,12 +68,16 @@ def flow(type_: str, id: str, sender: str, to: str, task: str = "TASK-001", **ch
     return write(made.dialect, made.tree, "").encode()
 
 
-EVERY_TYPE = [
-    pytest.param(dialect, type_, id=f"{dialect.name} {type_.name}")
-    for dialect in BUILT_IN
-    for type_ in dialect.types.values()
-]
-every_type = pytest.mark.parametrize("dialect, type_", EVERY_TYPE)
+EVERY_TYPE = [(dialect, type_) for dialect in BUILT_IN for type_ in dialect.types.values()]
+
+
+def each(types: list[tuple[Dialect, MessageType]]) -> pytest.MarkDecorator:
+    """A case for each of these types."""
+    names = [f"{dialect.name} {type_.name}" for dialect, type_ in types]
+    return pytest.mark.parametrize("dialect, type_", types, ids=names)
+
+
+every_type = each(EVERY_TYPE)
 every_dialect = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda one: one.name)
 
 
@@ -85,9 +91,9 @@ class Team:
     def other(self, settings: Settings | None = None) -> SyncBus:
         """The bus as another process has it: its own connection, the same file, the same time of day."""
         settings = settings or self.settings
-        return self._stack.enter_context(connect(self.path, settings=settings, clock=self._clock()))
+        return self._stack.enter_context(connect(self.path, settings=settings, clock=self.wall_clock()))
 
-    def _clock(self) -> SteadyClock:
+    def wall_clock(self) -> SteadyClock:
         def sleep(seconds: float) -> None:
             self.clock.leap(seconds)
             if self.clock.meanwhile is not None:
@@ -152,6 +158,7 @@ def codes(findings: tuple[Finding, ...]) -> list[str]:
 
 
 OpenTeam = Callable[..., Team]
+Shell = Callable[..., Ran]
 
 
 @pytest.fixture
@@ -171,3 +178,12 @@ def open_team(tmp_path: Path) -> Iterator[OpenTeam]:
 def team(open_team: OpenTeam) -> Team:
     """The default team: nothing was set up."""
     return open_team()
+
+
+@pytest.fixture
+def shell(team: Team, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """`shell("why", "n-1")`: the command line on the team's own store, at the team's own time of day."""
+    monkeypatch.setattr("telex.wiring.SteadyClock", team.wall_clock)
+    monkeypatch.setattr("time.time", team.clock.now)
+    monkeypatch.chdir(team.path.parent)
+    return lambda *args: Ran(main([*args, "--store", str(team.path)]), *capsys.readouterr())

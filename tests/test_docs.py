@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
+from telex.testing.planted import BUGS
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
@@ -127,6 +129,17 @@ def test_the_picture_in_the_docs_is_the_one_that_would_be_drawn_now(tmp_path: Pa
     subprocess.run([sys.executable, str(script), "--picture", str(drawn)], check=True, cwd=tmp_path)
     again = "run `python docs/examples/conversation.py --picture docs/pictures/trace.svg`"
     assert (ROOT / "docs/pictures/trace.svg").read_text(encoding="utf-8") == drawn.read_text(encoding="utf-8"), again
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert {page for page in pages if f"]({page})" not in index} == set()
+
+
+def test_every_planted_bug_is_told_of() -> None:
+    page = (ROOT / "docs/testing-your-store.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `([a-z-]+)` \|", page, flags=re.MULTILINE) == list(BUGS)
 
 
 def test_a_page_that_shows_another_output_is_found_out() -> None:

@@ -56,7 +56,7 @@ def test_a_type_is_served_between_the_class_above_its_own_and_the_class_below(
 def test_a_crowd_of_every_dialect_is_served_by_class_and_then_as_it_came(team: Team) -> None:
     sent = []
     for round_ in range(2):
-        for dialect, type_ in (case.values for case in reversed(EVERY_TYPE)):
+        for dialect, type_ in reversed(EVERY_TYPE):
             id_ = f"{round_} {dialect.name} {type_.name}"
             given = {} if dialect.wire.id is not None else {"id": id_}
             receipt = team.say(speech(dialect, type_, id_), "human", **given)
@@ -64,6 +64,20 @@ def test_a_crowd_of_every_dialect_is_served_by_class_and_then_as_it_came(team: T
     expected = [id_ for _, id_ in sorted(sent, key=lambda one: one[0])]
     assert len(expected) == 2 * len(EVERY_TYPE)
     assert team.taken("human") == expected
+
+
+@proves("bus/order/habit")
+@every_type
+def test_the_tenth_message_between_two_agents_is_known_as_well_as_the_first(
+    team: Team, dialect: Dialect, type_: MessageType
+) -> None:
+    for number in range(10):  # after a few of them a pair has a fast lane of its own
+        team.say(speech(dialect, type_, f"n-{number}"), "human")
+    kept = [message for _, message in team.bus.inbox("human")]
+    known = {(one.dialect, one.type, one.rank, one.correlation, one.reply_to) for one in kept}
+    assert (len(kept), len(known)) == (10, 1)
+    if dialect.wire.id is not None:
+        assert [one.id for one in kept] == [f"n-{number}" for number in range(10)]
 
 
 @proves("bus/order/plain")

@@ -98,7 +98,7 @@ class Disk:
     def __init__(self) -> None:
         self.files: dict[str, File] = {}
         self.kept: dict[str, File] = {}  # the names that survive for certain
-        self.renamings: list[dict[str, File]] = []  # the names after each change since
+        self.renamings: list[tuple[int, dict[str, File]]] = []  # the names after each change since, and its number
         self.promises: list[str] = []
         self.acts = 0
 
@@ -118,8 +118,9 @@ class Disk:
         if file is not None:
             file.sync(act.since)
         if act.name == "." or (file is not None and self.kept.get(act.name) is not file):
-            self.kept = dict(self.files)
-            self.renamings.clear()
+            covered = [names for number, names in self.renamings if number < act.since]
+            self.kept = covered[-1] if covered else self.kept
+            del self.renamings[: len(covered)]
 
     def name(self, act: Create | Rename | Unlink) -> None:
         if isinstance(act, Create):
@@ -128,11 +129,11 @@ class Disk:
             self.files[act.becomes] = self.files.pop(act.name)
         else:
             self.files.pop(act.name, None)
-        self.renamings.append(dict(self.files))
+        self.renamings.append((self.acts, dict(self.files)))
 
     def after(self, cut: Cut, random: Random) -> dict[str, bytes]:
         """The files that the machine finds when the power is back."""
         survived = {"nothing unsynced": 0, "everything": len(self.renamings)}
         count = survived.get(cut, random.randint(0, len(self.renamings)))
-        names = self.renamings[count - 1] if count else self.kept
+        names = self.renamings[count - 1][1] if count else self.kept
         return {name: file.after(cut, random) for name, file in names.items()}

@@ -1,8 +1,8 @@
-"""Does a power cut lose anything? One run of a busy process, cut at many moments, each disk opened by the real store.
+"""Does a power cut lose anything? One run of a busy team, cut at many moments, each disk opened by the real store.
 
     python -m tests.crash.power --points 1000 --seed 7
 
-What was promised before the cut must be there after it. It prints what became of each cut as JSON and exits with 1 if
+What was promised to any process before the cut must be there after it. It prints what became of each cut as JSON and exits with 1 if
 a promise was broken or a store could not be opened.
 """
 
@@ -27,10 +27,13 @@ from telex.stores.sqlite import SqliteStore
 from telex.stores.sqlite_file import BALLAST_BYTES
 from tests.crash.agents import body_of
 from tests.crash.disk import CUTS, Cut, Disk
+from tests.crash.power_plants import PLANTS
 from tests.crash.syscalls import STRACE, Act, Promise, record
 
 NAME = "telex.db"
-MESSAGES = 1_200  # enough for a few checkpoints
+MESSAGES = 800  # enough for a few checkpoints
+CUTS_PER_RUN = 250  # then the team works anew, and its processes meet in other ways
+SLOW_SYNCS = 0.001  # seconds; others write meanwhile, and what they write is not covered
 FIRST_START = 0.2  # how many cuts fall before the first promise, where the file is half made
 
 
@@ -53,11 +56,11 @@ class Outcome(NamedTuple):
         return [case for case in self.cases if case.lost or case.corrupt]
 
 
-def record_writer(folder: Path, synchronous: str = "FULL", messages: int = MESSAGES) -> list[Act]:
-    """Run the writer once on a new store, and tell everything that it did and promised."""
+def record_writers(folder: Path, plant: str = "", messages: int = MESSAGES) -> list[Act]:
+    """Let the team work once on a new store, and tell everything that it did and was promised."""
     (folder / "store").mkdir()
-    writer = [sys.executable, "-m", "tests.crash.power_writer", str(folder / "store" / NAME)]
-    return record([*writer, str(messages), synchronous], folder / "store", folder / "trace")
+    command = [sys.executable, "-m", "tests.crash.power_writer", str(folder / "store" / NAME), str(messages), plant]
+    return record(command, folder / "store", folder / "trace", slow_syncs=SLOW_SYNCS)
 
 
 def simulate(acts: Sequence[Act], points: int, seed: int) -> Outcome:
@@ -112,7 +115,9 @@ async def kept(store: SqliteStore, promise: str) -> bool:
         return [(one.raw, one.digest) for one in await store.find(what)] == [(raw, digest_of(raw))]
     assert verb == "acked", promise
     delivery = await store.delivery(int(what.partition(".")[0]))
-    return delivery is not None and delivery.state == "acked"
+    message = await store.message(delivery.message) if delivery is not None else None
+    whole = message is not None and message.raw == body_of(message.id).encode()
+    return whole and delivery is not None and delivery.state == "acked"
 
 
 async def use(store: SqliteStore) -> None:
@@ -139,13 +144,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=100)
     parser.add_argument("--seed", type=int, default=Random().randrange(10**6))
-    parser.add_argument("--synchronous", choices=("FULL", "NORMAL", "OFF"), default="FULL")
+    parser.add_argument("--plant", choices=list(PLANTS), default="", help="a bug that has to be found")
     asked = parser.parse_args()
     if STRACE is None:
         print("NOT CHECKED: no power cut was simulated; needs strace", file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory(prefix="telex-power-") as folder:
-        outcome = simulate(record_writer(Path(folder), asked.synchronous), asked.points, asked.seed)
+    outcome = Outcome(Counter(), ())
+    for run, done in enumerate(range(0, asked.points, CUTS_PER_RUN)):
+        with tempfile.TemporaryDirectory(prefix="telex-power-") as folder:
+            acts = record_writers(Path(folder), asked.plant)
+        more = simulate(acts, min(CUTS_PER_RUN, asked.points - done), asked.seed + run)
+        outcome = Outcome(outcome.acts + more.acts, outcome.cases + more.cases)
     fates = Counter("corrupt" if one.corrupt else "lost" if one.lost else "kept" for one in outcome.cases)
     print(json.dumps({"seed": asked.seed, "cuts": asked.points, **fates, "acts": outcome.acts}, indent=1))
     for case in outcome.broken[:10]:

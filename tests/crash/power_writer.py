@@ -1,15 +1,20 @@
-"""Whose power is cut? A busy process on a new store, that says aloud what it was promised, when it was promised it.
+"""Whose power is cut? A busy team on a new store, that says aloud what it was promised, when it was promised it.
 
-    python -m tests.crash.power_writer STORE MESSAGES [NORMAL|OFF]
+    python -m tests.crash.power_writer STORE MESSAGES [PLANT]
 
-Sixteen senders, two readers and the housekeeping share one bus. It is closed half-way and opened again.
+Three senders and three readers are processes of their own, and all of them begin where there is no file yet. Some have
+many messages on their way at once, some only one; one opens the store again and again; one does the housekeeping. All
+end half-way, so that the last one takes the log away, and others go on.
 """
 
 import asyncio
+import multiprocessing
 import os
 import sys
 import time
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import telex
 from telex.bus.local import LocalBus
@@ -17,15 +22,28 @@ from telex.config import Settings
 from telex.model.digest import digest_of
 from telex.model.message import Entry
 from telex.stores.sqlite import SqliteStore
-from telex.stores.sqlite_file import SqliteFile
 from tests.crash.agents import TO, body_of
+from tests.crash.power_plants import PLANTS
 
-SENDERS, READERS = 16, 2
+HANDS_MANY, HANDS_FEW = 12, 4
+ALONE_SHARE = 10  # one who waits for every single message sends a tenth of them
+REOPENED_AFTER = 15  # messages
+ACKED = 0.9  # the others stay leased, so that a cut finds every state
 OLD_MESSAGES, MONTH_SECONDS = 300, 31 * 86_400.0
+
+processes = multiprocessing.get_context("fork")
 
 
 def say(text: str) -> None:
     os.write(1, text.encode() + b"\n")  # one call, so that it has one place in the order of things
+
+
+# --- many messages on their way at once -------------------------------------------------------------------------------
+
+
+async def send_together(store: str, name: str, hands: int, count: int) -> None:
+    async with telex.connect(store, settings=Settings()) as bus:
+        await asyncio.gather(*(send(bus, f"{name}-{hand}", count // hands) for hand in range(hands)))
 
 
 async def send(bus: LocalBus, name: str, count: int) -> None:
@@ -36,11 +54,18 @@ async def send(bus: LocalBus, name: str, count: int) -> None:
         say(f"sent {id_}")
 
 
-async def read(bus: LocalBus, name: str, random: Random, over: asyncio.Event) -> None:
-    while not over.is_set():
+async def read_together(store: str, name: str, hands: int, over: Callable[[], bool], housekeeping: bool) -> None:
+    if housekeeping:
+        await put_old_messages(store)
+    async with telex.connect(store, settings=Settings()) as bus:
+        readers = [read(bus, f"{name}-{hand}", Random(hand), over) for hand in range(hands)]
+        await asyncio.gather(*readers, *([sweep(bus, over)] if housekeeping else []))
+
+
+async def read(bus: LocalBus, name: str, random: Random, over: Callable[[], bool]) -> None:
+    while not over():
         leased = await bus.receive(name, role="qa", most=random.randint(1, 20), wait=0.05)
-        done = [one for one in leased if random.random() < 0.9]  # some stay leased, so that a cut finds every state
-        await asyncio.gather(*(ack(bus, name, one.token) for one in done))
+        await asyncio.gather(*(ack(bus, name, one.token) for one in leased if random.random() < ACKED))
 
 
 async def ack(bus: LocalBus, name: str, token: str) -> None:
@@ -48,21 +73,10 @@ async def ack(bus: LocalBus, name: str, token: str) -> None:
     say(f"acked {token}")
 
 
-async def sweep(bus: LocalBus, over: asyncio.Event) -> None:
-    while not over.is_set():
+async def sweep(bus: LocalBus, over: Callable[[], bool]) -> None:
+    while not over():
         await bus.sweep()
         await asyncio.sleep(0.02)
-
-
-async def live(store: str, life: int, messages: int) -> None:
-    over = asyncio.Event()
-    async with telex.connect(store, settings=Settings()) as bus:
-        others = [read(bus, f"reader-{number}", Random(number), over) for number in range(READERS)]
-        beside = [asyncio.ensure_future(other) for other in (*others, sweep(bus, over))]
-        senders = (send(bus, f"sender-{life}-{number}", messages // SENDERS) for number in range(SENDERS))
-        await asyncio.gather(*senders)
-        over.set()
-        await asyncio.gather(*beside)
 
 
 async def put_old_messages(store: str) -> None:
@@ -78,24 +92,67 @@ async def put_old_messages(store: str) -> None:
     await opened.close()
 
 
-def plant(synchronous: str) -> None:
-    """Promise before it is on disk: SQLite's NORMAL is what is left without our own sync, OFF syncs nothing at all."""
-    opened = SqliteFile._open
-
-    def careless(self: SqliteFile) -> None:
-        opened(self)
-        self._durable = False
-        self.run(f"PRAGMA synchronous = {synchronous}")
-
-    SqliteFile._open = careless  # type: ignore[method-assign]
+# --- one after the other, with no event loop --------------------------------------------------------------------------
 
 
-def main(store: str, messages: str, synchronous: str = "FULL") -> None:
-    if synchronous != "FULL":
-        plant(synchronous)
-    asyncio.run(put_old_messages(store))
+def send_alone(store: str, name: str, count: int) -> None:
+    for begin in range(0, count, REOPENED_AFTER):
+        with telex.connect(store, settings=Settings()) as bus:
+            for number in range(begin, min(count, begin + REOPENED_AFTER)):
+                id_ = f"{name}-{number}"
+                assert bus.send(body_of(id_), sender=name, role="dev", to=TO, id=id_).accepted
+                say(f"sent {id_}")
+
+
+def read_alone(store: str, name: str, over: Callable[[], bool]) -> None:
+    random = Random(name)
+    with telex.connect(store, settings=Settings()) as bus:
+        while not over():
+            for one in bus.receive(name, role="qa", most=2, wait=0.05):
+                if random.random() < ACKED:
+                    bus.ack(one.token, agent=name)
+                    say(f"acked {one.token}")
+
+
+# --- the team ---------------------------------------------------------------------------------------------------------
+
+
+def live(store: str, life: int, messages: int) -> None:
+    over, alone = processes.Event(), messages // ALONE_SHARE
+    share = (messages - alone) // 2
+    readers = [
+        started(run, read_together, store, f"reader-{life}-many", 2, over.is_set, life == 1),
+        started(run, read_together, store, f"reader-{life}-few", 1, over.is_set, life == 2),
+        started(read_alone, store, f"reader-{life}-alone", over.is_set),
+    ]
+    senders = [
+        started(run, send_together, store, f"sender-{life}-many", HANDS_MANY, share),
+        started(run, send_together, store, f"sender-{life}-few", HANDS_FEW, share),
+        started(send_alone, store, f"sender-{life}-alone", alone),
+    ]
+    for process in senders:
+        process.join()
+    over.set()
+    for process in readers:
+        process.join()
+    assert [process.exitcode for process in (*senders, *readers)] == [0] * 6
+
+
+def started(work: Callable[..., Any], *args: object) -> Any:
+    process = processes.Process(target=work, args=args)
+    process.start()
+    return process
+
+
+def run(work: Callable[..., Any], *args: object) -> None:
+    asyncio.run(work(*args))
+
+
+def main(store: str, messages: str, plant: str = "") -> None:
+    if plant:
+        PLANTS[plant]()
     for life in (1, 2):
-        asyncio.run(live(store, life, int(messages) // 2))
+        live(store, life, int(messages) // 2)
 
 
 if __name__ == "__main__":

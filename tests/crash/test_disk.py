@@ -12,12 +12,14 @@ from tests.crash.syscalls import (
     Act,
     Create,
     Promise,
+    Reader,
     Rename,
     Resize,
     Sync,
     UnknownCallError,
     Unlink,
     Write,
+    calls,
     record,
 )
 
@@ -70,6 +72,12 @@ def test_what_is_written_while_a_sync_runs_is_not_covered_by_it() -> None:
     assert images(acts, "nothing unsynced", 1) == [{"db": b"a"}]
 
 
+def test_a_name_that_changes_while_a_sync_runs_is_not_covered_by_it() -> None:
+    acts: list[Act] = [Create("one"), Create("two"), Sync("one", 1), Unlink("one"), Sync(".", 3)]
+    assert images(acts[:3], "nothing unsynced", 1) == [{"one": b""}]
+    assert images(acts, "nothing unsynced", 1) == [{"one": b"", "two": b""}]
+
+
 @pytest.mark.parametrize("cut", UNSYNCED)
 def test_names_survive_in_the_order_in_which_they_changed(cut: Cut) -> None:
     acts: list[Act] = [Create("one"), Sync("one", 1), Create("two"), Rename("two", "three"), Unlink("one")]
@@ -81,6 +89,64 @@ def test_names_survive_in_the_order_in_which_they_changed(cut: Cut) -> None:
         frozenset({"three"}),
     }
 
+
+# --- several processes, whose calls overlap ----------------------------------------------------------------------------
+
+
+def hexed(text: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in text.encode())
+
+
+def read(*lines: str) -> list[Act]:
+    """The acts of a trace, written here with plain names: `1 write db x` of the process 1, `1 ...` for its return."""
+    told, begun = [], {}
+    for line in lines:
+        process, what, *rest = line.split(" ")
+        if what == "...":
+            told.append(f"{process} <... {begun[process]} resumed>) = {rest[0] if rest else 0}\n")
+            continue
+        begun[process], cut = what, rest[-1] == "<unfinished"
+        name, *text = rest[:-1] if cut else rest
+        args = {
+            "openat": f'AT_FDCWD</>, "{hexed("/f/" + name)}", O_RDWR|O_CREAT',
+            "pwrite64": f'4<{hexed("/f/" + name)}>, "{hexed("".join(text))}", {len("".join(text))}, 0',
+            "write": f'1<{hexed("pipe:[7]")}>, "{hexed(name)}", {len(name)}',
+            "fdatasync": f"4<{hexed('/f/' + name)}>",
+        }[what]
+        answer = {"openat": 4, "pwrite64": len("".join(text)), "write": len(name)}.get(what, 0)
+        told.append(f"{process} {what}({args} <unfinished ...>\n" if cut else f"{process} {what}({args}) = {answer}\n")
+    return list(Reader(Path("/f")).acts(calls(told)))
+
+
+def test_a_promise_counts_from_the_moment_it_is_begun() -> None:
+    acts = read("1 openat db", "1 write sent <unfinished", "2 pwrite64 db x", "1 ... 4")
+    assert acts == [Create("db"), Promise("sent"), Write("db", 0, b"x")]
+
+
+def test_a_sync_counts_when_it_has_returned_and_covers_what_had_returned_when_it_began() -> None:
+    acts = read("1 openat db", "1 pwrite64 db x", "1 fdatasync db <unfinished", "2 pwrite64 db y", "1 ...")
+    assert acts == [Create("db"), Write("db", 0, b"x"), Write("db", 0, b"y"), Sync("db", 2)]
+
+
+def test_a_write_that_is_under_way_when_a_sync_begins_may_be_on_disk_and_is_not_covered() -> None:
+    acts = read("1 openat db", "2 pwrite64 db x <unfinished", "1 fdatasync db", "2 ... 1", "1 fdatasync db")
+    assert acts == [Create("db"), Write("db", 0, b"x"), Sync("db", 1), Sync("db", 3)]
+
+
+def test_a_write_to_another_file_takes_nothing_away_from_a_sync() -> None:
+    begun = ("1 openat db", "1 openat log", "2 pwrite64 db x <unfinished")
+    acts = read(*begun, "1 pwrite64 log y", "1 fdatasync log", "2 ... 1")
+    assert acts[2:] == [Write("db", 0, b"x"), Write("log", 0, b"y"), Sync("log", 4)]
+
+
+def test_a_call_that_fails_in_the_end_has_done_nothing() -> None:
+    assert read("1 openat db", "1 pwrite64 db x <unfinished", "2 write sent", "1 ... -1") == [
+        Create("db"),
+        Promise("sent"),
+    ]
+
+
+# --- a real program ----------------------------------------------------------------------------------------------------
 
 WRITER = """
 import os, sys

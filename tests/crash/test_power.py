@@ -2,12 +2,14 @@
 
 import asyncio
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from telex.stores.sqlite import SqliteStore
-from tests.crash.power import NAME, Outcome, record_writer, simulate
-from tests.crash.syscalls import STRACE, Act, Create, Promise, Sync, Unlink
+from tests.crash.power import NAME, Outcome, cases_of, record_writers, simulate
+from tests.crash.power_plants import PLANTS
+from tests.crash.syscalls import STRACE, Act, Create, Promise, Sync, Unlink, Write
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def acts(folder: Path) -> list[Act]:
-    return record_writer(folder)
+    return record_writers(folder)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def test_a_hundred_power_cuts_lose_nothing_and_harm_no_store(outcome: Outcome) -
 
 
 def test_the_run_that_is_cut_does_all_that_a_store_does(acts: list[Act], folder: Path) -> None:
-    """A first start, checkpoints in the middle of the work, pruning, the ballast, and a second opening."""
+    """A first start, checkpoints in the middle of the work, pruning, the ballast, and a second beginning."""
     promised = [number for number, act in enumerate(acts) if isinstance(act, Promise)]
     at_work = acts[promised[0] : promised[-1]]
     assert any(isinstance(act, Sync) and act.name == NAME for act in at_work), "no checkpoint"
@@ -56,7 +58,20 @@ async def pruned(path: Path) -> bool:
         await store.close()
 
 
-@pytest.mark.parametrize("synchronous", ["NORMAL", "OFF"])
-def test_a_store_that_promises_before_it_syncs_is_found_out(synchronous: str, tmp_path: Path) -> None:
-    outcome = simulate(record_writer(tmp_path, synchronous, messages=320), points=15, seed=SEED)
-    assert any(case.lost for case in outcome.broken)
+def test_the_processes_that_are_cut_get_in_between_each_other(acts: list[Act]) -> None:
+    """What one commits is seen, and written after, by others before it is synced; and all are promised something."""
+    overtaken = [
+        act
+        for number, act in enumerate(acts)
+        if isinstance(act, Sync) and any(isinstance(other, Write) for other in acts[act.since : number])
+    ]
+    assert len(overtaken) > 50
+    senders = {act.text.split("-")[2] for act in acts if isinstance(act, Promise) and act.text.startswith("sent")}
+    assert senders == {"many", "few", "alone"}
+    assert sum(isinstance(act, Promise) and act.text.startswith("acked") for act in acts) > 300
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_store_that_promises_what_is_not_on_disk_is_found_out(plant: str, tmp_path: Path) -> None:
+    acts = record_writers(tmp_path, plant, messages=200)
+    assert any(case.lost for case in cases_of(acts, points=100, random=Random(SEED)))

@@ -118,6 +118,7 @@ class Office:
         if now - self._seen.get(name, seen_at) > self.limits.silent_seconds / 4:
             self._seen[name] = now
             await self.store.seen(name, now)
+            self.forget_roster()  # our own writes are no news to us, so it would not be read again
 
     async def _newcomer(self, name: str, role: str | None, roster: Roster, now: float) -> Member | Finding:
         from telex.flow import membership  # somebody new comes rarely

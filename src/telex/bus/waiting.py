@@ -1,7 +1,8 @@
 """How does a reader wait for news without asking all the time?
 
-Nobody is told by SQLite that another process has written; it has to be asked. A question costs a few microseconds and
-is put fifty times a second, by one task for all readers of a process.
+Nobody is told by SQLite that another process has written; it has to be asked. A question costs a few microseconds. It
+is put often at first, since news comes in bursts, and twenty-five times a second after a while; and by one timer for
+all readers of a process.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +13,12 @@ from telex.ports.store import Store
 if TYPE_CHECKING:
     import asyncio
 
-POLL_SECONDS = 0.02
+PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.004, 0.04  # between two questions
+
+
+def pause(waited: float) -> float:
+    """Seconds until the next question, after having waited for so long: the longer, the more patient."""
+    return min(PAUSE_SECONDS_MAX, max(PAUSE_SECONDS_MIN, waited / 8))
 
 
 class Waiting:
@@ -20,11 +26,17 @@ class Waiting:
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.store, self.clock = store, clock
+        self._news_at = clock.now()
 
     async def news(self, seen: int, until: float) -> None:
         """Return when anybody has written since `seen` was asked for, or at that moment."""
-        while self.store.changes() == seen and (left := until - self.clock.now()) > 0:
-            await self.clock.sleep(min(POLL_SECONDS, left))
+        now = self.clock.now()
+        while now < until:
+            if self.store.changes() != seen:
+                self._news_at = now
+                return
+            await self.clock.sleep(min(pause(now - self._news_at), until - now))
+            now = self.clock.now()
 
     def nudge(self) -> None:
         """We have written ourselves: whoever waits here may look at once."""
@@ -34,47 +46,53 @@ class Waiting:
 
 
 class SharedWaiting(Waiting):
-    """For many readers on one event loop: one task asks for them all, while there are any."""
+    """For many readers on one event loop: one timer asks for them all, while there are any."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         import asyncio  # only where there is a loop: importing it costs a cold start as much as everything else
 
         super().__init__(store, clock)
-        self._asyncio = asyncio
+        self._loop = asyncio.get_running_loop()
         self._futures: set[asyncio.Future[None]] = set()
-        self._asking: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._seen = 0
 
     async def news(self, seen: int, until: float) -> None:
         left = until - self.clock.now()
         if left <= 0 or self.store.changes() != seen:
             return
-        loop = self._asyncio.get_running_loop()
-        future = loop.create_future()
+        future = self._loop.create_future()
         self._futures.add(future)
-        timer = loop.call_later(left, _wake, future)
-        if self._asking is None or self._asking.done():
-            self._asking = loop.create_task(self._ask(seen))
+        at_last = self._loop.call_later(left, _wake, future)
+        if self._timer is None:
+            self._seen = seen
+            self._ask_later()
         try:
             await future
         finally:
-            timer.cancel()
+            at_last.cancel()
             self._futures.discard(future)
 
-    async def _ask(self, seen: int) -> None:
-        while self._futures:
-            await self._asyncio.sleep(POLL_SECONDS)
-            version = self.store.changes()
-            if version != seen:
-                seen = version
-                self.nudge()
+    def _ask_later(self) -> None:
+        self._timer = self._loop.call_later(pause(self.clock.now() - self._news_at), self._ask)
+
+    def _ask(self) -> None:
+        self._timer = None
+        version = self.store.changes()
+        if version != self._seen:
+            self._seen, self._news_at = version, self.clock.now()
+            self.nudge()
+        if self._futures:
+            self._ask_later()
 
     def nudge(self) -> None:
         for future in self._futures:
             _wake(future)
 
     def close(self) -> None:
-        if self._asking is not None:
-            self._asking.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self.nudge()
 
 

@@ -33,6 +33,12 @@ def facts_in(tree: Tree, dialect: Dialect, type_: MessageType) -> Facts:
     return _facts([found.get(name) for name in _WANTED])
 
 
+def facts_in_envelope(tree: Tree, dialect: Dialect) -> Facts:
+    """What stands around a message whose type nobody knows: it is refused, and told by its own id all the same."""
+    places = {name: getattr(dialect.wire, name) for name in _WANTED}
+    return _facts([_text(tree.get(place)) if place in dialect.envelope else None for place in places.values()])
+
+
 def opener_of(dialect: Dialect, type_: MessageType, shape: "Shape") -> Callable[[Any], Facts]:
     """The same from a message that the fast lane has decoded into this shape."""
     paths = _paths(dialect, type_)

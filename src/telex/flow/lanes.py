@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect, MessageType
 from telex.flow.admission import Checked, Desk, check
-from telex.flow.facts import NO_FACTS, Facts, facts_in, opener_of
+from telex.flow.facts import NO_FACTS, Facts, facts_in, facts_in_envelope, opener_of
 from telex.model.refusal import Finding
 
 if TYPE_CHECKING:
@@ -75,8 +75,10 @@ class Lanes:
         checked = check(raw, self.desk, **pair._asdict())
         dialect = checked.dialect
         type_ = dialect.types.get(checked.type or "") if dialect is not None else None
-        if dialect is None or type_ is None or checked.outcome != "message":
+        if dialect is None or checked.outcome != "message":
             return Looked(checked, None, NO_FACTS)
+        if type_ is None:
+            return Looked(checked, None, facts_in_envelope(checked.tree, dialect))
         return Looked(checked, self._kind(dialect, type_), facts_in(checked.tree, dialect, type_))
 
     def _kind(self, dialect: Dialect, type_: MessageType) -> Kind:

@@ -122,6 +122,8 @@ class SqliteStore:
         from telex.stores import sqlite_tidy as tidy
 
         file = self._file
+        if not tidy.is_anything_to_do(file, same_since, keep_since, silent_since):
+            return 0
 
         def work(batch: writes.Batch) -> int:
             done = tidy.index(file, most) + tidy.index_texts(file, most) + tidy.forget_ids(file, same_since, most)
@@ -149,8 +151,11 @@ class SqliteStore:
         entries = [entry for one in asked if not isinstance(one, Job) for entry in one]
 
         def together(batch: writes.Batch) -> list[Any]:
-            kept = iter(writes.append(self._file, batch, self._room, entries))
-            return [one.work(batch) if isinstance(one, Job) else list(islice(kept, len(one))) for one in asked]
+            kept = writes.append(self._file, batch, self._room, entries) if entries else []
+            if not jobs and max(map(len, asked)) == 1:  # nothing but messages, each sent by itself
+                return [[one] for one in kept]
+            rest = iter(kept)
+            return [one.work(batch) if isinstance(one, Job) else list(islice(rest, len(one))) for one in asked]
 
         promised = bool(entries) or any(job.promised for job in jobs)
         return self._once(together, promised, not entries and all(job.freeing for job in jobs))

@@ -34,6 +34,19 @@ def next_time(file: SqliteFile, now: float, done: int, most: int) -> None:
     file.run("INSERT OR REPLACE INTO marks VALUES ('tidy', ?)", (now + pause,))
 
 
+def is_anything_to_do(file: SqliteFile, same_since: float, keep_since: float, silent_since: float) -> bool:
+    """Asked before anything is written: a write would wake everybody who waits."""
+    last = file.value("SELECT max(seq) FROM messages") or 0
+    if min(_mark(file, "known"), _mark(file, "texts")) < last:
+        return True
+    if any(
+        _older(file, *mark, 1) for mark in (("recent", same_since), ("silent", silent_since), ("pruned", keep_since))
+    ):
+        return True
+    first = file.value("SELECT at FROM events ORDER BY seq LIMIT 1")
+    return first is not None and first < keep_since
+
+
 def index(file: SqliteFile, most: int) -> int:
     """Make the next messages findable by id and conversation."""
     rows = file.rows(_BEFORE, (_mark(file, "known"), most))
@@ -87,7 +100,7 @@ def tell_silence(file: SqliteFile, batch: Batch, now: float, silent_since: float
 
 
 def prune(file: SqliteFile, keep_since: float, most: int) -> int:
-    """Remove that to which nothing has happened for as long as the record is kept. What still waits is never removed."""
+    """Remove what nothing has happened to for as long as the record is kept. What still waits is never removed."""
     place = _mark(file, "pruned")
     rows = _older(file, "pruned", keep_since, most)
     gone = 0

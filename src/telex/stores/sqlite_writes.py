@@ -73,19 +73,24 @@ class Batch:
         return seq
 
     def message(self, entry: Entry) -> int:
-        seq = self.next
-        self.next = seq + 1
-        id_, at, sender = entry[:3]
-        self.events.append((seq, at, entry.kind, sender, None, None, None, entry.detail))
-        self.messages.append(message_row(seq, entry))
-        self.recent.append((self.numbers.get(id_) or number_of(id_), seq))
-        number = first_delivery(seq)
-        for inbox in entry.inboxes:
-            self.deliveries.append((number, seq, inbox, entry.rank, STORED, at))
-            number += 1
-        if entry.answer_by is not None:
-            self.asks.append((seq, entry.answer_by))
-        return seq
+        return self.keep((entry,))[0]
+
+    def keep(self, entries: Sequence[Entry]) -> range:
+        """Number these messages and gather their rows, a table at a time: with many at once that is what costs."""
+        seqs = range(self.next, self.next + len(entries))
+        self.next = seqs.stop
+        known = self.numbers
+        both = list(zip(seqs, entries, strict=True))
+        self.events += [(seq, one.at, one.kind, one.sender, None, None, None, one.detail) for seq, one in both]
+        self.messages += [message_row(seq, one) for seq, one in both]
+        self.recent += [(known.get(one.id) or number_of(one.id), seq) for seq, one in both]
+        self.deliveries += [
+            (first_delivery(seq) + place, seq, inbox, one.rank, STORED, one.at)
+            for seq, one in both
+            for place, inbox in enumerate(one.inboxes)
+        ]
+        self.asks += [(seq, one.answer_by) for seq, one in both if one.answer_by is not None]
+        return seqs
 
     def write(self) -> None:
         self.file.run_many(INSERT_EVENT, self.events)
@@ -105,6 +110,19 @@ class Room:
     def __init__(self) -> None:
         self._free: dict[str, int] = {}
 
+    def for_all(self, entries: Sequence[Entry]) -> bool:
+        """Take a place for each, if it is known that there is one for all of them."""
+        wanted: dict[str, int] = {}
+        for entry in entries:
+            if entry.inbox_max is not None:
+                for inbox in entry.inboxes:
+                    wanted[inbox] = wanted.get(inbox, 0) + 1
+        if any(self._free.get(inbox, 0) < count for inbox, count in wanted.items()):
+            return False
+        for inbox, count in wanted.items():
+            self._free[inbox] -= count
+        return True
+
     def full(self, file: SqliteFile, batch: Batch, entry: Entry, inbox_max: int) -> str | None:
         """The inbox that cannot take one more, if any; otherwise a place is taken in each."""
         for inbox in entry.inboxes:
@@ -123,12 +141,18 @@ def append(file: SqliteFile, batch: Batch, room: Room, entries: Sequence[Entry])
     """Keep what is new. Entries of one batch are compared with each other as well."""
     ids = [entry.id for entry in entries if entry.same_since is not None]
     batch.look_for(ids)
-    all_new = not batch.earlier and len(batch.numbers) == len(ids)  # nearly always: then nothing is to be compared
-    return [_append(file, batch, room, entry, all_new) for entry in entries]
+    all_new = not batch.earlier and len(batch.numbers) == len(ids)
+    if all_new and room.for_all(entries):  # nearly always: then there is nothing to decide about any of them
+        seqs = batch.keep(entries)
+        for seq, entry in zip(seqs, entries, strict=True):
+            if entry.answers:
+                _answered(file, batch, entry, seq)
+        return [Appended("kept", seq) for seq in seqs]
+    return [_append(file, batch, room, entry) for entry in entries]
 
 
-def _append(file: SqliteFile, batch: Batch, room: Room, entry: Entry, is_new: bool) -> Appended:
-    if not is_new and entry.same_since is not None:
+def _append(file: SqliteFile, batch: Batch, room: Room, entry: Entry) -> Appended:
+    if entry.same_since is not None:
         earlier = _earlier(batch, entry)
         if earlier is not None:
             if earlier.outcome == "duplicate":
@@ -139,9 +163,8 @@ def _append(file: SqliteFile, batch: Batch, room: Room, entry: Entry, is_new: bo
         if full is not None:
             return Appended("inbox-full", 0, full)
     seq = batch.message(entry)
-    for asked in entry.answers:
-        _answered(file, batch, asked, entry, seq)
-    if not is_new:
+    _answered(file, batch, entry, seq)
+    if entry.same_since is not None:
         batch.fresh[entry.sender, entry.id] = entry, seq
     return Appended("kept", seq)
 
@@ -160,11 +183,12 @@ def _earlier(batch: Batch, entry: Entry) -> Appended | None:
     return None
 
 
-def _answered(file: SqliteFile, batch: Batch, asked: int, entry: Entry, seq: int) -> None:
-    file.run("DELETE FROM asks WHERE message = ?", (asked,))
-    if file.changed():
-        detail = f'{{"by": {seq}}}'
-        batch.event(Event(0, entry.at, "answered", entry.sender, asked, None, None, detail))
+def _answered(file: SqliteFile, batch: Batch, entry: Entry, seq: int) -> None:
+    for asked in entry.answers:
+        file.run("DELETE FROM asks WHERE message = ?", (asked,))
+        if file.changed():
+            detail = f'{{"by": {seq}}}'
+            batch.event(Event(0, entry.at, "answered", entry.sender, asked, None, None, detail))
 
 
 def lease(

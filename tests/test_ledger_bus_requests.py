@@ -1,19 +1,17 @@
-"""How do agents talk? Requests and their answers, deadlines, broadcasts, roles as addresses, conversations."""
+"""Who asks gets an answer, or a word that none came: requests, their deadlines, and what happens when they pass."""
 
 import json
 from typing import Any
 
 import pytest
 
-from telex.dialects.build_flow import BUILD_FLOW
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import Dialect, MessageType
-from telex.dialects.writing import write
 from telex.errors import LeaseLost, RequestTimedOut
 from telex.flow.admission import check
 from telex.model.message import Leased
 from telex.ports.bus import Receipt
-from tests.bus_team import NOTE, Team, codes, every_dialect, flow, open_team, speech, speech_of, team
+from tests.bus_team import Team, codes, every_dialect, flow, open_team, speech, speech_of, team
 from tests.proofs import proves
 
 __all__ = ["open_team", "team"]
@@ -22,7 +20,7 @@ DEV, CTO = "fullstack-developer", "cto"
 MINUTES = 60.0
 QUESTION = flow("VALIDATION_REQUEST", "q-1", DEV, CTO)
 ANSWER = flow("VALIDATION_RESPONSE", "a-1", CTO, DEV, replyTo="q-1")
-UNTHREADED = flow("VALIDATION_RESPONSE", "a-1", CTO, DEV)
+UNTHREADED = json.dumps({name: value for name, value in json.loads(ANSWER).items() if name != "replyTo"}).encode()
 
 
 def ask(team: Team) -> str:
@@ -52,7 +50,7 @@ def test_an_answer_ends_the_waiting_of_its_request(team: Team, raw: bytes) -> No
     "raw",
     [
         flow("VALIDATION_RESPONSE", "a-2", CTO, DEV, replyTo="q-2"),
-        flow("VALIDATION_RESPONSE", "a-2", CTO, DEV, task="TASK-002"),
+        UNTHREADED.replace(b"TASK-001", b"TASK-002"),
         flow("STATUS_UPDATE", "s-2", CTO, DEV),
     ],
     ids=["to another request", "of another conversation", "of another type"],
@@ -86,6 +84,24 @@ def test_whoever_asks_and_waits_is_handed_the_answer(team: Team, raw: bytes) -> 
     assert (lease.message.id, lease.message.raw, lease.inbox) == ("a-1", raw, DEV)
     assert team.bus.ack(lease.token, agent=DEV)
     assert len(team.inbox(DEV)) == 1
+
+
+@proves("bus/request/any-dialect")
+@every_dialect
+def test_a_request_may_be_in_any_dialect_and_be_answered_in_plain_words(team: Team, dialect: Dialect) -> None:
+    said, began, other = speech(dialect, next(iter(dialect.types.values()))), team.clock.now(), team.other()
+
+    def meanwhile() -> None:
+        if team.clock.now() >= began + 3.0:
+            team.clock.meanwhile = None
+            [asked] = other.receive("human")
+            assert other.send("Yes.", sender="human", to=said.sender, reply_to=asked.message.id).accepted
+
+    team.clock.meanwhile = meanwhile
+    lease = team.bus.request(said.raw, sender=said.sender, to="human")
+    assert isinstance(lease, Leased)
+    assert lease.message.raw == b"Yes."
+    assert "answered" in team.kinds(lease.message.reply_to or "")
 
 
 @proves("bus/request/refused")
@@ -224,112 +240,3 @@ def test_a_deadline_holds_while_any_of_those_asked_may_still_answer(team: Team) 
     assert team.taken("bob") == ["q-1"]
     team.later(6 * MINUTES)
     assert "overdue" in team.kinds("q-1")
-
-
-# --- broadcasts, events, roles ----------------------------------------------------------------------------------------
-
-
-def joined(team: Team) -> None:
-    for name, role in (("ada", "qa"), ("bob", "qa"), ("zoe", "lead")):
-        team.bus.join(name, role=role)
-
-
-@proves("bus/pattern/broadcast")
-@every_dialect
-def test_a_broadcast_is_delivered_once_to_each_other_member(team: Team, dialect: Dialect) -> None:
-    joined(team)
-    said = speech(dialect, next(iter(dialect.types.values())))
-    receipt = team.say(said, "*")
-    assert sorted(receipt.to) == ["ada", "bob", "zoe"]
-    assert [team.taken(name) for name in ("ada", "bob", "zoe")] == [[receipt.id]] * 3
-    assert team.bus.receive(said.sender) == []
-
-
-@proves("bus/pattern/broadcast")
-def test_a_message_may_say_itself_that_it_is_for_everyone(team: Team) -> None:
-    joined(team)
-    raw = flow("STATUS_UPDATE", "b-1", CTO, "*", broadcast=True)
-    receipt = team.bus.send(raw, sender=CTO)
-    assert (receipt.findings, sorted(receipt.to)) == ((), ["ada", "bob", "zoe"])
-
-
-@proves("bus/pattern/event")
-@pytest.mark.parametrize("type_", BUILD_FLOW.types.values(), ids=lambda one: one.name)
-def test_an_event_is_delivered_like_any_message_with_its_mark(team: Team, type_: MessageType) -> None:
-    said = speech(BUILD_FLOW, type_, event=True)
-    team.say(said, "human")
-    assert json.loads(team.take("human").message.raw)["event"] is True
-
-
-@proves("bus/address/one-of-role")
-@every_dialect
-def test_what_is_sent_to_a_role_is_taken_by_one_of_them(team: Team, dialect: Dialect) -> None:
-    joined(team)
-    receipt = team.say(speech(dialect, next(iter(dialect.types.values()))), "role:qa")
-    assert receipt.to == ("role:qa",)
-    assert team.inbox("ada") == team.inbox("bob") == [receipt.id]
-    assert (team.taken("bob"), team.taken("ada"), team.taken("zoe")) == ([receipt.id], [], [])
-
-
-@proves("bus/address/one-of-role")
-def test_when_the_one_who_took_it_fails_another_of_the_role_may_take_it(team: Team) -> None:
-    joined(team)
-    id_ = team.note(to="role:qa")
-    team.take("ada")
-    team.later(62.0)
-    assert team.taken("bob") == [id_]
-
-
-@proves("bus/address/all-of-role")
-@every_dialect
-def test_what_is_sent_to_all_of_a_role_comes_to_each_of_them(team: Team, dialect: Dialect) -> None:
-    joined(team)
-    receipt = team.say(speech(dialect, next(iter(dialect.types.values()))), "all:qa")
-    assert (team.taken("ada"), team.taken("bob"), team.taken("zoe")) == ([receipt.id], [receipt.id], [])
-
-
-@proves("bus/address/in-the-message")
-def test_a_message_that_names_its_recipient_needs_no_address(team: Team) -> None:
-    assert team.bus.send(QUESTION, sender=DEV).to == (CTO,)
-    said = speech_of("vbw-typed", "execution_update", target_role="lead")
-    assert team.bus.send(said.raw, sender="dev").to == ("lead",)
-    team.bus.join("lead")
-    team.bus.leave("lead")
-    team.bus.join("zoe", role="lead")
-    said = speech_of("vbw-typed", "execution_update", "u-2", target_role="lead")
-    assert team.bus.send(said.raw, sender="dev").to == ("role:lead",)
-
-
-@proves("bus/address/spelling")
-@pytest.mark.parametrize("spelling", ["@agent-cto", "CTO", " cto "])
-def test_a_name_is_found_in_every_spelling_and_kept_as_it_was_sent(team: Team, spelling: str) -> None:
-    raw = flow("STATUS_UPDATE", "s-1", DEV, spelling)
-    assert team.bus.send(raw, sender=DEV).to == (CTO,)
-    assert json.loads(team.take(CTO).message.raw)["to"] == spelling
-
-
-# --- conversations ----------------------------------------------------------------------------------------------------
-
-
-def of_task(dialect: Dialect, task: str) -> list[bytes]:
-    """Every type of a dialect that says what it is about, about this."""
-    found = []
-    for type_ in dialect.types.values():
-        said = speech(dialect, type_)
-        inner = said.tree[dialect.payload] if dialect.payload else said.tree
-        for place in (said.tree, inner):
-            for name in (dialect.wire.correlation, dialect.wire.task):
-                if name in place:
-                    place[name] = task
-        found.append((said.sender, write(dialect, said.tree, type_.body_example)))
-    return [one for one in found if task in one[1]]
-
-
-@proves("bus/correlation/task")
-@every_dialect
-def test_all_messages_about_a_task_are_one_conversation(team: Team, dialect: Dialect) -> None:
-    said = of_task(dialect, "TASK-777")
-    ids = [team.bus.send(raw, sender=sender, to="human").id for sender, raw in said]
-    assert len(ids) >= 2
-    assert [story.message.id for story in team.bus.trace("TASK-777")] == ids
-    assert [story.message.id for story in team.bus.trace(ids[-1])] == ids

@@ -1,0 +1,64 @@
+"""Would a power cut find it? Stores that promise what is not on disk yet, for as long as a process lives."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from telex.stores import sqlite_file
+from telex.stores.sqlite_file import SqliteFile
+
+
+def no_sync() -> None:
+    """SQLite's `synchronous = NORMAL` is what is left without our own sync: only a checkpoint waits for the disk."""
+    _replace("_sync", lambda self: None)
+
+
+def nothing_synced() -> None:
+    """Not even a checkpoint waits."""
+    opened = SqliteFile._open
+
+    def careless(self: SqliteFile) -> None:
+        opened(self)
+        self.run("PRAGMA synchronous = OFF")
+
+    no_sync()
+    _replace("_open", careless)
+
+
+def synced_too_early() -> None:
+    """Synced when all is said and done, but for the commit."""
+    transact = SqliteFile._transact
+
+    def hasty(self: SqliteFile, work: Callable[[], Any], promised: bool) -> Any:
+        def synced() -> Any:
+            done = work()
+            if promised:
+                self._sync()
+            return done
+
+        return transact(self, synced, False)
+
+    _replace("_transact", hasty)
+
+
+def wrong_file_synced() -> None:
+    """Not the log, where the messages are, but the file to which a checkpoint brings them some day."""
+
+    def misled(self: SqliteFile) -> None:
+        if self._log < 0:
+            self._log = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        sqlite_file.fdatasync(self._log)
+
+    _replace("_sync", misled)
+
+
+def _replace(name: str, method: Callable[..., Any]) -> None:
+    setattr(SqliteFile, name, method)
+
+
+PLANTS: dict[str, Callable[[], None]] = {
+    "no-sync": no_sync,
+    "nothing-synced": nothing_synced,
+    "synced-too-early": synced_too_early,
+    "wrong-file-synced": wrong_file_synced,
+}

@@ -1,0 +1,193 @@
+"""Who hears it, and what belongs together? Broadcasts, events, roles as addresses, conversations and their silence."""
+
+import json
+
+import pytest
+
+from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.writing import write
+from tests.bus_team import OpenTeam, Team, every_dialect, flow, open_team, speech, speech_of, team
+from tests.proofs import proves
+
+__all__ = ["open_team", "team"]
+
+DEV, CTO = "fullstack-developer", "cto"
+MINUTES = 60.0
+
+# --- broadcasts, events, roles ----------------------------------------------------------------------------------------
+
+
+def joined(team: Team) -> None:
+    for name, role in (("ada", "qa"), ("bob", "qa"), ("zoe", "lead")):
+        team.bus.join(name, role=role)
+
+
+@proves("bus/pattern/broadcast")
+@every_dialect
+def test_a_broadcast_is_delivered_once_to_each_other_member(team: Team, dialect: Dialect) -> None:
+    joined(team)
+    said = speech(dialect, next(iter(dialect.types.values())))
+    receipt = team.say(said, "*")
+    assert sorted(receipt.to) == ["ada", "bob", "zoe"]
+    assert [team.taken(name) for name in ("ada", "bob", "zoe")] == [[receipt.id]] * 3
+    assert team.bus.receive(said.sender) == []
+
+
+@proves("bus/pattern/broadcast")
+def test_a_message_may_say_itself_that_it_is_for_everyone(team: Team) -> None:
+    joined(team)
+    raw = flow("STATUS_UPDATE", "b-1", CTO, "*", broadcast=True)
+    receipt = team.bus.send(raw, sender=CTO)
+    assert (receipt.findings, sorted(receipt.to)) == ((), ["ada", "bob", "zoe"])
+
+
+@proves("bus/pattern/event")
+@pytest.mark.parametrize("type_", BUILD_FLOW.types.values(), ids=lambda one: one.name)
+def test_an_event_is_delivered_like_any_message_with_its_mark(team: Team, type_: MessageType) -> None:
+    said = speech(BUILD_FLOW, type_, event=True)
+    team.say(said, "human")
+    assert json.loads(team.take("human").message.raw)["event"] is True
+
+
+@proves("bus/address/one-of-role")
+@every_dialect
+def test_what_is_sent_to_a_role_is_taken_by_one_of_them(team: Team, dialect: Dialect) -> None:
+    joined(team)
+    receipt = team.say(speech(dialect, next(iter(dialect.types.values()))), "role:qa")
+    assert receipt.to == ("role:qa",)
+    assert team.inbox("ada") == team.inbox("bob") == [receipt.id]
+    assert (team.taken("bob"), team.taken("ada"), team.taken("zoe")) == ([receipt.id], [], [])
+
+
+@proves("bus/address/one-of-role")
+def test_when_the_one_who_took_it_fails_another_of_the_role_may_take_it(team: Team) -> None:
+    joined(team)
+    id_ = team.note(to="role:qa")
+    team.take("ada")
+    team.later(60.0)
+    team.later(2.0)
+    assert team.taken("bob") == [id_]
+
+
+@proves("bus/address/all-of-role")
+@every_dialect
+def test_what_is_sent_to_all_of_a_role_comes_to_each_of_them(team: Team, dialect: Dialect) -> None:
+    joined(team)
+    receipt = team.say(speech(dialect, next(iter(dialect.types.values()))), "all:qa")
+    assert (team.taken("ada"), team.taken("bob"), team.taken("zoe")) == ([receipt.id], [receipt.id], [])
+
+
+@proves("bus/address/in-the-message")
+def test_a_message_that_names_its_recipient_needs_no_address(team: Team) -> None:
+    assert team.bus.send(flow("DOC_QUERY", "d-1", DEV, CTO), sender=DEV).to == (CTO,)
+    said = speech_of("vbw-typed", "execution_update", target_role="lead")
+    assert team.bus.send(said.raw, sender="dev").to == ("lead",)
+    team.bus.join("lead")
+    team.bus.leave("lead")
+    team.bus.join("zoe", role="lead")
+    said = speech_of("vbw-typed", "execution_update", "u-2", target_role="lead")
+    assert team.bus.send(said.raw, sender="dev").to == ("role:lead",)
+
+
+@proves("bus/address/spelling")
+@pytest.mark.parametrize("spelling", ["@agent-cto", "CTO", " cto "])
+def test_a_name_is_found_in_every_spelling_and_kept_as_it_was_sent(team: Team, spelling: str) -> None:
+    raw = flow("STATUS_UPDATE", "s-1", DEV, spelling)
+    assert team.bus.send(raw, sender=DEV).to == (CTO,)
+    assert json.loads(team.take(CTO).message.raw)["to"] == spelling
+
+
+# --- conversations ----------------------------------------------------------------------------------------------------
+
+
+def about(dialect: Dialect, task: str) -> list[tuple[str, str]]:
+    """Every type of a dialect that says what it is about, about this task: who says it, and the message."""
+    found = []
+    for type_ in dialect.types.values():
+        said = speech(dialect, type_, f"{task} {type_.name}")
+        inner = said.tree[dialect.payload] if dialect.payload else said.tree
+        for place in (said.tree, inner):
+            place |= {name: task for name in (dialect.wire.correlation, dialect.wire.task) if name in place}
+        found.append((said.sender, write(dialect, said.tree, type_.body_example)))
+    return [(sender, raw) for sender, raw in found if f'"{task}"' in raw or f": {task}\n" in raw]
+
+
+@proves("bus/correlation/task")
+@every_dialect
+def test_all_messages_about_a_task_are_one_conversation(team: Team, dialect: Dialect) -> None:
+    ids: dict[str, list[str]] = {}
+    for task in ("TASK-777", "TASK-778"):
+        ids[task] = [team.bus.send(raw, sender=sender, to="human").id for sender, raw in about(dialect, task)]
+    for task, said in ids.items():
+        assert len(said) >= 1
+        assert [story.message.id for story in team.bus.trace(task)] == said
+        assert [story.message.id for story in team.bus.trace(said[-1])] == said
+
+
+@proves("bus/correlation/escalation")
+def test_an_escalation_and_the_answer_to_it_stay_in_the_conversation(team: Team) -> None:
+    said = [("ESCALATION_REQUEST", DEV, CTO), ("STATUS_UPDATE", CTO, DEV), ("ERROR_REPORT", DEV, CTO)]
+    for type_, sender, to in said:
+        assert team.bus.send(flow(type_, type_, sender, to), sender=sender).accepted
+    assert [story.message.id for story in team.bus.trace("TASK-001")] == [type_ for type_, *_ in said]
+
+
+def speak(team: Team, task: str, id: str, to: str = "human") -> None:
+    assert team.bus.send(flow("STATUS_UPDATE", id, CTO, to, task), sender=CTO).accepted
+
+
+def silences(team: Team) -> list[tuple[str, int, int]]:
+    return [(one["correlation"], one["messages"], one["open"]) for one in team.happened("silent")]
+
+
+@proves("bus/conversation/silent")
+def test_half_an_hour_of_silence_is_told_once(team: Team) -> None:
+    speak(team, "T1", "m-1")
+    team.later(20 * MINUTES)
+    speak(team, "T1", "m-2")
+    team.taken("human")
+    speak(team, "T2", "m-3")
+    team.later(29 * MINUTES)
+    assert silences(team) == []
+    for _ in range(4):
+        team.later(MINUTES + 1)
+    assert sorted(silences(team)) == [("T1", 2, 0), ("T2", 1, 1)]
+
+
+@proves("bus/conversation/silent")
+@every_dialect
+def test_silence_is_told_in_every_dialect(team: Team, dialect: Dialect) -> None:
+    sender, raw = about(dialect, "TASK-777")[0]
+    assert team.bus.send(raw, sender=sender, to="human").accepted
+    team.later(31 * MINUTES)
+    team.later(MINUTES)
+    assert silences(team) == [("TASK-777", 1, 1)]
+
+
+@proves("bus/conversation/resumed")
+def test_a_conversation_may_go_on_after_a_silence_and_fall_silent_again(team: Team) -> None:
+    speak(team, "T1", "m-1")
+    team.later(31 * MINUTES)
+    team.later(MINUTES)
+    speak(team, "T1", "m-2")
+    assert len(team.bus.trace("T1")) == 2
+    team.later(31 * MINUTES)
+    team.later(MINUTES)
+    assert silences(team) == [("T1", 1, 1), ("T1", 2, 2)]
+
+
+@proves("bus/conversation/nothing-lost")
+def test_what_waits_in_a_silent_conversation_is_still_delivered(team: Team) -> None:
+    speak(team, "T1", "m-1")
+    team.later(24 * 60 * MINUTES)
+    assert team.taken("human") == ["m-1"]
+
+
+@proves("bus/conversation/limit")
+def test_a_team_may_choose_how_much_silence_it_bears(open_team: OpenTeam) -> None:
+    team = open_team(conversation_seconds=5.0)
+    speak(team, "T1", "m-1")
+    team.later(6.0)
+    team.later(6.0)
+    assert silences(team) == [("T1", 1, 1)]
