@@ -47,7 +47,7 @@ async def send(office: Office, asked: Sending) -> Receipt:
         roster = await office.roster()
         address = _addressed(looked, roster)
         found = route(address, member, roster) if address is not None else _NO_RECIPIENT
-    wrong = _id_differs(asked, looked) if asked.id is not None else ()
+    wrong = _wrong_id(asked.id, looked.facts.id, office.limits) if asked.id is not None else ()
     if isinstance(found, Finding):
         return await _refuse(office, asked, member, looked, (*wrong, found), began, address)
     if wrong or (looked.checked is not None and not looked.checked.valid):
@@ -94,12 +94,16 @@ def _addressed(looked: Looked, roster: Roster) -> str | None:
     return ONE_OF_ROLE + name if by_role and roster.find(name) is None and roster.of_role(name) else name
 
 
-def _id_differs(asked: Sending, looked: Looked) -> tuple[Finding, ...]:
-    own = looked.facts.id
-    if asked.id is None or own is None or asked.id == own:
-        return ()
-    say = f"Leave out --id: the message has an id of its own, {own}."
-    return (Finding("id-differs", ROOT, say, expected=own, found=asked.id),)
+def _wrong_id(given: str, own: str | None, limits: Limits) -> tuple[Finding, ...]:
+    """What speaks against the id that the caller gave."""
+    if own is not None and given != own:
+        say = f"Leave out --id: the message has an id of its own, {own}."
+        return (Finding("id-differs", ROOT, say, expected=own, found=given[: limits.found_characters_max]),)
+    if not given or not given.isprintable() or len(given) > limits.id_characters_max:
+        wanted = f"1 to {limits.id_characters_max} characters that can all be seen"
+        say = f"Choose an id of {wanted}, or leave out --id."
+        return (Finding("id-not-allowed", ROOT, say, expected=wanted, found=given[: limits.found_characters_max]),)
+    return ()
 
 
 # --- kept ------------------------------------------------------------------------------------------------------------
@@ -193,6 +197,8 @@ async def _refuse(
     from telex.flow.reports import refusal_answer
 
     findings = (*looked.findings, *wrong)
+    if any(one.code == "id-not-allowed" for one in wrong):
+        asked = asked._replace(id=None)  # it is kept under one that can be shown
     would_be = _entry(office, asked, member, looked, address or asked.to or "", began, findings, (), ())
     entry = would_be._replace(kind="refused", answer_by=None, same_since=None, inbox_max=None)
     await office.store.append([entry])

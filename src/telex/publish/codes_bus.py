@@ -136,6 +136,16 @@ SENDERS = (
 
 IDS = (
     BusExplanation(
+        "id-not-allowed",
+        "An id that cannot be used",
+        "An id is shown, typed and looked for. The one that the caller gave is empty, too long, or has characters that"
+        " cannot be seen.",
+        "Give another, or none: Telex then makes one.",
+        before=_play(f"$ {SENT} --as dev --to lead --id {'build-' * 22}1 -"),
+        say="Choose an id of 1 to 128 characters that can all be seen, or leave out --id.",
+        after=_play(TO_LEAD),
+    ),
+    BusExplanation(
         "id-differs",
         "Two ids for one message",
         "The message has an id of its own, and the caller gave another. A receipt could then be asked for under one"

@@ -17,13 +17,13 @@ END = "<!-- made until here -->"
 _PART = re.compile(rf"(<!-- made: (\S+) -->\n).*?({re.escape(END)})", re.DOTALL)
 # Why each move is made. One that is allowed and has no words here cannot be drawn, and the tests say so.
 MOVE_WORDS: dict[tuple[State, State], str] = {
-    ("stored", "leased"): "offered to a reader",
+    ("stored", "leased"): "offered",
     ("stored", "expired"): "never answered",
     ("stored", "withdrawn"): "recipient left",
     ("leased", "leased"): "extended",
     ("leased", "acked"): "acked",
-    ("leased", "stored"): "failed or lapsed, waits for its next turn",
-    ("leased", "dead"): "the last attempt failed or lapsed",
+    ("leased", "stored"): "failed or lapsed",
+    ("leased", "dead"): "failed for the last time",
     ("leased", "expired"): "never answered",
     ("leased", "withdrawn"): "recipient left",
     ("dead", "stored"): "retried",
