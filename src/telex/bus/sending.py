@@ -224,9 +224,13 @@ def _mended(checked: Checked | None, dialect: Dialect | None) -> tuple[str | Non
     tree = checked.mended if checked.mended is not None else checked.skeleton
     if checked.valid or tree is None:
         return None, False
+    from telex.dialects.blanks import OPENING
     from telex.dialects.writing import write
 
-    return write(dialect, tree, checked.body), checked.mended is not None
+    text, certain = write(dialect, tree, checked.body), checked.mended is not None
+    if not certain and OPENING not in text:
+        return None, False  # the findings say what to change, and nothing could be changed for the sender
+    return text, certain
 
 
 def _detail(began: float, now: float, findings: tuple[Finding, ...]) -> str:
