@@ -48,6 +48,7 @@ torture: $(READY) strace ## the long crash and chaos runs; SEED=41 repeats one
 	@$(BIN)/python -m tests.crash.kills --kills 2000 $(if $(SEED),--seed $(SEED))
 
 bench: $(READY) ## measure Telex beside its floors and peers
+	@$(BIN)/python -m bench.peers
 	@$(BIN)/python -m bench
 
 format: $(READY) ## put the code in shape
@@ -64,12 +65,15 @@ checks: $(READY)
 
 # The lock names versions and hashes of files as the public registry has them, for every platform, and no address.
 # Pins that still fit are kept; `make lock UPGRADE=1` takes the newest of everything.
-lock: ## pin the dependencies of pyproject.toml in requirements.lock
+lock: ## pin the dependencies of pyproject.toml in requirements.lock, and the bench's peers
 	@$(PYTHON) -m venv .cache/lock
 	@.cache/lock/bin/pip install -qq uv
 	@.cache/lock/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-config --quiet $(if $(UPGRADE),--upgrade) \
 		--output-file requirements.lock
+	@.cache/lock/bin/uv pip compile bench/requirements.in --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-config --quiet $(if $(UPGRADE),--upgrade) \
+		--output-file bench/requirements.txt
 
 clean: ## remove everything that make has made
 	@rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist

@@ -1,4 +1,4 @@
-"""What does one check cost from a standing start, as a hook or a script runs it?"""
+"""What does one check, or one send, cost from a standing start, as a hook or a script runs it?"""
 
 import shutil
 import statistics
@@ -7,7 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import telex
 from bench.measure import Line, micro, process_seconds
+from bench.peers import CACHE
+from bench.samples import updates
 from telex.dialects.vbw_typed import EXECUTION_UPDATE, VBW_TYPED
 from telex.dialects.writing import write
 
@@ -20,6 +23,29 @@ _PAYLOAD = ["plan_id", "task_id", "status", "commit", "files_modified", "concern
 
 
 def lines() -> list[Line]:
+    return [*_checks(), _send()]
+
+
+def _send() -> Line:
+    """Into a store that is there: validated, kept, synced. Each message is a new one."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        send = [TELEX, "send", "--store", f"{folder}/telex.db", "--as", "dev", "--to", "lead", "-"]
+        python = [sys.executable, "-I", "-c", "pass"]
+        raws = iter(updates("cold", ROUNDS + 1))
+        subprocess.run(send, input=next(raws), capture_output=True, check=True)
+        ratios, ours = [], []
+        for raw in raws:
+            ours.append(process_seconds(send, raw))
+            ratios.append(ours[-1] / process_seconds(python))
+        with telex.connect(f"{folder}/telex.db") as bus:
+            assert len(bus.inbox("lead", most=2 * ROUNDS)) == ROUNDS + 1, "not every cold send was kept"
+    start = statistics.median(ratios)
+    what = "telex send - of one message, cold: validated, kept, synced (CPU time)"
+    return Line(what, micro(statistics.median(ours)), "python -I -c pass", start, "at most 6 ×", start <= 6)
+
+
+def _checks() -> list[Line]:
     message = write(VBW_TYPED, EXECUTION_UPDATE.example).encode()
     commands = {"telex": [TELEX, "check", "-"], "python": [sys.executable, "-I", "-c", "pass"]}
     with tempfile.TemporaryDirectory() as folder:

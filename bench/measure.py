@@ -23,6 +23,55 @@ class Line(NamedTuple):
     holds: bool
 
 
+UNPROMISED = "shown for comparison"  # the promise of a line that only tells
+
+
+class Turn(NamedTuple):
+    """What one contender did in one round: how much, in how many seconds, and how long each took its caller."""
+
+    done: int
+    seconds: float
+    each: list[float]
+
+    @property
+    def rate(self) -> float:
+        return self.done / self.seconds
+
+
+def in_turns(work: dict[str, Callable[[], Turn]], rounds: int) -> dict[str, list[Turn]]:
+    """Every contender once in each round. A first round, which finds every cache empty, does not count."""
+    turns: dict[str, list[Turn]] = {name: [] for name in work}
+    for number in range(rounds + 1):
+        for name, run in work.items():
+            turn = run()
+            if number:
+                turns[name].append(turn)
+    return turns
+
+
+def times_as_many(turns: Mapping[str, Sequence[Turn]], ours: str, theirs: str) -> float:
+    """By how much one outdoes the other: the median of the rounds' own ratios."""
+    return statistics.median(a.rate / b.rate for a, b in zip(turns[ours], turns[theirs], strict=True))
+
+
+def pace(turns: Sequence[Turn]) -> str:
+    """The median rate, and how long a caller waited, as text for the report."""
+    each = [seconds for turn in turns for seconds in turn.each]
+    return f"{statistics.median(turn.rate for turn in turns):,.0f}/s; {percentiles(each)}"
+
+
+def percentiles(seconds: Sequence[float]) -> str:
+    """p50 and p99, and p99.9 where there are enough to tell."""
+    asked = [0.5, 0.99, 0.999] if len(seconds) >= 2000 else [0.5, 0.99]
+    return ", ".join(f"p{share * 100:g} {micro(percentile(seconds, share))}" for share in asked)
+
+
+def percentile(seconds: Sequence[float], share: float) -> float:
+    """The least that is at least as long as that share of them."""
+    ordered = sorted(seconds)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
 def interleaved(work: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
     """Seconds of each piece of work in each round, one after the other within a round.
 
@@ -52,6 +101,11 @@ def process_seconds(command: Sequence[str], stdin: bytes = b"") -> float:
     subprocess.run(command, input=stdin, stdout=nowhere, stderr=nowhere, env=environment, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+
+
+def figure(ratio: float) -> str:
+    """Two places after the point; small ones with two digits that say something."""
+    return f"{ratio:.2f}" if ratio >= 0.1 or ratio == 0 else f"{ratio:.2g}"
 
 
 def micro(seconds: float) -> str:

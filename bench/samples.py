@@ -9,6 +9,7 @@ import random
 from typing import Any
 
 from telex.dialects.spec import Dialect, ListOf, MessageType, Text, kind_at
+from telex.dialects.vbw_typed import EXECUTION_UPDATE
 from telex.dialects.writing import write
 
 COPIES = 30
@@ -42,3 +43,18 @@ def _reworded(value: Any, path: tuple[str, ...], dialect: Dialect, type_: Messag
     if " " in value:
         return " ".join(chance.choices(_WORDS, k=chance.randint(2, 14)))
     return f"{value}/{chance.choice(_WORDS)}" if "/" in value else value
+
+
+def updates(prefix: str, count: int, size: int = 600) -> list[bytes]:
+    """That many reports of a developer, each under an id of its own and of exactly that many bytes."""
+    tree = {**EXECUTION_UPDATE.example, "payload": {**EXECUTION_UPDATE.example["payload"]}}
+    raws = []
+    for number in range(count):
+        tree["id"] = f"{prefix}-{number}"
+        tree["task"] = tree["payload"]["task_id"] = f"1-{number // 50}-T1"  # a conversation is some fifty messages
+        tree["payload"]["evidence"] = ""
+        room = size - len(json.dumps(tree))
+        assert room > 0, "the message is too long before anything is said in it"
+        tree["payload"]["evidence"] = (" ".join(_WORDS) * (room // 50 + 1))[: room - 1] + "."
+        raws.append(json.dumps(tree).encode())
+    return raws

@@ -1,0 +1,96 @@
+"""What is the least that keeping a message can cost on this disk? The sync alone, and the same rows, bare."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import apsw
+
+from bench.measure import Turn
+from telex.model.digest import digest_of
+from telex.model.message import Entry
+from telex.stores.sqlite_file import SqliteFile
+from telex.stores.sqlite_rows import INSERT_DELIVERY, INSERT_EVENT, INSERT_MESSAGE, INSERT_RECENT
+from telex.stores.sqlite_writes import Batch
+
+SYNCS = 500
+
+
+def syncs(folder: Path, size: int = 4096) -> Turn:
+    """A page written and synced, again and again, in a file that has its size: what one durable step costs."""
+    descriptor = os.open(folder / "floor", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        page, each = b"x" * size, []
+        os.pwrite(descriptor, page * 64, 0)
+        os.fsync(descriptor)
+        start = before = time.perf_counter()
+        for number in range(SYNCS):
+            os.pwrite(descriptor, page, number % 64 * size)
+            getattr(os, "fdatasync", os.fsync)(descriptor)
+            after = time.perf_counter()
+            each.append(after - before)
+            before = after
+        return Turn(SYNCS, before - start, each)
+    finally:
+        os.close(descriptor)
+
+
+class RawGroups:
+    """The rows that the store writes for a message, put in with nothing around them, so many to a transaction."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = SqliteFile(str(path))  # makes the tables
+        self._connection = apsw.Connection(str(path))
+        self._cursor = self._connection.cursor()
+        self._cursor.execute("PRAGMA synchronous = FULL")
+
+    def run(self, raws: Sequence[bytes], group: int) -> Turn:
+        batches = self._batches(raws, group)
+        execute, many, each = self._cursor.execute, self._cursor.executemany, []
+        start = before = time.perf_counter()
+        for batch in batches:
+            execute("BEGIN IMMEDIATE")
+            many(INSERT_EVENT, batch.events)
+            many(INSERT_MESSAGE, batch.messages)
+            many(INSERT_DELIVERY, batch.deliveries)
+            many(INSERT_RECENT, batch.recent)
+            execute("COMMIT")
+            after = time.perf_counter()
+            each.append(after - before)
+            before = after
+        return Turn(len(raws), before - start, each)
+
+    def _batches(self, raws: Sequence[bytes], group: int) -> list[Batch]:
+        batches: list[Batch] = []
+        for first in range(0, len(raws), group):
+            batch = Batch(self._file)
+            batch.next = batches[-1].next if batches else batch.next
+            for raw in raws[first : first + group]:
+                batch.message(entry(raw))
+            batches.append(batch)
+        return batches
+
+    def close(self) -> None:
+        self._connection.close()
+        self._file.close()
+
+
+def entry(raw: bytes, at: float | None = None) -> Entry:
+    """What the bus makes of one of our messages: filled in as it would be, so that the rows are of the same size."""
+    id_ = raw[8 : raw.index(b'"', 8)].decode()
+    return Entry(
+        id=id_,
+        at=time.time() if at is None else at,
+        sender="dev",
+        role="dev",
+        to="lead",
+        dialect="vbw-typed",
+        type="execution_update",
+        rank=3,
+        correlation="1-1-T1",
+        reply_to=None,
+        digest=digest_of(raw),
+        raw=raw,
+        inboxes=("lead",),
+    )

@@ -1,0 +1,80 @@
+"""How does one get a store in which a million messages are kept, without sending them?
+
+The rows are those that the bus would have left: each message sent, leased and acked, over 29 days, found by id,
+conversation and word. It takes a while, so it is kept in the cache for a day; then its oldest rows would be pruned.
+"""
+
+import shutil
+import time
+import zlib
+from pathlib import Path
+
+import apsw
+
+from bench.floors import entry
+from bench.peers import CACHE
+from bench.samples import updates
+from telex.model.digest import number_of
+from telex.model.event import Event
+from telex.stores.sqlite_file import SqliteFile
+from telex.stores.sqlite_reads import CORRELATION
+from telex.stores.sqlite_rows import CODES, INSERT_EVENT, INSERT_MESSAGE, first_delivery
+from telex.stores.sqlite_schema import MIGRATIONS
+from telex.stores.sqlite_writes import Batch
+
+DAY_SECONDS = 86_400.0
+SPREAD_SECONDS = 29 * DAY_SECONDS
+FRESH_SECONDS = 0.8 * DAY_SECONDS
+STEP = 20_000
+_INSERT_ACKED = f"INSERT INTO deliveries VALUES (?, ?, 'lead', 3, {CODES['acked']}, ?, 1, 1, 'lead')"
+
+
+def store_of(kept: int) -> Path:
+    """A store with so many messages in it, made unless there is a fresh one."""
+    version = zlib.crc32("".join(MIGRATIONS).encode())
+    path = CACHE / f"kept-{kept}-{version:08x}" / "telex.db"
+    if path.exists() and time.time() - path.parent.stat().st_mtime < FRESH_SECONDS:
+        return path
+    for older in CACHE.glob(f"kept-{kept}-*"):
+        shutil.rmtree(older)
+    print(f"  making a store of {kept:,} messages …", flush=True)
+    making = path.parent.with_suffix(".making")
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir(parents=True)
+    _fill(making / path.name, kept)
+    making.rename(path.parent)
+    return path
+
+
+def _fill(path: Path, kept: int) -> None:
+    file = SqliteFile(str(path))  # makes the tables
+    cursor = apsw.Connection(str(path)).cursor()
+    cursor.execute("PRAGMA synchronous = OFF")
+    began = time.time() - SPREAD_SECONDS
+    known: list[tuple[int, int]] = []
+    for first in range(0, kept, STEP):
+        batch = Batch(file)
+        deliveries = []
+        for number, raw in enumerate(updates(f"kept-{first}", min(STEP, kept - first)), first):
+            at = began + SPREAD_SECONDS * number / kept
+            one = entry(raw, at)._replace(correlation=f"conversation-{number // 50}")
+            seq = batch.message(one)
+            deliveries.append((first_delivery(seq), seq, at))
+            for kind in ("leased", "acked"):
+                batch.event(Event(0, at, kind, "lead", seq, first_delivery(seq), "lead", '{"attempt": 1}'))
+            known += [(number_of(one.id), seq), (number_of(f"{CORRELATION}{one.correlation}"), seq)]
+        cursor.execute("BEGIN IMMEDIATE")
+        cursor.executemany(INSERT_EVENT, batch.events)
+        cursor.executemany(INSERT_MESSAGE, batch.messages)
+        cursor.executemany(_INSERT_ACKED, deliveries)
+        cursor.execute("COMMIT")
+    cursor.execute("BEGIN IMMEDIATE")
+    cursor.executemany("INSERT OR IGNORE INTO known VALUES (?, ?)", sorted(known))
+    cursor.execute("INSERT INTO texts (rowid, body) SELECT seq, CAST(raw AS TEXT) FROM messages")
+    last = known[-1][1]
+    marks = [(name, last) for name in ("known", "texts", "recent", "silent")]
+    cursor.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", marks)
+    cursor.execute("COMMIT")
+    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    cursor.connection.close()
+    file.close()

@@ -1,0 +1,72 @@
+"""Which peers are here to be measured beside? Their pins stand in bench/requirements.txt; only `make bench` wants them.
+
+They live in a folder of their own, so that no test and no user of Telex ever meets them or what they bring along.
+"""
+
+import importlib
+import shutil
+import subprocess
+import sys
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+CACHE = Path(__file__).parent.parent / ".cache" / "bench"  # on the disk the project is on: /tmp may be memory
+_PINS = Path(__file__).with_name("requirements.txt")
+_FOLDER = CACHE / "peers"
+_READY = _FOLDER / "installed.txt"  # the pins as they were when all of them were installed
+NAMES = ("huey", "persist-queue", "litequeue", "okf-agentbus")
+
+
+def install() -> None:
+    """Put the peers into their folder. One that cannot be had is left out, and said so."""
+    pins = _PINS.read_text(encoding="utf-8")
+    if _READY.exists() and _READY.read_text(encoding="utf-8") == pins:
+        return
+    shutil.rmtree(_FOLDER, ignore_errors=True)
+    _FOLDER.mkdir(parents=True)
+    if _pip(_PINS):
+        _READY.write_text(pins, encoding="utf-8")
+        return
+    for pin in _each(pins):
+        alone = _FOLDER / "pin.txt"
+        alone.write_text(pin, encoding="utf-8")
+        if not _pip(alone):
+            print(f"!! {pin.split()[0]} could not be installed: what needs it will NOT be measured", flush=True)
+
+
+def peer(module: str) -> Any | None:
+    """A peer's module, or None with a loud word where it is missing."""
+    if str(_FOLDER) not in sys.path:
+        sys.path.append(str(_FOLDER))  # last, so that what Telex itself stands on is never taken from there
+    try:
+        return importlib.import_module(module)
+    except ImportError as exc:
+        print(f"NOT MEASURED: {module} is not here ({exc}); `make bench` installs it.", flush=True)
+        return None
+
+
+def versions() -> str:
+    """The peers that are here, as `name version, …`."""
+    found = {each.name.lower(): each.version for each in distributions(path=[str(_FOLDER)])}
+    return ", ".join(f"{name} {found[name]}" for name in NAMES if name in found)
+
+
+def _pip(pins: Path) -> bool:
+    command = [sys.executable, "-m", "pip", "install", "-qq", "--no-deps", "--require-hashes", "--upgrade"]
+    return subprocess.run([*command, "--target", str(_FOLDER), "-r", str(pins)], check=False).returncode == 0
+
+
+def _each(pins: str) -> list[str]:
+    """The file cut where a new name begins: what follows it indented is its hashes."""
+    found: list[str] = []
+    for line in pins.splitlines():
+        if line and not line.startswith((" ", "#")):
+            found.append("")
+        if found:
+            found[-1] += f"{line}\n"
+    return found
+
+
+if __name__ == "__main__":
+    install()
