@@ -8,7 +8,9 @@ import copy
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pytest
@@ -161,9 +163,20 @@ OpenTeam = Callable[..., Team]
 Shell = Callable[..., Ran]
 
 
+@cache
+def empty_store() -> bytes:
+    """A store in which nothing has happened. Making one takes longer than most tests."""
+    with TemporaryDirectory(prefix="telex-empty-") as folder:
+        path = Path(folder, "empty.db")
+        with connect(path, settings=QUICK):
+            pass
+        return path.read_bytes()
+
+
 @pytest.fixture
 def open_team(tmp_path: Path) -> Iterator[OpenTeam]:
     """`open_team(strict=False)`: a team with these settings. Limits are given by name: `open_team(inbox_max=3)`."""
+    (tmp_path / "team.db").write_bytes(empty_store())
     with ExitStack() as stack:
 
         def opened(**given: Any) -> Team:

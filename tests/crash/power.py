@@ -2,8 +2,8 @@
 
     python -m tests.crash.power --points 1000 --seed 7
 
-What was promised to any process before the cut must be there after it. It prints what became of each cut as JSON and exits with 1 if
-a promise was broken or a store could not be opened.
+What was promised to any process before the cut must be there after it. It prints what became of each cut as JSON and
+exits with 1 if a promise was broken or a store could not be opened.
 """
 
 import argparse

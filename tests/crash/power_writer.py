@@ -2,7 +2,7 @@
 
     python -m tests.crash.power_writer STORE MESSAGES [PLANT]
 
-Three senders and three readers are processes of their own, and all of them begin where there is no file yet. Some have
+Six processes make the store, all at once. Then three senders and three readers are processes of their own: some have
 many messages on their way at once, some only one; one opens the store again and again; one does the housekeeping. All
 end half-way, so that the last one takes the log away, and others go on.
 """
@@ -55,8 +55,6 @@ async def send(bus: LocalBus, name: str, count: int) -> None:
 
 
 async def read_together(store: str, name: str, hands: int, over: Callable[[], bool], housekeeping: bool) -> None:
-    if housekeeping:
-        await put_old_messages(store)
     async with telex.connect(store, settings=Settings()) as bus:
         readers = [read(bus, f"{name}-{hand}", Random(hand), over) for hand in range(hands)]
         await asyncio.gather(*readers, *([sweep(bus, over)] if housekeeping else []))
@@ -121,8 +119,8 @@ def live(store: str, life: int, messages: int) -> None:
     over, alone = processes.Event(), messages // ALONE_SHARE
     share = (messages - alone) // 2
     readers = [
-        started(run, read_together, store, f"reader-{life}-many", 2, over.is_set, life == 1),
-        started(run, read_together, store, f"reader-{life}-few", 1, over.is_set, life == 2),
+        started(run, read_together, store, f"reader-{life}-many", 2, over.is_set, True),
+        started(run, read_together, store, f"reader-{life}-few", 1, over.is_set, False),
         started(read_alone, store, f"reader-{life}-alone", over.is_set),
     ]
     senders = [
@@ -133,15 +131,23 @@ def live(store: str, life: int, messages: int) -> None:
     for process in senders:
         process.join()
     over.set()
-    for process in readers:
-        process.join()
-    assert [process.exitcode for process in (*senders, *readers)] == [0] * 6
+    ended(*senders, *readers)
+
+
+def make(store: str) -> None:
+    asyncio.run(SqliteStore.open(store).close())
 
 
 def started(work: Callable[..., Any], *args: object) -> Any:
     process = processes.Process(target=work, args=args)
     process.start()
     return process
+
+
+def ended(*team: Any) -> None:
+    for process in team:
+        process.join()
+    assert not any(process.exitcode for process in team), [process.exitcode for process in team]
 
 
 def run(work: Callable[..., Any], *args: object) -> None:
@@ -151,6 +157,8 @@ def run(work: Callable[..., Any], *args: object) -> None:
 def main(store: str, messages: str, plant: str = "") -> None:
     if plant:
         PLANTS[plant]()
+    ended(*[started(make, store) for _ in range(6)])
+    asyncio.run(put_old_messages(store))
     for life in (1, 2):
         live(store, life, int(messages) // 2)
 

@@ -90,7 +90,7 @@ def test_names_survive_in_the_order_in_which_they_changed(cut: Cut) -> None:
     }
 
 
-# --- several processes, whose calls overlap ----------------------------------------------------------------------------
+# --- several processes, whose calls overlap ---------------------------------------------------------------------------
 
 
 def hexed(text: str) -> str:
@@ -99,7 +99,8 @@ def hexed(text: str) -> str:
 
 def read(*lines: str) -> list[Act]:
     """The acts of a trace, written here with plain names: `1 write db x` of the process 1, `1 ...` for its return."""
-    told, begun = [], {}
+    told: list[str] = []
+    begun: dict[str, str] = {}
     for line in lines:
         process, what, *rest = line.split(" ")
         if what == "...":
@@ -146,7 +147,7 @@ def test_a_call_that_fails_in_the_end_has_done_nothing() -> None:
     ]
 
 
-# --- a real program ----------------------------------------------------------------------------------------------------
+# --- a real program ---------------------------------------------------------------------------------------------------
 
 WRITER = """
 import os, sys

@@ -18,6 +18,9 @@ LOOK_SECONDS = 0.001  # whoever joins and is written to within this time is as g
 WAYS_MAX = 4096
 
 
+Whom = tuple[str, str | None, str | None]  # sender, the role it says it has, recipient; all as they were given
+
+
 class Way(NamedTuple):
     """Who is speaking, to whom, and what that means for a message."""
 
@@ -46,7 +49,7 @@ class Office:
         self._roster: Roster | None = None
         self._roster_version = -1
         self._looked_at = float("-inf")
-        self._ways: dict[tuple[str, str | None, str | None], Way] = {}
+        self._ways: dict[Whom, Way] = {}
         self._seen: dict[str, float] = {}
         self.next_sweep = 0.0  # when this bus next does what the clock asks for
 
@@ -72,17 +75,17 @@ class Office:
         self._looked_at = now
         return self._roster
 
-    def known_way(self, sender: str, role: str | None, to: str | None, now: float) -> "Way | None":
+    def known_way(self, whom: "Whom", now: float) -> "Way | None":
         """The way as it was worked out before, while nothing can have changed. Looked up for every message."""
         if self._roster is None or not 0.0 <= now - self._looked_at < LOOK_SECONDS:
             return None
-        known = self._ways.get((sender, role, to))
+        known = self._ways.get(whom)
         return known if known is not None and now < known.until else None
 
     async def way(self, sender: str, role: str | None, to: str | None, now: float) -> "Way | Finding":
         """From whom to whom, worked out once for as long as the roster stays as it is. A refusal is not remembered."""
         await self.roster(now)
-        if (known := self.known_way(sender, role, to, now)) is not None:
+        if (known := self.known_way((sender, role, to), now)) is not None:
             return known
         member = await self.member(sender, role)
         if not isinstance(member, Member):

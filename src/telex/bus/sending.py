@@ -36,9 +36,9 @@ class Sending(NamedTuple):
 
 
 async def send(office: Office, asked: Sending) -> Receipt:
-    raw, sender, role, to, *_ = asked
-    began = office.clock.now()
-    way = office.known_way(sender, role, to, began) or await office.way(sender, role, to, began)
+    raw, began = asked.raw, office.clock.now()
+    whom = (asked.sender, asked.role, asked.to)
+    way = office.known_way(whom, began) or await office.way(*whom, began)
     if isinstance(way, Finding):
         return await _refuse(office, asked, _nobody(office, asked), office.lanes.look(raw, Pair()), (way,), began)
     member, address, found, pair, _ = way

@@ -4,7 +4,7 @@ from typing import Any
 
 from telex.model.delivery import STATES, Delivery, State
 from telex.model.event import Event
-from telex.model.message import Entry, Leased, Message
+from telex.model.message import Leased, Message
 from telex.stores.sqlite_schema import DELIVERY_BITS
 
 Row = tuple[Any, ...]
@@ -53,11 +53,6 @@ def leased_of(row: Row, until: float) -> Leased:
     """From a delivery as it was before this lease, and its message."""
     seq, _, inbox, _, _, _, attempts, fence, _ = row[:_DELIVERY_WIDTH]
     return Leased(message_of(row[_DELIVERY_WIDTH:]), seq, inbox, attempts + 1, fence + 1, until)
-
-
-def message_row(seq: int, entry: Entry) -> Row:
-    """An entry begins with what a message is, in the order of the columns."""
-    return (seq, *entry[:12], int(entry.kind == "refused"))
 
 
 def first_delivery(message: int) -> int:

@@ -28,8 +28,8 @@ from telex.stores.sqlite_rows import (
     first_delivery,
     last_delivery,
     leased_of,
-    message_row,
 )
+from telex.stores.sqlite_schema import DELIVERY_BITS
 
 _EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM json_each(?) n
 JOIN recent r ON r.number = n.value JOIN messages m ON m.seq = r.seq WHERE m.refused = 0"""
@@ -82,12 +82,13 @@ class Batch:
         known = self.numbers
         both = list(zip(seqs, entries, strict=True))
         self.events += [(seq, one.at, one.kind, one.sender, None, None, None, one.detail) for seq, one in both]
-        self.messages += [message_row(seq, one) for seq, one in both]
+        # An entry begins with what a message is, in the order of the columns.
+        self.messages += [(seq, *one[:12], int(one.kind == "refused")) for seq, one in both]
         self.recent += [(known.get(one.id) or number_of(one.id), seq) for seq, one in both]
         self.deliveries += [
-            (first_delivery(seq) + place, seq, inbox, one.rank, STORED, one.at)
+            (number, seq, inbox, one.rank, STORED, one.at)
             for seq, one in both
-            for place, inbox in enumerate(one.inboxes)
+            for number, inbox in enumerate(one.inboxes, seq << DELIVERY_BITS)
         ]
         self.asks += [(seq, one.answer_by) for seq, one in both if one.answer_by is not None]
         return seqs
