@@ -44,10 +44,12 @@ def synced_too_early() -> None:
 def wrong_file_synced() -> None:
     """Not the log, where the messages are, but the file to which a checkpoint brings them some day."""
 
+    descriptors: dict[str, int] = {}  # kept open: closing one would take SQLite's locks away
+
     def misled(self: SqliteFile) -> None:
-        if self._log < 0:
-            self._log = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
-        sqlite_file.fdatasync(self._log)
+        if self.path not in descriptors:
+            descriptors[self.path] = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        sqlite_file.fdatasync(descriptors[self.path])
 
     _replace("_sync", misled)
 

@@ -14,7 +14,7 @@ from telex.model.delivery import OPEN, Delivery
 from telex.model.event import Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.refusal import Finding
-from telex.model.roster import Member
+from telex.model.roster import ONE_OF_ROLE, Member
 from telex.ports.bus import Presence, Receipt, Story
 from telex.ports.clock import Clock
 from telex.ports.store import EVERYTHING, Appended, Query, Settlement, Store
@@ -196,9 +196,11 @@ class LocalBus:
         now = office.clock.now()
         await office.store.enlist(member._replace(left_at=now), Event(0, now, "left", name))
         office.forget_roster()
-        withdrawn = 0
+        withdrawn, inboxes = 0, [name]
+        if not (await office.roster()).of_role(member.role):
+            inboxes.append(ONE_OF_ROLE + member.role)  # nobody is left who could take what waits for the role
         reason = f"{name} has left the team"
-        while open_ := await office.store.waiting((name,), PAGE):
+        while open_ := await office.store.waiting(inboxes, PAGE):
             settlements = [await self._taken_back(one, message, reason, now) for one, message in open_]
             withdrawn += sum(settled.done for settled in await office.store.settle(settlements))
         self._waiting.nudge()

@@ -49,22 +49,42 @@ async def send(office: Office, asked: Sending) -> Receipt:
         found = route(address, member, roster) if address is not None else _NO_RECIPIENT
     wrong = _wrong_id(asked.id, looked.facts.id, office.limits) if asked.id is not None else ()
     if isinstance(found, Finding):
-        return await _refuse(office, asked, member, looked, (*wrong, found), began, address)
+        before = await _sent_before(office, asked, member, looked, address) if not wrong else None
+        return before or await _refuse(office, asked, member, looked, (*wrong, found), began, address)
     if wrong or (looked.checked is not None and not looked.checked.valid):
         return await _refuse(office, asked, member, looked, wrong, began, address)
     reply_to, kind, findings = looked.facts.reply_to or asked.reply_to, looked.kind, looked.findings
-    answers = await _answers(office, reply_to, looked) if reply_to or (kind is not None and kind.answers) else ()
+    is_reply = reply_to or (kind is not None and kind.answers)
+    answers = await _answers(office, reply_to, looked, found) if is_reply else ()
     entry = _entry(office, asked, member, looked, address or "", began, findings, found, answers)
     [appended] = await office.store.append((entry,))
     receipt = Receipt(True, entry.id, "stored", found, entry.dialect, entry.type, findings)
     if appended.outcome == "kept":
         return receipt
     if appended.outcome == "duplicate":
-        deliveries = await office.store.deliveries(appended.seq)
-        state = state_of(deliveries, await office.store.story(appended.seq), refused=False)
-        return receipt._replace(state=state, duplicate=True)
+        return receipt._replace(state=await _state(office, appended.seq), duplicate=True)
     reason = _id_reused(entry) if appended.outcome == "id-reused" else _inbox_full(office.limits, appended.inbox)
     return await _refuse(office, asked, member, looked, (reason,), began, address)
+
+
+async def _state(office: Office, seq: int) -> str:
+    return state_of(await office.store.deliveries(seq), await office.store.story(seq), refused=False)
+
+
+async def _sent_before(
+    office: Office, asked: Sending, member: Member, looked: Looked, address: str | None
+) -> Receipt | None:
+    """A message that was kept is not refused when it is repeated, though its recipient has left since."""
+    id_, since = looked.facts.id or asked.id, office.clock.now() - office.limits.dedup_window_seconds
+    if id_ is None:
+        return None
+    this = (member.name, digest_of(asked.raw), address)
+    for message in reversed(await office.store.find(id_)):
+        if not message.refused and message.at >= since and (message.sender, message.digest, message.to) == this:
+            state, to = await _state(office, message.seq), await office.store.deliveries(message.seq)
+            inboxes = tuple(delivery.inbox for delivery in to)
+            return Receipt(True, id_, state, inboxes, message.dialect, message.type, looked.findings, duplicate=True)
+    return None
 
 
 def _nobody(office: Office, asked: Sending) -> Member:
@@ -172,10 +192,13 @@ def _answer_by(office: Office, asked: Sending, kind: Kind | None, now: float) ->
     return now + office.limits.request_seconds if kind is not None and kind.asks else None
 
 
-async def _answers(office: Office, reply_to: str | None, looked: Looked) -> tuple[int, ...]:
+async def _answers(office: Office, reply_to: str | None, looked: Looked, inboxes: Route) -> tuple[int, ...]:
     """The requests that this message answers: the one it names, or those of its conversation that want this type."""
     if reply_to is not None:
-        return tuple(ask.message for ask, _ in await office.store.asked(reply_to, None))
+        named = await office.store.asked(reply_to, None)
+        # Two agents may have used one id, each for a request of its own: then the answer is to whom it goes to.
+        own = [ask.message for ask, message in named if message.sender in inboxes]
+        return tuple(own or [ask.message for ask, _ in named])
     if looked.kind is None or looked.facts.correlation is None:
         return ()
     found = await office.store.asked(None, looked.facts.correlation)
