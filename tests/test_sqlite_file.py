@@ -242,7 +242,7 @@ def test_a_commit_that_the_disk_fails_is_open_and_sending_again_keeps_it_once(st
         assert waiting(bus) == ["m1", "m2"]
 
 
-def test_on_a_full_disk_an_ack_takes_the_ballast_and_is_done(store: Path, disk: Disk) -> None:
+def test_on_a_full_disk_an_ack_gives_up_the_ballast_before_it_gives_up(store: Path, disk: Disk) -> None:
     with opened(store) as bus:
         send(bus, "m1")
         [leased] = bus.receive("lead")
