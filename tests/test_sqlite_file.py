@@ -113,6 +113,49 @@ def test_the_log_that_is_synced_is_the_one_that_is_written(store: Path, syncs: S
 # --- a sync that fails ------------------------------------------------------------------------------------------------
 
 
+def test_a_log_replaced_under_an_open_store_is_never_taken_for_its_own(store: Path, tmp_path: Path) -> None:
+    log = Path(f"{store}-wal")
+    with opened(store) as bus:
+        send(bus, "m1")
+        log.rename(tmp_path / "elsewhere")
+        with pytest.raises(OutcomeUnknown):
+            send(bus, "m2")
+        shutil.copy(tmp_path / "elsewhere", log)
+        with pytest.raises(OutcomeUnknown):
+            send(bus, "m3")
+
+
+def test_after_a_failed_sync_the_log_is_written_again_as_it_was(
+    store: Path, syncs: Syncs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[bytes] = []
+    write = os.pwrite
+
+    def seen(descriptor: int, data: bytes, at: int) -> int:
+        written.append(data)
+        return write(descriptor, data, at)
+
+    monkeypatch.setattr(os, "pwrite", seen)
+    with opened(store) as bus:
+        send(bus, "m1")
+        assert not written
+        syncs.failing = True
+        with pytest.raises(OutcomeUnknown):
+            send(bus, "m2")
+        assert b"".join(written) == Path(f"{store}-wal").read_bytes()
+        syncs.failing = False
+        assert send(bus, "m2").duplicate
+        assert waiting(bus) == ["m1", "m2"]
+
+
+def test_a_newcomer_whose_first_sync_fails_is_told_the_id_that_it_gave(store: Path, syncs: Syncs) -> None:
+    with opened(store) as bus:
+        syncs.failing = True
+        with pytest.raises(OutcomeUnknown) as caught:
+            bus.send(NOTE, sender="ada", role="qa", to="lead", id="n-1")
+        assert caught.value.id == "n-1"
+
+
 def test_a_failed_sync_leaves_it_open_and_sending_again_keeps_it_once(store: Path, syncs: Syncs) -> None:
     syncs.failing = True
     with opened(store) as bus, pytest.raises(OutcomeUnknown) as raised:

@@ -23,8 +23,8 @@ import apsw
 from telex.errors import StoreError
 from telex.model.digest import digest_of
 from telex.model.message import Entry
+from telex.stores.disk import BALLAST_BYTES
 from telex.stores.sqlite import SqliteStore
-from telex.stores.sqlite_file import BALLAST_BYTES
 from tests.crash.agents import body_of
 from tests.crash.disk import CUTS, Cut, Disk
 from tests.crash.power_plants import PLANTS

@@ -12,7 +12,7 @@ import pytest
 import telex
 from telex.client import SyncBus
 from telex.errors import StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
-from telex.stores.sqlite_file import BALLAST_BYTES
+from telex.stores.disk import BALLAST_BYTES
 from tests.crash.places import ROOT, read_only, small_disk
 from tests.crash.verdict import integrity
 

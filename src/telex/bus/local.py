@@ -137,6 +137,7 @@ class LocalBus:
             stories = await self.why(id)
             story = next((one for one in reversed(stories) if one.message.sender == name), stories[-1])
             if _has_come_to(story, until) or office.clock.now() >= deadline:
+                await office.store.append(())  # what another process has just written may not be on disk yet
                 return story
             soonest = await office.store.soonest(())
             await self._waiting.news(seen, min(deadline, FAR_AWAY if soonest is None else soonest))
@@ -254,7 +255,7 @@ class LocalBus:
             answers.append(Appended("duplicate" if here else "kept", here[0].seq if here else 0))
             if not here:
                 fresh.append(entry._replace(kind="imported", inboxes=()))
-        kept = iter(await self.store.append(fresh)) if fresh else iter(())
+        kept = iter(await self.store.append(fresh))
         return [answer if answer.seq else next(kept) for answer in answers]
 
     async def sweep(self) -> int:

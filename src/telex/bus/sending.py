@@ -6,8 +6,9 @@ Whatever the answer, the bytes are kept as they came: a refused message is part 
 import json
 from typing import Any, NamedTuple
 
-from telex.bus.office import Office
+from telex.bus.office import Office, Way
 from telex.dialects.spec import Dialect
+from telex.errors import OutcomeUnknown
 from telex.flow.admission import Checked
 from telex.flow.lanes import STATUS, Kind, Looked, Pair
 from telex.flow.lifecycle import state_of
@@ -38,7 +39,7 @@ class Sending(NamedTuple):
 async def send(office: Office, asked: Sending) -> Receipt:
     raw, began = asked.raw, office.clock.now()
     whom = (asked.sender, asked.role, asked.to)
-    way = office.known_way(whom, began) or await office.way(*whom, began)
+    way = office.known_way(whom, began) or await _way(office, asked, began)
     if isinstance(way, Finding):
         return await _refuse(office, asked, _nobody(office, asked), office.lanes.look(raw, Pair()), (way,), began)
     member, address, found, pair, _ = way
@@ -65,6 +66,13 @@ async def send(office: Office, asked: Sending) -> Receipt:
         return receipt._replace(state=await _state(office, appended.seq), duplicate=True)
     reason = _id_reused(entry) if appended.outcome == "id-reused" else _inbox_full(office.limits, appended.inbox)
     return await _refuse(office, asked, member, looked, (reason,), began, address)
+
+
+async def _way(office: Office, asked: Sending, now: float) -> Way | Finding:
+    try:
+        return await office.way(asked.sender, asked.role, asked.to, now)
+    except OutcomeUnknown as error:  # whether a newcomer was written down is in doubt: its message was not kept
+        raise OutcomeUnknown(error.say, error.id or asked.id) from error
 
 
 async def _state(office: Office, seq: int) -> str:

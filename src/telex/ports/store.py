@@ -76,7 +76,10 @@ class Store(Protocol):
     durable: bool  # does "kept" mean that a power cut cannot undo it?
 
     async def append(self, entries: Sequence[Entry]) -> list[Appended]:
-        """Keep each message with its deliveries and its event, durably. Repeating an entry does not keep it twice."""
+        """Keep each message with its deliveries and its event, durably. Repeating an entry does not keep it twice.
+
+        With no entries at all it still waits until everything that anybody has written so far is durable.
+        """
 
     async def lease(
         self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()

@@ -157,8 +157,9 @@ class SqliteStore:
             rest = iter(kept)
             return [one.work(batch) if isinstance(one, Job) else list(islice(rest, len(one))) for one in asked]
 
-        promised = bool(entries) or any(job.promised for job in jobs)
-        return self._once(together, promised, not entries and all(job.freeing for job in jobs))
+        keeping = len(jobs) < len(asked)
+        promised = keeping or any(job.promised for job in jobs)
+        return self._once(together, promised, not keeping and all(job.freeing for job in jobs))
 
     def _once(self, work: "Work[T]", promised: bool, freeing: bool) -> T:
         def transaction() -> T:

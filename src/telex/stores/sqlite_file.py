@@ -6,8 +6,6 @@ and with eight writers the unlucky one waits for seconds. What was promised to s
 we wait for the disk. That loses nothing: a sync covers everything written before it, and a checkpoint syncs the log
 before it touches the file. A lease is not synced, since losing one in a power cut only means that the message is
 offered again.
-
-This is the only place where a driver's exceptions become ours.
 """
 
 import os
@@ -16,20 +14,16 @@ from typing import Any, NoReturn, TypeVar
 
 import apsw
 
-from telex.errors import OutcomeUnknown, StoreDamaged, StoreError, StoreFull, StoreTooNew, StoreUnavailable
+from telex.errors import OutcomeUnknown, StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
+from telex.stores.disk import Ballast, Locked, sync_folder
+from telex.stores.sqlite_errors import may_be_kept, ours
 from telex.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, VERSION
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - not a Unix; SQLite's own waiting has to do
-    fcntl = None  # type: ignore[assignment]
 
 T = TypeVar("T")
 fdatasync = getattr(os, "fdatasync", os.fsync)  # not every system has the one that leaves the file's times alone
 Row = tuple[Any, ...]
 BUSY_MILLISECONDS = 30_000  # somebody who does not take our lock: another tool, looking in
-BALLAST_BYTES = 1_048_576  # given up on a full disk, so that what is done can still be said to be done
-WAL_BYTES_KEPT = 16_777_216
+LOG_BYTES_AT_ONCE = 1_048_576
 
 
 class SqliteFile:
@@ -40,6 +34,7 @@ class SqliteFile:
         self._durable = durable
         self._process = os.getpid()
         self._lock = self._log = -1
+        self._ballast = Ballast(path + "-ballast")
         try:
             self._lock = os.open(path + "-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -48,7 +43,7 @@ class SqliteFile:
             try:
                 self._open()
             except StoreFull:  # even looking takes a little room, and whoever is done must be able to say so
-                if not self._drop_ballast():
+                if not self._ballast.drop():
                     raise
                 self._open()
         except BaseException:
@@ -75,6 +70,7 @@ class SqliteFile:
                 raise StoreUnavailable(f"{self.path} cannot be shared where it lies: put it on a local disk.")
         except apsw.Error as error:
             self._explain(error)
+        self._open_log()
 
     def _version(self) -> int:
         if not self._connection.in_transaction:
@@ -89,7 +85,7 @@ class SqliteFile:
 
     def _bring_up_to_date(self) -> None:
         """Two processes may come here at once; the lock lets one through, and the other finds the work done."""
-        with _Locked(self._lock):
+        with Locked(self._lock):
             if self._version() == 0:
                 self._cursor.execute("PRAGMA journal_mode = WAL")
             self._cursor.execute("PRAGMA synchronous = FULL")
@@ -104,7 +100,7 @@ class SqliteFile:
                 raise
             self._cursor.execute("COMMIT")
         self.hold_ballast()
-        _sync_folder(os.path.dirname(os.path.abspath(self.path)))
+        sync_folder(os.path.dirname(os.path.abspath(self.path)))
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -164,13 +160,13 @@ class SqliteFile:
         try:
             return self._transact(work, promised)
         except StoreFull:
-            if not freeing or not self._drop_ballast():
+            if not freeing or not self._ballast.drop():
                 raise
         return self._transact(work, promised)
 
     def _transact(self, work: Callable[[], T], promised: bool) -> T:
         execute = self._cursor.execute
-        with _Locked(self._lock):
+        with Locked(self._lock):
             committing = False
             try:
                 execute("BEGIN IMMEDIATE")
@@ -180,24 +176,53 @@ class SqliteFile:
             except BaseException as error:
                 undone = self._roll_back()
                 if isinstance(error, apsw.Error):
-                    self._explain(error, in_doubt=committing and _may_be_kept(error, undone))
+                    self._explain(error, in_doubt=committing and may_be_kept(error, undone))
                 raise
         if promised and self._durable:
             self._sync()
         return done
 
+    def _open_log(self) -> None:
+        """Before anything is committed: who opens a file after a write to it was lost may never be told of it.
+
+        SQLite has it open too, from the first look until the store is closed, and nobody removes it before that.
+        Closing ours takes no lock away, since SQLite's locks are on the other two files.
+        """
+        self._close_log()
+        try:
+            self._log = os.open(self.path + "-wal", os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot open {self.path}-wal: {error.strerror}") from error
+
     def _sync(self) -> None:
         """Wait until everything that anybody has committed so far is on disk."""
         name = self.path + "-wal"
         try:
-            if self._log < 0 or os.fstat(self._log).st_ino != os.stat(name).st_ino:
-                # Closing it takes no lock away from SQLite, whose locks are on the other two files.
-                self._close_log()
-                self._log = os.open(name, os.O_RDWR | os.O_CLOEXEC)
             fdatasync(self._log)
+            in_place = os.fstat(self._log).st_ino == os.stat(name).st_ino
         except OSError as error:
+            self._write_log_again()
             say = f"outcome unknown (cannot sync {name}: {error.strerror}): send again with the same id."
             raise OutcomeUnknown(say) from error
+        if not in_place:
+            say = f"outcome unknown ({name} was replaced under us): open the store again, and send with the same id."
+            raise OutcomeUnknown(say)
+
+    def _write_log_again(self) -> None:
+        """After a failed sync the kernel may take what it lost for written, and the next sync would say all is well.
+
+        So it is made to write everything once more. Whoever sends again is then only answered when that has worked.
+        """
+        with Locked(self._lock):
+            try:
+                self._cursor.execute("BEGIN IMMEDIATE")  # somebody who does not take our lock
+                at = 0
+                while part := os.pread(self._log, LOG_BYTES_AT_ONCE, at):
+                    at += os.pwrite(self._log, part, at)
+            except (OSError, apsw.Error):
+                pass  # the outcome is unknown as it is
+            finally:
+                self._roll_back()
 
     def _close_log(self) -> None:
         if self._log >= 0:
@@ -222,26 +247,7 @@ class SqliteFile:
 
     def hold_ballast(self) -> bool:
         """Keep some room aside for the day when the disk is full. False: that day has come."""
-        path = self.path + "-ballast"
-        try:
-            if os.path.getsize(path) == BALLAST_BYTES:
-                return True
-        except OSError:
-            pass
-        try:
-            with open(path, "wb") as file:
-                file.write(bytes(BALLAST_BYTES))
-        except OSError:
-            self._drop_ballast()
-            return False
-        return True
-
-    def _drop_ballast(self) -> bool:
-        try:
-            os.unlink(self.path + "-ballast")
-        except OSError:
-            return False
-        return True
+        return self._ballast.hold()
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
@@ -257,64 +263,4 @@ class SqliteFile:
             self._lock = -1
 
     def _explain(self, error: apsw.Error, *, in_doubt: bool = False) -> NoReturn:
-        raise _ours(error, self.path, in_doubt) from error
-
-
-class _Locked:
-    """The operating system's lock on the store. It is fair, and a killed process lets go of it."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def __enter__(self) -> None:
-        if fcntl is not None:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-
-    def __exit__(self, *_: object) -> None:
-        if fcntl is not None:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-
-
-def _may_be_kept(error: apsw.Error, undone: bool) -> bool:
-    """After a COMMIT that failed. With no room for it the last frame was not written, and without that there is no
-    commit; but a failed sync leaves a whole one behind, which a later recovery may find and believe."""
-    return not isinstance(error, apsw.FullError) and (not undone or isinstance(error, apsw.IOError))
-
-
-def _ours(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
-    """What a driver's complaint means to whoever asked."""
-    match error:
-        case _ if in_doubt:
-            return OutcomeUnknown(f"outcome unknown ({path}: {error}): send again with the same id.")
-        case _ if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
-            return StoreFull(f"no room on the disk for {path}: nothing of this was kept; free some space.")
-        case apsw.NotADBError():
-            return StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")
-        case apsw.CorruptError():
-            return StoreDamaged(f"{path} is damaged ({error}): run telex doctor, and restore it from a copy.")
-        case apsw.BusyError() | apsw.LockedError():
-            return StoreUnavailable(f"{path} is held by another program: try again when it has let go.")
-        case apsw.ReadOnlyError() | apsw.PermissionsError():
-            return StoreUnavailable(f"{path} may not be written: check its permissions and those of its folder.")
-        case apsw.CantOpenError():
-            return StoreUnavailable(f"cannot open {path}: check that its folder is there and may be written.")
-        case apsw.IOError():
-            return StoreUnavailable(f"the disk failed under {path} ({error}): nothing of this was kept.")
-        case apsw.SQLError() if "no such table" in str(error):
-            return StoreDamaged(f"{path} lacks a part of a Telex store ({error}): run telex doctor.")
-        case _:
-            raise error  # our own mistake: it must not be taken for the world's
-
-
-def _sync_folder(folder: str) -> None:
-    """A new file is only safe when its folder knows of it."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
+        raise ours(error, self.path, in_doubt) from error
