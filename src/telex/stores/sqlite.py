@@ -127,6 +127,7 @@ class SqliteStore:
 
         def work(batch: writes.Batch) -> int:
             done = tidy.index(file, most) + tidy.index_texts(file, most) + tidy.forget_ids(file, same_since, most)
+            done += tidy.index_events(file, most * tidy.EVENTS_EACH)
             done += tidy.tell_silence(file, batch, now, silent_since, most) + tidy.prune(file, keep_since, most)
             tidy.next_time(file, now, done, most)
             return done
@@ -187,6 +188,7 @@ class SqliteStore:
 
     async def thread(self, correlation: str, most: int) -> list[Message]:
         await self._catch_up("known")
+        await self._catch_up("told")  # whoever asks for a conversation will ask for the story of each message
         return self._file.glance(lambda: reads.thread(self._file, correlation, most))
 
     async def deliveries(self, message: int) -> list[Delivery]:
@@ -230,8 +232,9 @@ class SqliteStore:
         """Index what is not indexed yet, in steps that let others write in between."""
         from telex.stores import sqlite_tidy as tidy
 
-        step = tidy.index if mark == "known" else tidy.index_texts
-        behind = "SELECT 1 FROM messages WHERE seq > coalesce((SELECT value FROM marks WHERE name = ?), 0) LIMIT 1"
+        step = {"known": tidy.index, "texts": tidy.index_texts, "told": tidy.index_events}[mark]
+        table = "events" if mark == "told" else "messages"
+        behind = f"SELECT 1 FROM {table} WHERE seq > coalesce((SELECT value FROM marks WHERE name = ?), 0) LIMIT 1"
         while self._file.rows(behind, (mark,)):
             await self._write(lambda batch: step(self._file, INDEX_STEP), promised=False)
 

@@ -9,6 +9,7 @@ offered again.
 """
 
 import os
+import time
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -24,6 +25,7 @@ fdatasync = getattr(os, "fdatasync", os.fsync)  # not every system has the one t
 Row = tuple[Any, ...]
 BUSY_MILLISECONDS = 30_000  # somebody who does not take our lock: another tool, looking in
 LOG_BYTES_AT_ONCE = 1_048_576
+LOOK_SECONDS = 0.02
 
 
 class SqliteFile:
@@ -34,6 +36,7 @@ class SqliteFile:
         self._durable = durable
         self._process = os.getpid()
         self._lock = self._log = -1
+        self._looked_at = float("-inf")
         self._ballast = Ballast(path + "-ballast")
         try:
             self._lock = os.open(path + "-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -155,7 +158,7 @@ class SqliteFile:
             StoreError: nothing of it was kept.
         """
         self._check_process()
-        if not freeing and not self.hold_ballast():
+        if not freeing and self._is_time_to_look() and not self.hold_ballast():
             raise StoreFull(f"no room on the disk for {self.path}: nothing of this was kept; free some space.")
         try:
             return self._transact(work, promised)
@@ -237,6 +240,14 @@ class SqliteFile:
             self._cursor.execute("ROLLBACK")
         except apsw.Error:
             return False
+        return True
+
+    def _is_time_to_look(self) -> bool:
+        """After the ballast, that is: looking costs as much as a row, so it is not done for every write."""
+        now = time.monotonic()
+        if now - self._looked_at < LOOK_SECONDS:
+            return False
+        self._looked_at = now
         return True
 
     def _check_process(self) -> None:

@@ -28,6 +28,7 @@ _NUMBERED = "SELECT seq FROM recent WHERE number = ?1 UNION SELECT seq FROM know
 _EVENTS = "FROM events e LEFT JOIN messages m ON m.seq = coalesce(e.message, e.seq)"
 CORRELATION = "correlation:"  # before a correlation's name, so that it is not taken for an id
 MATCHES_MAX = 100_000
+TOLD = "told"  # the mark up to which events are indexed by message
 
 
 def message(file: SqliteFile, seq: int) -> Message | None:
@@ -128,9 +129,11 @@ def soonest(file: SqliteFile, inboxes: Sequence[str]) -> float | None:
 
 
 def story(file: SqliteFile, message_: int) -> list[Event]:
-    sql = (
-        f"SELECT {EVENT} {_EVENTS} WHERE e.seq = ?1 UNION ALL SELECT {EVENT} {_EVENTS} WHERE e.message = ?1 ORDER BY 1"
-    )
+    """The event that brought it, those that are indexed, and those among the latest that are not yet."""
+    after = f"(SELECT max(?1, coalesce((SELECT value FROM marks WHERE name = '{TOLD}'), 0)))"
+    sql = f"""SELECT {EVENT} {_EVENTS} WHERE e.seq = ?1
+    UNION ALL SELECT {EVENT} FROM told t JOIN events e ON e.seq = t.seq LEFT JOIN messages m ON m.seq = t.message
+    WHERE t.message = ?1 UNION ALL SELECT {EVENT} {_EVENTS} WHERE e.seq > {after} AND e.message = ?1 ORDER BY 1"""
     return [event_of(row) for row in file.rows(sql, (message_,))]
 
 

@@ -1,8 +1,9 @@
 """What does the file look like? Its tables, and the numbered steps that bring an older file up to date.
 
 Only what is open is indexed: a partial index holds the deliveries that wait or are leased, and nothing else grows with
-what is kept. Ids and correlations are found through `known`, which is filled by the way (see sqlite_tidy), in batches
-and never on the path of a send. A delivery's number is its message's number shifted up, so that the deliveries of a
+what is kept. Ids and correlations are found through `known`, and the events of a message through `told`; both are
+filled by the way (see sqlite_tidy), in batches and never on the path of a send, and whoever asks looks through what
+they do not have yet. A delivery's number is its message's number shifted up, so that the deliveries of a
 message lie side by side and no number is ever used twice.
 """
 
@@ -20,7 +21,6 @@ CREATE TABLE events (
   inbox TEXT,
   detail TEXT
 ) STRICT;
-CREATE INDEX events_of_message ON events (message, seq) WHERE message IS NOT NULL;
 
 CREATE TABLE messages (
   seq INTEGER PRIMARY KEY,   -- that of the event that brought it
@@ -64,6 +64,11 @@ CREATE TABLE known (           -- ids and correlations of everything that is kep
   seq INTEGER NOT NULL,
   PRIMARY KEY (number, seq)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE told (            -- the events of each message, beside the one that brought it
+  message INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (message, seq)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE asks (            -- requests that wait for an answer
   message INTEGER PRIMARY KEY,
   due_at REAL NOT NULL,
@@ -78,7 +83,7 @@ CREATE TABLE members (
   seen_at REAL,
   left_at REAL
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE marks (           -- how far the housekeeping has come: the number of the last message it has seen
+CREATE TABLE marks (           -- how far the housekeeping has come: the number of the last event or message it has seen
   name TEXT PRIMARY KEY,
   value REAL NOT NULL
 ) STRICT, WITHOUT ROWID;

@@ -9,7 +9,7 @@ from itertools import takewhile
 from telex.model.digest import number_of
 from telex.model.event import Event
 from telex.stores.sqlite_file import SqliteFile
-from telex.stores.sqlite_reads import CORRELATION
+from telex.stores.sqlite_reads import CORRELATION, TOLD
 from telex.stores.sqlite_rows import Row, first_delivery, last_delivery
 from telex.stores.sqlite_schema import DELIVERY_BITS
 from telex.stores.sqlite_writes import Batch
@@ -17,7 +17,8 @@ from telex.stores.sqlite_writes import Batch
 BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two steps, when much is left to do and when not
 _BEFORE = "SELECT seq, id, correlation, at FROM messages WHERE seq > ? ORDER BY seq LIMIT ?"
 _DELIVERIES = "FROM deliveries WHERE seq BETWEEN ? AND ?"
-_LAST_EVENT = "SELECT at FROM events WHERE message = ? ORDER BY seq DESC LIMIT 1"
+_LAST_EVENT = "SELECT max(e.at) FROM told t JOIN events e ON e.seq = t.seq WHERE t.message = ?"
+EVENTS_EACH = 4  # events that a message usually has: so many more of them are indexed in a step
 _STILL_OPEN = f"""SELECT count(*) FROM known k JOIN deliveries d
 ON d.seq BETWEEN (k.seq << {DELIVERY_BITS}) AND ((k.seq + 1) << {DELIVERY_BITS}) - 1
 WHERE k.number = ? AND d.state < 2"""
@@ -39,6 +40,8 @@ def is_anything_to_do(file: SqliteFile, same_since: float, keep_since: float, si
     last = file.value("SELECT max(seq) FROM messages") or 0
     if min(_mark(file, "known"), _mark(file, "texts")) < last:
         return True
+    if _mark(file, TOLD) < (file.value("SELECT max(seq) FROM events") or 0):
+        return True
     if any(
         _older(file, *mark, 1) for mark in (("recent", same_since), ("silent", silent_since), ("pruned", keep_since))
     ):
@@ -58,6 +61,16 @@ def index(file: SqliteFile, most: int) -> int:
     file.run_many("INSERT OR IGNORE INTO known VALUES (?, ?)", sorted(set(numbers)))
     if rows:
         _set_mark(file, "known", rows[-1][0])
+    return len(rows)
+
+
+def index_events(file: SqliteFile, most: int) -> int:
+    """Make the next events findable by their message."""
+    rows = file.rows("SELECT seq, message FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (_mark(file, TOLD), most))
+    told = sorted((message, seq) for seq, message in rows if message is not None)
+    file.run_many("INSERT OR IGNORE INTO told VALUES (?, ?)", told)
+    if rows:
+        _set_mark(file, TOLD, rows[-1][0])
     return len(rows)
 
 
@@ -101,6 +114,8 @@ def tell_silence(file: SqliteFile, batch: Batch, now: float, silent_since: float
 
 def prune(file: SqliteFile, keep_since: float, most: int) -> int:
     """Remove what nothing has happened to for as long as the record is kept. What still waits is never removed."""
+    if _mark(file, TOLD) < (file.value("SELECT max(seq) FROM events") or 0):
+        return 0  # something may have happened to it that is not findable yet
     place = _mark(file, "pruned")
     rows = _older(file, "pruned", keep_since, most)
     gone = 0
@@ -125,9 +140,11 @@ def _remove(file: SqliteFile, seq: int, id_: str, correlation: str | None, bound
         file.run("DELETE FROM known WHERE number = ? AND seq = ?", (number, seq))
         file.run("DELETE FROM recent WHERE number = ? AND seq = ?", (number, seq))
     file.run(f"DELETE {_DELIVERIES}", bounds)
-    file.run("DELETE FROM events WHERE message = ? AND seq < (SELECT max(seq) FROM events)", (seq,))
+    last = "(SELECT max(seq) FROM events)"
+    file.run(f"DELETE FROM events WHERE seq IN (SELECT seq FROM told WHERE message = ?) AND seq < {last}", (seq,))
+    file.run("DELETE FROM told WHERE message = ?", (seq,))
     # The last event stays, whatever it is: the next number is one above it, and no number is used twice.
-    file.run("DELETE FROM events WHERE seq = ? AND seq < (SELECT max(seq) FROM events)", (seq,))
+    file.run(f"DELETE FROM events WHERE seq = ? AND seq < {last}", (seq,))
     file.run("DELETE FROM messages WHERE seq = ?", (seq,))
 
 
