@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 
 from telex.bus import receiving, sending, sweeping, telling
+from telex.bus.beaten import ordinary
 from telex.bus.office import Office
 from telex.bus.reporting import death_reports, wait_for_others
 from telex.bus.sending import Raw, Sending, as_bytes
@@ -52,7 +53,19 @@ class LocalBus:
         id: str | None = None,
         reply_to: str | None = None,
     ) -> Receipt:
-        receipt = await sending.send(self._office, Sending(as_bytes(raw), sender, role, to, id, reply_to))
+        office = self._office
+        entry = None
+        if type(raw) is bytes and id is None and reply_to is None:
+            entry = ordinary(office, raw, (sender, role, to))
+        if entry is None:
+            receipt = await sending.send(office, Sending(as_bytes(raw), sender, role, to, id, reply_to))
+        else:
+            [appended] = await office.store.append((entry,))
+            if appended.outcome == "kept":
+                receipt = Receipt(True, entry.id, "stored", entry.inboxes, entry.dialect, entry.type)
+            else:
+                asked = Sending(entry.raw, sender, role, to)
+                receipt = await sending.answer(office, asked, None, entry, appended, entry.at)
         self._waiting.nudge()
         return receipt
 

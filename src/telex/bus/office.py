@@ -14,7 +14,7 @@ from telex.ports.clock import Clock
 from telex.ports.store import Store
 from telex.rules.authorization import normalised
 
-LOOK_SECONDS = 0.001  # whoever joins and is written to within this time is as good as simultaneous
+LOOK_SECONDS = 0.005  # whoever joins and is written to within this time is as good as simultaneous
 WAYS_MAX = 4096
 
 
@@ -27,16 +27,18 @@ class Way(NamedTuple):
     member: Member
     address: str | None  # None: the message itself says
     route: Route | Finding | None
+    inboxes: Route | None  # the same where it is no refusal
     pair: Pair
     until: float  # then it is time to write down again that the sender is here
 
 
 def way_of(member: Member, address: str | None, roster: Roster, until: float) -> Way:
     if address is None:
-        return Way(member, None, None, Pair(member.role, None, member.name, None), until)
+        return Way(member, None, None, None, Pair(member.role, None, member.name, None), until)
     by_name = address if roster.find(address) is not None else None
     pair = Pair(member.role, role_at(address, roster), member.name, by_name)
-    return Way(member, address, route(address, member, roster), pair, until)
+    found = route(address, member, roster)
+    return Way(member, address, found, None if isinstance(found, Finding) else found, pair, until)
 
 
 class Office:
@@ -60,7 +62,7 @@ class Office:
     # --- who is there ------------------------------------------------------------------------------------------------
 
     async def roster(self, now: float | None = None) -> Roster:
-        """As it is at this moment, give or take a thousandth of a second; read again when somebody else has written."""
+        """As it is at this moment, give or take a few milliseconds; read again when somebody else has written."""
         now = self.clock.now() if now is None else now
         if self._roster is not None and 0.0 <= now - self._looked_at < LOOK_SECONDS:
             return self._roster

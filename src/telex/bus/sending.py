@@ -20,6 +20,7 @@ from telex.model.paths import ROOT
 from telex.model.refusal import Finding
 from telex.model.roster import ONE_OF_ROLE, Member, Roster
 from telex.ports.bus import Receipt
+from telex.ports.store import Appended
 
 Raw = bytes | str | dict[str, Any]
 
@@ -42,7 +43,7 @@ async def send(office: Office, asked: Sending) -> Receipt:
     way = office.known_way(whom, began) or await _way(office, asked, began)
     if isinstance(way, Finding):
         return await _refuse(office, asked, _nobody(office, asked), office.lanes.look(raw, Pair()), (way,), began)
-    member, address, found, pair, _ = way
+    member, address, found, _, pair, _ = way
     looked = office.lanes.look(raw, pair)
     if found is None:
         roster = await office.roster()
@@ -59,13 +60,22 @@ async def send(office: Office, asked: Sending) -> Receipt:
     answers = await _answers(office, reply_to, looked, found) if is_reply else ()
     entry = _entry(office, asked, member, looked, address or "", began, findings, found, answers)
     [appended] = await office.store.append((entry,))
-    receipt = Receipt(True, entry.id, "stored", found, entry.dialect, entry.type, findings)
+    return await answer(office, asked, looked, entry, appended, began)
+
+
+async def answer(
+    office: Office, asked: Sending, looked: Looked | None, entry: Entry, appended: Appended, began: float
+) -> Receipt:
+    """What is said to the sender of this entry. `looked` is found out again where it is needed and not given."""
+    findings = looked.findings if looked is not None else ()
+    receipt = Receipt(True, entry.id, "stored", entry.inboxes, entry.dialect, entry.type, findings)
     if appended.outcome == "kept":
         return receipt
     if appended.outcome == "duplicate":
         return receipt._replace(state=await _state(office, appended.seq), duplicate=True)
     reason = _id_reused(entry) if appended.outcome == "id-reused" else _inbox_full(office.limits, appended.inbox)
-    return await _refuse(office, asked, member, looked, (reason,), began, address)
+    looked = looked or office.lanes.look(asked.raw, Pair())
+    return await _refuse(office, asked, Member(entry.sender, entry.role), looked, (reason,), began, entry.to)
 
 
 async def _way(office: Office, asked: Sending, now: float) -> Way | Finding:

@@ -43,7 +43,15 @@ def opener_of(dialect: Dialect, type_: MessageType, shape: "Shape") -> Callable[
     """The same from a message that the fast lane has decoded into this shape."""
     paths = _paths(dialect, type_)
     get = attrgetter(*(_attribute(paths.get(name), shape) for name in _WANTED))  # all in one go
-    return lambda message: _facts(get(message))
+
+    new = tuple.__new__
+
+    def opened(message: Any) -> Facts:
+        id_, correlation, reply_to, recipient, task = get(message)
+        # As Facts(…) would make it, in half the time.
+        return new(Facts, (id_ or None, correlation or task or None, reply_to or None, recipient or None))
+
+    return opened
 
 
 def _attribute(path: tuple[str, ...] | None, shape: "Shape | None") -> str:
