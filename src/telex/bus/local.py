@@ -178,11 +178,8 @@ class LocalBus:
             await self._waiting.news(seen, until)
 
     async def search(self, text: str, *, most: int = 50) -> list[Message]:
-        query, found = Query(text=text, kinds=BROUGHT), []
-        async for _, message in self.events(query):
-            if message is not None:
-                found.append(message)
-        return found[::-1][:most]
+        query = Query(text=text, kinds=BROUGHT, newest_first=True)
+        return [message for _, message in await self.store.events(query, most) if message is not None]
 
     async def trace(self, correlation: str) -> list[Story]:
         await self.sweep()

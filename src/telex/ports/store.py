@@ -67,6 +67,7 @@ class Query(NamedTuple):
     since: float | None = None
     until: float | None = None
     text: str | None = None  # words that stand in the message
+    newest_first: bool = False
 
 
 EVERYTHING = Query()
@@ -142,7 +143,7 @@ class Store(Protocol):
         """Every event of one message, in order."""
 
     async def events(self, query: Query, most: int) -> list[tuple[Event, Message | None]]:
-        """Events in order, each with its message."""
+        """Events in order (or the other way round), each with its message."""
 
     async def dead(self, most: int) -> list[tuple[Delivery, Message]]:
         """Dead and expired deliveries, newest first."""

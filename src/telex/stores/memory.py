@@ -188,7 +188,8 @@ class MemoryStore(Shelves):
         return [self._events[seq] for seq in self._events_of.get(message, ())]
 
     async def events(self, query: Query, most: int) -> list[tuple[Event, Message | None]]:
-        told = ((event, self._messages.get(event.message or 0)) for event in self._events.values())
+        events = reversed(self._events.values()) if query.newest_first else self._events.values()
+        told = ((event, self._messages.get(event.message or 0)) for event in events)
         return list(islice(((event, message) for event, message in told if fits(query, event, message)), most))
 
     # --- members and housekeeping -----------------------------------------------------------------------------------

@@ -148,7 +148,8 @@ def events(file: SqliteFile, query: Query, most: int) -> list[tuple[Event, Messa
         name = f":among{index}"
         where.append(f"coalesce(e.message, e.seq) IN (SELECT value FROM json_each({name}))")
         bindings[name[1:]] = numbers
-    sql = f"SELECT {EVENT}, {MESSAGE} {source} WHERE {' AND '.join(where)} ORDER BY e.seq LIMIT :most"
+    order = "e.seq DESC" if query.newest_first else "e.seq"
+    sql = f"SELECT {EVENT}, {MESSAGE} {source} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT :most"
     return [event_and_message(row) for row in file.rows(sql, bindings | {"most": most})]
 
 

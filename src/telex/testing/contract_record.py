@@ -151,6 +151,13 @@ class RecordPromises(ContractBase):
             assert told(await store.events(query, 100)) == events, query
 
     @promise
+    async def test_the_newest_come_first_when_they_are_asked_for_so(self, store: Store) -> None:
+        await self.keep(store, *(self.entry(f"m{number}", "lead", raw=b"a red build") for number in range(5)))
+        query = Query(text="red", newest_first=True)
+        found = [message.id for _, message in await store.events(query, 2) if message is not None]
+        assert found == ["m4", "m3"]
+
+    @promise
     async def test_search_finds_messages_in_which_every_word_stands(self, store: Store) -> None:
         await self._a_little_history(store)
         expected = {
