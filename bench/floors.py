@@ -8,10 +8,10 @@ from pathlib import Path
 import apsw
 
 from bench.measure import Turn
-from telex.model.digest import digest_of
+from telex.model.digest import digest_of, number_of
 from telex.model.message import Entry
-from telex.stores.sqlite_file import SqliteFile
-from telex.stores.sqlite_rows import INSERT_DELIVERY, INSERT_EVENT, INSERT_MESSAGE, INSERT_RECENT
+from telex.stores.sqlite_file import Row, SqliteFile
+from telex.stores.sqlite_rows import INSERT_DELIVERY, INSERT_EVENT, INSERT_MESSAGE
 from telex.stores.sqlite_writes import Batch
 
 SYNCS = 500
@@ -49,26 +49,26 @@ class RawGroups:
         batches = self._batches(raws, group)
         execute, many, each = self._cursor.execute, self._cursor.executemany, []
         start = before = time.perf_counter()
-        for batch in batches:
+        for batch, ids in batches:
             execute("BEGIN IMMEDIATE")
             many(INSERT_EVENT, batch.events)
             many(INSERT_MESSAGE, batch.messages)
             many(INSERT_DELIVERY, batch.deliveries)
-            many(INSERT_RECENT, batch.recent)
+            many("INSERT INTO recent VALUES (?, ?)", ids)
             execute("COMMIT")
             after = time.perf_counter()
             each.append(after - before)
             before = after
         return Turn(len(raws), before - start, each)
 
-    def _batches(self, raws: Sequence[bytes], group: int) -> list[Batch]:
-        batches: list[Batch] = []
+    def _batches(self, raws: Sequence[bytes], group: int) -> list[tuple[Batch, list[Row]]]:
+        batches: list[tuple[Batch, list[Row]]] = []
         for first in range(0, len(raws), group):
             batch = Batch(self._file)
-            batch.next = batches[-1].next if batches else batch.next
+            batch.next = batches[-1][0].next if batches else batch.next
             for raw in raws[first : first + group]:
                 batch.message(entry(raw))
-            batches.append(batch)
+            batches.append((batch, [(number_of(one.id), seq) for seq, one in batch.kept]))
         return batches
 
     def close(self) -> None:

@@ -15,7 +15,8 @@ from telex.client import SyncBus
 from telex.config import Settings
 from telex.errors import OutcomeUnknown, StoreFull
 from telex.ports.bus import Receipt
-from telex.stores import sqlite_file
+from telex.stores import sqlite_file, sqlite_tail
+from telex.stores.sqlite_writes import Batch
 from telex.wiring import Connection
 
 NOTE = "all is well\n"
@@ -297,3 +298,23 @@ def test_on_a_full_disk_an_ack_gives_up_the_ballast_before_it_gives_up(store: Pa
         assert not ballast.exists(), "it was given up, and the second attempt met the same disk"
         disk.writes_left = None
         assert bus.ack(leased.token, agent="lead")
+
+
+# --- the latest ids --------------------------------------------------------------------------------------------------
+
+
+def test_what_was_undone_is_not_taken_for_indexed(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ids of m1 and m2 go into their index in the very transaction that fails."""
+    monkeypatch.setattr(sqlite_tail, "TAIL_MAX", 2)
+    with opened(store) as bus:
+        send(bus, "m1")
+        send(bus, "m2")
+        with monkeypatch.context() as patched:
+            patched.setattr(Batch, "write", _no_room)
+            with pytest.raises(StoreFull):
+                send(bus, "m3")
+        assert [send(bus, name).duplicate for name in ("m1", "m2", "m3", "m1")] == [True, True, False, True]
+
+
+def _no_room(batch: Batch) -> None:
+    raise apsw.FullError("no room")

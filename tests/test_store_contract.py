@@ -16,6 +16,7 @@ pytest.register_assert_rewrite(
 )
 
 from telex.ports.store import Store  # noqa: E402 - the promises must not be imported before they are rewritten
+from telex.stores import sqlite_tail  # noqa: E402
 from telex.stores.memory import MemoryStore  # noqa: E402
 from telex.stores.sqlite import SqliteStore  # noqa: E402
 from telex.testing import FakeClock, StoreContract  # noqa: E402
@@ -35,6 +36,14 @@ class TestSqlite(StoreContract):
 
     async def make(self) -> Store:
         return SqliteStore.open(str(self.place / "a store, très joli.db"))
+
+
+class TestSqliteWithAShortTail(TestSqlite):
+    """Ids go into their index after two messages and not after hundreds, so that every promise meets both places."""
+
+    @pytest.fixture(autouse=True)
+    def _short(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sqlite_tail, "TAIL_MAX", 2)
 
 
 class TestSqliteInGroups(TestSqlite):

@@ -18,6 +18,7 @@ from telex.client import drive
 from telex.model.digest import digest_of
 from telex.model.message import Entry, Leased
 from telex.ports.store import Ask, Settlement, Store
+from telex.stores import sqlite_tail
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite import SqliteStore
 from telex.testing.clock import FakeClock
@@ -266,6 +267,7 @@ class StoreMachine(RuleBasedStateMachine):
 class SqliteMachine(StoreMachine):
     def __init__(self) -> None:
         self.folder = TemporaryDirectory(prefix="telex-machine-")
+        self.usual_tail, sqlite_tail.TAIL_MAX = sqlite_tail.TAIL_MAX, 2  # so that ids are looked for in both places
         super().__init__()
 
     def open(self) -> Store:
@@ -275,6 +277,7 @@ class SqliteMachine(StoreMachine):
         try:
             super().teardown()
         finally:
+            sqlite_tail.TAIL_MAX = self.usual_tail
             self.folder.cleanup()
 
     @rule()

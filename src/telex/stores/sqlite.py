@@ -18,6 +18,7 @@ from telex.ports.store import Appended, Ask, Query, Settled, Settlement
 from telex.stores import sqlite_reads as reads
 from telex.stores import sqlite_writes as writes
 from telex.stores.sqlite_file import SqliteFile
+from telex.stores.sqlite_tail import Tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class SqliteStore:
     def __init__(self, file: SqliteFile, *, durable: bool = True, grouped: bool = False) -> None:
         self.durable = durable
         self._file = file
-        self._room = writes.Room()
+        self._room, self._tail = writes.Room(), Tail()
         self._written = 0
         self._group: Group | None = self._grouping() if grouped else None
 
@@ -71,7 +72,7 @@ class SqliteStore:
             raise OutcomeUnknown(error.say, entries[0].id if entries else None) from error
 
     def _keep(self, entries: Sequence[Entry]) -> list[Appended]:
-        return self._once(lambda batch: writes.append(self._file, batch, self._room, entries), True, False)
+        return self._once(lambda batch: writes.append(self._file, batch, self._tail, self._room, entries), True, False)
 
     async def lease(
         self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
@@ -152,7 +153,7 @@ class SqliteStore:
         entries = [entry for one in asked if not isinstance(one, Job) for entry in one]
 
         def together(batch: writes.Batch) -> list[Any]:
-            kept = writes.append(self._file, batch, self._room, entries) if entries else []
+            kept = writes.append(self._file, batch, self._tail, self._room, entries) if entries else []
             if not jobs and max(map(len, asked)) == 1:  # nothing but messages, each sent by itself
                 return [[one] for one in kept]
             rest = iter(kept)
@@ -163,14 +164,24 @@ class SqliteStore:
         return self._once(together, promised, not keeping and all(job.freeing for job in jobs))
 
     def _once(self, work: "Work[T]", promised: bool, freeing: bool) -> T:
+        written: list[writes.Batch] = []
+
         def transaction() -> T:
             batch = writes.Batch(self._file)
             done = work(batch)
             batch.write()
+            written.append(batch)
             return done
 
         self._written += 1
-        return self._file.transact(transaction, promised=promised, freeing=freeing)
+        try:
+            done = self._file.transact(transaction, promised=promised, freeing=freeing)
+        except BaseException:
+            self._tail = Tail()  # what it took for indexed may have been undone
+            raise
+        batch = written[-1]  # on a full disk it may have been tried twice
+        self._tail.wrote(batch.kept, batch.first, batch.next - 1)
+        return done
 
     # --- reading -----------------------------------------------------------------------------------------------------
 

@@ -22,9 +22,11 @@ from telex.stores.sqlite_rows import (
     last_delivery,
     message_of,
 )
+from telex.stores.sqlite_tail import INDEXED
 
 _WITH_MESSAGE = "FROM deliveries d JOIN messages m ON m.seq = d.message"
-_NUMBERED = "SELECT seq FROM recent WHERE number = ?1 UNION SELECT seq FROM known WHERE number = ?1 ORDER BY seq"
+_NUMBERED = f"""SELECT seq FROM recent WHERE number = ?1 UNION SELECT seq FROM known WHERE number = ?1
+UNION SELECT seq FROM messages WHERE seq > ({INDEXED}) AND id = ?2 ORDER BY seq"""
 _EVENTS = "FROM events e LEFT JOIN messages m ON m.seq = coalesce(e.message, e.seq)"
 CORRELATION = "correlation:"  # before a correlation's name, so that it is not taken for an id
 MATCHES_MAX = 100_000
@@ -37,7 +39,7 @@ def message(file: SqliteFile, seq: int) -> Message | None:
 
 
 def find(file: SqliteFile, id_: str) -> list[Message]:
-    numbers = file.rows(_NUMBERED, (number_of(id_),))
+    numbers = file.rows(_NUMBERED, (number_of(id_), id_))
     return [one for (seq,) in numbers if (one := message(file, seq)) is not None and one.id == id_]
 
 

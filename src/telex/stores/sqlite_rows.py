@@ -24,7 +24,6 @@ _MESSAGE_WIDTH, _DELIVERY_WIDTH, _EVENT_WIDTH = 14, 9, 8
 INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_DELIVERY = "INSERT INTO deliveries VALUES (?, ?, ?, ?, ?, ?, 0, 0, NULL)"
-INSERT_RECENT = "INSERT INTO recent VALUES (?, ?)"
 INSERT_ASK = "INSERT OR REPLACE INTO asks VALUES (?, ?, 0)"
 
 

@@ -54,7 +54,7 @@ CREATE INDEX deliveries_stored ON deliveries (inbox, rank, seq) WHERE state = 0;
 CREATE INDEX deliveries_leased ON deliveries (due_at, inbox) WHERE state = 1;
 CREATE INDEX deliveries_given_up ON deliveries (seq) WHERE state IN (3, 4);
 
-CREATE TABLE recent (          -- ids that are still within the window in which an equal one is the same message
+CREATE TABLE recent (          -- ids within the window in which an equal one is the same message, but for the latest
   number INTEGER NOT NULL,     -- of the id, see model/digest.number_of
   seq INTEGER NOT NULL,
   PRIMARY KEY (number, seq)

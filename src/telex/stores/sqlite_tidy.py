@@ -12,6 +12,7 @@ from telex.stores.sqlite_file import SqliteFile
 from telex.stores.sqlite_reads import CORRELATION, TOLD
 from telex.stores.sqlite_rows import Row, first_delivery, last_delivery
 from telex.stores.sqlite_schema import DELIVERY_BITS
+from telex.stores.sqlite_tail import INDEXED
 from telex.stores.sqlite_writes import Batch
 
 BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two steps, when much is left to do and when not
@@ -86,8 +87,8 @@ def index_texts(file: SqliteFile, most: int) -> int:
 
 def forget_ids(file: SqliteFile, same_since: float, most: int) -> int:
     """Ids that are out of the window. `known` has them all."""
-    known = _mark(file, "known")
-    old = [(number_of(id_), seq) for seq, id_, *_ in _older(file, "recent", same_since, most) if seq <= known]
+    there = min(_mark(file, "known"), int(file.value(INDEXED)))
+    old = [(number_of(id_), seq) for seq, id_, *_ in _older(file, "recent", same_since, most) if seq <= there]
     file.run_many("DELETE FROM recent WHERE number = ? AND seq = ?", old)
     if old:
         _set_mark(file, "recent", max(seq for _, seq in old))

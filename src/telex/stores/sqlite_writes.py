@@ -19,7 +19,6 @@ from telex.stores.sqlite_rows import (
     INSERT_DELIVERY,
     INSERT_EVENT,
     INSERT_MESSAGE,
-    INSERT_RECENT,
     LEASED,
     MESSAGE,
     STORED,
@@ -30,6 +29,7 @@ from telex.stores.sqlite_rows import (
     leased_of,
 )
 from telex.stores.sqlite_schema import DELIVERY_BITS
+from telex.stores.sqlite_tail import Tail
 
 _EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM json_each(?) n
 JOIN recent r ON r.number = n.value JOIN messages m ON m.seq = r.seq WHERE m.refused = 0"""
@@ -48,23 +48,24 @@ class Batch:
 
     def __init__(self, file: SqliteFile) -> None:
         self.file = file
-        self.next = int(file.value("SELECT max(seq) FROM events") or 0) + 1
+        self.first = self.next = int(file.value("SELECT max(seq) FROM events") or 0) + 1
         self.events: list[Row] = []
         self.messages: list[Row] = []
         self.deliveries: list[Row] = []
-        self.recent: list[Row] = []
         self.asks: list[Row] = []
-        self.numbers: dict[str, int] = {}  # of ids
+        self.kept: list[tuple[int, Entry]] = []
         self.earlier: dict[tuple[str, str], list[Row]] = {}  # what was kept before, by sender and id
         self.fresh: dict[tuple[str, str], tuple[Entry, int]] = {}  # what this batch has accepted, likewise
 
-    def look_for(self, ids: Sequence[str]) -> None:
+    def look_for(self, ids: set[str], tail: Tail) -> None:
         """Find all recent messages of these ids in one question."""
-        if not ids:
-            return
-        self.numbers = {id_: number_of(id_) for id_ in ids}
-        for sender, id_, *rest in self.file.rows(_EARLIER, (f"[{','.join(map(str, self.numbers.values()))}]",)):
+        numbers = ",".join([str(number_of(id_)) for id_ in ids])
+        for sender, id_, *rest in self.file.rows(_EARLIER, (f"[{numbers}]",)):
             self.earlier.setdefault((sender, id_), []).append(tuple(rest))
+        if not tail.knows_none_of(ids):
+            for id_ in ids:
+                for sender, *rest in tail.messages(id_):
+                    self.earlier.setdefault((sender, id_), []).append(tuple(rest))
 
     def event(self, event: Event) -> int:
         seq = self.next
@@ -79,25 +80,23 @@ class Batch:
         """Number these messages and gather their rows, a table at a time: with many at once that is what costs."""
         seqs = range(self.next, self.next + len(entries))
         self.next = seqs.stop
-        known = self.numbers
         both = list(zip(seqs, entries, strict=True))
         self.events += [(seq, one.at, one.kind, one.sender, None, None, None, one.detail) for seq, one in both]
         # An entry begins with what a message is, in the order of the columns.
         self.messages += [(seq, *one[:12], int(one.kind == "refused")) for seq, one in both]
-        self.recent += [(known.get(one.id) or number_of(one.id), seq) for seq, one in both]
         self.deliveries += [
             (number, seq, inbox, one.rank, STORED, one.at)
             for seq, one in both
             for number, inbox in enumerate(one.inboxes, seq << DELIVERY_BITS)
         ]
         self.asks += [(seq, one.answer_by) for seq, one in both if one.answer_by is not None]
+        self.kept += both
         return seqs
 
     def write(self) -> None:
         self.file.run_many(INSERT_EVENT, self.events)
         self.file.run_many(INSERT_MESSAGE, self.messages)
         self.file.run_many(INSERT_DELIVERY, self.deliveries)
-        self.file.run_many(INSERT_RECENT, self.recent)
         self.file.run_many(INSERT_ASK, self.asks)
 
 
@@ -138,11 +137,14 @@ class Room:
         return None
 
 
-def append(file: SqliteFile, batch: Batch, room: Room, entries: Sequence[Entry]) -> list[Appended]:
+def append(file: SqliteFile, batch: Batch, tail: Tail, room: Room, entries: Sequence[Entry]) -> list[Appended]:
     """Keep what is new. Entries of one batch are compared with each other as well."""
+    tail.catch_up(file, batch.first - 1)
     ids = [entry.id for entry in entries if entry.same_since is not None]
-    batch.look_for(ids)
-    all_new = not batch.earlier and len(batch.numbers) == len(ids)
+    different = set(ids)
+    if different:
+        batch.look_for(different, tail)
+    all_new = not batch.earlier and len(different) == len(ids)
     if all_new and room.for_all(entries):  # nearly always: then there is nothing to decide about any of them
         seqs = batch.keep(entries)
         for seq, entry in zip(seqs, entries, strict=True):
