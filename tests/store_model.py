@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from telex.model.delivery import AT_ONCE
 from telex.model.message import Entry
 from telex.ports.store import Settlement
 
@@ -75,7 +76,7 @@ class Model:
     def keep(self, entry: Entry, seq: int) -> None:
         assert all(kept.seq < seq for kept in self.kept), "numbers go up"
         self.kept.append(Kept(seq, entry, [entry.kind], entry.at))
-        self.lying += [Lying(seq, inbox, entry.rank, entry.at) for inbox in entry.inboxes]
+        self.lying += [Lying(seq, inbox, entry.rank, AT_ONCE) for inbox in entry.inboxes]
         if entry.answer_by is not None:
             self.asks[seq] = (entry.answer_by, 0)
 
@@ -93,6 +94,8 @@ class Model:
         if lying.state != settlement.was:
             return False
         if settlement.fence is not None and lying.fence != settlement.fence:
+            return False
+        if settlement.run_out_at is not None and lying.due_at > settlement.run_out_at:
             return False
         if settlement.running_at is not None and lying.due_at <= settlement.running_at:
             return False

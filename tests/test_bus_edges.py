@@ -1,5 +1,21 @@
 """What happens where two rules of the bus meet?"""
 
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import telex
+from telex.bus.office import Office
+from telex.client import SyncBus
+from telex.clock import SteadyClock
+from telex.config import Settings
+from telex.errors import NotFound, RequestFailed, RequestTimedOut, StoreUnavailable, ValueWrong
+from telex.model.message import Entry
+from telex.model.refusal import Finding
 from telex.model.roster import Member
 from tests.bus_team import OpenTeam, Team, flow, open_team, team
 
@@ -35,3 +51,175 @@ def test_when_the_last_of_a_role_leaves_what_waits_for_the_role_is_taken_back(op
     assert closed.bus.leave("ada") == 1
     assert closed.story(kept.id).state == "withdrawn"
     assert "has left" in closed.take("dev").message.raw.decode()
+
+
+def test_a_request_is_answered_from_the_askers_own_inbox_though_another_used_its_id(team: Team) -> None:
+    team.bus.send(flow("DOC_QUERY", "q-1", DEV, CTO), sender=DEV)
+    team.bus.send(flow("DOC_QUERY", "q-1", OTHER, CTO), sender=OTHER)
+    team.bus.send(flow("DOC_RESPONSE", "to-other", CTO, OTHER, replyTo="q-1"), sender=CTO)
+    with pytest.raises(RequestTimedOut):
+        team.bus.request(flow("DOC_QUERY", "q-1", DEV, CTO), sender=DEV, timeout=2.0)
+    assert team.inbox(OTHER) == ["to-other"]
+
+
+@pytest.mark.parametrize("sender, to", [("scout", "docs"), ("dev", "qa")], ids=["to somebody else", "by the asker"])
+def test_only_what_comes_back_to_the_asker_from_another_is_an_answer(team: Team, sender: str, to: str) -> None:
+    team.bus.send(flow("VALIDATION_REQUEST", "q-1", "dev", "qa"), sender="dev")
+    team.bus.send("About q-1.", sender=sender, to=to, reply_to="q-1")
+    assert team.story("q-1").answer_by is not None
+    team.bus.send("Yes.", sender="qa", to="dev", reply_to="q-1")
+    assert team.story("q-1").answer_by is None
+
+
+def test_a_request_that_was_given_up_is_told_as_such_and_not_answered_by_the_bus_itself(team: Team) -> None:
+    team.bus.join("ada", role="qa")
+    team.bus.send("Ship it?", sender="dev", to="ada", id="q-1")
+    team.bus.leave("ada")
+    with pytest.raises(RequestFailed):
+        team.bus.request("Ship it?", sender="dev", to="ada", id="q-1", timeout=5.0)
+
+
+def test_waiting_for_an_ack_is_not_ended_by_a_refused_message_of_the_same_id(team: Team) -> None:
+    team.bus.send("One.", sender="dev", to="lead", id="x")
+    assert not team.bus.send("Two.", sender="dev", to="lead", id="x").accepted
+    story = team.bus.settled("x", sender="dev", until="acked", timeout=1.0)
+    assert (story.state, story.message.raw) == ("stored", b"One.")
+
+
+def test_what_was_imported_is_not_taken_for_sent(team: Team, open_team: OpenTeam) -> None:
+    sent = team.bus.send("One.", sender="dev", to="lead", id="x")
+    [story] = team.bus.why("x")
+    fields = {name: getattr(story.message, name) for name in Entry._fields if hasattr(story.message, name)}
+    with telex.connect("memory:") as there:
+        assert [one.outcome for one in there.import_messages([Entry(**fields)] * 2)] == ["kept", "duplicate"]
+        again = there.send("One.", sender="dev", to="lead", id="x")
+        assert (sent.accepted, again.accepted, again.duplicate) == (True, True, False)
+        assert [leased.message.raw for leased in there.receive("lead")] == [b"One."]
+
+
+def test_a_message_from_a_clock_ahead_is_offered_at_once(team: Team) -> None:
+    reader = team.other()
+    reader.receive("lead")
+    ahead = team.clock.now() + 3600.0
+    with telex.connect(team.path, clock=SteadyClock(lambda: ahead, lambda: 0.0)) as sender:
+        sender.send("Now.", sender="dev", to="lead")
+    assert [leased.message.raw for leased in reader.receive("lead")] == [b"Now."]
+
+
+def test_half_a_character_in_a_message_is_refused_and_kept(team: Team) -> None:
+    raw = rb'{"type": "dev_blocker", "task": "a\ud800", "plan_id": "P", "blocker": "b", "needs": "c"}'
+    receipt = team.bus.send(raw, sender="dev", to="lead")
+    assert "lone-surrogate" in [finding.code for finding in receipt.findings]
+    assert team.story(receipt.id).message.raw == raw
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda bus: bus.receive("lead", lease=0.0),
+        lambda bus: bus.receive("lead", lease=float("nan")),
+        lambda bus: bus.receive("lead", wait=float("nan")),
+        lambda bus: bus.receive("lead", wait=float("inf")),
+        lambda bus: bus.receive("lead", most=0),
+        lambda bus: bus.inbox("lead", most=-1),
+        lambda bus: bus.request("Hm?", sender="dev", to="lead", timeout=float("inf")),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_turned_away_at_the_door(team: Team, ask: Callable[[SyncBus], object]) -> None:
+    with pytest.raises(ValueWrong):
+        ask(team.bus)
+
+
+def test_a_reason_without_end_is_cut_short(team: Team) -> None:
+    note = team.note()
+    team.bus.nack(team.take().token, agent="lead", reason="x" * 100_000)
+    [failed] = [event for event in team.story(note).events if event.kind == "failed"]
+    assert len(failed.detail or "") < 3_000
+
+
+def test_a_bus_that_was_closed_says_so(team: Team) -> None:
+    other = team.other()
+    other.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        other.send("Hello.", sender="dev", to="lead")
+    with pytest.raises(StoreUnavailable, match="closed"):
+        other.why("x")
+
+
+def test_a_bus_belongs_to_its_thread(team: Team) -> None:
+    caught: list[BaseException] = []
+
+    def elsewhere() -> None:
+        try:
+            team.bus.send("Hello.", sender="dev", to="lead")
+        except StoreUnavailable as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert len(caught) == 1
+
+
+def test_a_dead_letter_of_somebody_who_has_left_is_not_put_back(team: Team) -> None:
+    team.bus.join("ada", role="qa")
+    note = team.note(to="ada")
+    team.fail("ada")
+    team.bus.leave("ada")
+    with pytest.raises(NotFound, match="has left"):
+        team.bus.retry(note)
+
+
+def test_what_was_sent_while_its_recipient_left_is_taken_back_by_whoever_comes_by(team: Team) -> None:
+    team.bus.join("ada", role="qa")
+    sender = team.other()
+    sender.send("One.", sender="dev", to="ada")
+    with pytest.MonkeyPatch.context() as late:
+        late.setattr(Office, "roster", _as_it_was(Office.roster))
+        late.setattr(Office, "known_way", lambda *_: None)
+        sender.roster()
+        team.bus.leave("ada")
+        kept = sender.send("Two.", sender="dev", to="ada")
+    assert kept.accepted
+    assert team.story(kept.id).state == "withdrawn"
+
+
+def _as_it_was(real: Any) -> Any:
+    """A sender that has looked at the roster a moment before, and does not look again."""
+    seen: list[Any] = []
+
+    async def stale(self: Office, now: float | None = None) -> Any:
+        if not seen:
+            seen.append(await real(self, now))
+        return seen[0]
+
+    return stale
+
+
+def test_two_who_join_under_one_name_in_one_moment_are_not_both_told_yes(team: Team) -> None:
+    other = team.other()
+    with pytest.MonkeyPatch.context() as late:
+        late.setattr(Office, "roster", _as_it_was(Office.roster))
+        first, second = team.bus.join("ada", role="qa"), other.join("ada", role="lead")
+    assert isinstance(first, Member)
+    assert isinstance(second, Finding)
+    assert second.code == "role-differs"
+
+
+def test_a_receive_that_is_cancelled_leases_nothing(tmp_path: Path) -> None:
+    async def run() -> list[tuple[str, int]]:
+        async with telex.connect(tmp_path / "team.db", settings=Settings()) as bus:
+            for number in range(40):
+                waiting = asyncio.ensure_future(bus.receive("lead", wait=5.0))
+                await asyncio.sleep(0)
+                receipt = await bus.send(f"Note {number}.", sender="dev", to="lead")
+                for _ in range(number % 5):
+                    await asyncio.sleep(0)
+                waiting.cancel()
+                taken = await asyncio.gather(waiting, return_exceptions=True)
+                assert receipt.accepted
+                if isinstance(taken[0], list) and taken[0]:
+                    await bus.ack(taken[0][0].token, agent="lead")
+            return [(delivery.state, delivery.attempts) for delivery, _ in await bus.inbox("lead")]
+
+    assert set(asyncio.run(run())) <= {("stored", 0)}

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from telex.bus.local import LocalBus
-from telex.bus.office import Office
 from telex.bus.receiving import lost
 from telex.client import SyncBus
 from telex.errors import LeaseLost
@@ -152,7 +151,7 @@ def test_whoever_lost_a_lease_is_told_what_became_of_the_message(
     state: str, fence: int, holder: str, said: str
 ) -> None:
     delivery = Delivery(1, 1, "lead", 3, state, 0.0, 1, fence, holder)  # type: ignore[arg-type]
-    error = lost(Office(MemoryStore(), FakeClock()), Settled(False, delivery), 1, "lead")
+    error = lost(Settled(False, delivery), 1, "lead")
     assert isinstance(error, LeaseLost)
     assert error.say == said
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from telex.model.event import BRINGING
 from telex.ports.store import Query
 from tests.bus_team import NOTE, Shell, Team, flow, open_team, shell, team
 from tests.proofs import proves
@@ -77,7 +78,7 @@ def test_a_record_taken_out_and_in_again_has_every_message_to_the_byte(team: Tea
     team.path = team.path.with_name("another.db")
     assert shell("log", "--import", "record.jsonl", "--json").answer == {"messages": 4, "new": 4}
     there = team.other()
-    assert [message.raw for _, message in there.events(Query(kinds=("imported",))) if message] == sent
+    assert [message.raw for _, message in there.events(Query(kinds=BRINGING)) if message] == sent
     assert there.receive("plan-manager") == []  # history is delivered to nobody
 
 

@@ -264,8 +264,9 @@ def test_nobody_writes_to_or_acts_as_who_has_left(team: Team) -> None:
     assert states(team)["ada"] == "left"
     assert codes(team.bus.send(NOTE, sender="dev", to="ada").findings) == ["recipient-has-left"]
     assert codes(team.bus.send(NOTE, sender="ada", to="dev").findings) == ["sender-unknown"]
+    assert team.bus.leave("ada") == 0
     with pytest.raises(NotFound):
-        team.bus.leave("ada")
+        team.bus.leave("bob")
 
 
 @proves("bus/leave/back")

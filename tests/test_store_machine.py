@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from telex.client import drive
+from telex.model.delivery import AT_ONCE
 from telex.model.digest import digest_of
 from telex.model.message import Entry, Leased
 from telex.ports.store import Ask, Settlement, Store
@@ -156,7 +157,7 @@ class StoreMachine(RuleBasedStateMachine):
         expired = ["expired"] if next_at is None else []
         self.model.tell(message, self.now, "overdue", *["asked-again"] * len(inboxes), *expired)
         rank = self.model.of(message)[0].rank
-        self.model.lying += [Lying(message, inbox, rank, self.now) for inbox in inboxes]
+        self.model.lying += [Lying(message, inbox, rank, AT_ONCE) for inbox in inboxes]
         self.number(message)
 
     @precondition(lambda self: self.model.kept)

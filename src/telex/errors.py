@@ -11,6 +11,8 @@
     ├── LeaseLost                the lease ran out or passed to another: drop the work
     ├── NotFound                 no such message, agent or dead letter
     ├── RequestTimedOut          no answer came in time
+    ├── RequestFailed            no answer will come: the request was given up
+    ├── ValueWrong               a number or word that makes no sense, such as a lease of no seconds
     └── SettingsError            telex.toml says something that cannot be
 
 A class exists where a caller would do something different on catching it. `code` is stable and the same at every
@@ -80,6 +82,20 @@ class RequestTimedOut(TelexError):
     def __init__(self, say: str, id: str) -> None:
         super().__init__(say)
         self.id = id
+
+
+class RequestFailed(TelexError):
+    """Whoever was asked could not deal with it, or has left. `id` is the request."""
+
+    code = "request-failed"
+
+    def __init__(self, say: str, id: str) -> None:
+        super().__init__(say)
+        self.id = id
+
+
+class ValueWrong(TelexError, ValueError):
+    code = "value-wrong"
 
 
 class SettingsError(TelexError):

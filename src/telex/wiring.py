@@ -92,8 +92,10 @@ def store_path(where: str | None, settings: Settings) -> str:
     if where is None:
         beside = os.path.dirname(settings.source) if settings.source is not None else os.getcwd()
         return nearest_store(os.getcwd(), beside)
-    if where == MEMORY:
+    if where in (MEMORY, ":memory:"):
         return MEMORY
+    if where == SQLITE:
+        raise StoreUnavailable("which file? Say it: sqlite:PATH.")
     if where.startswith(SQLITE):
         return where.removeprefix(SQLITE)
     if "://" in where:

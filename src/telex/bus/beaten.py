@@ -4,8 +4,8 @@ All that has to be known of them is known, so it takes a decode, a digest and a 
 be kept. Whatever is not quite ordinary goes the patient way in `sending`, which would give the same answer.
 """
 
+from telex.bus.entries import entry_of
 from telex.bus.office import Office, Whom
-from telex.model.digest import digest_of
 from telex.model.message import Entry
 
 
@@ -21,25 +21,17 @@ def ordinary(office: Office, raw: bytes, whom: Whom) -> Entry | None:
     _, kind, (id_, correlation, reply_to, _) = looked
     if kind is None or reply_to is not None or not kind.stands_alone:
         return None
-    now, limits = office.clock.now(), office.desk.limits
-    return Entry(
-        id_ or office.clock.new_id(),
-        now,
-        way.member.name,
-        way.member.role,
+    return entry_of(
+        office,
+        raw,
+        id_,
+        way.member,
         way.address or "",
         kind.dialect.name,
         kind.type.name,
         kind.rank,
         correlation,
         None,
-        digest_of(raw),
-        raw,
         way.inboxes,
-        "accepted",
-        f'{{"took": {(now - began) * 1000:.3f}}}',
-        None,
-        (),
-        now - limits.dedup_window_seconds,
-        limits.inbox_max,
+        began,
     )

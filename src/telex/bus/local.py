@@ -4,25 +4,27 @@ from collections.abc import AsyncIterator, Sequence
 
 from telex.bus import receiving, sending, sweeping, telling
 from telex.bus.beaten import ordinary
+from telex.bus.leaving import take_back
+from telex.bus.numbers import count, seconds
 from telex.bus.office import Office
-from telex.bus.reporting import death_reports, wait_for_others
+from telex.bus.reporting import MAY_ANSWER, wait_for_others
 from telex.bus.sending import Raw, Sending, as_bytes
 from telex.bus.waiting import Waiting
-from telex.errors import NotFound, RequestTimedOut
+from telex.dialects.registry import PLAIN
+from telex.errors import NotFound, RequestFailed, RequestTimedOut
 from telex.flow import lifecycle
 from telex.flow.admission import STRICT, Desk
 from telex.model.delivery import OPEN, Delivery
-from telex.model.event import Event
+from telex.model.event import BRINGING, Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.refusal import Finding
-from telex.model.roster import ONE_OF_ROLE, Member
-from telex.ports.bus import Presence, Receipt, Story
+from telex.model.roster import Member
+from telex.ports.bus import Bus, Presence, Receipt, Story
 from telex.ports.clock import Clock
-from telex.ports.store import EVERYTHING, Appended, Query, Settlement, Store
+from telex.ports.store import EVERYTHING, Appended, Query, Store
 from telex.rules.authorization import normalised
 
 PAGE = 500  # events fetched at a time
-BROUGHT = ("accepted", "refused", "imported")  # kinds of events that bring a message
 FAR_AWAY = 1e12  # a moment that never comes
 
 
@@ -96,14 +98,16 @@ class LocalBus:
         timeout: float | None = None,
     ) -> Receipt | Leased:
         office = self._office
-        within = office.limits.request_seconds if timeout is None else timeout
+        within = office.limits.request_seconds if timeout is None else seconds("timeout", timeout)
         asked = Sending(as_bytes(raw), sender, role, to, id, answer_within=within)
         receipt = await sending.send(office, asked)
         if not receipt.accepted:
             return receipt
         self._waiting.nudge()
         deadline = office.clock.now() + within
-        question = next(message for message in reversed(await office.store.find(receipt.id)) if not message.refused)
+        name = normalised(sender)  # another agent may have used the same id
+        found = [one for one in await office.store.find(receipt.id) if not one.refused and one.sender == name]
+        question = found[-1]
         answer = await self._answer(question, deadline)
         if answer is None:
             raise RequestTimedOut(_no_answer(receipt.id, within), receipt.id)
@@ -125,6 +129,9 @@ class LocalBus:
                 return leases[0]
             if now >= deadline:
                 return None
+            deliveries = await office.store.deliveries(question.seq)
+            if not any(one.state in MAY_ANSWER for one in deliveries):
+                raise RequestFailed(_given_up_on(question.id), question.id)
             await self._waiting.news(seen, min(deadline, now + 1.0))
 
     # --- what became of it -------------------------------------------------------------------------------------------
@@ -135,7 +142,7 @@ class LocalBus:
     async def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
         member = await receiving.member_or_raise(self._office, agent, role)
         await self.sweep()
-        return await self.store.waiting(await self._office.inboxes(member), most)
+        return await self.store.waiting(await self._office.inboxes(member), count("most", most))
 
     async def why(self, id: str) -> list[Story]:
         await self.sweep()
@@ -144,13 +151,14 @@ class LocalBus:
     async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> Story:
         """A message further on than asked for is settled too: one that was acked need not be seen read first."""
         office, name = self._office, normalised(sender)
-        deadline = office.clock.now() + timeout
+        deadline = office.clock.now() + seconds("timeout", timeout)
         while True:
             seen = office.store.changes()
             stories = await self.why(id)
-            story = next((one for one in reversed(stories) if one.message.sender == name), stories[-1])
+            own = [one for one in stories if one.message.sender == name and one.state not in NEVER_DELIVERED]
+            story = (own or stories)[-1]
             if _has_come_to(story, until) or office.clock.now() >= deadline:
-                await office.store.append(())  # what another process has just written may not be on disk yet
+                await office.store.settle(())  # what another process has just written may not be on disk yet
                 return story
             soonest = await office.store.soonest(())
             await self._waiting.news(seen, min(deadline, FAR_AWAY if soonest is None else soonest))
@@ -178,7 +186,7 @@ class LocalBus:
             await self._waiting.news(seen, until)
 
     async def search(self, text: str, *, most: int = 50) -> list[Message]:
-        query = Query(text=text, kinds=BROUGHT, newest_first=True)
+        query = Query(text=text, kinds=BRINGING, newest_first=True)
         return [message for _, message in await self.store.events(query, most) if message is not None]
 
     async def trace(self, correlation: str) -> list[Story]:
@@ -192,35 +200,29 @@ class LocalBus:
         return await telling.presence(self._office)
 
     async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
-        member = await self._office.member(name, role)
+        office = self._office
+        unknown = [dialect for dialect in dialects if dialect not in office.dialects and dialect != PLAIN.name]
+        if unknown:
+            from telex.flow.membership import dialect_unknown
+
+            return dialect_unknown(unknown[0], [*office.dialects, PLAIN.name])
+        member = await office.member(name, role)
         if isinstance(member, Member) and dialects and tuple(dialects) != member.dialects:
-            member = member._replace(dialects=tuple(dialects))
-            await self.store.enlist(member, None)
-            self._office.forget_roster()
+            return await office.enlist(member._replace(dialects=tuple(dialects)), office.clock.now())
         return member
 
     async def leave(self, name: str) -> int:
         office, name = self._office, normalised(name)
-        member = (await office.roster()).find(name)
+        member = (await office.roster()).members.get(name)
         if member is None or member.joined_at is None:
             raise NotFound(f"{name} is not in the team: telex team shows who is.")
-        now = office.clock.now()
-        await office.store.enlist(member._replace(left_at=now), Event(0, now, "left", name))
-        office.forget_roster()
-        withdrawn, inboxes = 0, [name]
-        if not (await office.roster()).of_role(member.role):
-            inboxes.append(ONE_OF_ROLE + member.role)  # nobody is left who could take what waits for the role
-        reason = f"{name} has left the team"
-        while open_ := await office.store.waiting(inboxes, PAGE):
-            settlements = [await self._taken_back(one, message, reason, now) for one, message in open_]
-            withdrawn += sum(settled.done for settled in await office.store.settle(settlements))
+        if member.left_at is None:
+            now = office.clock.now()
+            await office.store.enlist(member._replace(left_at=now), Event(0, now, "left", name))
+            office.forget_roster()
+        withdrawn = await take_back(office, member)
         self._waiting.nudge()
         return withdrawn
-
-    async def _taken_back(self, delivery: Delivery, message: Message, reason: str, now: float) -> Settlement:
-        reports = await death_reports(self._office, delivery, reason, message)
-        settlement = lifecycle.withdrawn(delivery, delivery.inbox, now, reason, reports=reports)
-        return await wait_for_others(self._office, settlement, delivery)
 
     # --- dead letters ------------------------------------------------------------------------------------------------
 
@@ -229,8 +231,12 @@ class LocalBus:
         return await self.store.dead(most)
 
     async def retry(self, id: str) -> int:
-        now = self._office.clock.now()
-        settled = await self.store.settle([lifecycle.retried(one, now) for one in await self._given_up(id)])
+        now, roster = self._office.clock.now(), await self._office.roster()
+        dead = await self._given_up(id)
+        here = [one for one in dead if (known := roster.members.get(one.inbox)) is None or known.left_at is None]
+        if not here:
+            raise NotFound(f"{dead[0].inbox} has left the team: send it to somebody who is here.")
+        settled = await self.store.settle([lifecycle.retried(one, now) for one in here])
         self._waiting.nudge()
         return sum(one.done for one in settled)
 
@@ -259,14 +265,19 @@ class LocalBus:
         """
         answers: list[Appended] = []
         fresh: list[Entry] = []
+        taken: set[tuple[str, str, bytes, float]] = set()
         for entry in entries:
             same = (entry.sender, entry.digest, entry.at)
-            here = [m for m in await self.store.find(entry.id) if (m.sender, m.digest, m.at) == same]
-            answers.append(Appended("duplicate" if here else "kept", here[0].seq if here else 0))
-            if not here:
-                fresh.append(entry._replace(kind="imported", inboxes=()))
-        kept = iter(await self.store.append(fresh))
-        return [answer if answer.seq else next(kept) for answer in answers]
+            here = [m.seq for m in await self.store.find(entry.id) if (m.sender, m.digest, m.at) == same]
+            again = bool(here) or (entry.id, *same) in taken
+            answers.append(Appended("duplicate" if again else "kept", here[0] if here else 0))
+            taken.add((entry.id, *same))
+            if not again:
+                kind = "refused" if entry.kind == "refused" else "imported"
+                fresh.append(entry._replace(kind=kind, inboxes=()))
+        kept = iter(await self.store.append(fresh) if fresh else ())
+        await self.store.settle(())  # what is here already may not be on disk yet
+        return [next(kept) if answer.outcome == "kept" else answer for answer in answers]
 
     async def sweep(self) -> int:
         return await sweeping.sweep(self._office)
@@ -276,7 +287,8 @@ class LocalBus:
         await self.store.close()
 
 
-_OVER = frozenset({"acked", "dead", "expired", "withdrawn", "refused", "kept"})
+NEVER_DELIVERED = frozenset({"refused", "kept"})  # kept as history: nobody will ever ack it
+_OVER = frozenset({"acked", "dead", "expired", "withdrawn"}) | NEVER_DELIVERED
 
 
 def _has_come_to(story: Story, until: str) -> bool:
@@ -288,6 +300,15 @@ def _has_come_to(story: Story, until: str) -> bool:
     return all(one.seq in come or one.state not in OPEN for one in story.deliveries)
 
 
+def _given_up_on(id_: str) -> str:
+    return f"nobody will answer {id_}: it was given up. See why with telex why {id_}, and ask somebody else."
+
+
 def _no_answer(id_: str, within: float) -> str:
     look = f"look where it is with telex why {id_}"
     return f"no answer to {id_} within {within:g} s: {look}; a late answer comes to your inbox."
+
+
+def _speaks_every_verb(bus: LocalBus) -> Bus:
+    """Never called: it is here for the type checker, which sees when a verb and its port part ways."""
+    return bus

@@ -1,5 +1,6 @@
 """What do all verbs share? The store, the clock, the desk with its lanes, the roster, and who waits for news."""
 
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from telex.ports.clock import Clock
 from telex.ports.store import Store
 from telex.rules.authorization import normalised
 
-LOOK_SECONDS = 0.005  # whoever joins and is written to within this time is as good as simultaneous
+ROSTER_SECONDS = 0.005  # whoever joins and is written to within this time is as good as simultaneous
 WAYS_MAX = 4096
 
 
@@ -64,7 +65,7 @@ class Office:
     async def roster(self, now: float | None = None) -> Roster:
         """As it is at this moment, give or take a few milliseconds; read again when somebody else has written."""
         now = self.clock.now() if now is None else now
-        if self._roster is not None and 0.0 <= now - self._looked_at < LOOK_SECONDS:
+        if self._roster is not None and 0.0 <= now - self._looked_at < ROSTER_SECONDS:
             return self._roster
         version = self.store.others()
         if self._roster is None or version != self._roster_version:
@@ -79,7 +80,7 @@ class Office:
 
     def known_way(self, whom: "Whom", now: float) -> "Way | None":
         """The way as it was worked out before, while nothing can have changed. Looked up for every message."""
-        if self._roster is None or not 0.0 <= now - self._looked_at < LOOK_SECONDS:
+        if self._roster is None or not 0.0 <= now - self._looked_at < ROSTER_SECONDS:
             return None
         known = self._ways.get(whom)
         return known if known is not None and now < known.until else None
@@ -121,6 +122,8 @@ class Office:
     async def is_here(self, name: str, now: float, seen_at: float = 0.0) -> None:
         """Somebody has acted. Written down a few times in the span after which it would be called silent."""
         if now - self._seen.get(name, seen_at) > self.limits.silent_seconds / 4:
+            if (await self.roster()).find(name) is None:
+                return  # nobody we know: an ack that was not its to give
             self._seen[name] = now
             await self.store.seen(name, now)
             self.forget_roster()  # our own writes are no news to us, so it would not be read again
@@ -145,11 +148,16 @@ class Office:
             return membership.role_unknown(role, roster, self.limits)
         return await self.enlist(Member(name, role), now)
 
-    async def enlist(self, member: Member, now: float) -> Member:
+    async def enlist(self, member: Member, now: float) -> Member | Finding:
         joined = member._replace(joined_at=now, seen_at=now, left_at=None)
-        await self.store.enlist(joined, Event(0, now, "joined", member.name, detail=f'{{"role": "{member.role}"}}'))
+        detail = json.dumps({"role": member.role} | ({"reads": member.dialects} if member.dialects else {}))
+        known = await self.store.enlist(joined, Event(0, now, "joined", member.name, detail=detail))
         self.forget_roster()
-        return joined
+        if known.role != member.role:  # somebody else has joined under this name in this very moment
+            from telex.flow.membership import role_differs
+
+            return role_differs(known, member.role, self.limits)
+        return known
 
     def forget_roster(self) -> None:
         self._roster = None

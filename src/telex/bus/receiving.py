@@ -1,18 +1,22 @@
 """How does an agent get its messages, and say what became of them?"""
 
+from telex.bus.numbers import TURN_SECONDS_MIN, count, seconds
 from telex.bus.office import Office
 from telex.bus.reporting import death_reports, wait_for_others
+from telex.bus.sending import whole
 from telex.bus.sweeping import sweep_by_the_way
 from telex.bus.waiting import Waiting
 from telex.errors import LeaseLost, NotAMember, NotFound
 from telex.flow import lifecycle
 from telex.model.delivery import Delivery
+from telex.model.limits import Limits
 from telex.model.message import Leased
 from telex.model.roster import Member
 from telex.ports.store import Settled
 from telex.rules.authorization import normalised
 
-PAUSE_SECONDS_MIN = 0.001  # between two looks, whatever falls due
+TOKEN_CHARACTERS_MAX = 18  # more digits than any delivery will have, and fewer than a store can hold
+LOOKS_APART_SECONDS_MIN = 0.001  # between two looks, whatever falls due
 
 
 async def member_or_raise(office: Office, agent: str, role: str | None = None) -> Member:
@@ -26,9 +30,9 @@ async def receive(
     office: Office, waiting: Waiting, agent: str, role: str | None, most: int, wait: float, lease: float | None
 ) -> list[Leased]:
     member = await member_or_raise(office, agent, role)
-    most = max(1, min(most, office.limits.receive_max))
-    lease = office.limits.lease_seconds if lease is None else lease
-    deadline = office.clock.now() + wait
+    most = min(count("most", most), office.limits.receive_max)
+    lease = office.limits.lease_seconds if lease is None else seconds("lease", lease, TURN_SECONDS_MIN)
+    deadline = office.clock.now() + seconds("wait", wait)
     while True:
         seen, now = office.store.changes(), office.clock.now()
         inboxes = await office.inboxes(member)
@@ -37,9 +41,9 @@ async def receive(
         if leases or now >= deadline:
             return leases
         soonest = await office.store.soonest(inboxes)
-        until = min(deadline, max(office.next_sweep, now + PAUSE_SECONDS_MIN))
+        until = min(deadline, max(office.next_sweep, now + LOOKS_APART_SECONDS_MIN))
         if soonest is not None:
-            until = min(until, max(soonest, now + PAUSE_SECONDS_MIN))
+            until = min(until, max(soonest, now + LOOKS_APART_SECONDS_MIN))
         await waiting.news(seen, until)
         member = await member_or_raise(office, agent)  # waiting is being here
 
@@ -51,7 +55,9 @@ def parse_token(token: str) -> tuple[int, int]:
         NotFound: that is no token.
     """
     delivery, dot, fence = token.partition(".")
-    if not (dot and delivery.isdecimal() and fence.isdecimal() and len(token) < 40):
+    if not (
+        dot and token.isascii() and delivery.isdecimal() and fence.isdecimal() and len(token) <= TOKEN_CHARACTERS_MAX
+    ):
         raise NotFound(f"{token[:60]!r} is no lease: show the token that came with the message.")
     return int(delivery), int(fence)
 
@@ -66,26 +72,27 @@ async def ack(office: Office, token: str, agent: str) -> bool:
     now = settled.now
     if now is not None and (now.state, now.fence, now.holder) == ("acked", fence, agent):
         return False
-    raise lost(office, settled, fence, agent)
+    raise lost(settled, fence, agent)
 
 
-async def extend(office: Office, token: str, agent: str, seconds: float | None) -> float:
+async def extend(office: Office, token: str, agent: str, more: float | None) -> float:
     delivery, fence = parse_token(token)
     now = office.clock.now()
-    until = now + (office.limits.lease_seconds if seconds is None else seconds)
+    until = now + (office.limits.lease_seconds if more is None else seconds("seconds", more, TURN_SECONDS_MIN))
     [settled] = await office.store.settle([lifecycle.extended(delivery, fence, normalised(agent), now, until)])
     await office.is_here(normalised(agent), now)
     if not settled.done:
-        raise lost(office, settled, fence, normalised(agent))
+        raise lost(settled, fence, normalised(agent))
     return until
 
 
 async def nack(office: Office, token: str, agent: str, reason: str, delay: float | None) -> Delivery:
     seq, fence = parse_token(token)
-    agent, now = normalised(agent), office.clock.now()
+    agent, now, reason = normalised(agent), office.clock.now(), _short(reason, office.limits)
+    delay = None if delay is None else seconds("delay", delay)
     delivery = await office.store.delivery(seq)
     if delivery is None or delivery.fence != fence:
-        raise lost(office, Settled(False, delivery), fence, agent)
+        raise lost(Settled(False, delivery), fence, agent)
     reports = (
         await death_reports(office, delivery, reason) if lifecycle.is_last_attempt(delivery, office.limits) else ()
     )
@@ -93,11 +100,18 @@ async def nack(office: Office, token: str, agent: str, reason: str, delay: float
     [settled] = await office.store.settle([await wait_for_others(office, settlement, delivery)])
     await office.is_here(agent, now)
     if not settled.done or settled.now is None:
-        raise lost(office, settled, fence, agent)
+        raise lost(settled, fence, agent)
     return settled.now
 
 
-def lost(office: Office, settled: Settled, fence: int, agent: str) -> LeaseLost | NotFound:
+def _short(reason: str, limits: Limits) -> str:
+    """A reason is read by people and repeated in a report: what is longer belongs in a message."""
+    most = limits.reason_characters_max
+    reason = whole(reason) or ""
+    return reason if len(reason) <= most else reason[: most - 1] + "…"
+
+
+def lost(settled: Settled, fence: int, agent: str) -> LeaseLost | NotFound:
     """Why a lease does not count any more, said to whoever thought it did."""
     delivery = settled.now
     if delivery is None:

@@ -5,7 +5,7 @@ from telex.model.delivery import Delivery
 from telex.model.message import Entry, Message
 from telex.ports.store import Settlement
 
-_MAY_ANSWER = frozenset({"stored", "leased", "acked"})
+MAY_ANSWER = frozenset({"stored", "leased", "acked"})
 
 
 async def death_reports(
@@ -28,5 +28,5 @@ async def wait_for_others(office: Office, settlement: Settlement, delivery: Deli
     if not settlement.release:
         return settlement
     asked = await office.store.deliveries(delivery.message)
-    others = any(one.inbox != delivery.inbox and one.state in _MAY_ANSWER for one in asked)
+    others = any(one.inbox != delivery.inbox and one.state in MAY_ANSWER for one in asked)
     return settlement._replace(release=not others)

@@ -6,6 +6,7 @@ Whatever the answer, the bytes are kept as they came: a refused message is part 
 import json
 from typing import Any, NamedTuple
 
+from telex.bus.entries import entry_of
 from telex.bus.office import Office, Way
 from telex.dialects.spec import Dialect
 from telex.errors import OutcomeUnknown
@@ -50,6 +51,8 @@ async def send(office: Office, asked: Sending) -> Receipt:
         address = _addressed(looked, roster)
         found = route(address, member, roster) if address is not None else _NO_RECIPIENT
     wrong = _wrong_id(asked.id, looked.facts.id, office.limits) if asked.id is not None else ()
+    if asked.reply_to is not None:
+        wrong += _wrong_id(asked.reply_to, None, office.limits, "--reply-to")
     if isinstance(found, Finding):
         before = await _sent_before(office, asked, member, looked, address) if not wrong else None
         return before or await _refuse(office, asked, member, looked, (*wrong, found), began, address)
@@ -57,7 +60,7 @@ async def send(office: Office, asked: Sending) -> Receipt:
         return await _refuse(office, asked, member, looked, wrong, began, address)
     reply_to, kind, findings = looked.facts.reply_to or asked.reply_to, looked.kind, looked.findings
     is_reply = reply_to or (kind is not None and kind.answers)
-    answers = await _answers(office, reply_to, looked, found) if is_reply else ()
+    answers = await _answers(office, reply_to, looked, member, found) if is_reply else ()
     entry = _entry(office, asked, member, looked, address or "", began, findings, found, answers)
     [appended] = await office.store.append((entry,))
     return await answer(office, asked, looked, entry, appended, began)
@@ -105,8 +108,16 @@ async def _sent_before(
     return None
 
 
+def whole(text: str | None) -> str | None:
+    """The text with half characters written out: a refused message may have some, and no store can hold them."""
+    if text is None or text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _nobody(office: Office, asked: Sending) -> Member:
-    return Member(asked.sender[: office.limits.id_characters_max], asked.role or "")
+    most = office.limits.id_characters_max
+    return Member(whole(asked.sender[:most]) or "", whole((asked.role or "")[:most]) or "")
 
 
 _NO_RECIPIENT = Finding(
@@ -132,14 +143,14 @@ def _addressed(looked: Looked, roster: Roster) -> str | None:
     return ONE_OF_ROLE + name if by_role and roster.find(name) is None and roster.of_role(name) else name
 
 
-def _wrong_id(given: str, own: str | None, limits: Limits) -> tuple[Finding, ...]:
-    """What speaks against the id that the caller gave."""
+def _wrong_id(given: str, own: str | None, limits: Limits, option: str = "--id") -> tuple[Finding, ...]:
+    """What speaks against an id that the caller gave."""
     if own is not None and given != own:
         say = f"Leave out --id: the message has an id of its own, {own}."
         return (Finding("id-differs", ROOT, say, expected=own, found=given[: limits.found_characters_max]),)
     if not given or not given.isprintable() or len(given) > limits.id_characters_max:
         wanted = f"1 to {limits.id_characters_max} characters that can all be seen"
-        say = f"Choose an id of {wanted}, or leave out --id."
+        say = f"Choose an id of {wanted}, or leave out {option}."
         return (Finding("id-not-allowed", ROOT, say, expected=wanted, found=given[: limits.found_characters_max]),)
     return ()
 
@@ -158,28 +169,23 @@ def _entry(
     inboxes: Route,
     answers: tuple[int, ...],
 ) -> Entry:
-    """Everything that is written when this message is kept. By place and not by name: it is done for every message."""
-    now, limits, kind, facts, raw = office.clock.now(), office.limits, looked.kind, looked.facts, asked.raw
-    return Entry(
-        facts.id or asked.id or office.clock.new_id(),
-        now,
-        member.name,
-        member.role,
-        address,
+    kind, facts = looked.kind, looked.facts
+    return entry_of(
+        office,
+        asked.raw,
+        whole(facts.id or asked.id),
+        member,
+        whole(address) or "",
         kind.dialect.name if kind is not None else _dialect_name(looked),
-        kind.type.name if kind is not None else _control_type(looked),
+        kind.type.name if kind is not None else whole(_control_type(looked)),
         kind.rank if kind is not None else STATUS,
-        facts.correlation,
-        facts.reply_to or asked.reply_to,
-        digest_of(raw),
-        raw,
+        whole(facts.correlation),
+        whole(facts.reply_to or asked.reply_to),
         inboxes,
-        "accepted",
-        _detail(began, now, findings),
-        _answer_by(office, asked, kind, now),
+        began,
+        findings,
+        _answer_within(office, asked, kind),
         answers,
-        now - limits.dedup_window_seconds,
-        limits.inbox_max,
     )
 
 
@@ -203,24 +209,32 @@ def _control_type(looked: Looked) -> str | None:
     return looked.checked.type if looked.checked is not None else None
 
 
-def _answer_by(office: Office, asked: Sending, kind: Kind | None, now: float) -> float | None:
+def _answer_within(office: Office, asked: Sending, kind: Kind | None) -> float | None:
     """A deadline is kept where an answer can be told from other messages: the dialect has ids, or the asker waits."""
     if asked.answer_within is not None:
-        return now + asked.answer_within
-    return now + office.limits.request_seconds if kind is not None and kind.asks else None
+        return asked.answer_within
+    return office.limits.request_seconds if kind is not None and kind.asks else None
 
 
-async def _answers(office: Office, reply_to: str | None, looked: Looked, inboxes: Route) -> tuple[int, ...]:
-    """The requests that this message answers: the one it names, or those of its conversation that want this type."""
+async def _answers(
+    office: Office, reply_to: str | None, looked: Looked, member: Member, inboxes: Route
+) -> tuple[int, ...]:
+    """The requests that this message answers: the one it names, or those of its conversation that want this type.
+
+    An answer goes to whoever asked and comes from somebody else; anything else leaves the asker waiting.
+    """
     if reply_to is not None:
-        named = await office.store.asked(reply_to, None)
-        # Two agents may have used one id, each for a request of its own: then the answer is to whom it goes to.
-        own = [ask.message for ask, message in named if message.sender in inboxes]
-        return tuple(own or [ask.message for ask, _ in named])
-    if looked.kind is None or looked.facts.correlation is None:
+        found = await office.store.asked(reply_to, None)
+    elif looked.kind is not None and looked.facts.correlation is not None:
+        of_conversation = await office.store.asked(None, looked.facts.correlation)
+        found = [(ask, message) for ask, message in of_conversation if message.type in looked.kind.answers]
+    else:
         return ()
-    found = await office.store.asked(None, looked.facts.correlation)
-    return tuple(ask.message for ask, message in found if message.type in looked.kind.answers)
+    return tuple(
+        ask.message
+        for ask, message in found
+        if message.sender != member.name and not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
+    )
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------
@@ -239,7 +253,7 @@ async def _refuse(
 
     findings = (*looked.findings, *wrong)
     if any(one.code == "id-not-allowed" for one in wrong):
-        asked = asked._replace(id=None)  # it is kept under one that can be shown
+        asked = asked._replace(id=None, reply_to=None)  # it is kept under one that can be shown
     would_be = _entry(office, asked, member, looked, address or asked.to or "", began, findings, (), ())
     entry = would_be._replace(kind="refused", answer_by=None, same_since=None, inbox_max=None)
     await office.store.append([entry])
@@ -272,11 +286,3 @@ def _mended(checked: Checked | None, dialect: Dialect | None) -> tuple[str | Non
     if not certain and OPENING not in text:
         return None, False  # the findings say what to change, and nothing could be changed for the sender
     return text, certain
-
-
-def _detail(began: float, now: float, findings: tuple[Finding, ...]) -> str:
-    took = f'"took": {(now - began) * 1000:.3f}'
-    if not findings:
-        return f"{{{took}}}"
-    listed = [{name: value for name, value in one._asdict().items() if value is not None} for one in findings]
-    return f'{{{took}, "findings": {json.dumps(listed, ensure_ascii=False)}}}'

@@ -4,6 +4,7 @@ There is no daemon: whoever uses the bus does a little of this on the way. Every
 leave half done, since each settles only what is still as it was seen.
 """
 
+from telex.bus.leaving import sweep_left
 from telex.bus.office import Office
 from telex.bus.reporting import death_reports, wait_for_others
 from telex.flow import lifecycle
@@ -17,7 +18,7 @@ STEP = 200  # how much is done at a time, so that nobody waits long for the lock
 
 
 async def sweep(office: Office) -> int:
-    done = await sweep_lapsed(office) + await sweep_late(office)
+    done = await sweep_lapsed(office) + await sweep_late(office) + await sweep_left(office)
     now, limits = office.clock.now(), office.limits
     if not await office.store.tidy_is_due(now):
         return done
@@ -68,9 +69,9 @@ async def sweep_late(office: Office) -> int:
 async def _remind(office: Office, ask: Ask, message: Message, deliveries: list[Delivery]) -> None:
     now = office.clock.now()
     decision = late(ask, deliveries, now, office.limits)
-    if decision.expire:  # first, so that an interrupted end is ended by the next who comes by
-        await office.store.settle([lifecycle.expired(one, now, decision.reason) for one in decision.expire])
     reports: tuple[Entry, ...] = ()
     if decision.due_at is None and deliveries:
         reports = await death_reports(office, deliveries[0], decision.reason, message)
-    await office.store.remind(ask, now, decision.due_at, decision.again, decision.detail, reports)
+    reminded = await office.store.remind(ask, now, decision.due_at, decision.again, decision.detail, reports)
+    if reminded and decision.expire:  # only now: the answer may have come in this very moment
+        await office.store.settle([lifecycle.expired(one, now, decision.reason) for one in decision.expire])

@@ -43,18 +43,23 @@ async def trace(office: Office, correlation: str) -> list[Story]:
 
 
 async def read(office: Office, id_: str, agent: str) -> Message:
-    """The message, written down as looked at if it is for this agent and still waits."""
+    """The message, written down as looked at wherever it is for this agent and still waits."""
     found = await office.store.find(id_)
     if not found:
         raise _no_message(id_)
-    message, name = found[-1], normalised(agent)
+    name, now = normalised(agent), office.clock.now()
     member = (await office.roster()).find(name)
     inboxes = await office.inboxes(member) if member is not None else ()
-    for delivery in await office.store.deliveries(message.seq):
-        if delivery.inbox in inboxes and delivery.state == "stored":
-            now = office.clock.now()
-            await office.store.record([Event(0, now, "read", name, message.seq, delivery.seq, delivery.inbox)])
-    return message
+    seen = [
+        (message, Event(0, now, "read", name, message.seq, delivery.seq, delivery.inbox))
+        for message in found
+        for delivery in await office.store.deliveries(message.seq)
+        if delivery.inbox in inboxes and delivery.state == "stored"
+    ]
+    if seen:
+        await office.store.record([event for _, event in seen])
+    accepted = [message for message in found if not message.refused]
+    return seen[-1][0] if seen else (accepted or found)[-1]
 
 
 async def presence(office: Office) -> list[Presence]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from telex.model.delivery import OPEN, Delivery
+from telex.model.delivery import AT_ONCE, Delivery
 from telex.model.event import Event
 from telex.model.limits import Limits
 from telex.model.message import Entry
@@ -47,7 +47,8 @@ def given_back(
 
 def lapsed(delivery: Delivery, now: float, limits: Limits, *, reports: tuple[Entry, ...] = ()) -> Settlement:
     """A silent agent and a failing one look the same from here, so a lease that ran out counts as an attempt."""
-    return _another_turn(delivery, delivery.holder, now, "lapsed", LAPSED, limits, None, reports)
+    settlement = _another_turn(delivery, delivery.holder, now, "lapsed", LAPSED, limits, None, reports)
+    return settlement._replace(run_out_at=now)  # the reader may have asked for more time in this very moment
 
 
 def backoff(attempts: int, limits: Limits) -> float:
@@ -112,7 +113,7 @@ def withdrawn(
 
 def retried(delivery: Delivery, now: float) -> Settlement:
     return Settlement(
-        delivery.seq, delivery.state, "stored", now, "retried", None, delivery.fence, due_at=now, attempts=0
+        delivery.seq, delivery.state, "stored", now, "retried", None, delivery.fence, due_at=AT_ONCE, attempts=0
     )
 
 
@@ -133,10 +134,6 @@ def state_of(deliveries: Iterable[Delivery], events: Iterable[Event], *, refused
     if "withdrawn" in states:
         return "withdrawn"
     return "acked" if states else "kept"
-
-
-def is_open(deliveries: Iterable[Delivery]) -> bool:
-    return any(delivery.state in OPEN for delivery in deliveries)
 
 
 def _text(detail: dict[str, Any]) -> str:

@@ -3,6 +3,8 @@
 Locally a caller names itself; what it may send is decided by its role, which the roster knows and no claim changes.
 """
 
+from collections.abc import Sequence
+
 from telex.flow.routing import listed
 from telex.model.limits import Limits
 from telex.model.nearest import nearest
@@ -63,3 +65,9 @@ def role_differs(member: Member, role: str, limits: Limits) -> Finding:
     say = f"Leave out --role, or act under another name: {member.name} is {member.role} here."
     found = role[: limits.found_characters_max]
     return Finding("role-differs", ROOT, say, expected=member.role, found=found, nearest=member.role)
+
+
+def dialect_unknown(name: str, dialects: Sequence[str]) -> Finding:
+    meant = nearest(name, dialects)
+    say = f"Take {meant}: there is no dialect {name}." if meant else f"Name a dialect that there is; {name} is none."
+    return Finding("dialect-unknown", ROOT, say, expected=listed(list(dialects)), found=name, nearest=meant)

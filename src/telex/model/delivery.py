@@ -10,6 +10,8 @@ State = Literal["stored", "leased", "acked", "dead", "expired", "withdrawn"]
 STATES: tuple[State, ...] = ("stored", "leased", "acked", "dead", "expired", "withdrawn")
 OPEN: frozenset[State] = frozenset({"stored", "leased"})  # somebody still has to do something
 
+AT_ONCE = 0.0  # a moment that has come by any clock: the reader's may be behind the sender's
+
 MOVES: dict[State, frozenset[State]] = {
     "stored": frozenset({"leased", "expired", "withdrawn"}),
     "leased": frozenset({"leased", "acked", "stored", "dead", "expired", "withdrawn"}),  # extended, or settled

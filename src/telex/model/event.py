@@ -3,7 +3,7 @@
 Event kinds are listed here with what they mean; the docs and `telex why` take their words from this table.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Event(NamedTuple):
@@ -26,6 +26,7 @@ KINDS: dict[str, str] = {
     "read": "its recipient looked at it without taking it",
     "extended": "the reader asked for more time",
     "acked": "the reader is done with it",
+    "returned": "the reader was gone before it had the message; the turn does not count",
     "failed": "the reader gave it back with a reason",
     "lapsed": "the lease ran out with no word from the reader",
     "dead": "the last attempt failed; its sender was told",
@@ -39,5 +40,16 @@ KINDS: dict[str, str] = {
     "silent": "nothing was said in this conversation for so long that it is over",
     "joined": "an agent joined the team",
     "left": "an agent left the team",
-    "translated": "the message was put into the reader's dialect",
 }
+BRINGING = ("accepted", "refused", "imported")  # the kinds that bring a message; their number is the message's
+
+
+def detail_of(event: Event) -> dict[str, Any]:
+    """What the event says beyond its kind. A detail that is no object, as a foreign record may have, says nothing."""
+    import json
+
+    try:
+        found = json.loads(event.detail) if event.detail else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

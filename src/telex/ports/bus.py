@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, Protocol
 
 from telex.model.delivery import Delivery
 from telex.model.event import Event
-from telex.model.message import Leased, Message
+from telex.model.message import Entry, Leased, Message
 from telex.model.refusal import Finding
-from telex.model.roster import Member
-from telex.ports.store import Query
+from telex.model.roster import HUMAN, Member
+from telex.ports.store import EVERYTHING, Appended, Query
 
 
 class Receipt(NamedTuple):
@@ -56,6 +56,7 @@ class Bus(Protocol):
         role: str | None = None,
         to: str | None = None,
         id: str | None = None,
+        reply_to: str | None = None,
     ) -> Receipt:
         """Check a message and keep it for its recipients. Refused: a receipt that says why; nothing is delivered.
 
@@ -115,7 +116,7 @@ class Bus(Protocol):
         """Wait until a message is acked (or read, or leased), or cannot be any more. The story then, or at the end."""
 
     def events(
-        self, query: Query, *, follow: bool = False, wait: float | None = None
+        self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
     ) -> AsyncIterator[tuple[Event, Message | None]]:
         """What happened, in order; with `follow`, also what happens next, for ever or until nothing has for `wait`."""
 
@@ -137,8 +138,11 @@ class Bus(Protocol):
     async def retry(self, id: str) -> int:
         """Give the dead deliveries of a message one more round of attempts. How many."""
 
-    async def drop(self, id: str, *, reason: str) -> int:
+    async def drop(self, id: str, *, reason: str, agent: str = HUMAN) -> int:
         """Give up on the dead deliveries of a message. How many."""
+
+    async def import_messages(self, entries: Sequence[Entry]) -> list[Appended]:
+        """Keep messages of another record as history: found and shown, delivered to nobody. Twice is once."""
 
     async def sweep(self) -> int:
         """Do what the clock asks for: lapsed leases, late answers, old ids, old records. How much was done."""

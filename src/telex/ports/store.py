@@ -35,11 +35,22 @@ class Settlement(NamedTuple):
     fence: int | None = None  # the lease it was decided under; None: whichever
     holder: str | None = None  # who must have it; None: whoever
     running_at: float | None = None  # the lease must not have run out by this moment
+    run_out_at: float | None = None  # the lease must have run out by this moment
     due_at: float = 0.0
     attempts: int | None = None  # None: as they are
     detail: str | None = None  # JSON for the event
     reports: tuple[Entry, ...] = ()  # messages that must be kept together with the change
     release: bool = False  # no request of this message is waited for any longer
+
+    def holds_for(self, delivery: Delivery) -> bool:
+        """Is the delivery still as it was when this was decided? Every store asks this, and nothing else."""
+        return (
+            delivery.state == self.was
+            and self.fence in (None, delivery.fence)
+            and self.holder in (None, delivery.holder)
+            and (self.running_at is None or delivery.due_at > self.running_at)
+            and (self.run_out_at is None or delivery.due_at <= self.run_out_at)
+        )
 
 
 class Settled(NamedTuple):
@@ -74,13 +85,8 @@ EVERYTHING = Query()
 
 
 class Store(Protocol):
-    durable: bool  # does "kept" mean that a power cut cannot undo it?
-
     async def append(self, entries: Sequence[Entry]) -> list[Appended]:
-        """Keep each message with its deliveries and its event, durably. Repeating an entry does not keep it twice.
-
-        With no entries at all it still waits until everything that anybody has written so far is durable.
-        """
+        """Keep each message with its deliveries and its event, durably. Repeating an entry does not keep it twice."""
 
     async def lease(
         self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
@@ -88,7 +94,10 @@ class Store(Protocol):
         """Hand out what is due, by rank and then by number, at most that many. `only` these deliveries, if given."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
-        """Make each change whose delivery is still as it was seen. Telling twice is the same as telling once."""
+        """Make each change whose delivery is still as it was seen. Telling twice is the same as telling once.
+
+        With no settlements at all it still waits until everything that anybody has written so far is durable.
+        """
 
     async def lapsed(self, now: float, most: int) -> list[tuple[Delivery, Message]]:
         """Leases that have run out and have not been settled."""
@@ -150,8 +159,9 @@ class Store(Protocol):
 
     async def members(self) -> list[Member]: ...
 
-    async def enlist(self, member: Member, event: Event | None) -> None:
-        """Write down a member as it now is, with the event that made it so."""
+    async def enlist(self, member: Member, event: Event | None) -> Member:
+        """Write down a member as it now is, with the event that made it so. Where somebody else has joined under that
+        name and in another role meanwhile, that stands: the member as it is."""
 
     async def seen(self, name: str, at: float) -> None:
         """The member was active. Nothing is promised about this surviving a crash."""
@@ -169,6 +179,7 @@ class Store(Protocol):
         """A number that is another one whenever somebody else has written; our own writes do not change it."""
 
     async def latest_at(self) -> float:
-        """When the last event happened, by the clock of whoever wrote it; 0.0 in an empty store."""
+        """When the last event happened here, by the clock of whoever wrote it; 0.0 in an empty store. What was imported
+        happened elsewhere."""
 
     async def close(self) -> None: ...

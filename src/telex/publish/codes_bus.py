@@ -100,6 +100,17 @@ SENDERS = (
         after=_play(f"$ {SENT} --as ada --role dev --to lead -", f"$ {SENT} --as ada --to lead -"),
     ),
     BusExplanation(
+        "dialect-unknown",
+        "A dialect that there is not",
+        "Somebody joins and says which dialects it reads, and one of them is neither built in nor declared by the"
+        " team.",
+        "Take the one that is offered, or look which there are with `telex dialects`. A dialect of your own is named in"
+        " telex.toml.",
+        before=_play("$ telex team join ada --role qa --reads vbw-typd"),
+        say="Take vbw-typed: there is no dialect vbw-typd.",
+        after=_play("$ telex team join ada --role qa --reads vbw-typed"),
+    ),
+    BusExplanation(
         "role-unknown",
         "A role that no dialect has",
         "Roles come from the dialects of the team: each says what its roles may send and receive. This role is in none"
@@ -203,6 +214,23 @@ WORK = (
         severity="error",
     ),
     BusExplanation(
+        "request-failed",
+        "No answer will come",
+        "Whoever was asked gave the request back until its attempts were used up, was silent for as long, or has left"
+        " the team. The request is a dead letter, or was taken back.",
+        "Look what happened with `telex why`, and ask somebody else, or mend what stood in the way and try the dead"
+        " letter again.",
+        before=_play(
+            "$ telex team join ada --role qa",
+            '$ echo "Ship it?" | telex send --as dev --to ada --id q-1 -',
+            "$ telex team leave ada",
+            '$ echo "Ship it?" | telex request --as dev --to ada --timeout 60 --id q-1 -',
+        ),
+        say="nobody will answer q-1: it was given up. See why with telex why q-1, and ask somebody else.",
+        after=_play("$ telex why q-1", '$ echo "Ship it?" | telex send --as dev --to lead --id q-2 -'),
+        severity="error",
+    ),
+    BusExplanation(
         "request-timed-out",
         "No answer in time",
         "The request was kept, and no answer to it came for as long as the caller wanted to wait. The request goes on:"
@@ -279,15 +307,26 @@ WORLD = (
         severity="error",
     ),
     BusExplanation(
+        "value-wrong",
+        "A number that makes no sense",
+        "A lease, a wait or a delay was asked for that is no span of time between its least and a year, or a number of"
+        " messages below one. A lease that is over before it is given would only use up attempts.",
+        "Give a number that makes sense, or leave it out: there is a default for each.",
+        before=_play(TO_LEAD, "$ telex receive --as lead --lease 0"),
+        say="give lease a span from 0.001 seconds to a year, not 0.0.",
+        after=_play("$ telex receive --as lead"),
+        severity="error",
+    ),
+    BusExplanation(
         "settings-wrong",
         "Settings that cannot be",
         "The settings have a mistake: a key that does not exist, a value of the wrong kind, a number out of its"
         " bounds. Nothing is done with settings that are half understood.",
         "Mend every line that is named; all mistakes are named at once. `telex team --example` prints a file to begin"
         " with.",
-        before=_play("$ cat telex.toml", "[team]", 'strict = "yes"', "$ telex team"),
+        before=_play("$ cat telex.toml", "[team]", 'strict = "yes"', "$ telex inbox --as lead"),
         say="telex.toml:2: team.strict: expected true or false, found 'yes'",
-        after=_play("$ cat telex.toml", "[team]", "strict = true", "$ telex team"),
+        after=_play("$ cat telex.toml", "[team]", "strict = true", "$ telex inbox --as lead"),
         severity="error",
     ),
 )

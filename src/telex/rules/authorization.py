@@ -19,7 +19,15 @@ def same_name(one: str, other: str) -> bool:
 
 
 def normalised(name: str) -> str:
-    return "-".join(name.lower().split()).removeprefix("@agent-")
+    """The name as it is compared. Doing it again changes nothing."""
+    if not name.isascii():
+        from unicodedata import normalize
+
+        name = normalize("NFC", name)  # é as one letter or as two is the same to whoever reads it
+    name = "-".join(name.lower().split())
+    while name.startswith("@agent-"):
+        name = name.removeprefix("@agent-")
+    return name
 
 
 def authorise(

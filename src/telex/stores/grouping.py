@@ -37,8 +37,21 @@ class Group:
         self._waiting.append((asked, future))
         return future
 
+    async def submit_or_undo(self, job: Job, undo: Callable[[Any], Job]) -> Any:
+        """The answer; and where the caller is gone when it comes, what was done for it is undone."""
+        future = self.submit(job)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._run([undo(future.result())])
+            raise
+
     def _flush(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting = [(asked, future) for asked, future in self._waiting if not future.done()]  # nobody waits for the rest
+        self._waiting = []
+        if not waiting:
+            return
         try:
             answers = self._run([asked for asked, _ in waiting])
         except Exception as error:

@@ -13,15 +13,13 @@ from itertools import islice
 from telex.model.delivery import OPEN, Delivery
 from telex.model.event import Event
 from telex.model.message import Entry, Leased, Message
-from telex.model.roster import Member
+from telex.model.roster import TELEX, Member
 from telex.ports.store import Appended, Ask, Query, Settled, Settlement
 from telex.stores.fitting import fits
 from telex.stores.memory_shelves import Shelves
 
 
 class MemoryStore(Shelves):
-    durable = False
-
     # --- keeping ----------------------------------------------------------------------------------------------------
 
     async def append(self, entries: Sequence[Entry]) -> list[Appended]:
@@ -81,7 +79,7 @@ class MemoryStore(Shelves):
 
     def _settle(self, wanted: Settlement) -> Settled:
         seen = self._deliveries.get(wanted.delivery)
-        if seen is None or not _still_holds(wanted, seen):
+        if seen is None or not wanted.holds_for(seen):
             return Settled(False, seen)
         attempts = seen.attempts if wanted.attempts is None else wanted.attempts
         now = self._put(seen._replace(state=wanted.becomes, due_at=wanted.due_at, attempts=attempts))
@@ -138,7 +136,7 @@ class MemoryStore(Shelves):
             return False
         self._tell(at, "overdue", message=ask.message, detail=detail)
         for inbox in inboxes:
-            self._tell(at, "asked-again", of=self._deliver(ask.message, inbox, at), detail=detail)
+            self._tell(at, "asked-again", of=self._deliver(ask.message, inbox), detail=detail)
         if due_at is None:
             del self._asks[ask.message]
             self._tell(at, "expired", message=ask.message, detail=detail)
@@ -162,7 +160,7 @@ class MemoryStore(Shelves):
             if other.reply_to is None:
                 same = other.correlation is not None and other.correlation == message.correlation
                 return other.seq > message.seq and same and other.type in types
-            return other.seq > message.seq and other.reply_to == message.id
+            return other.seq > message.seq and other.reply_to == message.id and other.sender != TELEX
 
         stored = [delivery for delivery in self._open_in(inboxes) if delivery.state == "stored"]
         return [delivery.seq for delivery in sorted(stored, key=_turn) if answers(self._messages[delivery.message])]
@@ -197,10 +195,14 @@ class MemoryStore(Shelves):
     async def members(self) -> list[Member]:
         return list(self._members.values())
 
-    async def enlist(self, member: Member, event: Event | None) -> None:
+    async def enlist(self, member: Member, event: Event | None) -> Member:
+        known = self._members.get(member.name)
+        if known is not None and known.left_at is None and known.role != member.role:
+            return known
         self._members[member.name] = member
         self._writes += 1
         await self.record([] if event is None else [event])
+        return member
 
     async def seen(self, name: str, at: float) -> None:
         if name in self._members:
@@ -274,13 +276,3 @@ class MemoryStore(Shelves):
 def _turn(delivery: Delivery) -> tuple[int, int, int]:
     """Its place in the order of offering: by class, and first come, first served."""
     return delivery.rank, delivery.message, delivery.seq
-
-
-def _still_holds(wanted: Settlement, seen: Delivery) -> bool:
-    """Is the delivery as it was when the change was decided?"""
-    return (
-        seen.state == wanted.was
-        and wanted.fence in (None, seen.fence)
-        and wanted.holder in (None, seen.holder)
-        and (wanted.running_at is None or seen.due_at > wanted.running_at)
-    )

@@ -6,7 +6,7 @@ Every write goes through one of these, and only here are the dicts changed that 
 from collections import defaultdict
 from collections.abc import Iterable
 
-from telex.model.delivery import MOVES, OPEN, Delivery
+from telex.model.delivery import AT_ONCE, MOVES, OPEN, Delivery
 from telex.model.event import Event
 from telex.model.message import Entry, Message
 from telex.model.roster import Member
@@ -49,20 +49,18 @@ class Shelves:
             entry.raw,
             refused,
         )
-        if not refused:
+        if entry.kind == "accepted":
             self._ids[entry.sender, entry.id] = seq
         for inbox in entry.inboxes:
-            self._deliver(seq, inbox, entry.at)
+            self._deliver(seq, inbox)
         if entry.answer_by is not None:
             self._asks[seq] = Ask(seq, entry.answer_by, 0)
         return seq
 
-    def _deliver(self, message: int, inbox: str, at: float) -> Delivery:
+    def _deliver(self, message: int, inbox: str) -> Delivery:
         self._last_delivery += 1
         self._deliveries_of[message].append(self._last_delivery)
-        return self._put(
-            Delivery(self._last_delivery, message, inbox, self._messages[message].rank, "stored", due_at=at)
-        )
+        return self._put(Delivery(self._last_delivery, message, inbox, self._messages[message].rank, "stored", AT_ONCE))
 
     def _put(self, delivery: Delivery) -> Delivery:
         """Write down a delivery as it now is."""

@@ -30,8 +30,7 @@ INDEX_STEP = 2_000  # messages indexed in one transaction when somebody is waiti
 
 
 class SqliteStore:
-    def __init__(self, file: SqliteFile, *, durable: bool = True, grouped: bool = False) -> None:
-        self.durable = durable
+    def __init__(self, file: SqliteFile, *, grouped: bool = False) -> None:
         self._file = file
         self._room, self._tail = writes.Room(), Tail()
         self._written = 0
@@ -55,7 +54,7 @@ class SqliteStore:
                 os.makedirs(folder, exist_ok=True)
         except OSError as error:
             raise StoreUnavailable(f"cannot make {folder}: {error.strerror}") from error
-        return cls(SqliteFile(path, durable=durable), durable=durable, grouped=grouped)
+        return cls(SqliteFile(path, durable=durable), grouped=grouped)
 
     @property
     def path(self) -> str:
@@ -80,11 +79,20 @@ class SqliteStore:
         if not only and not self._anything_due(inboxes, now):
             return []  # told without a lock: most readers find nothing most of the time
         file = self._file
-        return await self._write(
-            lambda batch: writes.lease(file, batch, inboxes, holder, now, until, most, only),
-            promised=False,
-            freeing=True,
-        )
+
+        def work(batch: writes.Batch) -> list[Leased]:
+            return writes.lease(file, batch, inboxes, holder, now, until, most, only)
+
+        if self._group is None:
+            return self._once(work, False, True)
+        from telex.stores.grouping import Job
+
+        def give_back(leases: list[Leased]) -> Job:
+            returned = [writes.returned(one, holder, now) for one in leases]
+            return Job(lambda batch: [writes.settle(file, batch, one) for one in returned], False, True)
+
+        leases: list[Leased] = await self._group.submit_or_undo(Job(work, False, True), give_back)
+        return leases
 
     def _anything_due(self, inboxes: Sequence[str], now: float) -> bool:
         sql = "SELECT 1 FROM deliveries WHERE state = 0 AND inbox = ? AND due_at <= ? LIMIT 1"
@@ -92,7 +100,7 @@ class SqliteStore:
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         file = self._file
-        promised = any(settlement.kind != "extended" for settlement in settlements)
+        promised = not settlements or any(settlement.kind != "extended" for settlement in settlements)
         return await self._write(
             lambda batch: [writes.settle(file, batch, one) for one in settlements], promised=promised, freeing=True
         )
@@ -112,8 +120,8 @@ class SqliteStore:
     async def record(self, events: Sequence[Event]) -> None:
         await self._write(lambda batch: [batch.event(event) for event in events])
 
-    async def enlist(self, member: Member, event: Event | None) -> None:
-        await self._write(lambda batch: writes.enlist(self._file, batch, member, event), freeing=True)
+    async def enlist(self, member: Member, event: Event | None) -> Member:
+        return await self._write(lambda batch: writes.enlist(self._file, batch, member, event), freeing=True)
 
     async def seen(self, name: str, at: float) -> None:
         sql = "UPDATE members SET seen_at = ? WHERE name = ? AND (seen_at IS NULL OR seen_at < ?)"
@@ -123,13 +131,13 @@ class SqliteStore:
         from telex.stores import sqlite_tidy as tidy
 
         file = self._file
-        if not tidy.is_anything_to_do(file, same_since, keep_since, silent_since):
+        if not tidy.is_anything_to_do(file, now, same_since, keep_since, silent_since):
             return 0
 
         def work(batch: writes.Batch) -> int:
-            done = tidy.index(file, most) + tidy.index_texts(file, most) + tidy.forget_ids(file, same_since, most)
+            done = tidy.index(file, most) + tidy.index_texts(file, most) + tidy.forget_ids(file, same_since, now, most)
             done += tidy.index_events(file, most * tidy.EVENTS_EACH)
-            done += tidy.tell_silence(file, batch, now, silent_since, most) + tidy.prune(file, keep_since, most)
+            done += tidy.tell_silence(file, batch, now, silent_since, most) + tidy.prune(file, keep_since, now, most)
             tidy.next_time(file, now, done, most)
             return done
 
@@ -261,7 +269,9 @@ class SqliteStore:
         return self._file.data_version()
 
     async def latest_at(self) -> float:
-        return float(self._file.value("SELECT at FROM events ORDER BY seq DESC LIMIT 1") or 0.0)
+        return float(
+            self._file.value("SELECT at FROM events WHERE kind != 'imported' ORDER BY seq DESC LIMIT 1") or 0.0
+        )
 
     async def close(self) -> None:
         self._file.close()

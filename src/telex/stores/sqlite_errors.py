@@ -22,6 +22,8 @@ def ours(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
             return StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")
         case apsw.CorruptError():
             return StoreDamaged(f"{path} is damaged ({error}): run telex doctor, and restore it from a copy.")
+        case apsw.ConnectionClosedError() | apsw.CursorClosedError():
+            return StoreUnavailable("this bus has been closed: open another one.")
         case apsw.BusyError() | apsw.LockedError():
             return StoreUnavailable(f"{path} is held by another program: try again when it has let go.")
         case apsw.ReadOnlyError() | apsw.PermissionsError():

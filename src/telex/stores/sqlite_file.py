@@ -10,6 +10,7 @@ offered again.
 
 import os
 import time
+from _thread import get_ident
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -25,16 +26,19 @@ fdatasync = getattr(os, "fdatasync", os.fsync)  # not every system has the one t
 Row = tuple[Any, ...]
 BUSY_MILLISECONDS = 30_000  # somebody who does not take our lock: another tool, looking in
 LOG_BYTES_AT_ONCE = 1_048_576
-LOOK_SECONDS = 0.02
+BALLAST_SECONDS = 0.02
 
 
 class SqliteFile:
     """One connection to one store. It belongs to the thread and the process that opened it."""
 
     def __init__(self, path: str, *, durable: bool = True) -> None:
+        if os.path.islink(path):
+            path = os.path.realpath(path)  # its log lies beside the file, and not beside the link
         self.path = path
+        _refuse_foreign(path)
         self._durable = durable
-        self._process = os.getpid()
+        self._process, self._thread = os.getpid(), get_ident()
         self._lock = self._log = -1
         self._looked_at = float("-inf")
         self._ballast = Ballast(path + "-ballast")
@@ -245,7 +249,7 @@ class SqliteFile:
     def _is_time_to_look(self) -> bool:
         """After the ballast, that is: looking costs as much as a row, so it is not done for every write."""
         now = time.monotonic()
-        if now - self._looked_at < LOOK_SECONDS:
+        if now - self._looked_at < BALLAST_SECONDS:
             return False
         self._looked_at = now
         return True
@@ -253,6 +257,10 @@ class SqliteFile:
     def _check_process(self) -> None:
         if os.getpid() != self._process:
             raise StoreUnavailable("this bus was opened before the process forked: open another one after it.")
+        if get_ident() != self._thread:
+            raise StoreUnavailable("this bus belongs to the thread that opened it: open one in each thread.")
+        if self._lock < 0:
+            raise StoreUnavailable("this bus has been closed: open another one.")
 
     # --- a full disk -------------------------------------------------------------------------------------------------
 
@@ -275,3 +283,16 @@ class SqliteFile:
 
     def _explain(self, error: apsw.Error, *, in_doubt: bool = False) -> NoReturn:
         raise ours(error, self.path, in_doubt) from error
+
+
+def _refuse_foreign(path: str) -> None:
+    """Look before anything is made beside it: a file that is no database is none of ours."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(16)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
+    if head and head != b"SQLite format 3\0":
+        raise StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")

@@ -6,7 +6,7 @@ from telex.model.delivery import Delivery
 from telex.model.digest import number_of
 from telex.model.event import Event
 from telex.model.message import Message
-from telex.model.roster import Member
+from telex.model.roster import TELEX, Member
 from telex.ports.store import Ask, Query
 from telex.stores.sqlite_file import Row, SqliteFile
 from telex.stores.sqlite_rows import (
@@ -114,7 +114,7 @@ def asked(file: SqliteFile, id_: str | None, correlation: str | None) -> list[tu
 def answers_to(file: SqliteFile, inboxes: Sequence[str], request: Message, types: Sequence[str]) -> list[int]:
     """Later messages in these inboxes that name this one, or are of its conversation and of such a type."""
     by_type = ", ".join("?" * len(types)) or "NULL"
-    sql = f"""SELECT d.seq {_WITH_MESSAGE} WHERE d.state = 0 AND d.inbox = ? AND d.seq > ?
+    sql = f"""SELECT d.seq {_WITH_MESSAGE} WHERE d.state = 0 AND d.inbox = ? AND d.seq > ? AND m.sender != '{TELEX}'
     AND (m.reply_to = ? OR (m.reply_to IS NULL AND m.correlation = ? AND m.type IN ({by_type}))) ORDER BY d.seq"""
     later = last_delivery(request.seq)
     bindings = (later, request.id, request.correlation, *types)

@@ -21,6 +21,7 @@ DELIVERY = "d.seq, d.message, d.inbox, d.rank, d.state, d.due_at, d.attempts, d.
 EVENT = "e.seq, e.at, e.kind, e.agent, coalesce(e.message, m.seq), e.delivery, e.inbox, e.detail"
 _MESSAGE_WIDTH, _DELIVERY_WIDTH, _EVENT_WIDTH = 14, 9, 8
 
+STANDING = {"refused": 1, "imported": 2}  # in the column `refused`; only what was accepted counts as sent before
 INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_DELIVERY = "INSERT INTO deliveries VALUES (?, ?, ?, ?, ?, ?, 0, 0, NULL)"
@@ -28,7 +29,7 @@ INSERT_ASK = "INSERT OR REPLACE INTO asks VALUES (?, ?, 0)"
 
 
 def message_of(row: Row) -> Message:
-    return Message._make((*row[:13], bool(row[13])))
+    return Message._make((*row[:13], row[13] == 1))
 
 
 def delivery_of(row: Row) -> Delivery:

@@ -36,7 +36,7 @@ CREATE TABLE messages (
   reply_to TEXT,
   digest BLOB NOT NULL,
   raw BLOB NOT NULL,
-  refused INTEGER NOT NULL
+  refused INTEGER NOT NULL   -- 0 accepted, 1 refused, 2 imported
 ) STRICT;
 
 CREATE TABLE deliveries (

@@ -11,7 +11,8 @@ from telex.model.message import Entry
 from telex.stores.sqlite_file import Row, SqliteFile
 
 TAIL_MAX = 512  # messages; whoever finds more puts them into `recent`
-INDEXED = "SELECT coalesce((SELECT value FROM marks WHERE name = 'ids'), 0)"  # the last whose id is in `recent`
+IDS = "ids"  # the mark of the last message whose id is in `recent`
+INDEXED = f"SELECT coalesce((SELECT value FROM marks WHERE name = '{IDS}'), 0)"
 _NEW = "SELECT seq, id, sender, at, recipient, digest FROM messages WHERE seq > ? AND refused = 0"
 
 
@@ -40,7 +41,7 @@ class Tail:
         """Remember what we have written ourselves, now that it is kept: everything from `first` to `last` is ours."""
         if self._upto != first - 1:
             return  # not caught up with what was before: the next question will be
-        rows = [(seq, one.id, one.sender, one.at, one.to, one.digest) for seq, one in kept if one.kind != "refused"]
+        rows = [(seq, one.id, one.sender, one.at, one.to, one.digest) for seq, one in kept if one.kind == "accepted"]
         self._remember(rows, last)
 
     def knows_none_of(self, ids: Iterable[str]) -> bool:
@@ -72,4 +73,4 @@ def put_in(file: SqliteFile, after: int, last: int) -> None:
     """The ids of these messages, refused ones too: a refused message is looked for as well."""
     rows = file.rows("SELECT id, seq FROM messages WHERE seq > ? AND seq <= ?", (after, last))
     file.run_many("INSERT OR IGNORE INTO recent VALUES (?, ?)", sorted((number_of(id_), seq) for id_, seq in rows))
-    file.run("INSERT OR REPLACE INTO marks VALUES ('ids', ?)", (float(last),))
+    file.run("INSERT OR REPLACE INTO marks VALUES (?, ?)", (IDS, float(last)))

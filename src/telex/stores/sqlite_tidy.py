@@ -12,13 +12,14 @@ from telex.stores.sqlite_file import SqliteFile
 from telex.stores.sqlite_reads import CORRELATION, TOLD
 from telex.stores.sqlite_rows import Row, first_delivery, last_delivery
 from telex.stores.sqlite_schema import DELIVERY_BITS
-from telex.stores.sqlite_tail import INDEXED
+from telex.stores.sqlite_tail import IDS, INDEXED
 from telex.stores.sqlite_writes import Batch
 
 BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two steps, when much is left to do and when not
 _BEFORE = "SELECT seq, id, correlation, at FROM messages WHERE seq > ? ORDER BY seq LIMIT ?"
 _DELIVERIES = "FROM deliveries WHERE seq BETWEEN ? AND ?"
 _LAST_EVENT = "SELECT max(e.at) FROM told t JOIN events e ON e.seq = t.seq WHERE t.message = ?"
+AHEAD_SECONDS_MAX = 86_400.0  # what is further ahead was written by a clock gone wrong
 EVENTS_EACH = 4  # events that a message usually has: so many more of them are indexed in a step
 _STILL_OPEN = f"""SELECT count(*) FROM known k JOIN deliveries d
 ON d.seq BETWEEN (k.seq << {DELIVERY_BITS}) AND ((k.seq + 1) << {DELIVERY_BITS}) - 1
@@ -36,16 +37,15 @@ def next_time(file: SqliteFile, now: float, done: int, most: int) -> None:
     file.run("INSERT OR REPLACE INTO marks VALUES ('tidy', ?)", (now + pause,))
 
 
-def is_anything_to_do(file: SqliteFile, same_since: float, keep_since: float, silent_since: float) -> bool:
+def is_anything_to_do(file: SqliteFile, now: float, same_since: float, keep_since: float, silent_since: float) -> bool:
     """Asked before anything is written: a write would wake everybody who waits."""
     last = file.value("SELECT max(seq) FROM messages") or 0
     if min(_mark(file, "known"), _mark(file, "texts")) < last:
         return True
     if _mark(file, TOLD) < (file.value("SELECT max(seq) FROM events") or 0):
         return True
-    if any(
-        _older(file, *mark, 1) for mark in (("recent", same_since), ("silent", silent_since), ("pruned", keep_since))
-    ):
+    marks = (("recent", same_since), ("silent", silent_since), ("pruned", keep_since))
+    if any(_older(file, mark, moment, now, 1)[1] for mark, moment in marks):
         return True
     first = file.value("SELECT at FROM events ORDER BY seq LIMIT 1")
     return first is not None and first < keep_since
@@ -85,13 +85,16 @@ def index_texts(file: SqliteFile, most: int) -> int:
     return len(rows)
 
 
-def forget_ids(file: SqliteFile, same_since: float, most: int) -> int:
-    """Ids that are out of the window. `known` has them all."""
-    there = min(_mark(file, "known"), int(file.value(INDEXED)))
-    old = [(number_of(id_), seq) for seq, id_, *_ in _older(file, "recent", same_since, most) if seq <= there]
+def forget_ids(file: SqliteFile, same_since: float, now: float, most: int) -> int:
+    """Ids that are out of the window: `known` has them all. Those that are not in `recent` yet need not go in."""
+    rows, last = _older(file, "recent", same_since, now, most)
+    upto = min(last, _mark(file, "known"))
+    old = [(number_of(id_), seq) for seq, id_, *_ in rows if seq <= upto]
     file.run_many("DELETE FROM recent WHERE number = ? AND seq = ?", old)
-    if old:
-        _set_mark(file, "recent", max(seq for _, seq in old))
+    if upto > _mark(file, "recent"):
+        _set_mark(file, "recent", upto)
+    if upto > int(file.value(INDEXED)):
+        _set_mark(file, IDS, upto)
     return len(old)
 
 
@@ -99,7 +102,7 @@ def tell_silence(file: SqliteFile, batch: Batch, now: float, silent_since: float
     """A conversation whose last message is that old is over; whatever in it is still open is said."""
     if _mark(file, "known") < (file.value("SELECT max(seq) FROM messages") or 0):
         return 0  # a later message might not be findable yet
-    rows = _older(file, "silent", silent_since, most)
+    rows, passed = _older(file, "silent", silent_since, now, most)
     for seq, _, correlation, _ in rows:
         if not correlation:
             continue
@@ -108,17 +111,17 @@ def tell_silence(file: SqliteFile, batch: Batch, now: float, silent_since: float
         if last == seq:
             detail = {"correlation": correlation, "messages": messages, "open": file.value(_STILL_OPEN, (number,))}
             batch.event(Event(0, now, "silent", None, seq, None, None, json.dumps(detail, ensure_ascii=False)))
-    if rows:
-        _set_mark(file, "silent", rows[-1][0])
+    if passed:
+        _set_mark(file, "silent", passed)
     return len(rows)
 
 
-def prune(file: SqliteFile, keep_since: float, most: int) -> int:
+def prune(file: SqliteFile, keep_since: float, now: float, most: int) -> int:
     """Remove what nothing has happened to for as long as the record is kept. What still waits is never removed."""
     if _mark(file, TOLD) < (file.value("SELECT max(seq) FROM events") or 0):
         return 0  # something may have happened to it that is not findable yet
     place = _mark(file, "pruned")
-    rows = _older(file, "pruned", keep_since, most)
+    rows, passed = _older(file, "pruned", keep_since, now, most)
     gone = 0
     for seq, id_, correlation, _ in rows:
         bounds = (first_delivery(seq), last_delivery(seq))
@@ -129,8 +132,8 @@ def prune(file: SqliteFile, keep_since: float, most: int) -> int:
             continue
         _remove(file, seq, id_, correlation, bounds)
         gone += 1
-    if rows or place:
-        _set_mark(file, "pruned", rows[-1][0] if rows else 0)  # at the end, begin again with what had to stay
+    if passed or place:
+        _set_mark(file, "pruned", passed)  # at the end, begin again with what had to stay
     return gone + _prune_loose_events(file, keep_since, most)
 
 
@@ -161,9 +164,15 @@ def _prune_loose_events(file: SqliteFile, keep_since: float, most: int) -> int:
     return file.changed()
 
 
-def _older(file: SqliteFile, mark: str, moment: float, most: int) -> list[Row]:
-    """The next messages from before that moment. The first that is not stops it: nothing may be passed over."""
-    return list(takewhile(lambda row: row[3] < moment, file.rows(_BEFORE, (_mark(file, mark), most))))
+def _older(file: SqliteFile, mark: str, moment: float, now: float, most: int) -> tuple[list[Row], int]:
+    """The next messages from before that moment, and the number to go on from.
+
+    The first that is younger stops it, so that nothing is passed over; but not one from the future, which a wrong clock
+    has written: it would stop it for good.
+    """
+    rows = file.rows(_BEFORE, (_mark(file, mark), most))
+    seen = list(takewhile(lambda row: row[3] < moment or row[3] > now + AHEAD_SECONDS_MAX, rows))
+    return [row for row in seen if row[3] < moment], seen[-1][0] if seen else 0
 
 
 def _mark(file: SqliteFile, name: str) -> int:

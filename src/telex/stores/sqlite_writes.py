@@ -5,13 +5,14 @@ Rows are gathered and written table by table, so that a group of sends costs fou
 
 from collections.abc import Sequence
 
-from telex.model.delivery import MOVES
+from telex.model.delivery import AT_ONCE, MOVES
 from telex.model.digest import number_of
 from telex.model.event import Event
 from telex.model.message import Entry, Leased
 from telex.model.roster import Member
 from telex.ports.store import Appended, Ask, Settled, Settlement
 from telex.stores.sqlite_file import SqliteFile
+from telex.stores.sqlite_reads import members
 from telex.stores.sqlite_rows import (
     CODES,
     DELIVERY,
@@ -21,6 +22,7 @@ from telex.stores.sqlite_rows import (
     INSERT_MESSAGE,
     LEASED,
     MESSAGE,
+    STANDING,
     STORED,
     Row,
     delivery_of,
@@ -83,9 +85,9 @@ class Batch:
         both = list(zip(seqs, entries, strict=True))
         self.events += [(seq, one.at, one.kind, one.sender, None, None, None, one.detail) for seq, one in both]
         # An entry begins with what a message is, in the order of the columns.
-        self.messages += [(seq, *one[:12], int(one.kind == "refused")) for seq, one in both]
+        self.messages += [(seq, *one[:12], STANDING.get(one.kind, 0)) for seq, one in both]
         self.deliveries += [
-            (number, seq, inbox, one.rank, STORED, one.at)
+            (number, seq, inbox, one.rank, STORED, AT_ONCE)
             for seq, one in both
             for number, inbox in enumerate(one.inboxes, seq << DELIVERY_BITS)
         ]
@@ -217,18 +219,18 @@ def lease(
     return leases
 
 
+def returned(leased: Leased, holder: str, now: float) -> Settlement:
+    """Nobody was there to take it any more: as if it had not been offered."""
+    settlement = Settlement(leased.delivery, "leased", "stored", now, "returned", holder, leased.fence)
+    return settlement._replace(due_at=AT_ONCE, attempts=leased.attempt - 1)
+
+
 def settle(file: SqliteFile, batch: Batch, settlement: Settlement) -> Settled:
     found = file.row(_ONE, (settlement.delivery,))
     if found is None:
         return Settled(False, None)
     delivery = delivery_of(found)
-    as_seen = (
-        delivery.state == settlement.was
-        and (settlement.fence is None or delivery.fence == settlement.fence)
-        and (settlement.holder is None or delivery.holder == settlement.holder)
-        and (settlement.running_at is None or delivery.due_at > settlement.running_at)
-    )
-    if not as_seen:
+    if not settlement.holds_for(delivery):
         return Settled(False, delivery)
     assert settlement.becomes in MOVES[delivery.state], f"{delivery.state} may not become {settlement.becomes}"
     attempts = delivery.attempts if settlement.attempts is None else settlement.attempts
@@ -276,7 +278,7 @@ def remind(
     bounds = (first_delivery(ask.message), last_delivery(ask.message))
     last, rank = file.rows("SELECT max(seq), max(rank) FROM deliveries WHERE seq BETWEEN ? AND ?", bounds)[0]
     for offset, inbox in enumerate(inboxes, 1):
-        batch.deliveries.append((last + offset, ask.message, inbox, rank, STORED, at))
+        batch.deliveries.append((last + offset, ask.message, inbox, rank, STORED, AT_ONCE))
         batch.event(Event(0, at, "asked-again", None, ask.message, last + offset, inbox, detail))
     if due_at is None:
         batch.event(Event(0, at, "expired", None, ask.message, None, None, detail))
@@ -285,8 +287,12 @@ def remind(
     return True
 
 
-def enlist(file: SqliteFile, batch: Batch, member: Member, event: Event | None) -> None:
+def enlist(file: SqliteFile, batch: Batch, member: Member, event: Event | None) -> Member:
+    known = next((one for one in members(file) if one.name == member.name), None)
+    if known is not None and known.left_at is None and known.role != member.role:
+        return known
     row = (member.name, member.role, " ".join(member.dialects), member.joined_at, member.seen_at, member.left_at)
     file.run("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?, ?, ?)", row)
     if event is not None:
         batch.event(event)
+    return member

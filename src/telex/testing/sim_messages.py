@@ -62,6 +62,7 @@ def written(
         wire.recipient: whom,
         wire.id: id,
         wire.correlation: topic,
+        wire.task: topic,  # it is what a conversation is about, and some dialects warn when the two differ
         wire.reply_to: reply_to,
     }
     for place, value in places.items():

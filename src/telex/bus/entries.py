@@ -1,0 +1,61 @@
+"""What is written when a message is kept? One place for it, whichever way the message came."""
+
+import json
+
+from telex.bus.office import Office
+from telex.flow.routing import Route
+from telex.model.digest import digest_of
+from telex.model.message import Entry
+from telex.model.refusal import Finding
+from telex.model.roster import Member
+
+
+def entry_of(
+    office: Office,
+    raw: bytes,
+    id_: str | None,
+    member: Member,
+    address: str,
+    dialect: str | None,
+    type_: str | None,
+    rank: int,
+    correlation: str | None,
+    reply_to: str | None,
+    inboxes: Route,
+    began: float,
+    findings: tuple[Finding, ...] = (),
+    answer_within: float | None = None,
+    answers: tuple[int, ...] = (),
+) -> Entry:
+    """By place and not by name: it is done for every message."""
+    now, limits = office.clock.now(), office.desk.limits
+    return Entry(
+        id_ or office.clock.new_id(),
+        now,
+        member.name,
+        member.role,
+        address,
+        dialect,
+        type_,
+        rank,
+        correlation,
+        reply_to,
+        digest_of(raw),
+        raw,
+        inboxes,
+        "accepted",
+        _detail((now - began) * 1000, findings),
+        None if answer_within is None else now + answer_within,
+        answers,
+        now - limits.dedup_window_seconds,
+        limits.inbox_max,
+    )
+
+
+def _detail(took_milliseconds: float, findings: tuple[Finding, ...]) -> str:
+    """For the event that brings it."""
+    took = f'"took": {took_milliseconds:.3f}'
+    if not findings:
+        return f"{{{took}}}"
+    listed = [{name: value for name, value in one._asdict().items() if value is not None} for one in findings]
+    return f'{{{took}, "findings": {json.dumps(listed, ensure_ascii=False)}}}'

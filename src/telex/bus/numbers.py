@@ -1,0 +1,28 @@
+"""Does this number make sense? Asked at the door, since a lease of no seconds or of nan would harm others later."""
+
+from telex.errors import ValueWrong
+
+YEAR_SECONDS = 366 * 86_400.0
+TURN_SECONDS_MIN = 0.001  # a lease shorter than this is over before it is given
+
+
+def seconds(name: str, value: float, least: float = 0.0) -> float:
+    """The value, if it is a span of time between `least` and a year.
+
+    Raises:
+        ValueWrong: it is not.
+    """
+    if not least <= value <= YEAR_SECONDS:  # nan is neither
+        raise ValueWrong(f"give {name} a span from {least:g} seconds to a year, not {value!r}.")
+    return value
+
+
+def count(name: str, value: int) -> int:
+    """The value, if there can be so many.
+
+    Raises:
+        ValueWrong: it is less than one.
+    """
+    if value < 1:
+        raise ValueWrong(f"give {name} a number from 1, not {value!r}.")
+    return value
