@@ -61,6 +61,33 @@ def test_a_message_is_received_as_it_was_sent_and_the_way_to_ack_it_is_told(tele
     assert telex("inbox", "--as", "lead", "--json").answers == []
 
 
+def test_a_message_that_waits_for_an_answer_says_how_to_give_one(telex: Telex) -> None:
+    ask = example("build-flow", "VALIDATION_REQUEST") | {"from": "fullstack-developer", "to": "cto"}
+    id_ = sent(telex, ask, sender="fullstack-developer", to="cto")
+    answer, done = telex("receive", "--as", "cto").err.splitlines()[-2:]
+    assert answer.startswith("answer it by ")
+    command = answer.partition(" UTC: telex ")[2].split()
+    assert command == ["send", "--as", "cto", "--to", "fullstack-developer", "--reply-to", id_, "-"]
+    put(Path.cwd(), "answer.txt", "Both are sound.")
+    assert telex(*command[:-1], "answer.txt").code == 0
+    assert telex("why", id_, "--json").answer["answer_by"] is None
+    assert done.startswith("done with it: telex ack ")
+
+
+def test_a_program_is_told_until_when_an_answer_is_waited_for(telex: Telex) -> None:
+    ask = example("build-flow", "VALIDATION_REQUEST") | {"from": "fullstack-developer", "to": "cto"}
+    sent(telex, ask, sender="fullstack-developer", to="cto")
+    assert taken(telex, "cto")["answer_by"].endswith("Z")
+    sent(telex)
+    assert taken(telex)["answer_by"] is None
+
+
+def test_the_way_to_ack_leads_to_the_store_that_was_named(telex: Telex) -> None:
+    sent(telex, BLOCKER, "--store", "other.db")
+    last = telex("receive", "--as", "lead", "--store", "other.db").err.splitlines()[-1]
+    assert telex(*last.removeprefix("done with it: telex ").split()).code == 0
+
+
 def test_nothing_to_receive_is_no_failure_unless_one_waited_for_it(telex: Telex) -> None:
     assert telex("receive", "--as", "lead") == (0, "", "nothing waits for lead\n")
     assert telex("receive", "--as", "lead", "--wait", "0.1") == (4, "", "nothing waits for lead within 100 ms\n")
@@ -138,6 +165,7 @@ def test_a_lease_may_be_extended(telex: Telex) -> None:
 
 @pytest.mark.parametrize("verb", [["ack"], ["nack", "--reason", "no"], ["extend"], ["why"], ["show"]])
 def test_an_id_that_nobody_has_is_3(telex: Telex, verb: list[str]) -> None:
+    sent(telex)
     as_lead = [] if verb[0] in ("why", "show") else ["--as", "lead"]
     ran = telex(verb[0], "nobody-has-this", *verb[1:], *as_lead)
     assert (ran.code, ran.out) == (3, "")

@@ -129,3 +129,25 @@ def test_agents_ids_and_types_are_completed_and_no_store_is_made_for_it(telex: T
 def test_completion_in_a_folder_with_wrong_settings_is_silent(telex: Telex, tmp_path: Path) -> None:
     (tmp_path / "telex.toml").write_text("[team]\nstrikt = true\n")
     assert completed("telex inbox --as le", tmp_path) == ["lead"]
+
+
+def test_a_store_in_memory_is_refused_since_it_would_keep_nothing(telex: Telex) -> None:
+    ran = telex("receive", "--as", "lead", "--store", "memory:")
+    assert (ran.code, ran.out) == (64, "")
+    assert "memory" in ran.err
+
+
+def test_what_was_typed_and_is_not_utf8_is_one_sentence(telex: Telex) -> None:
+    sent(telex)
+    for command in (["why", "\udcff"], ["trace", "\udcff"], ["search", "\udcff"]):
+        ran = telex(*command)
+        assert ran.code in (3, 64), ran
+        assert "Traceback" not in ran.err
+
+
+def test_an_id_that_looks_like_a_token_is_not_taken_for_one(telex: Telex) -> None:
+    sent(telex)
+    first = taken(telex)
+    sent(telex, "Look here.", "--id", first["token"])
+    ran = telex("ack", first["token"], "--as", "lead")
+    assert (ran.code, "another message" in ran.err) == (64, True)

@@ -318,7 +318,7 @@ def test_a_file_that_cannot_be_read_is_1(tmp_path: Path, capsys: Capture) -> Non
 
 def test_a_person_is_told_how_to_get_it_mended(tmp_path: Path) -> None:
     file = put(tmp_path, "it's.json", WRONG_CASE)
-    seen = terminal("check", file, "--as", "dev", columns=120, NO_COLOR="1").out
+    seen = terminal("check", file, "--as", "dev", columns=200, NO_COLOR="1").out
     quoted = file.replace("'", "'\"'\"'")
     assert f"  mend     telex mend '{quoted}' --as dev  prints it mended\n" in seen
     assert "Send this instead" not in seen

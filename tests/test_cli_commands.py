@@ -286,6 +286,20 @@ def test_a_role_that_cannot_be_told_is_said(capsys: Capture, args: list[str], co
     assert said in ran.err
 
 
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        (["why"], "say which: telex why ID"),
+        (["search"], "say which: telex search TEXT..."),
+        (["dead", "retry"], "say which: telex dead retry ID"),
+        (["prompt"], "say which: telex prompt --role ROLE"),
+    ],
+    ids=str,
+)
+def test_what_is_left_out_is_asked_for(capsys: Capture, args: list[str], said: str) -> None:
+    assert run(capsys, *args) == (64, "", f"telex: {said}\n")
+
+
 def test_dialects_are_listed_and_each_shows_its_types(capsys: Capture) -> None:
     listed = run(capsys, "dialects").out.splitlines()
     assert [line.split()[0] for line in listed[1:]] == [*(dialect.name for dialect in BUILT_IN), "plain"]

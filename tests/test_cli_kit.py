@@ -41,11 +41,16 @@ def process(*args: str, stdin: bytes = b"", **environment: str) -> Ran:
 
 def terminal(*args: str, columns: int = 80, **environment: str) -> Ran:
     """Run `telex` on a terminal; what a person sees, in the order in which they see it, is in `out`."""
+    return on_terminal([*COMMAND, *args], columns=columns, **environment)
+
+
+def on_terminal(command: list[str], columns: int = 80, **environment: str) -> Ran:
+    """The same for any command."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     whole = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
     with subprocess.Popen(
-        [*COMMAND, *args], stdin=theirs, stdout=theirs, stderr=theirs, env=whole | {"TERM": "xterm"} | environment
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=whole | {"TERM": "xterm"} | environment
     ) as running:
         os.close(theirs)
         seen = b""

@@ -47,6 +47,23 @@ def test_a_refused_message_has_a_story_too(telex: Telex) -> None:
     assert "not-one-of at $.status" in ran.out
 
 
+def test_the_story_of_a_broadcast_names_every_inbox(telex: Telex) -> None:
+    for name in ("ada", "bo"):
+        telex("team", "join", name, "--role", "qa")
+    id_ = sent(telex, "Good morning", sender="lead", to="*")
+    assert "from lead, stored for ada, bo; in " in telex("why", id_).out
+    id_ = sent(telex, "Good evening", sender="lead", to="all:qa")
+    assert "from lead, stored for ada, bo; in " in telex("why", id_).out
+
+
+def test_a_deadline_that_passed_names_the_next_one(telex: Telex) -> None:
+    put(Path.cwd(), "ask.txt", "Which port?")
+    telex("request", "--as", "dev", "--to", "lead", "--id", "port", "--timeout", "0", "ask.txt")
+    [overdue] = [line for line in telex("why", "port").out.splitlines() if "overdue" in line]
+    assert "next deadline " in overdue
+    assert "again at" not in overdue
+
+
 def test_the_story_for_programs_has_everything(telex: Telex) -> None:
     id_ = sent(telex)
     token = taken(telex)["token"]
@@ -182,8 +199,31 @@ def test_a_record_goes_out_and_comes_in_again_whole(telex: Telex, tmp_path: Path
         shown = subprocess.run([*COMMAND, "show", "--raw", id_, "--store", "other.db"], capture_output=True, check=True)
         assert shown.stdout == raw
     assert telex("inbox", "--as", "lead", "--json", "--store", "other.db").answers == []
+    assert telex("why", kept, "--json", "--store", "other.db").answer["state"] == "kept"
     ran = telex("log", "--import", "out.jsonl", "--store", "other.db")
     assert (ran.code, ran.out) == (0, "0 of 2 messages taken in; the others were here\n")
+
+
+def test_what_was_refused_is_still_refused_in_another_store_and_says_why(telex: Telex) -> None:
+    put(Path.cwd(), "progress.json", WRONG_CASE)
+    id_ = telex("send", "--as", "dev", "--to", "lead", "--json", "progress.json").answer["id"]
+    here = telex("why", id_)
+    for store in ("second.db", "third.db"):  # and it may be handed on
+        telex("log", "--export", "out.jsonl", *(["--store", "second.db"] if store == "third.db" else []))
+        telex("log", "--import", "out.jsonl", "--store", store)
+    assert telex("why", id_, "--store", "third.db") == here
+    [found] = telex("search", "COMPLETE", "--json", "--store", "third.db").answers
+    assert (found["id"], found["refused"]) == (id_, True)
+    [record] = telex("log", "--json", "--store", "third.db").answers
+    assert (record["direction"], record["result"], record["reason"]) == ("SENT", "ERROR", "not-one-of")
+
+
+def test_what_was_taken_in_is_in_the_log(telex: Telex) -> None:
+    id_ = sent(telex)
+    telex("log", "--export", "out.jsonl")
+    telex("log", "--import", "out.jsonl", "--store", "other.db")
+    [record] = telex("log", "--json", "--store", "other.db").answers
+    assert (record["id"], record["direction"], record["result"]) == (id_, "SENT", "SUCCESS")
 
 
 @pytest.mark.parametrize(
@@ -242,3 +282,8 @@ def test_words_are_found_newest_first(telex: Telex) -> None:
     assert [one["id"] for one in telex("search", "feed", "wombat", "--json").answers] == [first]
     assert "feed the wombat" in telex("search", "feed").out
     assert telex("search", "kangaroo") == (0, "", "no message has kangaroo\n")
+
+
+@pytest.mark.parametrize("words", ["", " "])
+def test_to_search_for_nothing_is_wrong_usage(telex: Telex, words: str) -> None:
+    assert telex("search", words) == (64, "", "telex: say which words: telex search TEXT\n")

@@ -105,6 +105,13 @@ def test_the_same_message_sent_twice_was_kept_before(telex: Telex) -> None:
     assert "id-reused" in ran.err
 
 
+def test_an_answer_names_what_it_answers(telex: Telex) -> None:
+    asked = sent(telex, "Which port?")
+    answer = sent(telex, "It is 5433", "--reply-to", asked, sender="lead", to="dev")
+    assert telex("why", answer, "--json").answer["reply_to"] == asked
+    assert f"in reply to {asked}" in telex("why", answer).out
+
+
 def test_every_line_of_a_jsonl_file_is_a_message(telex: Telex) -> None:
     put(Path.cwd(), "log.jsonl", BLOCKER, WRONG_CASE, PROGRESS)
     ran = telex("send", "--as", "dev", "--to", "lead", "log.jsonl")

@@ -64,6 +64,14 @@ def test_an_option_before_the_subcommand_is_not_lost_silently(telex: Telex) -> N
     assert telex("dead", "--json", "retry", "x") == (64, "", "telex: put --json behind retry\n")
 
 
+def test_the_team_is_shown_under_its_name(telex: Telex) -> None:
+    Path("telex.toml").write_text('[team]\nname = "release crew"\n')
+    sent(telex)
+    assert telex("team").out.splitlines()[:2] == ["release crew", ""]
+    Path("telex.toml").unlink()
+    assert telex("team").out.startswith("name ")
+
+
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 
@@ -141,6 +149,7 @@ def test_a_message_whose_attempts_are_used_up_is_dead_and_its_sender_is_told(tel
 
 
 def test_no_dead_letters_is_said(telex: Telex) -> None:
+    sent(telex)
     assert telex("dead") == (0, "", "no dead letters\n")
 
 

@@ -10,31 +10,29 @@ import pytest
 from telex.errors import NotFound
 from telex.ports.bus import Story
 from telex.surfaces.cli import trace
+from telex.surfaces.cli.bus_option import explained
 from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, USAGE, CommandError
 from telex.trace import mermaid, sequence, svg, tree
 from tests.trace_stories import request_and_reply
 
 
 class OneConversation:
-    """A bus that knows the messages of release-7 and nothing else."""
+    """A bus that knows release-7 and nothing else."""
 
     def trace(self, correlation: str) -> list[Story]:
-        return request_and_reply() if correlation == "release-7" else []
-
-    def why(self, id: str) -> list[Story]:
-        found = [story for story in request_and_reply() if story.message.id == id]
-        if not found:
-            raise NotFound(f"no message {id}")
-        return found
+        if correlation != "release-7":
+            raise NotFound(f"no conversation is called {correlation}")
+        return request_and_reply()
 
 
 @pytest.fixture(autouse=True)
 def _bus(monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def opened(store: str | None) -> Iterator[OneConversation]:
-        yield OneConversation()
+        with explained():
+            yield OneConversation()
 
-    monkeypatch.setattr(trace, "opened", opened)
+    monkeypatch.setattr(trace, "opened_to_look", opened)
 
 
 def run(*args: str) -> object:
@@ -82,9 +80,3 @@ def test_a_conversation_that_never_was_is_not_found() -> None:
         run("release-8\x1b[2J")
     assert error.value.code == NOT_FOUND
     assert error.value.say.isprintable()
-
-
-def test_the_id_of_a_message_leads_to_its_conversation() -> None:
-    with pytest.raises(CommandError, match="telex trace release-7") as error:
-        run("q1")
-    assert error.value.code == NOT_FOUND

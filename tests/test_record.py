@@ -112,6 +112,19 @@ def test_every_byte_comes_back(raw: bytes) -> None:
     assert (entry.id, entry.at, entry.sender, entry.correlation) == ("m1", NOON, "dev", "T1")
 
 
+def test_a_refused_message_comes_back_refused_with_what_was_found() -> None:
+    findings = [{"code": "not-one-of", "path": "$.status"}]
+    refused = event("refused", 0, "dev", None, findings=findings)
+    [entry] = imported([json.dumps(exported(refused, message(b"{}", refused=True))).encode()])
+    assert isinstance(entry, Entry)
+    assert (entry.kind, json.loads(entry.detail or "")) == ("refused", {"findings": findings})
+
+
+def test_a_refusal_whose_detail_is_nonsense_is_named() -> None:
+    facts = exported(event("refused", 0, "dev", None), message(b"{}", refused=True)) | {"detail": [3]}
+    assert list(imported([json.dumps(facts).encode()])) == [Flawed(1, "detail is to be an object")]
+
+
 def test_events_that_bring_no_message_name_it_and_are_passed_over_when_read() -> None:
     acked = exported(event("acked", 1), message())
     assert (acked["id"], "message" in acked) == ("m1", False)
@@ -126,6 +139,8 @@ def test_events_that_bring_no_message_name_it_and_are_passed_over_when_read() ->
         ({"id": 3}, "message.id is to be text"),
         ({"dialect": 3}, "message.dialect is to be text"),
         ({"at": "noon"}, "message.at is to be a number"),
+        ({"at": 1e18}, "message.at is in seconds"),
+        ({"at": float("nan")}, "message.at is in seconds"),
         ({"raw": "another"}, "something changed them"),
         ({"raw": None, "raw_base64": "%%%"}, ""),
     ],

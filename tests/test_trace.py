@@ -226,6 +226,8 @@ def assert_only_our_mermaid(text: str) -> None:
         match = MERMAID_LINE.fullmatch(line)
         assert match, line
         said = re.sub(r"#\d+;", "", match["name"] or match["text"] or "")
+        if line.startswith("    Note"):
+            said = said.replace("<br/>", " ")
         assert not set(said) & set("#;:%{}<>&\"'`$@\\[]=|~^*!?"), line
         assert not re.search(r"\bend\b", said, re.IGNORECASE), line
 
@@ -244,6 +246,41 @@ def test_mermaid_is_told_of_an_activation_only_with_its_end(stories: list[Story]
             assert active[who] >= 0
     assert active
     assert not any(active.values())
+
+
+def test_a_long_reason_is_folded_and_stays_one_note() -> None:
+    told = Teller()
+    findings = [{"code": "role-may-not-send", "say": "qa_verdict<br/> is sent by qa; " + "you may send another. " * 5}]
+    told.send(0.0, "m", "dev", "lead", "qa_verdict", refused={"findings": findings})
+    text = mermaid.render(told.stories())
+    [note] = [line for line in text.splitlines() if "refused" in line]
+    lines = re.sub(r"#\d+;", "x", note.partition(": ")[2]).split("<br/>")
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 80
+    assert_only_our_mermaid(text)
+
+
+# --- the tree ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("stories", [broadcast(), request_and_reply(), whole_release()], ids=["all", "answer", "long"])
+def test_the_tree_fits_the_width_and_tells_the_same(stories: list[Story], width: int) -> None:
+    narrow = tree.render(stories, width)
+    assert max(map(cells, narrow.splitlines())) <= width
+    bare = str.maketrans("", "", " │├└─\n,")
+    assert narrow.translate(bare) == tree.render(stories).translate(bare)
+
+
+def test_a_deep_tree_with_long_names_and_reasons_fits_too() -> None:
+    told = Teller()
+    name = "agent-with-a-long-name-"
+    told.send(0.0, "0", name + "0", name + "1", "execution_update_of_the_phase")
+    for turn in range(1, 30):
+        told.send(turn, str(turn), name + "1", name + "0", "execution_update_of_the_phase", reply_to=str(turn - 1))
+    told.happens(31.0, "leased", "29", name + "0", "leased")
+    told.happens(32.0, "failed", "29", name + "0", "stored", reason="a reason " * 40)
+    assert max(map(cells, tree.render(told.stories(), 80).splitlines())) <= 80
 
 
 # --- SVG -----------------------------------------------------------------------------------------------------------

@@ -71,9 +71,10 @@ class SyncBus:
         role: str | None = None,
         to: str | None = None,
         id: str | None = None,
+        reply_to: str | None = None,
         timeout: float | None = None,
     ) -> Receipt | Leased:
-        return drive(self._bus.request(raw, sender=sender, role=role, to=to, id=id, timeout=timeout))
+        return drive(self._bus.request(raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, timeout=timeout))
 
     def read(self, id: str, *, agent: str) -> Message:
         return drive(self._bus.read(id, agent=agent))

@@ -95,11 +95,12 @@ class LocalBus:
         role: str | None = None,
         to: str | None = None,
         id: str | None = None,
+        reply_to: str | None = None,
         timeout: float | None = None,
     ) -> Receipt | Leased:
         office = self._office
         within = office.limits.request_seconds if timeout is None else seconds("timeout", timeout)
-        asked = Sending(as_bytes(raw), sender, role, to, id, answer_within=within)
+        asked = Sending(as_bytes(raw), sender, role, to, id, reply_to, within)
         receipt = await sending.send(office, asked)
         if not receipt.accepted:
             return receipt

@@ -19,7 +19,7 @@ class Setting(NamedTuple):
 
 
 TEAM: dict[str, Setting] = {
-    "name": Setting("text", "none", "What the team is called.", '"release crew"'),
+    "name": Setting("text", "none", "What the team is called: `telex team` shows it.", '"release crew"'),
     "strict": Setting(
         "`true`, `false`", "`true`", "Whether a refusal stops a message. A lenient team is told the same.", "true"
     ),
@@ -85,6 +85,7 @@ LIMIT_BOUNDS: dict[str, Bounds] = {
     "conversation_seconds": Bounds(1, 30 * _DAY, "The silence after which a conversation is over."),
     "silent_seconds": Bounds(1, 30 * _DAY, "How long an agent does nothing before it is shown as silent."),
     "retention_seconds": Bounds(60, 100 * _YEAR, "How long messages and events are kept and can be searched."),
+    "reason_characters_max": Bounds(80, 100_000, "How much of a reason is kept; the rest belongs in a message."),
     "inbox_max": Bounds(1, 10_000_000, "How many messages may wait in one inbox."),
     "receive_max": Bounds(1, 100_000, "How many messages one call may lease."),
 }

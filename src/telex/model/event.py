@@ -50,6 +50,6 @@ def detail_of(event: Event) -> dict[str, Any]:
 
     try:
         found = json.loads(event.detail) if event.detail else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -91,6 +91,7 @@ class Bus(Protocol):
         role: str | None = None,
         to: str | None = None,
         id: str | None = None,
+        reply_to: str | None = None,
         timeout: float | None = None,
     ) -> Receipt | Leased:
         """Send, and wait for the reply, which is leased to the sender. Refused: the receipt.

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from telex.dialects.spec import PRIORITY_CLASSES
 from telex.flow.reports import moment as stamp
 from telex.model.digest import digest_of
-from telex.model.event import Event
+from telex.model.event import BRINGING, Event, detail_of
 from telex.model.message import Entry, Message
-from telex.record.records import detail_of
 
 VERSION = 1
-BRINGING = ("accepted", "refused", "imported")  # events that are the message itself
 _REQUIRED = {"id": str, "at": (int, float), "sender": str, "role": str, "to": str, "rank": int}
 _OPTIONAL = ("dialect", "type", "correlation", "reply_to")
+TEXT_CHARACTERS_MAX = 1_024  # no id, name or conversation is longer
+_AT_MAX = 253_402_300_799  # the last second of the year 9999: no calendar here goes further
 
 
 class Flawed(NamedTuple):
@@ -85,12 +85,21 @@ def _entry(facts: Any) -> Entry | None:
     known |= {name: _typed(message, name, (str, type(None))) for name in _OPTIONAL}
     if not 0 <= known["rank"] < len(PRIORITY_CLASSES):
         raise ValueError(f"message.rank is from 0 to {len(PRIORITY_CLASSES) - 1}")
+    if not 0 <= known["at"] <= _AT_MAX:
+        raise ValueError("message.at is in seconds since 1970, up to the year 9999")
     made = digest_of(raw)
     if message.get("digest") != made.hex():
         raise ValueError("the bytes of the message are not those its digest was made of: something changed them")
-    refused = bool(message.get("refused"))
-    detail = {"refused": True} if refused else {}
-    return Entry(**known, digest=made, raw=raw, kind="imported", detail=json.dumps(detail) if detail else None)
+    entry = Entry(**known, digest=made, raw=raw, kind="imported")
+    return entry._replace(kind="refused", detail=_why_refused(facts)) if facts["kind"] == "refused" else entry
+
+
+def _why_refused(facts: dict[str, Any]) -> str | None:
+    """What was found goes with the message: without it, nobody could tell why it was refused."""
+    detail = facts.get("detail")
+    if not isinstance(detail, dict | None):
+        raise ValueError("detail is to be an object")
+    return json.dumps(detail) if detail else None
 
 
 def _raw(message: dict[str, Any]) -> bytes:
@@ -106,4 +115,10 @@ def _typed(message: dict[str, Any], name: str, kind: Any) -> Any:
     if not isinstance(value, kind) or isinstance(value, bool):
         wanted = "a number" if kind is not str and str not in (kind if isinstance(kind, tuple) else ()) else "text"
         raise ValueError(f"message.{name} is to be {wanted}")
+    if isinstance(value, str) and (len(value) > TEXT_CHARACTERS_MAX or _has_half_characters(value)):
+        raise ValueError(f"message.{name} is to be at most {TEXT_CHARACTERS_MAX} characters, all of them whole")
     return value
+
+
+def _has_half_characters(text: str) -> bool:
+    return not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from telex.flow.reports import moment as stamp
-from telex.model.event import Event
+from telex.model.event import Event, detail_of
 from telex.model.message import Message
 
-SENT = ("accepted", "refused")
+SENT = ("accepted", "refused", "imported")  # imported: it was accepted where it comes from
 TAKEN = "leased"
 SETTLED = ("acked", "failed", "lapsed", "dead")  # dead: the last attempt failed or lapsed
 KINDS = (*SENT, TAKEN, *SETTLED)  # the events that the log is made from
@@ -24,9 +24,7 @@ class LogRecord(NamedTuple):
     direction: Literal["SENT", "RECEIVED"]
     agent: str
     message: Message
-    processing_ms: (
-        float | None
-    )  # SENT: to check and keep it. RECEIVED: from the lease to the reader's word. None: not known
+    processing_ms: float | None  # SENT: to check and keep it. RECEIVED: lease to the reader's word. None: not known
     result: Literal["SUCCESS", "ERROR"]
     reason: str | None = None
 
@@ -45,7 +43,7 @@ def records(events: Iterable[tuple[Event, Message | None]]) -> Iterator[LogRecor
 
 def _sent(event: Event, message: Message) -> LogRecord:
     detail = detail_of(event)
-    passed = event.kind == "accepted"
+    passed = event.kind != "refused"
     ms = detail.get("took")
     return LogRecord(
         seq=event.seq,
@@ -106,12 +104,3 @@ def said(message: Message) -> Any:
     except (ValueError, RecursionError):
         return text
     return found if isinstance(found, dict) else text
-
-
-def detail_of(event: Event) -> dict[str, Any]:
-    """What the event holds beyond its columns; of a record from elsewhere it may be anything."""
-    try:
-        detail = json.loads(event.detail or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return detail if isinstance(detail, dict) else {}

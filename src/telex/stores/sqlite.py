@@ -270,7 +270,10 @@ class SqliteStore:
 
     async def latest_at(self) -> float:
         return float(
-            self._file.value("SELECT at FROM events WHERE kind != 'imported' ORDER BY seq DESC LIMIT 1") or 0.0
+            self._file.value(
+                "SELECT at FROM events WHERE kind NOT IN ('imported', 'refused') ORDER BY seq DESC LIMIT 1"
+            )
+            or 0.0
         )
 
     async def close(self) -> None:

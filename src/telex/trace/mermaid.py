@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from telex.ports.bus import Story
 from telex.trace.phrases import label, phrase
 from telex.trace.steps import Conversation, Step, conversation, holds
-from telex.trace.words import moment, name_of, offset
+from telex.trace.words import folded, moment, name_of, offset
 
+_NOTE_WIDTH, _NOTE_LINES = 60, 6  # letters; Mermaid itself would draw a reason in one line, as wide as the page
+_BREAK = "<br/>"  # the only tag there is, and no message can write it
 _END = re.compile(r"\be(?=nd\b)", re.IGNORECASE)
 _HARMLESS = frozenset(" _.,/()-+×")  # behind a colon; not another colon, # or ; (codes), % or { (directives), < (tags)
 
@@ -57,7 +59,9 @@ def _note(step: Step, ids: dict[str, str], whole: Conversation) -> str:
     what = phrase(step)
     if step.kind == "refused":
         what = f"{label(step, whole)} to {name_of(whole.about(step).to)} {what.partition(' ')[2]}"
-    return f"Note over {ids[step.lane]}: {_written(f'{what}, {offset(step.at - whole.began_at)}')}"
+    lines = folded(what, _NOTE_WIDTH, _NOTE_LINES)
+    lines[-1] += f", {offset(step.at - whole.began_at)}"
+    return f"Note over {ids[step.lane]}: {_BREAK.join(map(_written, lines))}"
 
 
 def _written(text: str) -> str:

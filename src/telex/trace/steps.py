@@ -4,19 +4,17 @@ Texts in the values made here are as the messages had them: each picture shows t
 Steps stand in the order in which the store wrote them down, which no clock can upset.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from telex.model.event import Event
+from telex.model.event import BRINGING, Event, detail_of
 from telex.model.roster import EVERYONE, ONE_OF_ROLE
 from telex.ports.bus import Story
 from telex.rules.authorization import normalised
 from telex.trace.words import lasting
 
-BROUGHT = frozenset({"accepted", "refused", "imported"})  # events that are the message itself
 SETTLING = frozenset({"acked", "failed", "lapsed", "dead", "expired", "withdrawn", "dropped"})  # they end a lease
-UNTOLD = frozenset({"answered", "translated"})  # the answer is an arrow of its own
+UNTOLD = frozenset({"answered"})  # the answer is an arrow of its own
 
 
 class Step(NamedTuple):
@@ -157,7 +155,7 @@ def _steps(number: int, story: Story) -> Iterator[Step]:
     leased_at: dict[int, float] = {}
     attempts: dict[int, int] = {}
     for event in story.events:
-        if event.kind in BROUGHT or event.kind in UNTOLD:
+        if event.kind in BRINGING or event.kind in UNTOLD:
             continue
         of, held = event.delivery, None
         if event.kind == "leased" and of is not None:
@@ -172,7 +170,7 @@ def _steps(number: int, story: Story) -> Iterator[Step]:
 
 def _brought(number: int, story: Story, lanes: dict[int, str]) -> Step:
     message = story.message
-    event = next((event for event in story.events if event.kind in BROUGHT), None)
+    event = next((event for event in story.events if event.kind in BRINGING), None)
     kind = event.kind if event else "refused" if message.refused else "accepted"
     again = {event.delivery for event in story.events if event.kind == "asked-again"}
     to = tuple(dict.fromkeys(lane for delivery, lane in lanes.items() if delivery not in again))
@@ -207,7 +205,7 @@ def _lanes(story: Story) -> dict[int, str]:
 def _reason(events: Iterable[Event]) -> str:
     """Why, in the words of whoever said it; for a refusal, the code and the first thing to mend."""
     for event in events:
-        detail = _read(event.detail)
+        detail = detail_of(event)
         if isinstance(detail.get("reason"), str):
             return str(detail["reason"])
         findings = detail.get("findings")
@@ -215,11 +213,3 @@ def _reason(events: Iterable[Event]) -> str:
             more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
             return f"{findings[0].get('code', '')}: {findings[0].get('say', '')}{more}"
     return ""
-
-
-def _read(detail: str | None) -> dict[str, object]:
-    try:
-        found = json.loads(detail or "{}")
-    except (ValueError, RecursionError):  # an imported record may hold anything
-        return {}
-    return found if isinstance(found, dict) else {}

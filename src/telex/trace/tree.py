@@ -9,10 +9,25 @@ from typing import NamedTuple
 from telex.ports.bus import Story
 from telex.trace.phrases import SIGNS, because, headline, tone
 from telex.trace.steps import Conversation, Fate, Step, Told, conversation
-from telex.trace.words import REASON_MOST, TYPE_MOST, brief, cells, lasting, moment, name_of, offset, squeezed
+from telex.trace.words import (
+    REASON_MOST,
+    TYPE_MOST,
+    brief,
+    cells,
+    cut,
+    folded,
+    lasting,
+    moment,
+    name_of,
+    offset,
+    squeezed,
+)
 
 _GUIDE_MOST = 30  # columns; an exchange of a hundred answers does not march off the screen
 _HEAD_MOST = 60  # columns; a longer one pushes what stands behind it
+_WIDTH_LEAST = 60  # columns; narrower than this nothing can be told
+_LINES_MOST = 6  # of one remark
+_GAP = "  "
 _NAME_MOST, _TYPE_MOST = 24, 32
 _WORTH_TELLING = frozenset({"failed", "lapsed", "dead", "expired", "dropped", "withdrawn", "overdue", "duplicate"})
 
@@ -20,20 +35,54 @@ _WORTH_TELLING = frozenset({"failed", "lapsed", "dead", "expired", "dropped", "w
 class _Row(NamedTuple):
     when: str
     head: str
-    rest: str
+    guide: str = ""  # the lines of the tree that run through whatever stands below the head
+    state: str = ""
+    timings: str = ""
+
+    @property
+    def rest(self) -> str:
+        return f"{self.state}{self.timings and ', '}{self.timings}"
 
 
-def render(stories: Sequence[Story]) -> str:
-    """The tree as text, one line for each message and one for each thing that went wrong with it."""
+def render(stories: Sequence[Story], width: int | None = None) -> str:
+    """The tree as text, one line for each message and one for each thing that went wrong with it.
+
+    With a width, lines of at most that many columns: then timings stand below what they belong to.
+    """
     whole = conversation(stories)
     rows = list(_rows(whole))
     when = max((cells(row.when) for row in rows), default=0)
     head = min(max((cells(row.head) for row in rows if row.rest), default=0), _HEAD_MOST)
-    lines = [f"{name_of(whole.name)}  {moment(whole.began_at)}  {whole.heading}", ""]
+    lines = []
     for row in rows:
         gap = " " * (head - cells(row.head)) if row.rest else ""
-        lines.append(f"{' ' * (when - cells(row.when))}{row.when}  {row.head}{gap}  {row.rest}".rstrip())
-    return "\n".join(lines) + "\n"
+        before = " " * (when - cells(row.when)) + row.when + _GAP
+        lines.append((row, before, f"{before}{row.head}{gap}{_GAP}{row.rest}".rstrip()))
+    heading = f"{name_of(whole.name)}  {moment(whole.began_at)}  {whole.heading}"
+    if width is None or all(cells(line) <= width for _, _, line in lines):
+        told = [line for _, _, line in lines]
+    else:
+        told = [line for row, before, _ in lines for line in _narrow(row, before, max(width, _WIDTH_LEAST))]
+    return "\n".join([*_heading_lines(heading, width), "", *told]) + "\n"
+
+
+def _heading_lines(heading: str, width: int | None) -> list[str]:
+    return [heading] if width is None else folded(heading, max(width, _WIDTH_LEAST), _LINES_MOST)
+
+
+def _narrow(row: _Row, before: str, width: int) -> Iterator[str]:
+    """The row in as many lines as it takes, the guides of the tree going down through them."""
+    room, blank = width - cells(before), " " * cells(before)
+    if not row.state:  # a remark: it begins behind the guides and goes on a little further in
+        first, *others = folded(row.head.removeprefix(row.guide), room - cells(row.guide) - 2, _LINES_MOST)
+        yield before + row.guide + first
+        yield from (f"{blank}{row.guide}  {line}" for line in others)
+        return
+    fits = cells(row.head) + len(_GAP) + cells(row.state) <= room
+    yield f"{before}{row.head}{_GAP}{row.state}" if fits else before + cut(row.head, room)
+    below = row.timings if fits else row.rest
+    if below:
+        yield from (blank + row.guide + line for line in folded(below, room - cells(row.guide), _LINES_MOST))
 
 
 def _rows(whole: Conversation) -> Iterator[_Row]:
@@ -50,8 +99,10 @@ def _rows(whole: Conversation) -> Iterator[_Row]:
         told, before, guide = open_.pop()
         answers = below.get(told.number, [])
         inner = _fitting(guide + ("│  " if answers else "   "))
-        yield _Row(offset(told.at - whole.began_at), before + _head(told), _rest(told))
-        yield from (_Row("", f"{inner}{line}", "") for line in _notes(told, marks.get(told.number, []), whole))
+        timings = _timings(told.fates[0]) if len(told.fates) == 1 else ""  # several have a line each below
+        state = brief(told.state, TYPE_MOST)
+        yield _Row(offset(told.at - whole.began_at), before + _head(told), inner, state, timings)
+        yield from (_Row("", f"{inner}{line}", inner) for line in _notes(told, marks.get(told.number, []), whole))
         for place, answer in enumerate(reversed(answers)):
             last = place == 0
             open_.append((answer, _fitting(guide + ("└─ " if last else "├─ ")), guide + ("   " if last else "│  ")))
@@ -64,12 +115,6 @@ def _fitting(guide: str) -> str:
 def _head(told: Told) -> str:
     sender, to = (squeezed(name_of(name), _NAME_MOST) for name in (told.sender, told.to))
     return f"#{told.number} {sender} → {to}  {brief(told.type, _TYPE_MOST)}"
-
-
-def _rest(told: Told) -> str:
-    """The state, and for a single delivery its times; several have a line each below."""
-    timings = _timings(told.fates[0]) if len(told.fates) == 1 else ""
-    return f"{brief(told.state, TYPE_MOST)}{timings and ', '}{timings}"
 
 
 def _notes(told: Told, marks: list[Step], whole: Conversation) -> Iterator[str]:

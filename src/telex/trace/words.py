@@ -1,5 +1,6 @@
 """How are names, times and reasons said in a picture, so that they fit it and cannot harm it?"""
 
+from datetime import UTC, datetime
 from unicodedata import combining, east_asian_width
 
 from telex.model.showing import shown
@@ -79,18 +80,5 @@ def offset(seconds: float) -> str:
 
 
 def moment(at: float) -> str:
-    """`2026-01-31 12:00:00 UTC`, reckoned here since `datetime` would cost every command that draws a cold start."""
-    whole = int(at // 1)
-    days, second = divmod(whole, _DAY_SECONDS)
-    year, month, day = _date(days)
-    return f"{year:04}-{month:02}-{day:02} {second // 3600:02}:{second % 3600 // 60:02}:{second % 60:02} UTC"
-
-
-def _date(days: int) -> tuple[int, int, int]:
-    """The date that many days after 1970-01-01, by years that begin in March: so the leap day comes last."""
-    era, day_of_era = divmod(days + 719_468, 146_097)  # days from 0000-03-01; days in 400 years
-    year = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
-    day_of_year = day_of_era - (365 * year + year // 4 - year // 100)
-    month = (5 * day_of_year + 2) // 153  # 0 is March
-    day = day_of_year - (153 * month + 2) // 5 + 1
-    return year + era * 400 + (month >= 10), month + 3 if month < 10 else month - 9, day
+    """`2026-01-31 12:00:00 UTC`"""
+    return datetime.fromtimestamp(at, UTC).isoformat(" ", "seconds").removesuffix("+00:00") + " UTC"

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from telex.dialects.blanks import CLOSING, OPENING, is_blank
 from telex.model.paths import ROOT, join
-from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.render import Screen, shown, wrapped
 
 
 class Blank(NamedTuple):
@@ -31,8 +31,9 @@ def blank_lines(blanks: list[Blank], screen: Screen) -> list[str]:
     """A line for each blank, under a line that counts them."""
     widest = max((len(shown(blank.path)) for blank in blanks), default=0)
     head = f"{len(blanks)} blank{'s' if len(blanks) != 1 else ''} to fill:"
-    rows = [
-        f"  {screen.paint(shown(path), 'bold')}{' ' * (widest - len(shown(path)))}  {shown(wanted)}"
-        for path, wanted in blanks
-    ]
+    rows = []
+    for path, wanted in blanks:
+        first, *others = wrapped(shown(wanted), screen.width, widest + 4)
+        rows.append(f"  {screen.paint(shown(path), 'bold')}{' ' * (widest - len(shown(path)))}  {first}")
+        rows += [" " * (widest + 4) + other for other in others]
     return [head, *rows]

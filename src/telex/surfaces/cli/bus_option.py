@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from telex.errors import LeaseLost, NotAMember, NotFound, OutcomeUnknown, RequestTimedOut, SettingsError, TelexError
+from telex.errors import (
+    LeaseLost,
+    NotAMember,
+    NotFound,
+    OutcomeUnknown,
+    RequestTimedOut,
+    SettingsError,
+    TelexError,
+    ValueWrong,
+)
 from telex.surfaces.cli.exits import FAILED, NOT_FOUND, REFUSED, TIMED_OUT, USAGE, CommandError
 from telex.surfaces.cli.render import shown
 
@@ -18,12 +27,14 @@ if TYPE_CHECKING:
     from telex.client import SyncBus
     from telex.config import Settings
 
+MEMORY = "memory:"  # a store that is always there, and empty
 EXITS: dict[type[TelexError], int] = {
     LeaseLost: REFUSED,
     NotAMember: REFUSED,
     NotFound: NOT_FOUND,
     RequestTimedOut: TIMED_OUT,
     SettingsError: USAGE,
+    ValueWrong: USAGE,
 }
 
 
@@ -34,21 +45,48 @@ def opened(store: str | None, settings: "Settings | None" = None) -> Iterator["S
     Raises:
         CommandError: when the bus cannot do what was asked of it.
     """
-    from telex.wiring import connect
+    from telex.wiring import MEMORY, STORE, connect
 
+    if (store or os.environ.get(STORE)) == MEMORY:
+        raise CommandError("a store in memory would be gone with this command: name a file with --store")
     with explained(), connect(store, settings=settings) as bus:
         yield bus
 
 
 @contextmanager
+def opened_to_look(store: str | None, settings: "Settings | None" = None) -> Iterator["SyncBus"]:
+    """The same for a command that is about what is there already: where nothing is, it makes nothing.
+
+    Raises:
+        CommandError: with exit code 3 where there is no store, or when the bus cannot do what was asked of it.
+    """
+    store_there(store)
+    with opened(store, settings) as bus:
+        yield bus
+
+
+@contextmanager
 def opened_if_there(store: str | None) -> Iterator["SyncBus | None"]:
-    """The same where there is a store already; looking for it makes none."""
-    path = store_path(store)
-    if os.path.exists(path):
-        with opened(path) as bus:
+    """The same for whoever wants to know without complaining: None where there is no store."""
+    if os.path.exists(store_path(store)):
+        with opened(store) as bus:
             yield bus
     else:
         yield None
+
+
+def store_there(store: str | None) -> str:
+    """Where the store is, which must be there.
+
+    Raises:
+        CommandError: with exit code 3, when it is not.
+    """
+    from telex.config import seen
+
+    path = store_path(store)
+    if path != MEMORY and not os.path.exists(path):
+        raise CommandError(f"no store at {shown(seen(path))}: the first telex send makes it", NOT_FOUND)
+    return path
 
 
 def stay_for_long() -> None:
@@ -100,6 +138,8 @@ def explained() -> Iterator[None]:
         raise CommandError(f"outcome unknown: {again} ({shown(error.say)})", FAILED) from error
     except TelexError as error:
         raise CommandError(said(error), EXITS.get(type(error), FAILED)) from error
+    except UnicodeEncodeError as error:  # only what was typed can have half a character: messages are looked at first
+        raise CommandError(f"{shown(str(error.object)[:80])} is not UTF-8: type it anew") from error
 
 
 def said(error: TelexError) -> str:

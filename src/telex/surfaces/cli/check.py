@@ -13,7 +13,7 @@ from telex.flow.admission import Checked, Desk, check
 from telex.model.limits import LIMITS
 from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
 from telex.surfaces.cli.options import Asked, Option, help_text, parse
-from telex.surfaces.cli.render import Screen, finding_lines, shell_word, shown, verdict
+from telex.surfaces.cli.render import Screen, finding_lines, mend_lines, shell_word, shown, verdict
 from telex.surfaces.cli.sources import STDIN, files_in, has_lines, pieces
 
 OPTIONS = (
@@ -34,12 +34,14 @@ REPEATED = ("--as", "--to", "--dialect", "--team-dialect", "--max-bytes")  # wha
 USAGE_LINE = "telex check FILE…|DIR|- [options]"
 HELP = f"""{USAGE_LINE}
 
-Say everything that is wrong with a message, and how it would pass. A file is one message; a .jsonl or .ndjson file
-has one on every line; a folder is searched; - is stdin.
+Say everything that is wrong with a message, and how it would pass. A file is
+one message; a .jsonl or .ndjson file has one on every line; a folder is
+searched; - is stdin.
 
-{help_text(OPTIONS)}
+%s
 
-Exit code: 0 all accepted, 2 any refused (what to mend is on stderr), 3 no such file, 64 wrong usage, 1 anything else.
+Exit code: 0 all accepted, 2 any refused (what to mend is on stderr), 3 no such
+file, 64 wrong usage, 1 anything else.
 """
 
 
@@ -59,7 +61,7 @@ def run(args: list[str]) -> int:
     """Check what the command line names, say what was found, and return the exit code."""
     asked = parse(args, OPTIONS)
     if "--help" in asked.options:
-        sys.stdout.write(HELP)
+        sys.stdout.write(HELP % help_text(OPTIONS))
         return DONE
     if not asked.operands:
         raise CommandError(f"what is to be checked? {USAGE_LINE}")
@@ -186,6 +188,6 @@ def _mend_lines(checked: Checked, command: str, screen: Screen) -> list[str]:
         return []  # the findings say what to change, and there is nothing that could be changed for the sender
     if screen.is_terminal:
         effect = "prints it mended" if checked.mended else "prints it with blanks to fill"
-        return [f"  {screen.paint('mend   ', 'green')}  {command}  {screen.paint(effect, 'dim')}"]
+        return mend_lines(command, effect, screen)
     head = "Send this instead:" if checked.mended else "Fill in the blanks, mind the findings, and send this:"
     return ["", head, wire_text(checked.dialect, tree, checked.body, compact=True).removesuffix("\n")]

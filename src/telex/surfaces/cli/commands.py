@@ -163,8 +163,18 @@ def run(args: Sequence[str]) -> int:
         code = TELEX.main(list(args), prog_name="telex", standalone_mode=False)
     except click.Abort:
         return INTERRUPTED
+    except click.MissingParameter as error:
+        raise CommandError(_missing(error)) from error
     except click.UsageError as error:
         raise CommandError(shown(error.format_message())) from error
     except click.ClickException as error:
         raise CommandError(shown(error.format_message()), FAILED) from error
     return code if isinstance(code, int) else DONE
+
+
+def _missing(error: click.MissingParameter) -> str:
+    """`say which: telex why ID`"""
+    assert error.param is not None
+    assert error.ctx is not None
+    option = f"{error.param.opts[0]} " if isinstance(error.param, click.Option) else ""
+    return f"say which: {error.ctx.command_path} {option}{error.param.metavar or error.param.human_readable_name}"

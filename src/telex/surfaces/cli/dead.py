@@ -12,7 +12,7 @@ from telex.model.message import Message
 from telex.surfaces.cli import completing
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bus_asking import lines_option, max_option, refuse_misplaced, store_option, text_option
-from telex.surfaces.cli.bus_option import opened
+from telex.surfaces.cli.bus_option import opened_to_look
 from telex.surfaces.cli.exits import DONE, CommandError
 from telex.surfaces.cli.render import Screen, shown
 from telex.surfaces.cli.table import table_lines
@@ -49,7 +49,7 @@ def list_(most: int, store: str | None, as_json: bool) -> int:
 @lines_option
 def retry(id: str, store: str | None, as_json: bool) -> int:
     """Give a dead message one more round of attempts."""
-    with opened(store) as bus:
+    with opened_to_look(store) as bus:
         count = _some(bus.retry(id), id)
     _say({"id": id, "retried": count}, f"back in {_inboxes(count)}: {shown(id)}", as_json)
     return DONE
@@ -64,7 +64,7 @@ def drop(id: str, reason: str | None, store: str | None, as_json: bool) -> int:
     """Give a dead message up. Its story and its bytes are kept as long as any other's."""
     if reason is None:
         raise CommandError("say why: telex dead drop … --reason WORDS")
-    with opened(store) as bus:
+    with opened_to_look(store) as bus:
         count = _some(bus.drop(id, reason=reason), id)
     _say({"id": id, "dropped": count}, f"dropped from {_inboxes(count)}: {shown(id)}", as_json)
     return DONE
@@ -81,7 +81,7 @@ def _inboxes(count: int) -> str:
 
 
 def _list(most: int, store: str | None, as_json: bool) -> int:
-    with opened(store) as bus:
+    with opened_to_look(store) as bus:
         found = bus.dead_letters(most=most)
     if as_json:
         for delivery, message in found:

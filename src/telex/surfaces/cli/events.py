@@ -5,14 +5,13 @@ from typing import Any
 
 import click
 
-from telex.model.event import KINDS, Event
+from telex.model.event import KINDS, Event, detail_of
 from telex.model.message import Message
 from telex.model.nearest import nearest
-from telex.record.records import detail_of
 from telex.surfaces.cli import completing
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bus_asking import filters, lines_option, query_from, store_option
-from telex.surfaces.cli.bus_option import opened, stay_for_long
+from telex.surfaces.cli.bus_option import opened_to_look, stay_for_long
 from telex.surfaces.cli.exits import DONE, CommandError
 from telex.surfaces.cli.happenings import happening
 from telex.surfaces.cli.render import Screen, shown, wrapped
@@ -20,6 +19,7 @@ from telex.surfaces.cli.times import day_time, stamp
 
 _KINDS_WIDTH = max(map(len, KINDS))
 _INDENT = 23 + 2 + _KINDS_WIDTH + 2
+_BELOW = 11  # where words begin that have no room beside the time and the kind
 
 
 def _known(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def command(follow: bool, store: str | None, as_json: bool, **given: Any) -> int
     query = query_from(**given)
     screen = Screen(sys.stdout)
     stay_for_long()
-    with opened(store) as bus:
+    with opened_to_look(store) as bus:
         for event, message in bus.events(query, follow=follow):
             screen.line(json_line(facts(event, message)) if as_json else "\n".join(_lines(event, message, screen)))
             if follow:
@@ -56,9 +56,11 @@ def command(follow: bool, store: str | None, as_json: bool, **given: Any) -> int
 def _lines(event: Event, message: Message | None, screen: Screen) -> list[str]:
     kind, words = happening(event, message)
     about = f"{shown(message.id)} {shown(message.type or message.dialect or 'text')}: " if message else ""
+    head = f"{day_time(event.at)}  {screen.paint(f'{kind:<{_KINDS_WIDTH}}', 'bold')}"
     first, *others = wrapped(about + words, screen.width, _INDENT)
-    head = f"{day_time(event.at)}  {screen.paint(f'{kind:<{_KINDS_WIDTH}}', 'bold')}  {first}"
-    return [head, *(" " * _INDENT + other for other in others)]
+    if screen.width is not None and max(map(len, (first, *others))) > screen.width - _INDENT:  # an id, often
+        return [head.rstrip(), *(" " * _BELOW + line for line in wrapped(about + words, screen.width, _BELOW))]
+    return [f"{head}  {first}", *(" " * _INDENT + other for other in others)]
 
 
 def facts(event: Event, message: Message | None) -> dict[str, Any]:

@@ -1,24 +1,27 @@
 """How is an event said in words? The same ones in `why` and in `events`."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from telex.model.event import KINDS, Event
+from telex.model.event import KINDS, Event, detail_of
 from telex.model.message import Message
-from telex.record.records import detail_of
 from telex.surfaces.cli.render import shown
 from telex.surfaces.cli.times import clock_time
 
 
-def happening(event: Event, message: Message | None, offered: int = 0) -> tuple[str, str]:
-    """What happened in a word, and the rest of the sentence. `offered` says how often the message has been by then."""
+def happening(event: Event, message: Message | None, offered: int = 0, inboxes: Sequence[str] = ()) -> tuple[str, str]:
+    """What happened in a word, and the rest of the sentence.
+
+    `offered` says how often the message has been by then, `inboxes` where it was put; an address may mean many.
+    """
     detail = detail_of(event)
     by = f"by {shown(event.agent)}" if event.agent else ""
-    words = [*_main(event, message, detail, by), *_rest(event, detail)]
+    words = [*_main(event, detail, by, inboxes or ([message.to] if message else [])), *_rest(event, detail)]
     kind = f"offered {offered}×" if event.kind == "leased" and offered else event.kind
     return kind, "; ".join(word for word in words if word) or KINDS.get(event.kind, "")
 
 
-def _main(event: Event, message: Message | None, detail: dict[str, Any], by: str) -> list[str]:
+def _main(event: Event, detail: dict[str, Any], by: str, inboxes: Sequence[str]) -> list[str]:
     inbox = shown(event.inbox) if event.inbox else ""
     until = f"until {_time(detail.get('until'), event)}" if "until" in detail else ""
     match event.kind:
@@ -28,13 +31,7 @@ def _main(event: Event, message: Message | None, detail: dict[str, Any], by: str
         case "extended":
             return [f"{by} {until}".strip()]
         case "accepted":
-            to = detail.get("to")
-            names = (
-                ", ".join(shown(str(name)) for name in to)
-                if isinstance(to, list)
-                else shown(message.to if message else "")
-            )
-            return [f"from {shown(event.agent or '')}, stored for {names}"]
+            return [f"from {shown(event.agent or '')}, stored for {', '.join(map(shown, inboxes))}"]
         case "joined":
             return [f"{shown(event.agent or '')} as {shown(str(detail.get('role', '?')))}"]
         case "left":
@@ -60,7 +57,8 @@ def _rest(event: Event, detail: dict[str, Any]) -> list[str]:
     if isinstance(detail.get("took"), (int, float)):
         rest.append(f"in {detail['took']:.1f} ms")
     if isinstance(detail.get("next"), (int, float)):
-        rest.append(f"again at {_time(detail['next'], event)}")
+        comes = "next deadline" if event.kind == "overdue" else "again at"
+        rest.append(f"{comes} {_time(detail['next'], event)}")
     return rest
 
 

@@ -14,7 +14,7 @@ from telex.surfaces.cli.bodies import body_lines, text_of
 from telex.surfaces.cli.bus_asking import agent_option, lines_option, max_option, role_option, store_option
 from telex.surfaces.cli.bus_option import opened
 from telex.surfaces.cli.exits import DONE
-from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.render import Screen, headed, shown
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.times import ago, clock_time, stamp
 
@@ -78,8 +78,8 @@ def _full(waiting: list[tuple[Delivery, Message]], now: float, screen: Screen) -
     lines: list[str] = []
     for delivery, message in waiting:
         id_, class_, type_, sender, age, _, state = map(str, _row(delivery, message, now))
-        head = f"{screen.paint(id_, 'bold')}  {class_}  {type_} from {sender}, {age} ago, {state}"
-        lines += [*([""] if lines else []), head, *body_lines(message, indent=2)]
+        head = headed(id_, f"{class_}  {type_} from {sender}, {age} ago, {state}", screen)
+        lines += [*([""] if lines else []), *head, *body_lines(message, indent=2)]
     return lines
 
 

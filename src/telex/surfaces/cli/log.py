@@ -9,7 +9,7 @@ from telex.record.records import KINDS, LogRecord, log_facts, records
 from telex.rules.authorization import normalised
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bus_asking import filters, lines_option, query_from, store_option, text_option
-from telex.surfaces.cli.bus_option import opened, stay_for_long
+from telex.surfaces.cli.bus_option import opened, opened_to_look, stay_for_long
 from telex.surfaces.cli.exits import DONE, CommandError
 from telex.surfaces.cli.log_files import take_in, write_out
 from telex.surfaces.cli.render import Screen, shown, wrapped
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"SUCCESS": "green", "ERROR": "red"}
 _AGENT_WIDTH = 10
-_INDENT = 12 + 2 + 8 + 2 + _AGENT_WIDTH + 2 + 7 + 2 + 8 + 2
+_BESIDE = 12 + 2 + 8 + 2 + 2 + 7 + 2 + 8 + 2  # everything in front of the type but the agent
 _BELOW = 12 + 2  # where a line goes on that the terminal is too narrow for
 
 
@@ -40,9 +40,10 @@ def command(follow: bool, out: str | None, into: str | None, store: str | None, 
         raise CommandError("--export or --import, not both at once")
     query = query_from(**given)
     stay_for_long()
-    with opened(store) as bus:
-        if into:
+    if into:
+        with opened(store) as bus:
             return take_in(bus, into, as_json=as_json)
+    with opened_to_look(store) as bus:
         if out:
             return write_out(bus, out, query)
         return _log(bus, query._replace(kinds=KINDS), follow, as_json)
@@ -74,8 +75,12 @@ def _lines(record: LogRecord, when: str, screen: Screen) -> list[str]:
     type_ = shown(message.type or message.dialect or "text")
     why = f": {shown(record.reason)}" if record.reason else ""
     result = screen.paint(f"{record.result:<7}", _COLOURS[record.result])
-    head = f"{when}  {record.direction:<8}  {shown(record.agent):<{_AGENT_WIDTH}}  {result}  {took:>8}  {type_}"
-    rest = f"{shown(message.id)}{why}"
-    if screen.width is None or _INDENT + len(f"{type_} {rest}") <= screen.width:
-        return [f"{head} {rest}"]
-    return [head, *(" " * _BELOW + line for line in wrapped(rest, screen.width, _BELOW))]
+    who = f"{shown(record.agent):<{_AGENT_WIDTH}}"
+    head = f"{when}  {record.direction:<8}  {who}  {result}  {took:>8}"
+    told = f"{type_} {shown(message.id)}{why}"
+    left = None if screen.width is None else screen.width - (_BESIDE + len(who))
+    if left is None or len(told) <= left:
+        return [f"{head}  {told}"]
+    beside = f"  {type_}" if len(type_) <= left else ""
+    below = told.removeprefix(f"{type_} ") if beside else told
+    return [head + beside, *(" " * _BELOW + line for line in wrapped(below, screen.width, _BELOW))]

@@ -3,12 +3,11 @@
 import io
 import sys
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
-from telex.errors import NotFound
 from telex.model.message import Entry
 from telex.ports.store import Query
-from telex.record.export import BRINGING, Flawed, exported, imported
+from telex.record.export import Flawed, exported, imported
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, CommandError
 from telex.surfaces.cli.render import shown
@@ -52,10 +51,8 @@ def take_in(bus: "SyncBus", path: str, *, as_json: bool) -> int:
         _refuse_flawed(file, path)
         file.seek(0)
         count = new = 0
-        is_empty = next(iter(bus.events(Query(kinds=BRINGING))), None) is None
         for batch in _batches(file):
-            fresh = batch if is_empty else [entry for entry in batch if not _is_here(bus, entry)]
-            new += sum(one.outcome == "kept" for one in bus.import_messages(fresh))
+            new += sum(one.outcome == "kept" for one in bus.import_messages(batch))
             count += len(batch)
     words = f"{new:,} of {count:,} messages taken in" + ("" if new == count else "; the others were here")
     sys.stdout.write((json_line({"messages": count, "new": new}) if as_json else words) + "\n")
@@ -90,13 +87,3 @@ def _batches(file: IO[bytes]) -> Iterator[list[Entry]]:
             batch = []
     if batch:
         yield batch
-
-
-def _is_here(bus: "SyncBus", entry: Entry) -> bool:
-    """Is this very message kept already? To take a file in twice is the same as once."""
-    try:
-        stories = bus.why(entry.id)
-    except NotFound:
-        return False
-    known: set[Any] = {(story.message.sender, story.message.digest, story.message.at) for story in stories}
-    return (entry.sender, entry.digest, entry.at) in known

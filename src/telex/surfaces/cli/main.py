@@ -49,7 +49,12 @@ def _run(args: list[str]) -> int:
 
 
 def _say(error: CommandError) -> int:
-    sys.stderr.write("".join(f"telex: {line}\n" for line in error.say.split("\n")))
+    from telex.surfaces.cli.render import Screen, wrapped
+
+    screen, name = Screen(sys.stderr), "telex: "
+    for line in error.say.split("\n"):
+        first, *others = wrapped(line, screen.width, len(name))
+        screen.line("\n".join([name + first, *(" " * len(name) + other for other in others)]))
     return error.code
 
 

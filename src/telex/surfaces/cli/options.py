@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from telex.model.nearest import nearest
 from telex.surfaces.cli.exits import CommandError
-from telex.surfaces.cli.render import shown
+from telex.surfaces.cli.render import shown, wrapped
 
 
 class Option(NamedTuple):
@@ -63,9 +63,12 @@ def _unknown(name: str, known: dict[str, Option]) -> str:
     return f"no option {shown(name)}" + (f"; did you mean {meant}?" if meant else "; --help lists them")
 
 
-def help_text(table: tuple[Option, ...]) -> str:
-    """The options, aligned, one to a line."""
+def help_text(table: tuple[Option, ...], columns: int = 80) -> str:
+    """The options, aligned; what does not fit into so many columns goes on below."""
     heads = {option: f"{option.name} {option.value}".rstrip() for option in table}
     heads |= {option: f"{option.short}, {heads[option]}" for option in table if option.short}
     width = max(map(len, heads.values()))
-    return "\n".join(f"  {head:<{width}}  {option.help}" for option, head in heads.items())
+    indent = "\n" + " " * (width + 4)
+    return "\n".join(
+        f"  {head:<{width}}  {indent.join(wrapped(option.help, columns, width + 4))}" for option, head in heads.items()
+    )

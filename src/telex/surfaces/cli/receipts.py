@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from telex.surfaces.cli.check import stderr_has_its_own_reader
-from telex.surfaces.cli.render import Screen, finding_lines, shown, shown_block
+from telex.surfaces.cli.render import Screen, finding_lines, mend_lines, shown, shown_block, wrapped
 
 if TYPE_CHECKING:
     from telex.ports.bus import Receipt
@@ -37,8 +37,8 @@ def facts(receipt: "Receipt") -> dict[str, Any]:
 
 def _kept(receipt: "Receipt", screen: Screen) -> list[str]:
     word = "kept before" if receipt.duplicate else "kept"
-    head = f"{screen.paint(word, 'green')} {shown(receipt.id)} for {inboxes(receipt.to)}"
-    return [head, *finding_lines(receipt.findings, screen)]
+    first, *others = wrapped(f"{shown(receipt.id)} for {inboxes(receipt.to)}", screen.width, len(word) + 1)
+    return [f"{screen.paint(word, 'green')} {first}", *others, *finding_lines(receipt.findings, screen)]
 
 
 def inboxes(names: tuple[str, ...]) -> str:
@@ -61,7 +61,7 @@ def _mend_lines(receipt: "Receipt", mend: str, screen: Screen) -> list[str]:
         return []
     if screen.is_terminal:
         effect = "prints it mended" if receipt.certain else "prints it with blanks to fill"
-        return [f"  {screen.paint('mend   ', 'green')}  {mend}  {screen.paint(effect, 'dim')}"]
+        return mend_lines(mend, effect, screen)
     head = "Send this instead:" if receipt.certain else "Fill in the blanks, mind the findings, and send this:"
     return ["", head, _compact(receipt.mended)]
 

@@ -4,7 +4,7 @@ What was said is on stdout, as it came; which message it is and how to ack it is
 """
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,8 +21,11 @@ from telex.surfaces.cli.bus_asking import (
 )
 from telex.surfaces.cli.bus_option import opened, stay_for_long
 from telex.surfaces.cli.exits import DONE, TIMED_OUT
-from telex.surfaces.cli.render import Screen, shell_word, shown, wrapped
+from telex.surfaces.cli.render import Screen, shell_word, shown, typed, wrapped
 from telex.surfaces.cli.times import clock_time, span, stamp
+
+if TYPE_CHECKING:
+    from telex.client import SyncBus
 
 
 @click.command("receive")
@@ -49,7 +52,7 @@ def command(
     with opened(store) as bus:
         taken = bus.receive(agent, role=role, most=most, wait=wait or 0.0, lease=lease)
         for leased in taken:
-            tell(leased, agent, as_json=as_json, acks=acks)
+            tell(leased, agent, answer_by(bus, leased), store, as_json=as_json, acks=acks)
             if acks:
                 bus.ack(leased.token, agent=agent)
     if taken:
@@ -59,10 +62,16 @@ def command(
     return TIMED_OUT if wait else DONE
 
 
-def tell(leased: Leased, agent: str, *, as_json: bool, acks: bool) -> None:
+def answer_by(bus: "SyncBus", leased: Leased) -> float | None:
+    """Until when its sender waits for an answer, if it does."""
+    stories = bus.why(leased.message.id)
+    return next((story.answer_by for story in stories if story.message.seq == leased.message.seq), None)
+
+
+def tell(leased: Leased, agent: str, answer_by: float | None, store: str | None, *, as_json: bool, acks: bool) -> None:
     """Print a message that was leased, and leave nothing of it in a buffer: its reader may be waiting."""
     if as_json:
-        sys.stdout.write(json_line(facts(leased)) + "\n")
+        sys.stdout.write(json_line(facts(leased, answer_by)) + "\n")
         sys.stdout.flush()
         return
     screen, message = Screen(sys.stderr), leased.message
@@ -73,13 +82,19 @@ def tell(leased: Leased, agent: str, *, as_json: bool, acks: bool) -> None:
         screen.line(line)
     screen.stream.flush()
     write_body(message)
+    whose = [f"--as {shell_word(agent)}", *([f"--store {shell_word(store)}"] if store else [])]
+    if answer_by is not None:
+        answer = [f"--to {shell_word(message.sender)}", f"--reply-to {shell_word(message.id)}", "-"]
+        before = f"answer it by {clock_time(answer_by, leased.until)} UTC:"
+        screen.line("\n".join(typed(before, ["telex send", *whose, *answer], screen.width)))
     if not acks:
-        screen.line(f"done with it: telex ack {leased.token} --as {shell_word(agent)}")
+        screen.line("\n".join(typed("done with it:", [f"telex ack {leased.token}", *whose], screen.width)))
     sys.stdout.flush()
 
 
-def facts(leased: Leased) -> dict[str, Any]:
+def facts(leased: Leased, answer_by: float | None) -> dict[str, Any]:
     """For programs, the token first: it is what they must show again."""
     message = leased.message
     head = {"token": leased.token, "attempt": leased.attempt, "until": stamp(leased.until), "inbox": leased.inbox}
-    return head | head_facts(message) | {"at": stamp(message.at), "message": text_of(message)}
+    waits = {"at": stamp(message.at), "answer_by": stamp(answer_by) if answer_by is not None else None}
+    return head | head_facts(message) | waits | {"message": text_of(message)}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 _MARKS: dict[Severity, str] = {"refusal": "red", "warning": "yellow", "note": "dim"}
 _INDENT = 11  # where the words of a finding begin, behind its severity
+_NAMES_MOST = 8  # of those that may stand in a place, on a terminal
 _PLAIN_IN_A_SHELL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")
 
 
@@ -80,17 +81,35 @@ def finding_lines(findings: tuple[Finding, ...], screen: Screen) -> list[str]:
     for finding in findings:
         severity = screen.paint(f"{finding.severity:<7}", _MARKS[finding.severity])
         path = screen.paint(shown(finding.path), "bold")
-        lines.append(f"  {severity}  {finding.code:<{widest}}  {path}")
-        words = " ".join([shown(finding.say), *_beyond_say(finding)])
+        code, beside = f"  {severity}  {finding.code:<{widest}}", _INDENT + widest + 2
+        fits = screen.width is None or beside + len(shown(finding.path)) <= screen.width
+        lines += [f"{code}  {path}"] if fits else [code.rstrip(), " " * _INDENT + path]
+        words = " ".join([shown(finding.say), *_beyond_say(finding, most=_NAMES_MOST if screen.is_terminal else None)])
         lines += [" " * _INDENT + line for line in wrapped(words, screen.width, _INDENT)]
     return lines
 
 
-def _beyond_say(finding: Finding) -> list[str]:
+def mend_lines(command: str, effect: str, screen: Screen) -> list[str]:
+    """The command that mends it, and what it does."""
+    head, told = f"  {screen.paint('mend   ', 'green')}  {command}", screen.paint(effect, "dim")
+    fits = screen.width is None or _INDENT + len(command) + 2 + len(effect) <= screen.width
+    return [f"{head}  {told}"] if fits else [head, " " * _INDENT + told]
+
+
+def _beyond_say(finding: Finding, most: int | None) -> list[str]:
     """What was expected and found, where the sentence does not say it already."""
-    parts = {"found": finding.found, "expected": finding.expected, "nearest": finding.nearest}
+    expected = finding.expected if most is None else _some_names(finding.expected, most)
+    parts = {"found": finding.found, "expected": expected, "nearest": finding.nearest}
     left = [f"{name} {shown(value)}" for name, value in parts.items() if value and not _says(finding.say, value)]
     return [f"({'; '.join(left)})"] if left else []
+
+
+def _some_names(expected: str | None, most: int) -> str | None:
+    """A person is helped by a few names; an agent, which reads through a pipe, gets them all."""
+    names = (expected or "").split(", ")
+    *_, left_out, word = f"  {names[-1]}".split(" ")  # it may have been shortened before: `senior and 10 more`
+    more = len(names) - most + (int(left_out) if word == "more" and left_out.isdecimal() else 0)
+    return expected if len(names) < most + 2 else f"{', '.join(names[:most])} and {more} more"
 
 
 def _says(sentence: str, words: str) -> bool:
@@ -114,6 +133,26 @@ def wrapped(text: str, width: int | None, indent: int) -> list[str]:
         else:
             line = f"{line} {word}" if line else word
     return [*lines, line]
+
+
+def headed(name: str, words: str, screen: Screen) -> list[str]:
+    """A name and what is said of it: beside it, or below where the terminal is too narrow."""
+    told = screen.paint(name, "bold")
+    if screen.width is None or len(name) + 2 + len(words) <= screen.width:
+        return [f"{told}  {words}"]
+    return [told, *(f"  {line}" for line in wrapped(words, screen.width, 2))]
+
+
+def typed(before: str, words: list[str], width: int | None) -> list[str]:
+    """A command to be typed, its words kept whole. Where the terminal ends it goes on below, as a shell takes it."""
+    lines = [before]
+    for word in words:
+        if width is None or len(lines[-1]) + len(word) + 3 <= width or lines[-1] == before:
+            lines[-1] += f" {word}"
+        else:
+            lines[-1] += " \\"
+            lines.append(f"  {word}")
+    return lines
 
 
 def shell_word(word: str) -> str:

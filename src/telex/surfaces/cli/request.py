@@ -18,7 +18,7 @@ from telex.surfaces.cli.bus_asking import (
 )
 from telex.surfaces.cli.bus_option import opened, settings_here, stay_for_long
 from telex.surfaces.cli.exits import DONE, FAILED, REFUSED, TIMED_OUT, CommandError
-from telex.surfaces.cli.receive import tell
+from telex.surfaces.cli.receive import answer_by, tell
 from telex.surfaces.cli.render import shell_word, shown
 from telex.surfaces.cli.sources import files_in, pieces
 
@@ -29,6 +29,7 @@ from telex.surfaces.cli.sources import files_in, pieces
 @role_option
 @text_option("--to", "ADDRESS", "An agent, or role:qa for whoever of them comes first.", complete=completing.agents)
 @text_option("--id", "ID", "The message's id, where it has none of its own.")
+@text_option("--reply-to", "ID", "The message that this one answers, where it does not say so itself.")
 @seconds_option("--timeout", "How long to wait for the answer; the team's limit if not given.")
 @click.option("--ack", "acks", is_flag=True, help="Ack the answer as soon as it is printed.")
 @dialect_option
@@ -40,6 +41,7 @@ def command(
     role: str | None,
     to: str | None,
     id: str | None,
+    reply_to: str | None,
     timeout: float | None,
     acks: bool,
     dialect: str | None,
@@ -57,7 +59,7 @@ def command(
     stay_for_long()
     with opened(store, settings) as bus:
         try:
-            answer = bus.request(raw, sender=agent, role=role, to=to, id=id, timeout=timeout)
+            answer = bus.request(raw, sender=agent, role=role, to=to, id=id, reply_to=reply_to, timeout=timeout)
         except RequestTimedOut as error:
             raise CommandError(shown(error.say), TIMED_OUT) from error
         except OutcomeUnknown as error:
@@ -67,7 +69,7 @@ def command(
             mend = f"telex mend {shell_word(path)} --as {shell_word(role or agent)}"
             receipts.tell(answer, mend=mend, as_json=as_json)
             return DONE if answer.accepted else REFUSED
-        tell(answer, agent, as_json=as_json, acks=acks)
+        tell(answer, agent, answer_by(bus, answer), store, as_json=as_json, acks=acks)
         if acks:
             bus.ack(answer.token, agent=agent)
     sys.stdout.flush()

@@ -9,10 +9,11 @@ from telex.model.message import Message
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bodies import head_facts, text_of
 from telex.surfaces.cli.bus_asking import lines_option, max_option, store_option
-from telex.surfaces.cli.bus_option import opened
-from telex.surfaces.cli.exits import DONE
-from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.bus_option import opened_to_look
+from telex.surfaces.cli.exits import DONE, CommandError
+from telex.surfaces.cli.render import Screen, headed, shown
 from telex.surfaces.cli.times import ago, stamp
+from telex.trace.words import cut
 
 _BEFORE, _SHOWN = 30, 74  # characters: in front of the first word that was found, and in all
 
@@ -24,7 +25,9 @@ _BEFORE, _SHOWN = 30, 74  # characters: in front of the first word that was foun
 @lines_option
 def command(words: tuple[str, ...], most: int, store: str | None, as_json: bool) -> int:
     """Find the messages in which all these words stand, newest first; refused ones too."""
-    with opened(store) as bus:
+    if not " ".join(words).strip():
+        raise CommandError("say which words: telex search TEXT")
+    with opened_to_look(store) as bus:
         found = bus.search(" ".join(words), most=most)
     if as_json:
         for message in found:
@@ -38,8 +41,9 @@ def command(words: tuple[str, ...], most: int, store: str | None, as_json: bool)
     for message in found:
         what = shown(message.type or message.dialect or "text") + (" (refused)" if message.refused else "")
         who = f"{shown(message.sender)} → {shown(message.to)}"
-        screen.line(f"{screen.paint(shown(message.id), 'bold')}  {what}  {who}  {ago(message.at, now)} ago")
-        screen.line(f"  {excerpt(message, words)}")
+        screen.line("\n".join(headed(shown(message.id), f"{what}  {who}  {ago(message.at, now)} ago", screen)))
+        excerpt_ = excerpt(message, words)
+        screen.line(f"  {excerpt_ if screen.width is None else cut(excerpt_, screen.width - 2)}")
     return DONE
 
 
@@ -49,5 +53,5 @@ def excerpt(message: Message, words: tuple[str, ...]) -> str:
     folded = text.casefold()
     places = [at for word in words if (at := folded.find(word.casefold().strip('"*'))) >= 0]
     start = max(min(places, default=0) - _BEFORE, 0)
-    cut = text[start : start + _SHOWN]
-    return shown(f"{'…' if start else ''}{cut}{'…' if start + len(cut) < len(text) else ''}")
+    part = text[start : start + _SHOWN]
+    return shown(f"{'…' if start else ''}{part}{'…' if start + len(part) < len(text) else ''}")

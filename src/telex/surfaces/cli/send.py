@@ -26,6 +26,7 @@ OPTIONS = (
     Option("--role", "ROLE", "your role, when you send for the first time and your name is not a role"),
     Option("--to", "ADDRESS", "an agent, role:qa (one of them), all:qa (each of them) or * (everyone)"),
     Option("--id", "ID", "the message's id, where it has none of its own"),
+    Option("--reply-to", "ID", "the message that this one answers, where it does not say so itself"),
     Option("--wait", "STATE", "wait until it is acked, read or leased"),
     Option("--timeout", "SECONDS", "how long to wait; 60 if not given"),
     Option("--dialect", "NAME", "read it as this dialect only; a .toml file declares your own"),
@@ -37,17 +38,18 @@ OPTIONS = (
 )
 WAITS = ("acked", "read", "leased")
 TIMEOUT_SECONDS = 60.0
-REPEATED = ("--as", "--role", "--to", "--dialect", "--store")
+REPEATED = ("--as", "--role", "--to", "--reply-to", "--dialect", "--store")
 USAGE_LINE = "telex send --as NAME [--to ADDRESS] FILE…|-"
 HELP = f"""{USAGE_LINE} [options]
 
-Check a message and keep it for its recipients. When this says kept, it is on disk. A file is one message; a .jsonl or
-.ndjson file has one on every line; - is stdin.
+Check a message and keep it for its recipients. When this says kept, it is on
+disk. A file is one message; a .jsonl or .ndjson file has one on every line;
+- is stdin.
 
-{help_text(OPTIONS)}
+%s
 
-Exit code: 0 all kept, 2 any refused (what to mend is on stderr), 3 no such file, 4 not acked in time, 64 wrong usage,
-1 anything else.
+Exit code: 0 all kept, 2 any refused (what to mend is on stderr), 3 no such
+file, 4 not acked in time, 64 wrong usage, 1 anything else.
 """
 
 
@@ -58,6 +60,7 @@ class Task(NamedTuple):
     role: str | None
     to: str | None
     id: str | None
+    reply_to: str | None
     until: str | None
     timeout: float
     as_json: bool
@@ -72,7 +75,7 @@ def run(args: list[str]) -> int:
     """Send what the command line names, say what became of it, and return the exit code."""
     asked = parse(args, OPTIONS)
     if "--help" in asked.options:
-        sys.stdout.write(HELP)
+        sys.stdout.write(HELP % help_text(OPTIONS))
         return DONE
     task = _task(asked)
     files = files_in(asked.operands)
@@ -101,6 +104,7 @@ def _task(asked: Asked) -> Task:
         role=options.get("--role"),
         to=options.get("--to"),
         id=options.get("--id"),
+        reply_to=options.get("--reply-to"),
         until=until,
         timeout=_seconds(options.get("--timeout")),
         as_json="--json" in options,
@@ -139,7 +143,7 @@ def _one(bus: "SyncBus", path: str, task: Task) -> int:
 
 def _send(bus: "SyncBus", raw: bytes, path: str, task: Task) -> "Receipt":
     try:
-        return bus.send(raw, sender=task.sender, role=task.role, to=task.to, id=task.id)
+        return bus.send(raw, sender=task.sender, role=task.role, to=task.to, id=task.id, reply_to=task.reply_to)
     except OutcomeUnknown as error:
         again = f"telex send{task.repeated} --id {shell_word(error.id or 'ID')} {shell_word(path)}"
         say = f"outcome unknown: send again with the same id: {again}"

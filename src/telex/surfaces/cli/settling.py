@@ -14,7 +14,7 @@ from telex.rules.authorization import normalised
 from telex.surfaces.cli import completing
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bus_asking import agent_option, lines_option, seconds_option, store_option, text_option
-from telex.surfaces.cli.bus_option import opened
+from telex.surfaces.cli.bus_option import opened_to_look
 from telex.surfaces.cli.exits import DONE, CommandError
 from telex.surfaces.cli.render import shown
 from telex.surfaces.cli.times import clock_time, span, stamp
@@ -33,7 +33,7 @@ what_argument = click.argument("what", metavar="TOKEN|ID", shell_complete=comple
 @lines_option
 def ack(what: str, agent: str, store: str | None, as_json: bool) -> int:
     """Say that you are done with a message. To say it twice does no harm."""
-    with opened(store) as bus:
+    with opened_to_look(store) as bus:
         token = _token(bus, what, agent, settled_is_fine=True)
         first = bus.ack(token, agent=agent) if token else False
     _say(
@@ -55,7 +55,7 @@ def nack(what: str, agent: str, reason: str | None, delay: float | None, store: 
     """Give a message back: it comes again after a while, or is dead if that was the last attempt."""
     if reason is None:
         raise CommandError("say why: telex nack … --reason WORDS")
-    with opened(store) as bus:
+    with opened_to_look(store) as bus:
         token = _token(bus, what, agent)
         after = bus.nack(token, agent=agent, reason=reason, delay=delay)
     next_at = after.due_at if after.state == "stored" else None
@@ -76,7 +76,7 @@ def extend(what: str, agent: str, seconds: float | None, store: str | None, as_j
     """Keep a message longer, while you still work on it."""
     import time
 
-    with opened(store) as bus:
+    with opened_to_look(store) as bus:
         token = _token(bus, what, agent)
         until = bus.extend(token, agent=agent, seconds=seconds)
     words = f"yours until {clock_time(until)} UTC, for another {span(until - time.time())}: {shown(what)}"
@@ -92,6 +92,8 @@ def _token(bus: "SyncBus", what: str, agent: str, *, settled_is_fine: bool = Fal
         LeaseLost: the caller holds no lease on it.
     """
     if _TOKEN.match(what):
+        if any(message.id == what for _, message in bus.inbox(agent)):
+            raise CommandError(f"{what} is a token and the id of another message: take the token of the one you mean")
         return what
     stories, name = bus.why(what), normalised(agent)
     mine = [one for story in stories for one in story.deliveries if one.holder == name]

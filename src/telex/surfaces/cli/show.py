@@ -10,9 +10,9 @@ from telex.surfaces.cli import completing
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bodies import head_facts, text_of, what, write_body, write_bytes
 from telex.surfaces.cli.bus_asking import lines_option, store_option
-from telex.surfaces.cli.bus_option import opened
+from telex.surfaces.cli.bus_option import opened_to_look
 from telex.surfaces.cli.exits import DONE
-from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.render import Screen, headed, shown, wrapped
 from telex.surfaces.cli.times import day_time, stamp
 
 
@@ -23,7 +23,7 @@ from telex.surfaces.cli.times import day_time, stamp
 @lines_option
 def command(id: str, raw: bool, store: str | None, as_json: bool) -> int:
     """Print a message as it was received. Nobody is told that you looked."""
-    with opened(store) as bus:
+    with opened_to_look(store) as bus:
         stories = bus.why(id)
     story = _meant(stories)
     if as_json:
@@ -45,8 +45,9 @@ def _meant(stories: list[Story]) -> Story:
 def _head(story: Story, alike: int) -> None:
     screen, message = Screen(sys.stderr), story.message
     others = f" (the last of {alike} with this id; telex why tells them all)" if alike > 1 else ""
-    screen.line(f"{screen.paint(shown(message.id), 'bold')}  {story.state}{others}")
-    screen.line(f"{what(message)} from {shown(message.sender)} to {shown(message.to)}, {day_time(message.at)} UTC")
+    about = f"{what(message)} from {shown(message.sender)} to {shown(message.to)}, {day_time(message.at)} UTC"
+    lines = [*headed(shown(message.id), f"{story.state}{others}", screen), *wrapped(about, screen.width, 0)]
+    screen.line("\n".join(lines))
     screen.stream.flush()
 
 

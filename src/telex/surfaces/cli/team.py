@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,11 +11,14 @@ from telex.ports.bus import Presence
 from telex.surfaces.cli import completing
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bus_asking import lines_option, refuse_misplaced, store_option, text_option
-from telex.surfaces.cli.bus_option import opened
-from telex.surfaces.cli.exits import DONE, REFUSED
+from telex.surfaces.cli.bus_option import MEMORY, opened, settings_here, store_there
+from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
 from telex.surfaces.cli.render import Screen, finding_lines, shown
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.times import ago, stamp
+
+if TYPE_CHECKING:
+    from telex.config import Settings
 
 name_argument = click.argument("name", metavar="NAME", shell_complete=completing.agents)
 
@@ -35,7 +38,8 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
 
         sys.stdout.write(text())
         return DONE
-    with opened(store) as bus:
+    settings = settings_here()
+    with opened(_place(store, settings), settings) as bus:
         roster = bus.roster()
     if as_json:
         for presence in roster:
@@ -46,7 +50,8 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
         )
     else:
         screen = Screen(sys.stdout)
-        screen.line("\n".join(_table(roster, screen)))
+        heading = [screen.paint(shown(settings.team_name), "bold"), ""] if settings.team_name else []
+        screen.line("\n".join([*heading, *_table(roster, screen)]))
     return DONE
 
 
@@ -81,12 +86,25 @@ def join(name: str, role: str | None, reads: tuple[str, ...], store: str | None,
 @lines_option
 def leave(name: str, store: str | None, as_json: bool) -> int:
     """Take an agent out of the team. What still waited for it is taken back, and its senders are told."""
+    store_there(store)
     with opened(store) as bus:
         withdrawn = bus.leave(name)
     left = f"; {withdrawn} {'message' if withdrawn == 1 else 'messages'} taken back" if withdrawn else ""
     facts = {"name": name, "withdrawn": withdrawn}
     sys.stdout.write((json_line(facts) if as_json else f"{shown(name)} has left{left}") + "\n")
     return DONE
+
+
+def _place(store: str | None, settings: "Settings") -> str | None:
+    """Members who are declared can be looked at before there is a store; none is made for that."""
+    try:
+        store_there(store)
+    except CommandError as error:
+        if not settings.members:
+            raise
+        sys.stderr.write(f"{error.say}\n")
+        return MEMORY
+    return store
 
 
 def _table(roster: list[Presence], screen: Screen) -> list[str]:

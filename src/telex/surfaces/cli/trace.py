@@ -2,23 +2,19 @@
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 import click
 
-from telex.errors import NotFound
 from telex.ports.bus import Story
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
-from telex.surfaces.cli.bus_option import opened
-from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, CommandError
-from telex.surfaces.cli.render import Screen, shell_word, shown
+from telex.surfaces.cli.bus_option import opened_to_look
+from telex.surfaces.cli.exits import DONE, FAILED, CommandError
+from telex.surfaces.cli.render import Screen, shown
 from telex.surfaces.cli.why import facts
 
-if TYPE_CHECKING:
-    from telex.client import SyncBus
-
-FORMS = ("tree", "sequence", "mermaid", "svg")
+FOR_TERMINALS = ("tree", "sequence")
+FORMS = (*FOR_TERMINALS, "mermaid", "svg")
 
 
 @click.command("trace")
@@ -37,10 +33,8 @@ def command(correlation: str, form: str | None, file: str | None, store: str | N
     """
     if as_json and form is not None:
         raise CommandError(f"--json prints the messages themselves, one to a line: leave out --as {form}")
-    with opened(store) as bus:
+    with opened_to_look(store) as bus:
         stories = bus.trace(correlation)
-        if not stories:
-            raise CommandError(_not_there(correlation, bus), NOT_FOUND)
     if as_json:
         text = "".join(json_line(facts(story)) + "\n" for story in stories)
     else:
@@ -50,22 +44,10 @@ def command(correlation: str, form: str | None, file: str | None, store: str | N
 
 
 def _drawn(stories: list[Story], form: str, width: int | None) -> str:
-    room = {"width": width} if form == "sequence" and width else {}
+    room = {"width": width} if form in FOR_TERMINALS and width else {}
     text = import_module(f"telex.trace.{form}").render(stories, **room)
     assert isinstance(text, str)
     return text
-
-
-def _not_there(correlation: str, bus: "SyncBus") -> str:
-    """Often it is the id of a message that was given; then its conversation is what was meant."""
-    say = f"no conversation {shown(correlation)}"
-    try:
-        message = bus.why(correlation)[0].message
-    except NotFound:
-        return f"{say}; `telex events` shows what there was"
-    if message.correlation is None:
-        return f"{say}; that is a message outside any conversation: telex why {shell_word(message.id)}"
-    return f"{say}; that is a message of {shown(message.correlation)}: telex trace {shell_word(message.correlation)}"
 
 
 def _write(text: str, file: str | None) -> None:

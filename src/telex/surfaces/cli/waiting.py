@@ -21,7 +21,7 @@ def wait_for(bus: "SyncBus", receipt: "Receipt", task: "Task") -> int:
     assert task.until is not None
     story = bus.settled(receipt.id, sender=task.sender, until=task.until, timeout=task.timeout)
     lacking = tuple(one.inbox for one in story.deliveries if not _reached(story, one.seq, task.until))
-    came = not lacking
+    came = bool(story.deliveries) and not lacking  # history was never on its way to anybody
     if task.as_json:
         sys.stdout.write(
             json_line({"id": receipt.id, "state": story.state, "reached": came, "lacking": lacking}) + "\n"

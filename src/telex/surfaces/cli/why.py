@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
+from telex.model.event import detail_of
 from telex.ports.bus import Story
-from telex.record.records import detail_of
 from telex.surfaces.cli import completing
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bodies import head_facts, what
 from telex.surfaces.cli.bus_asking import lines_option, store_option
-from telex.surfaces.cli.bus_option import opened
+from telex.surfaces.cli.bus_option import opened_to_look
 from telex.surfaces.cli.exits import DONE
 from telex.surfaces.cli.happenings import happening
 from telex.surfaces.cli.inbox import state_of
@@ -30,7 +30,7 @@ _INDENT = 23 + 2 + _KINDS_WIDTH + 2  # where the words of an event begin, behind
 @lines_option
 def command(id: str, store: str | None, as_json: bool) -> int:
     """Tell the whole story of a message: who sent it, who took it, what they said, and what comes next."""
-    with opened(store) as bus:
+    with opened_to_look(store) as bus:
         stories = bus.why(id)
     if as_json:
         for story in stories:
@@ -48,14 +48,15 @@ def story_lines(story: Story, now: float, screen: Screen) -> list[str]:
     reply = f", in reply to {shown(message.reply_to)}" if message.reply_to else ""
     about = f"{what(message)} from {shown(message.sender)} to {shown(message.to)}{thread}{reply}"
     head = [f"{screen.paint(shown(message.id), 'bold')}  {state}", *wrapped(about, screen.width, 0)]
-    return [*head, "", *_event_lines(story, screen), *_now_lines(story, now)]
+    return [*head, "", *_event_lines(story, screen), *_now_lines(story, now, screen)]
 
 
 def _event_lines(story: Story, screen: Screen) -> list[str]:
     lines, day, offered = [], "", 0
+    inboxes = list(dict.fromkeys(one.inbox for one in story.deliveries))  # asked again, it lies in one of them twice
     for event in story.events:
         offered += event.kind == "leased"
-        kind, words = happening(event, story.message, offered)
+        kind, words = happening(event, story.message, offered, inboxes)
         told = day_time(event.at)
         when = told if told[:10] != day else " " * 11 + told[11:]
         day = told[:10]
@@ -67,14 +68,15 @@ def _event_lines(story: Story, screen: Screen) -> list[str]:
     return lines
 
 
-def _now_lines(story: Story, now: float) -> list[str]:
+def _now_lines(story: Story, now: float, screen: Screen) -> list[str]:
     """Where it stands, while somebody still has to do something."""
     waits = [
         f"{shown(one.inbox)}: {state_of(one, now)}" for one in story.deliveries if one.state in ("stored", "leased")
     ]
     if story.answer_by is not None:
         waits.append(f"an answer is waited for until {clock_time(story.answer_by, now)}")
-    return ["", *(f"now  {line}" for line in waits)] if waits else []
+    told = ["\n     ".join(wrapped(line, screen.width, 5)) for line in waits]
+    return ["", *(f"now  {line}" for line in told)] if waits else []
 
 
 def facts(story: Story) -> dict[str, Any]:
