@@ -2,7 +2,7 @@
 # `make help` lists what there is.
 
 PYTHON ?= python3
-JOBS ?=                 # JOBS=2 spreads the tests over two processes
+JOBS ?=                 # JOBS=2 spreads the tests over two processes, as `make quick` does by itself
 PYTEST_ARGS ?=
 TYPESCRIPT := 5.9.3
 
@@ -30,6 +30,7 @@ test: checks typescript strace ## format, lint, types and every test
 	$(call part,tests)
 	@TELEX_PROFILE=test $(pytest)
 
+quick: JOBS := $(or $(strip $(JOBS)),2)
 quick: checks ## the same without the slow tests, in under a minute
 	$(call part,tests that are not slow)
 	@TELEX_PROFILE=quick $(pytest) -m "not slow"
@@ -38,14 +39,22 @@ long: $(READY) typescript ## the tests with 20,000 examples for each property
 	$(call part,tests with 20000 examples for each property)
 	@TELEX_PROFILE=long $(pytest) --timeout=0
 
-# SEED=41 replays one run of the simulator exactly, and repeats the choices of the crash tests.
-torture: $(READY) strace ## the long crash and chaos runs; SEED=41 repeats one
-	$(call part,$(if $(SEED),one simulated team,20000 simulated teams))
-	@$(BIN)/python -m telex.testing.simulator --seeds $(or $(SEED),0:20000)
+# SEED=41 replays that one simulated team, on both stores and exactly as it was, and does nothing else.
+torture: $(READY) $(if $(SEED),,strace) ## the long crash and chaos runs, twenty minutes; SEED=41 replays one team
+ifdef SEED
+	@$(BIN)/python -m telex.testing.simulator --seeds $(SEED) --store memory
+	@$(BIN)/python -m telex.testing.simulator --seeds $(SEED) --store sqlite
+else
+	@printf '\nThis takes about twenty minutes: teams in memory 11, teams on a file 3, power cuts 1, kills 5.\n'
+	$(call part,20000 simulated teams in memory)
+	@$(BIN)/python -m telex.testing.simulator --seeds 0:20000 --store memory
+	$(call part,2000 simulated teams of two processes on one file)
+	@$(BIN)/python -m telex.testing.simulator --seeds 0:2000 --store sqlite
 	$(call part,1000 power cuts)
-	@$(BIN)/python -m tests.crash.power --points 1000 $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.crash.power --points 1000
 	$(call part,2000 times kill -9)
-	@$(BIN)/python -m tests.crash.kills --kills 2000 $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.crash.kills --kills 2000
+endif
 
 bench: $(READY) ## measure Telex beside its floors and peers
 	@$(BIN)/python -m bench.peers

@@ -1,7 +1,6 @@
 """Whatever arrives: does each kind of bad input get its finding, quickly, and never a traceback, a hang or a guess?"""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -14,9 +13,7 @@ from tests.tables import VBW_TYPED
 from tests.tables.notation import message
 
 UPDATE = message(VBW_TYPED, VBW_TYPED.row("execution_update"), bare=True)
-SECONDS_MAX = (
-    1.0  # a thousand times what it should take, so that only what hangs or explodes is caught on a busy machine
-)
+HANG_SECONDS = 60  # each takes a millisecond, or some for a megabyte: this stops what hangs, and no busy machine
 
 
 def bad(line: str, raw: bytes, code: str, path: str = "$") -> Any:
@@ -74,14 +71,12 @@ CASES = [
 ]
 
 
+@pytest.mark.timeout(HANG_SECONDS)
 @pytest.mark.parametrize("raw, code, path", CASES)
 def test_bad_input_gets_its_finding_at_once(raw: bytes, code: str, path: str) -> None:
-    began = time.perf_counter()
     checked = check(raw)
-    took = time.perf_counter() - began
     assert (code, path) in [(finding.code, finding.path) for finding in refusals(checked.findings)]
     assert not checked.valid
-    assert took < SECONDS_MAX
 
 
 @proves("common/bad-input/too-large")

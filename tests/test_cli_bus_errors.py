@@ -143,11 +143,3 @@ def test_what_was_typed_and_is_not_utf8_is_one_sentence(telex: Telex) -> None:
         ran = telex(*command)
         assert ran.code in (3, 64), ran
         assert "Traceback" not in ran.err
-
-
-def test_an_id_that_looks_like_a_token_is_not_taken_for_one(telex: Telex) -> None:
-    sent(telex)
-    first = taken(telex)
-    sent(telex, "Look here.", "--id", first["token"])
-    ran = telex("ack", first["token"], "--as", "lead")
-    assert (ran.code, "another message" in ran.err) == (64, True)

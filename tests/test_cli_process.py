@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,15 @@ def test_any_encoding_of_the_terminal_will_do(tmp_path: Path, encoding: str) -> 
             assert json.loads(ran.stdout.decode(encoding))["findings"][0]["found"] == "vollständig ✓"
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Whoever started the tests may have them ignore interrupts, and what they start inherits that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_quiet_and_leaves_with_130() -> None:
     with subprocess.Popen(
         [*COMMAND, "check", "--jsonl", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -106,6 +106,14 @@ def test_what_is_shown_on_a_page_is_what_happens(page: Path, desk: Path) -> None
             exec(compile(block.text, f"{page.name}, block {block.number}", "exec"), {"__name__": "docs"})
 
 
+def test_the_first_commands_of_the_readme_need_nothing_but_telex(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TELEX_STORE", "TELEX_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    type_in(blocks(ROOT / "README.md")[0], tmp_path)
+
+
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_on_a_page_leads_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)

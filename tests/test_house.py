@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "src/telex"
-PURE_ROOMS = ("model", "ports", "dialects", "rules", "translation", "flow", "publish")
+PURE_ROOMS = ("model", "ports", "dialects", "rules", "translation", "flow", "publish", "record", "trace")
 CLOCK_READERS = {"now", "utcnow", "today"}
 IMPURE_BUILTINS = {"open", "print", "input", "breakpoint"}
 
@@ -47,9 +47,10 @@ def test_imports_keep_to_the_house_rules() -> None:
         ("dialects/planted.py", "import telex.rules", "telex.dialects is not allowed to import telex.rules"),
         ("rules/planted.py", "import time", "telex.rules is not allowed to import time"),
         ("flow/planted.py", "def f():\n    from os import path", "telex.flow is not allowed to import os"),
+        ("trace/planted.py", "import subprocess", "telex.trace is not allowed to import subprocess"),
         ("cellar.py", "", "cellar"),
     ],
-    ids=["upward", "one floor up", "clock", "disk, inside a function", "a room without a floor"],
+    ids=["upward", "one floor up", "clock", "disk, inside a function", "another program", "a room without a floor"],
 )
 def test_a_planted_import_is_found(copy: Path, where: str, planted: str, broken: str) -> None:
     (copy / "telex" / where).write_text(planted + "\n", encoding="utf-8")

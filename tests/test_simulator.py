@@ -1,15 +1,19 @@
 """Does the bus keep its word to five hundred teams that stall, crash and repeat themselves? And would we notice?"""
 
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
+from telex.bus.beaten import ordinary
+from telex.bus.office import Office, Whom
 from telex.model.event import KINDS
+from telex.model.message import Entry
 from telex.testing.planted import BUGS
 from telex.testing.simulator import Run, main, run
 
 SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_BUG = 500, 40, 40
-NOT_SIMULATED = {"read", "imported", "translated"}  # kinds of events that nobody in a simulated team causes
+NOT_SIMULATED = {"read", "imported", "returned"}  # kinds of events that nobody in a simulated team causes
 
 NOTICED = {  # by the bug: what the simulator says when it has found it
     "no-fencing": "without holding it",
@@ -28,11 +32,27 @@ NOTICED = {  # by the bug: what the simulator says when it has found it
 
 
 def failures(runs: list[Run]) -> str:
-    return "\n\n".join(run.report() for run in runs if run.violations)
+    """Empty, or everything that went wrong and how to see it again."""
+    return "\n\n".join(f"{run.report()}\nreplay: make torture SEED={run.seed}" for run in runs if run.violations)
 
 
 @pytest.fixture(scope="module")
-def on_memory() -> list[Run]:
+def beaten() -> Iterator[list[str]]:
+    """The ids of messages that took the beaten track."""
+    took_it: list[str] = []
+
+    def watched(office: Office, raw: bytes, whom: Whom) -> Entry | None:
+        entry = ordinary(office, raw, whom)
+        took_it.extend([entry.id] if entry is not None else [])
+        return entry
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("telex.bus.local.ordinary", watched)
+        yield took_it
+
+
+@pytest.fixture(scope="module")
+def on_memory(beaten: list[str]) -> list[Run]:
     return [run(seed) for seed in range(SEEDS_ON_MEMORY)]
 
 
@@ -50,8 +70,34 @@ def test_all_that_can_happen_does_happen_to_some_team(on_memory: list[Run]) -> N
 
 
 @pytest.mark.slow
-def test_teams_of_two_processes_on_one_file_lose_nothing() -> None:
+def test_some_teams_have_two_who_talk_so_much_that_they_take_the_beaten_track(
+    on_memory: list[Run], beaten: list[str]
+) -> None:
+    assert len(beaten) > 5 * SEEDS_ON_MEMORY
+
+
+@pytest.mark.slow
+def test_teams_of_two_processes_on_one_file_lose_nothing(beaten: list[str]) -> None:
+    before = len(beaten)
     assert failures([run(seed, "sqlite") for seed in range(SEEDS_ON_SQLITE)]) == ""
+    assert len(beaten) > before + 5 * SEEDS_ON_SQLITE
+
+
+@pytest.mark.parametrize("bug", ["no-dedup", "lossy"])
+def test_what_is_wrong_only_on_the_beaten_track_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flawed(office: Office, raw: bytes, whom: Whom) -> Entry | None:
+        entry = ordinary(office, raw, whom)
+        wrong = {"same_since": None} if bug == "no-dedup" else {"inboxes": ()}
+        return entry._replace(**wrong) if entry is not None else None
+
+    monkeypatch.setattr("telex.bus.local.ordinary", flawed)
+    assert any(run(seed).violations for seed in range(SEEDS_FOR_A_BUG))
+
+
+def test_a_failure_is_shown_with_the_command_that_replays_it() -> None:
+    seeds = (run(seed, bug="ack-forgotten") for seed in range(SEEDS_FOR_A_BUG))
+    failed = next(one for one in seeds if one.violations)
+    assert failures([failed]).endswith(f"replay: make torture SEED={failed.seed}")
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])

@@ -269,7 +269,11 @@ class SqliteMachine(StoreMachine):
     def __init__(self) -> None:
         self.folder = TemporaryDirectory(prefix="telex-machine-")
         self.usual_tail, sqlite_tail.TAIL_MAX = sqlite_tail.TAIL_MAX, 2  # so that ids are looked for in both places
-        super().__init__()
+        try:
+            super().__init__()
+        except BaseException:
+            self.clean_up()  # a machine that was never finished is not torn down either
+            raise
 
     def open(self) -> Store:
         return SqliteStore.open(str(Path(self.folder.name) / "store.db"), durable=False)  # nobody pulls the plug here
@@ -278,8 +282,11 @@ class SqliteMachine(StoreMachine):
         try:
             super().teardown()
         finally:
-            sqlite_tail.TAIL_MAX = self.usual_tail
-            self.folder.cleanup()
+            self.clean_up()
+
+    def clean_up(self) -> None:
+        sqlite_tail.TAIL_MAX = self.usual_tail
+        self.folder.cleanup()
 
     @rule()
     def reopen(self) -> None:

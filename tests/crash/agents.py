@@ -6,7 +6,6 @@ A reader does the work before it says that the work is done. Both use the bus as
 
 import asyncio
 import time
-import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -20,6 +19,7 @@ from telex.errors import LeaseLost, StoreError
 from telex.model.limits import Limits
 from telex.model.message import Leased
 from telex.ports.bus import Receipt
+from tests.crash.letters import READERS, sending, watch_beaten_track
 from tests.crash.logbook import Line, Logbook, words_of
 
 LEASE_SECONDS = 0.4
@@ -31,12 +31,7 @@ SETTINGS = Settings(
         inbox_max=1_000_000,
     )
 )
-TO = "role:qa"
-
-
-def body_of(id_: str) -> str:
-    """The bytes of a message follow from its id, so that whoever finds it can tell whether it is whole."""
-    return f"note {id_}\n" + "all is well\n" * (zlib.crc32(id_.encode()) % 300)
+BURST = 4  # messages that one who sends alone sends without a pause
 
 
 def in_doubt(lines: list[Line]) -> list[str]:
@@ -79,7 +74,8 @@ class Sender:
         """Send until there is an answer. Whatever went wrong before it, the same id makes that safe."""
         while True:
             try:
-                self.told(id_, await bus.send(body_of(id_), sender=self.name, role="dev", to=TO, id=id_))
+                raw, beside = sending(id_)
+                self.told(id_, await bus.send(raw, sender=self.name, **beside))
                 return
             except StoreError as error:
                 self.failed(error)
@@ -90,15 +86,17 @@ class Sender:
     def live_alone(self, bus: SyncBus, pause: float) -> None:
         for id_ in self.doubts:
             self.send_alone(bus, id_)
-        for id_ in self.ids:
+        for number, id_ in enumerate(self.ids):
             self.log.say("sending", id_)
             self.send_alone(bus, id_)
-            time.sleep(pause)
+            if number % BURST == 0:
+                time.sleep(pause * BURST)
 
     def send_alone(self, bus: SyncBus, id_: str) -> None:
         while True:
             try:
-                self.told(id_, bus.send(body_of(id_), sender=self.name, role="dev", to=TO, id=id_))
+                raw, beside = sending(id_)
+                self.told(id_, bus.send(raw, sender=self.name, **beside))
                 return
             except StoreError as error:
                 self.failed(error)
@@ -124,7 +122,7 @@ class Reader:
 
     async def turn(self, bus: LocalBus, *, dawdle: float = 0.0, wait: float = 1.0) -> int:
         """Take some messages and do the work of each; sometimes too slowly. How many were taken."""
-        leased = await bus.receive(self.name, role="qa", most=self.random.randint(1, 5), wait=wait)
+        leased = await bus.receive(self.name, role=READERS, most=self.random.randint(1, 5), wait=wait)
         for one in leased:
             if self.random.random() < dawdle:
                 await asyncio.sleep(LEASE_SECONDS * 1.2)
@@ -151,11 +149,13 @@ def run(name: str, store: str, logs: Path, seed: int) -> None:
     """One life of one of the eight, which only a signal ends."""
     if name.startswith("reader"):
         asyncio.run(with_bus(store, Reader(name, logs, Random(seed)).live))
-    elif name in ALONE:
+        return
+    sender = Sender(name, logs)
+    watch_beaten_track(lambda id_: sender.log.say("beaten", id_))
+    if name in ALONE:
         with telex.connect(store, settings=SETTINGS) as bus:
-            Sender(name, logs).live_alone(bus, pause=0.005)
+            sender.live_alone(bus, pause=0.005)
     else:
-        sender = Sender(name, logs)
         asyncio.run(with_bus(store, lambda bus: sender.live(bus, hands=8, pause=0.08)))
 
 

@@ -22,7 +22,7 @@ from telex.config import Settings
 from telex.model.digest import digest_of
 from telex.model.message import Entry
 from telex.stores.sqlite import SqliteStore
-from tests.crash.agents import TO, body_of
+from tests.crash.letters import READERS, body_of, sending, watch_beaten_track
 from tests.crash.power_plants import PLANTS
 
 HANDS_MANY, HANDS_FEW = 12, 4
@@ -32,10 +32,15 @@ ACKED = 0.9  # the others stay leased, so that a cut finds every state
 OLD_MESSAGES, MONTH_SECONDS = 300, 31 * 86_400.0
 
 processes = multiprocessing.get_context("fork")
+hurried: set[str] = set()  # ids of this process's messages that took the beaten track
 
 
 def say(text: str) -> None:
     os.write(1, text.encode() + b"\n")  # one call, so that it has one place in the order of things
+
+
+def say_sent(id_: str) -> None:
+    say(f"{'hurried' if id_ in hurried else 'sent'} {id_}")
 
 
 # --- many messages on their way at once -------------------------------------------------------------------------------
@@ -49,9 +54,10 @@ async def send_together(store: str, name: str, hands: int, count: int) -> None:
 async def send(bus: LocalBus, name: str, count: int) -> None:
     for number in range(count):
         id_ = f"{name}-{number}"
-        receipt = await bus.send(body_of(id_), sender=name, role="dev", to=TO, id=id_)
+        raw, beside = sending(id_)
+        receipt = await bus.send(raw, sender=name.rpartition("-")[0], **beside)
         assert receipt.accepted, receipt
-        say(f"sent {id_}")
+        say_sent(id_)
 
 
 async def read_together(store: str, name: str, hands: int, over: Callable[[], bool], housekeeping: bool) -> None:
@@ -62,7 +68,7 @@ async def read_together(store: str, name: str, hands: int, over: Callable[[], bo
 
 async def read(bus: LocalBus, name: str, random: Random, over: Callable[[], bool]) -> None:
     while not over():
-        leased = await bus.receive(name, role="qa", most=random.randint(1, 20), wait=0.05)
+        leased = await bus.receive(name, role=READERS, most=random.randint(1, 20), wait=0.05)
         await asyncio.gather(*(ack(bus, name, one.token) for one in leased if random.random() < ACKED))
 
 
@@ -80,7 +86,7 @@ async def sweep(bus: LocalBus, over: Callable[[], bool]) -> None:
 async def put_old_messages(store: str) -> None:
     """Something to prune: settled long ago, and promised to nobody any more."""
     opened, at = SqliteStore.open(store), time.time() - MONTH_SECONDS
-    bodies = ((id_, body_of(id_).encode()) for id_ in (f"old-{number}" for number in range(OLD_MESSAGES)))
+    bodies = ((id_, body_of(id_)) for id_ in (f"old-{number}" for number in range(OLD_MESSAGES)))
     await opened.append(
         [
             Entry(id_, at, "lead", "lead", "qa", None, None, 3, "old", None, digest_of(raw), raw, kind="imported")
@@ -98,15 +104,16 @@ def send_alone(store: str, name: str, count: int) -> None:
         with telex.connect(store, settings=Settings()) as bus:
             for number in range(begin, min(count, begin + REOPENED_AFTER)):
                 id_ = f"{name}-{number}"
-                assert bus.send(body_of(id_), sender=name, role="dev", to=TO, id=id_).accepted
-                say(f"sent {id_}")
+                raw, beside = sending(id_)
+                assert bus.send(raw, sender=name, **beside).accepted
+                say_sent(id_)
 
 
 def read_alone(store: str, name: str, over: Callable[[], bool]) -> None:
     random = Random(name)
     with telex.connect(store, settings=Settings()) as bus:
         while not over():
-            for one in bus.receive(name, role="qa", most=2, wait=0.05):
+            for one in bus.receive(name, role=READERS, most=2, wait=0.05):
                 if random.random() < ACKED:
                     bus.ack(one.token, agent=name)
                     say(f"acked {one.token}")
@@ -157,6 +164,7 @@ def run(work: Callable[..., Any], *args: object) -> None:
 def main(store: str, messages: str, plant: str = "") -> None:
     if plant:
         PLANTS[plant]()
+    watch_beaten_track(hurried.add)
     ended(*[started(make, store) for _ in range(6)])
     asyncio.run(put_old_messages(store))
     for life in (1, 2):

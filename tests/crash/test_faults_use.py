@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ HOUR = 3600.0
 def test_an_ack_after_the_lease_ran_out_is_refused(tmp_path: Path) -> None:
     with telex.connect(tmp_path / "telex.db") as bus:
         bus.send(NOTE, sender="dev", to="lead", id="m1")
-        [leased] = bus.receive("lead", lease=0.0)
+        [leased] = bus.receive("lead", lease=0.001)
+        time.sleep(0.01)
         with pytest.raises(LeaseLost) as refused:
             bus.ack(leased.token, agent="lead")
         assert refused.value.code == "lease-lost"

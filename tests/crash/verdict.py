@@ -9,7 +9,7 @@ import apsw
 
 from telex.model.event import Event
 from telex.stores.sqlite import SqliteStore
-from tests.crash.agents import body_of
+from tests.crash.letters import body_of
 from tests.crash.logbook import Line, read_all, words_of
 
 ACKS_PER_KILL_MIN = 5  # with fewer, the kills would have hit nothing but start-up
@@ -19,6 +19,7 @@ class Verdict(NamedTuple):
     kills: int
     stops: int
     sent: int
+    beaten: int  # of those, the ones that took the beaten track
     acked: int
     leases_lost: int  # acks that came too late and were told so
     duplicates: int  # messages sent again after a kill that had been kept
@@ -51,6 +52,7 @@ async def judge(folder: Path, kills: int, stops: int) -> Verdict:
         kills=kills,
         stops=stops,
         sent=len(promised),
+        beaten=len(promised & {id_ for (id_,) in words_of(lines, "beaten")}),
         acked=found["acked"],
         leases_lost=len(words_of(lines, "lease-lost")),
         duplicates=found["duplicate"],
@@ -70,7 +72,7 @@ async def judge_one(
     messages = await store.find(id_)
     acked = 0
     for message in messages:
-        if message.raw != body_of(id_).encode():
+        if message.raw != body_of(id_):
             broken["lost"].append(f"{id_}: other bytes")
         states = [delivery.state for delivery in await store.deliveries(message.seq)]
         acked += states.count("acked")

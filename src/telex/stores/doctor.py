@@ -11,13 +11,14 @@ import apsw
 
 from telex.errors import StoreError
 from telex.model.digest import digest_of
-from telex.stores.sqlite_file import SqliteFile
-from telex.stores.sqlite_schema import VERSION
+from telex.stores.sqlite_errors import ours
+from telex.stores.sqlite_schema import APPLICATION_ID, VERSION
 
 WAL_BYTES_MAX = 256 * 1_048_576  # far more than a checkpoint leaves behind: somebody keeps it from happening
 FREE_BYTES_MIN = 64 * 1_048_576
 CLOCK_SECONDS_MAX = 5.0
 SQLITE_MIN = (3, 51, 3)  # mended a fault in WAL that many writers could set off
+BUSY_MILLISECONDS = 5_000  # somebody may be repairing the log just now
 NAMED_MAX = 20  # rotten rows that are named one by one
 NETWORKED = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs", "lustre"}
@@ -30,30 +31,70 @@ class Check(NamedTuple):
     say: str
 
 
+class Looking:
+    """A connection that cannot write: opening a store as everybody does would bring an older file up to date."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+            self._connection.set_busy_timeout(BUSY_MILLISECONDS)
+        except apsw.Error as error:
+            raise ours(error, path, False) from error
+
+    def rows(self, sql: str, bindings: Any = ()) -> list[tuple[Any, ...]]:
+        try:
+            return list(self._connection.execute(sql, bindings))
+        except apsw.Error as error:
+            raise ours(error, self._path, False) from error
+
+    def value(self, sql: str) -> Any:
+        return self.rows(sql)[0][0]
+
+    def close(self) -> None:
+        self._connection.close(True)
+
+
 def examine(path: str, now: float) -> Iterator[Check]:
     """Look at everything, the cheapest first. `now` is the time by the wall clock."""
     if not os.path.exists(path):
         yield Check("file", False, f"{path} is not there: the first telex send makes it.")
         return
+    path = os.path.realpath(path)  # what counts is where the file lies, and not a link to it
     yield Check("file", True, f"{path}, {_bytes(os.path.getsize(path))}")
     yield from _surroundings(path)
     yield _sqlite()
     try:
-        file = SqliteFile(path)
+        file = Looking(path)
     except StoreError as error:
         yield Check("store", False, error.say)
         return
     try:
-        yield Check("version", True, f"file version {VERSION}")
-        yield from _contents(file, now)
+        yield (version := _version(file))
+        if version.ok is not False:
+            yield from _contents(file, now, known=version.ok is True)
     except StoreError as error:
         yield Check("store", False, error.say)
     finally:
         file.close()
 
 
+def _version(file: Looking) -> Check:
+    application, version = file.value("PRAGMA application_id"), file.value("PRAGMA user_version")
+    if not application and not version and not file.value("SELECT count(*) FROM sqlite_schema"):
+        return Check("store", False, "nothing is in it yet: the first telex send makes a store of it.")
+    if application != APPLICATION_ID:
+        return Check("store", False, "it is a database, but not a Telex store.")
+    if version > VERSION:
+        return Check("version", False, f"file version {version}; this Telex knows {VERSION}: upgrade Telex to open it.")
+    if version < VERSION:
+        say = f"file version {version}; whoever opens it next with this Telex brings it to {VERSION}."
+        return Check("version", None, say)
+    return Check("version", True, f"file version {VERSION}")
+
+
 def _surroundings(path: str) -> Iterator[Check]:
-    folder = os.path.dirname(os.path.abspath(path))
+    folder = os.path.dirname(path)
     system = file_system(folder)
     if system in NETWORKED:
         say = f"{system}: a store on a network file system can be damaged by two machines; use a local disk."
@@ -81,23 +122,24 @@ def _sqlite() -> Check:
     return Check("SQLite", ok, say)
 
 
-def _contents(file: SqliteFile, now: float) -> Iterator[Check]:
+def _contents(file: Looking, now: float, *, known: bool) -> Iterator[Check]:
+    """`known`: the tables are those of this version, so that we can read them."""
     problems = [row[0] for row in file.rows(f"PRAGMA integrity_check({NAMED_MAX})")]
     ok = problems == ["ok"]
     yield Check("integrity", ok, "ok" if ok else "; ".join(problems))
-    if not ok:
+    if not ok or not known:
         return
     yield _clock(file, now)
     yield _digests(file)
     yield _orphans(file)
-    counts = {name: file.value(f"SELECT count(*) FROM {name}") for name in ("messages", "events")}
-    open_ = file.value(
+    messages, events = (file.value(f"SELECT count(*) FROM {name}") for name in ("messages", "events"))
+    waiting = file.value(
         "SELECT (SELECT count(*) FROM deliveries WHERE state = 0) + (SELECT count(*) FROM deliveries WHERE state = 1)"
     )
-    yield Check("contents", True, f"{counts['messages']:,} messages, {open_:,} waiting, {counts['events']:,} events")
+    yield Check("contents", True, f"{_counted(messages, 'message')}, {waiting:,} waiting, {_counted(events, 'event')}")
 
 
-def _clock(file: SqliteFile, now: float) -> Check:
+def _clock(file: Looking, now: float) -> Check:
     latest = float(file.value("SELECT max(at) FROM (SELECT at FROM events ORDER BY seq DESC LIMIT 100)") or 0.0)
     ahead = latest - now
     if ahead <= CLOCK_SECONDS_MAX:
@@ -108,22 +150,27 @@ def _clock(file: SqliteFile, now: float) -> Check:
     return Check("clock", False, say)
 
 
-def _digests(file: SqliteFile) -> Check:
+def _digests(file: Looking) -> Check:
     """SQLite does not notice a changed byte inside a row; the digest that was kept with the message does."""
     count, rotten, after = 0, [], 0
     while rows := file.rows("SELECT seq, id, digest, raw FROM messages WHERE seq > ? ORDER BY seq LIMIT 500", (after,)):
         count, after = count + len(rows), rows[-1][0]
         rotten += [_named(seq, id_) for seq, id_, digest, raw in rows if digest_of(raw) != digest]
     if not rotten:
-        return Check("digests", True, f"{count:,} messages are as they were received")
+        return Check("digests", True, f"{_counted(count, 'message')} as received")
     more = f" and {len(rotten) - NAMED_MAX} more" if len(rotten) > NAMED_MAX else ""
     return Check("digests", False, f"changed since they were received: {', '.join(rotten[:NAMED_MAX])}{more}")
 
 
-def _orphans(file: SqliteFile) -> Check:
+def _orphans(file: Looking) -> Check:
     sql = "SELECT count(*) FROM deliveries d LEFT JOIN messages m ON m.seq = d.message WHERE m.seq IS NULL"
     lost = file.value(sql)
-    return Check("deliveries", not lost, f"{lost} have lost their message." if lost else "each has its message")
+    say = f"{_counted(lost, 'delivery', 'deliveries')} without a message" if lost else "each has its message"
+    return Check("deliveries", not lost, say)
+
+
+def _counted(count: int, one: str, many: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def _named(seq: int, id_: str) -> str:

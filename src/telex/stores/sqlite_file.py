@@ -68,16 +68,18 @@ class SqliteFile:
             if version < VERSION:
                 self._bring_up_to_date()
             elif version > VERSION:
-                raise StoreTooNew(
-                    f"{self.path} was written by a later Telex (file version {version}; this one knows {VERSION}): "
-                    "upgrade Telex to open it. Nothing was changed."
-                )
+                raise self._too_new(version)
             self._cursor.execute("PRAGMA synchronous = NORMAL")  # the log is synced by us, see `_sync`
             if self.value("PRAGMA journal_mode") != "wal":
                 raise StoreUnavailable(f"{self.path} cannot be shared where it lies: put it on a local disk.")
         except apsw.Error as error:
             self._explain(error)
         self._open_log()
+
+    def _too_new(self, version: int) -> StoreTooNew:
+        known = f"file version {version}; this one knows {VERSION}"
+        say = f"{self.path} was written by a later Telex ({known}): upgrade Telex to open it. Nothing was changed."
+        return StoreTooNew(say)
 
     def _version(self) -> int:
         if not self._connection.in_transaction:
@@ -177,6 +179,9 @@ class SqliteFile:
             committing = False
             try:
                 execute("BEGIN IMMEDIATE")
+                for (version,) in execute("PRAGMA user_version"):
+                    if version > VERSION:
+                        raise self._too_new(version)  # brought up to date by a later Telex while we had it open
                 done = work()
                 committing = True
                 execute("COMMIT")

@@ -20,7 +20,8 @@ class Said(NamedTuple):
 
     raw: bytes
     to: str
-    id: str  # given beside the message too, since not every dialect has a place for it
+    id: str
+    inside: bool = False  # does the message say its id itself? Not every dialect has a place for it
 
 
 @lru_cache(maxsize=256)

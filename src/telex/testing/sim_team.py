@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from telex.bus.local import LocalBus
 from telex.client import drive
-from telex.errors import LeaseLost, NotFound, RequestTimedOut
+from telex.errors import LeaseLost, NotFound, RequestFailed, RequestTimedOut
 from telex.model.message import Leased
 from telex.ports.bus import Receipt
 from telex.testing.clock import FakeClock
@@ -34,6 +34,8 @@ TEAM_MIN, TEAM_MAX = 3, 7
 LEAPS_SECONDS = {0.5: 12, 2.0: 12, 5.0: 12, 20.0: 6, 61.0: 4, 130.0: 2, 310.0: 2, 1900.0: 1, 3700.0: 1}  # how likely
 LEASES_SECONDS = (None, None, 5.0, 300.0)
 WAITS_SECONDS = (0.0, 0.0, 0.0, 0.2)
+CHATTY = 0.3  # how many teams have two who write to each other all the time
+BURST_MIN, BURST_MAX = 3, 12  # messages that such a one sends without a pause
 MEANWHILE = 0.25  # how likely it is that somebody does something while another one sleeps
 
 T = TypeVar("T")
@@ -72,6 +74,9 @@ class Team:
             self.leave: 1,
             self.dig: 1,
         }
+        if random.random() < CHATTY:
+            self.acts[self.chatter] = 6
+        self.gossip, self.confidant = random.choice(self.agents), random.choice(self.agents)
 
     def start(self) -> None:
         self.clock.meanwhile = self._meanwhile
@@ -111,10 +116,12 @@ class Team:
         dialect, type_ = self.random.choice([one for one in choices if one[0].name == spoken])
         id_ = self.clock.new_id()
         topic = f"T{self.random.randint(1, 4)}"
-        return Said(written(dialect, type_, agent.name, agent.role, to, to_role, id_, topic), to, id_)
+        raw = written(dialect, type_, agent.name, agent.role, to, to_role, id_, topic)
+        return Said(raw, to, id_, dialect.wire.id is not None)
 
     def _send(self, agent: Agent, said: Said) -> Receipt:
-        receipt = drive(agent.bus.send(said.raw, sender=agent.name, to=said.to, id=said.id))
+        beside = None if said.inside and self.random.random() < 0.5 else said.id
+        receipt = drive(agent.bus.send(said.raw, sender=agent.name, to=said.to, id=beside))
         self.witness.sent(self.now, agent.name, said.to, said.raw, receipt)
         return receipt
 
@@ -122,6 +129,20 @@ class Team:
         said = self._something(agent)
         if said is not None and self._send(agent, said).accepted:
             agent.said.append(said)
+
+    def chatter(self, _: Agent) -> None:
+        """Two who have talked before: soon their messages take the beaten track."""
+        agent, to, to_role = self.gossip, self.confidant.name, self.confidant.role
+        choices = [one for one in sayable(agent.role, to_role) if one[0].wire.id is not None]
+        burst = self.random.randint(BURST_MIN, BURST_MAX) if agent.here and not agent.waits else 0
+        for dialect, type_ in self.random.choices(choices, k=burst):
+            id_ = self.clock.new_id()
+            said = Said(written(dialect, type_, agent.name, agent.role, to, to_role, id_, "T1"), to, id_, inside=True)
+            agent.said.append(said)
+            for times in range(self.random.choice([1, 1, 1, 2])):
+                self.clock.leap(times * 0.002)
+                receipt = drive(agent.bus.send(said.raw, sender=agent.name, to=to))
+                self.witness.sent(self.now, agent.name, to, said.raw, receipt)
 
     def repeat(self, agent: Agent) -> None:
         """Once more, as after a crash; or carelessly, with other bytes under the same id."""
@@ -157,7 +178,7 @@ class Team:
         with _waiting(agent):
             try:
                 answer = drive(agent.bus.request(said.raw, sender=agent.name, to=said.to, id=said.id, timeout=1.5))
-            except RequestTimedOut:
+            except (RequestFailed, RequestTimedOut):
                 answer = None
         if isinstance(answer, Receipt):
             self.witness.sent(self.now, agent.name, said.to, said.raw, answer)

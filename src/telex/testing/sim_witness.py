@@ -48,6 +48,8 @@ class Witness:
             return
         again = "once more " if receipt.duplicate else ""
         self.note(at, f"{sender} → {to}: accepted {again}{receipt.id}, {receipt.type} for {', '.join(receipt.to)}")
+        if not receipt.to:
+            self.wrong(f"{receipt.id} of {sender} was accepted for nobody")
         if not receipt.duplicate:
             self.accepted.append(Accepted(sender, receipt.id, raw, receipt.to))
         elif not any((one.sender, one.id, one.raw) == (sender, receipt.id, raw) for one in self.accepted):

@@ -39,15 +39,17 @@ EXITS: dict[type[TelexError], int] = {
 
 
 @contextmanager
-def opened(store: str | None, settings: "Settings | None" = None) -> Iterator["SyncBus"]:
+def opened(store: str | None, settings: "Settings | None" = None, *, to_show: bool = False) -> Iterator["SyncBus"]:
     """The bus on that store, or on the one that the environment, the settings or the folder name.
+
+    A store in memory will do `to_show` what needs none, and for nothing else: it is gone with the command.
 
     Raises:
         CommandError: when the bus cannot do what was asked of it.
     """
-    from telex.wiring import MEMORY, STORE, connect
+    from telex.wiring import STORE, connect
 
-    if (store or os.environ.get(STORE)) == MEMORY:
+    if (store or os.environ.get(STORE)) == MEMORY and not to_show:
         raise CommandError("a store in memory would be gone with this command: name a file with --store")
     with explained(), connect(store, settings=settings) as bus:
         yield bus

@@ -39,7 +39,7 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
         sys.stdout.write(text())
         return DONE
     settings = settings_here()
-    with opened(_place(store, settings), settings) as bus:
+    with opened(_place(store, settings), settings, to_show=True) as bus:
         roster = bus.roster()
     if as_json:
         for presence in roster:
