@@ -17,9 +17,10 @@ from bench.samples import updates
 from telex.model.digest import number_of
 from telex.model.event import Event
 from telex.stores.sqlite_file import SqliteFile
-from telex.stores.sqlite_reads import CORRELATION
+from telex.stores.sqlite_reads import CORRELATION, TOLD
 from telex.stores.sqlite_rows import CODES, INSERT_EVENT, INSERT_MESSAGE, first_delivery
 from telex.stores.sqlite_schema import MIGRATIONS
+from telex.stores.sqlite_tail import IDS
 from telex.stores.sqlite_writes import Batch
 
 DAY_SECONDS = 86_400.0
@@ -71,8 +72,9 @@ def _fill(path: Path, kept: int) -> None:
     cursor.execute("BEGIN IMMEDIATE")
     cursor.executemany("INSERT OR IGNORE INTO known VALUES (?, ?)", sorted(known))
     cursor.execute("INSERT INTO texts (rowid, body) SELECT seq, CAST(raw AS TEXT) FROM messages")
+    cursor.execute("INSERT INTO told SELECT message, seq FROM events WHERE message IS NOT NULL ORDER BY message, seq")
     last = known[-1][1]
-    marks = [(name, last) for name in ("known", "texts", "recent", "silent")]
+    marks = [(name, last) for name in ("known", "texts", "recent", "silent", IDS)] + [(TOLD, batch.next - 1)]
     cursor.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", marks)
     cursor.execute("COMMIT")
     cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")

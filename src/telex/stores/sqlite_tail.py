@@ -10,7 +10,7 @@ from telex.model.digest import number_of
 from telex.model.message import Entry
 from telex.stores.sqlite_file import Row, SqliteFile
 
-TAIL_MAX = 512  # messages; whoever finds more puts them into `recent`
+TAIL_MAX = 1_024  # messages; whoever finds more puts them into `recent`
 IDS = "ids"  # the mark of the last message whose id is in `recent`
 INDEXED = f"SELECT coalesce((SELECT value FROM marks WHERE name = '{IDS}'), 0)"
 _NEW = "SELECT seq, id, sender, at, recipient, digest FROM messages WHERE seq > ? AND refused = 0"
