@@ -188,7 +188,7 @@ class SqliteStore:
             self._tail = Tail()  # what it took for indexed may have been undone
             raise
         batch = written[-1]  # on a full disk it may have been tried twice
-        self._tail.wrote(batch.kept, batch.first, batch.next - 1)
+        self._tail.wrote(batch.kept, batch.numbers, batch.first, batch.next - 1)
         return done
 
     # --- reading -----------------------------------------------------------------------------------------------------

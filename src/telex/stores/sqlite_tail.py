@@ -17,14 +17,14 @@ _NEW = "SELECT seq, id, sender, at, recipient, digest FROM messages WHERE seq > 
 
 
 class Tail:
-    """The latest messages by their ids. It is only as good as its last `catch_up`, which has to be in the same
+    """The latest accepted messages by their ids. It is only as good as its last `catch_up`, which has to be in the same
     transaction as the question."""
 
     def __init__(self) -> None:
         self._messages: dict[str, list[Row]] = {}  # sender, moment, recipient, digest, number
+        self._numbers: list[tuple[int, int]] = []  # of their ids, and their own: as `recent` wants them
         self._indexed = 0  # up to here they are in `recent`
         self._upto = 0  # up to here they are there or here
-        self._count = 0
 
     def catch_up(self, file: SqliteFile, last: int) -> None:
         """Remember what others have written, up to this number; and when it has become much, put it into `recent`."""
@@ -32,17 +32,18 @@ class Tail:
         if indexed != self._indexed:
             self._forget(indexed)
         if self._upto < last:
-            self._remember(file.rows(_NEW, (self._upto,)), last)
-        if self._count > TAIL_MAX:
-            put_in(file, indexed, last)
+            self._remember(file.rows(_NEW, (self._upto,)), last, {})
+        if len(self._numbers) > TAIL_MAX:
+            put_in(file, self._numbers)
+            file.run("INSERT OR REPLACE INTO marks VALUES (?, ?)", (IDS, float(last)))
             self._forget(last)
 
-    def wrote(self, kept: Sequence[tuple[int, Entry]], first: int, last: int) -> None:
+    def wrote(self, kept: Sequence[tuple[int, Entry]], numbers: dict[str, int], first: int, last: int) -> None:
         """Remember what we have written ourselves, now that it is kept: everything from `first` to `last` is ours."""
         if self._upto != first - 1:
             return  # not caught up with what was before: the next question will be
         rows = [(seq, one.id, one.sender, one.at, one.to, one.digest) for seq, one in kept if one.kind == "accepted"]
-        self._remember(rows, last)
+        self._remember(rows, last, numbers)
 
     def knows_none_of(self, ids: Iterable[str]) -> bool:
         return self._messages.keys().isdisjoint(ids)
@@ -50,7 +51,7 @@ class Tail:
     def messages(self, id_: str) -> list[Row]:
         return self._messages.get(id_, [])
 
-    def _remember(self, rows: list[Row], last: int) -> None:
+    def _remember(self, rows: list[Row], last: int, numbers: dict[str, int]) -> None:
         messages = self._messages
         for seq, id_, sender, at, to, digest in rows:
             row = (sender, at, to, digest, seq)
@@ -58,19 +59,17 @@ class Tail:
                 messages[id_].append(row)
             else:
                 messages[id_] = [row]
-        self._count += len(rows)
+        self._numbers += [(numbers.get(row[1]) or number_of(row[1]), row[0]) for row in rows]
         self._upto = last
 
     def _forget(self, indexed: int) -> None:
         """Whatever is in `recent` need not be remembered."""
         left = [(id_, [row for row in rows if row[4] > indexed]) for id_, rows in self._messages.items()]
         self._messages = {id_: rows for id_, rows in left if rows}
-        self._count = sum(map(len, self._messages.values()))
+        self._numbers = [pair for pair in self._numbers if pair[1] > indexed]
         self._indexed, self._upto = indexed, max(self._upto, indexed)
 
 
-def put_in(file: SqliteFile, after: int, last: int) -> None:
-    """The ids of these messages, refused ones too: a refused message is looked for as well."""
-    rows = file.rows("SELECT id, seq FROM messages WHERE seq > ? AND seq <= ?", (after, last))
-    file.run_many("INSERT OR IGNORE INTO recent VALUES (?, ?)", sorted((number_of(id_), seq) for id_, seq in rows))
-    file.run("INSERT OR REPLACE INTO marks VALUES (?, ?)", (IDS, float(last)))
+def put_in(file: SqliteFile, numbers: list[tuple[int, int]]) -> None:
+    """Make these ids findable, in the order in which the index has them."""
+    file.run_many("INSERT OR IGNORE INTO recent VALUES (?, ?)", sorted(numbers))

@@ -31,7 +31,7 @@ from telex.stores.sqlite_rows import (
     leased_of,
 )
 from telex.stores.sqlite_schema import DELIVERY_BITS
-from telex.stores.sqlite_tail import Tail
+from telex.stores.sqlite_tail import Tail, put_in
 
 _EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM json_each(?) n
 JOIN recent r ON r.number = n.value JOIN messages m ON m.seq = r.seq WHERE m.refused = 0"""
@@ -56,13 +56,14 @@ class Batch:
         self.deliveries: list[Row] = []
         self.asks: list[Row] = []
         self.kept: list[tuple[int, Entry]] = []
+        self.numbers: dict[str, int] = {}  # of ids, as far as they were looked for
         self.earlier: dict[tuple[str, str], list[Row]] = {}  # what was kept before, by sender and id
         self.fresh: dict[tuple[str, str], tuple[Entry, int]] = {}  # what this batch has accepted, likewise
 
     def look_for(self, ids: set[str], tail: Tail) -> None:
         """Find all recent messages of these ids in one question."""
-        numbers = ",".join([str(number_of(id_)) for id_ in ids])
-        for sender, id_, *rest in self.file.rows(_EARLIER, (f"[{numbers}]",)):
+        self.numbers = {id_: number_of(id_) for id_ in ids}
+        for sender, id_, *rest in self.file.rows(_EARLIER, (f"[{','.join(map(str, self.numbers.values()))}]",)):
             self.earlier.setdefault((sender, id_), []).append(tuple(rest))
         if not tail.knows_none_of(ids):
             for id_ in ids:
@@ -100,6 +101,8 @@ class Batch:
         self.file.run_many(INSERT_MESSAGE, self.messages)
         self.file.run_many(INSERT_DELIVERY, self.deliveries)
         self.file.run_many(INSERT_ASK, self.asks)
+        # Nobody compares with these, so nobody remembers them; but they are looked for.
+        put_in(self.file, [(number_of(one.id), seq) for seq, one in self.kept if one.kind != "accepted"])
 
 
 class Room:
