@@ -45,6 +45,10 @@ def test_two_hundred_kills_lose_nothing_and_nothing_is_acked_twice_or_late() -> 
     [("no-fencing", "late"), ("dedup-off", "acked_twice"), ("read-is-ack", "undone")],
 )
 def test_a_planted_bug_is_found_by_the_kills(plant: str, seen: str) -> None:
-    verdict = torture(25, "--plant", plant)
-    assert verdict[seen], f"{plant} went unnoticed"
-    assert not verdict["kept"]
+    """Few kills are usually enough. How the processes meet is up to the machine, so a run without luck is repeated."""
+    for kills in (25, 50, 100, 150):
+        verdict = torture(kills, "--plant", plant)
+        if verdict[seen]:
+            assert not verdict["kept"]
+            return
+    raise AssertionError(f"{plant} went unnoticed")
