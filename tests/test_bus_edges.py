@@ -10,10 +10,12 @@ import pytest
 
 import telex
 from telex.bus.office import Office
-from telex.client import SyncBus
+from telex.client import SyncBus, drive
 from telex.clock import SteadyClock
 from telex.config import Settings
 from telex.errors import NotFound, RequestFailed, RequestTimedOut, StoreUnavailable, ValueWrong
+from telex.flow import lifecycle
+from telex.model.limits import LIMITS
 from telex.model.message import Entry
 from telex.model.refusal import Finding
 from telex.model.roster import Member
@@ -232,3 +234,16 @@ def test_a_receive_that_is_cancelled_leases_nothing(tmp_path: Path, monkeypatch:
             return [(delivery.state, delivery.attempts) for delivery, _ in await bus.inbox("lead")]
 
     assert asyncio.run(run()) == [("stored", 0)]
+
+
+def test_an_extension_stands_though_the_lapse_was_decided_just_before_it(team: Team) -> None:
+    """Somebody else sweeps: it has seen the lease run out, and settles it after the holder was given more time."""
+    team.note()
+    leased, store = team.take(), team.bus._bus.store
+    seen = drive(store.delivery(leased.delivery))
+    assert seen is not None
+    lapse = lifecycle.lapsed(seen, leased.until + 1.0, LIMITS)
+    team.bus.extend(leased.token, agent="lead", seconds=600.0)
+    [settled] = drive(store.settle([lapse]))
+    assert not settled.done
+    assert team.bus.ack(leased.token, agent="lead")

@@ -43,6 +43,8 @@ KINDS: dict[str, str] = {
 }
 BRINGING = ("accepted", "refused", "imported")  # the kinds that bring a message; their number is the message's
 
+ELSEWHERE = ("imported", "refused")  # what may have come from another record, and tells nothing about the time here
+
 
 def detail_of(event: Event) -> dict[str, Any]:
     """What the event says beyond its kind. A detail that is no object, as a foreign record may have, says nothing."""

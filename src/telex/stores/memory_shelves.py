@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from telex.model.delivery import AT_ONCE, MOVES, OPEN, Delivery
-from telex.model.event import Event
+from telex.model.event import ELSEWHERE, Event
 from telex.model.message import Entry, Message
 from telex.model.roster import Member
 from telex.ports.store import Ask
@@ -95,7 +95,8 @@ class Shelves:
         self._events[event.seq] = event
         if event.message is not None:
             self._events_of[event.message].append(event.seq)
-        self._latest_at = event.at
+        if event.kind not in ELSEWHERE:
+            self._latest_at = event.at
         self._writes += 1
 
     def _remove(self, seq: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.model.delivery import Delivery
-from telex.model.event import Event
+from telex.model.event import ELSEWHERE, Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.roster import Member
 from telex.ports.store import Appended, Ask, Query, Settled, Settlement
@@ -270,10 +270,7 @@ class SqliteStore:
 
     async def latest_at(self) -> float:
         return float(
-            self._file.value(
-                "SELECT at FROM events WHERE kind NOT IN ('imported', 'refused') ORDER BY seq DESC LIMIT 1"
-            )
-            or 0.0
+            self._file.value(f"SELECT at FROM events WHERE kind NOT IN {ELSEWHERE} ORDER BY seq DESC LIMIT 1") or 0.0
         )
 
     async def close(self) -> None:

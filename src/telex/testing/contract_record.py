@@ -192,6 +192,18 @@ class RecordPromises(ContractBase):
 
     # --- housekeeping -----------------------------------------------------------------------------------------------
 
+    @promise
+    async def test_what_was_imported_does_not_move_the_clock(self, store: Store) -> None:
+        await self.keep(store, self.entry("m1", "lead"))
+        await self.keep(store, self.entry("m2", at=self.now + 80_000.0, kind="imported", same_since=None))
+        assert await store.latest_at() == self.now
+
+    @promise
+    async def test_a_message_from_the_future_does_not_stop_the_pruning(self, store: Store) -> None:
+        await self.keep(store, self.entry("ahead", at=self.now + 1e9), self.entry("old", at=self.now - 10.0))
+        await self._tidy(store, keep=self.now - 5.0)
+        assert [len(await store.find(id_)) for id_ in ("ahead", "old")] == [1, 0]
+
     async def _tidy(
         self, store: Store, *, same: float = LONG_AGO, keep: float = LONG_AGO, silent: float = LONG_AGO
     ) -> None:
