@@ -9,6 +9,7 @@ from telex.dialects.spec import (
     OPEN,
     TEXT,
     TEXTS,
+    Deed,
     Dialect,
     Fields,
     Group,
@@ -65,6 +66,7 @@ def _type(
     *,
     rules: tuple[HardRule, ...] = (),
     reply: str | None = None,
+    deed: Deed | None = None,
     **envelope: object,
 ) -> MessageType:
     """A type with its example's envelope; every message that is about a task has the rule on correlation."""
@@ -93,6 +95,7 @@ def _type(
         example=whole,
         rules=rules,
         reply=reply,
+        deed=deed,
     )
 
 
@@ -122,6 +125,10 @@ TASK_ASSIGNMENT = _type(
         "dependencies": [],
         "context": {"approvedDesign": "A link that works once", "existingDocs": ["docs/auth.md"]},
     },
+    deed=Deed(
+        "assign",
+        {"task": "taskId", "title": "title", "depends_on": "dependencies"},
+    ),
 )
 
 STATUS_UPDATE = _type(
@@ -143,6 +150,10 @@ STATUS_UPDATE = _type(
             expected="at least one blocker",
         ),
     ),
+    deed=Deed(
+        "status",
+        {"task": "taskId", "status": "status", "details": "details", "blockers": "blockers"},
+    ),
 )
 
 STATE_TRANSITION = _type(
@@ -152,6 +163,10 @@ STATE_TRANSITION = _type(
     fields({"taskId": TEXT, "fromState": TEXT, "toState": TEXT, "reason": TEXT}, {"metadata": OPEN}),
     {"taskId": "TASK-001", "fromState": "planning", "toState": "validated", "reason": "The plan was approved"},
     event=True,
+    deed=Deed(
+        "move",
+        {"task": "taskId", "came_from": "fromState", "goes_to": "toState", "reason": "reason"},
+    ),
 )
 
 VALIDATION_REQUEST = _type(
@@ -173,6 +188,10 @@ VALIDATION_REQUEST = _type(
         "details": {"approach": "A signed token in the link", "files": ["src/auth/reset.py"]},
     },
     reply="VALIDATION_RESPONSE",
+    deed=Deed(
+        "ask",
+        {"task": "taskId", "kind": "validationType", "subject": "subject", "files": "details.files"},
+    ),
 )
 
 VALIDATION_RESPONSE = _type(
@@ -195,6 +214,10 @@ VALIDATION_RESPONSE = _type(
         ),
     ),
     replyTo="msg-1",
+    deed=Deed(
+        "answer",
+        {"task": "taskId", "decision": "decision", "reasons": "reasons", "conditions": "conditions"},
+    ),
 )
 
 QUALITY_REPORT = _type(
@@ -227,6 +250,10 @@ QUALITY_REPORT = _type(
             say="Say FAILED while a gate fails or failureCount is above 0.",
             expected="FAILED",
         ),
+    ),
+    deed=Deed(
+        "quality",
+        {"task": "taskId", "status": "status"},
     ),
 )
 
@@ -282,6 +309,16 @@ ESCALATION_REQUEST = _type(
         "failureHistory": [{"agent": "fullstack-developer", "attempts": 3, "lastError": "2 of 40 tests fail"}],
         "context": {"state": "quality_review"},
     },
+    deed=Deed(
+        "escalate",
+        {
+            "task": "taskId",
+            "level": "escalationType",
+            "reason": "reason",
+            "history": "failureHistory",
+            "context": "context",
+        },
+    ),
 )
 
 COMMIT_REQUEST = _type(
@@ -312,6 +349,10 @@ COMMIT_REQUEST = _type(
             say="Ask for the commit once every quality gate has passed.",
             expected="true",
         ),
+    ),
+    deed=Deed(
+        "commit",
+        {"task": "taskId", "approval": "approvalRef", "files": "files", "gates": "metadata.qualityGatesPassed"},
     ),
 )
 

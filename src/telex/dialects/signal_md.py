@@ -5,6 +5,7 @@ from telex.dialects.spec import (
     COUNT,
     TEXT,
     TEXTS,
+    Deed,
     Dialect,
     Filling,
     Group,
@@ -46,6 +47,10 @@ WORKER_SUBMISSION = MessageType(
         "qa_check": "pass",
     },
     body_example="## Result\nA reset link works once.\n\n## Self-Assessment\nAC2 waits for the mail template.\n",
+    deed=Deed(
+        "signal",
+        {"signal": "signal", "files": "files_changed", "qa": "qa_check"},
+    ),
 )
 
 REVIEW_VERDICT = MessageType(
@@ -81,6 +86,10 @@ REVIEW_VERDICT = MessageType(
         "ac_coverage": {"AC1": "pass", "AC2": "pass"},
     },
     body_example="## Findings\nMODERATE: two names say too little.\n",
+    deed=Deed(
+        "signal",
+        {"signal": "signal"},
+    ),
 )
 
 AUDIT_VERDICT = MessageType(
@@ -126,6 +135,10 @@ AUDIT_VERDICT = MessageType(
         "typecheck_status": "skipped",
     },
     body_example="## Security\nOne medium finding.\n\n## Runtime\n31 tests, all passed.\n",
+    deed=Deed(
+        "signal",
+        {"signal": "signal"},
+    ),
 )
 
 TRIAGE_RESULT = MessageType(
@@ -167,6 +180,10 @@ TRIAGE_RESULT = MessageType(
         "research_count": 3,
     },
     body_example="## Triage\nTier 2: one module, one new table.\n\n## Research Questions\n1. Which mail service?\n",
+    deed=Deed(
+        "signal",
+        {"signal": "signal", "tier": "tier", "research": "research_needed", "questions": "research_count"},
+    ),
 )
 
 PLAN_RESULT = MessageType(
@@ -195,6 +212,16 @@ PLAN_RESULT = MessageType(
         "has_blockers": False,
     },
     body_example="Adds password reset in three waves.\n",
+    deed=Deed(
+        "signal",
+        {
+            "signal": "signal",
+            "plan_file": "plan_file",
+            "waves": "wave_count",
+            "steps": "step_count",
+            "has_blockers": "has_blockers",
+        },
+    ),
 )
 
 RESEARCH_RESULT = MessageType(
@@ -215,6 +242,10 @@ RESEARCH_RESULT = MessageType(
         "has_gotchas": False,
     },
     body_example="The one in use can send templates.\n",
+    deed=Deed(
+        "signal",
+        {"signal": "signal", "topic": "topic", "verified": "verified"},
+    ),
 )
 
 TASK_ASSIGNMENT = MessageType(
@@ -237,6 +268,10 @@ TASK_ASSIGNMENT = MessageType(
         "step": 2,
     },
     body_example="Write the reset link.\n\n## Acceptance Criteria\n- AC1: a link works once\n",
+    deed=Deed(
+        "dispatch",
+        {"signal": "signal", "task": "task", "plan_file": "plan_file", "wave": "wave", "step": "step"},
+    ),
 )
 
 REVISION_REQUEST = MessageType(
@@ -291,6 +326,10 @@ REVISION_REQUEST = MessageType(
         "fix_severity": "all",
     },
     body_example="## From the reviewer\nTwo names say too little.\n",
+    deed=Deed(
+        "dispatch",
+        {"signal": "signal", "iteration": "iteration", "iterations_max": "max_iterations", "severity": "fix_severity"},
+    ),
 )
 
 APPROVAL = MessageType(
@@ -301,6 +340,10 @@ APPROVAL = MessageType(
     priority="VALIDATION",
     fields=fields({"signal": one_of("lgtm")}),
     example={"type": "approval", "signal": "lgtm"},
+    deed=Deed(
+        "dispatch",
+        {"signal": "signal"},
+    ),
 )
 
 TRIAGE_REQUEST = MessageType(
@@ -313,6 +356,10 @@ TRIAGE_REQUEST = MessageType(
     fields=fields({"signal": one_of("execute")}),
     example={"type": "triage_request", "signal": "execute"},
     body_example="Let people reset their password.\n",
+    deed=Deed(
+        "dispatch",
+        {"signal": "signal"},
+    ),
 )
 
 ARCHITECTURE_REQUEST = MessageType(
@@ -325,6 +372,10 @@ ARCHITECTURE_REQUEST = MessageType(
     fields=fields({"signal": one_of("plan")}),
     example={"type": "architecture_request", "signal": "plan"},
     body_example="## Research Context\nThe mail service in use can send templates.\n",
+    deed=Deed(
+        "dispatch",
+        {"signal": "signal"},
+    ),
 )
 
 RESEARCH_REQUEST = MessageType(
@@ -337,6 +388,10 @@ RESEARCH_REQUEST = MessageType(
     fields=fields({"signal": one_of("research"), "topic": TEXT}),
     example={"type": "research_request", "signal": "research", "topic": "mail services"},
     body_example="Which mail service can send templates? The plan's second wave hangs on it.\n",
+    deed=Deed(
+        "dispatch",
+        {"signal": "signal", "topic": "topic"},
+    ),
 )
 
 SIGNAL_MD = Dialect(

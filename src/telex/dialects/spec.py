@@ -122,6 +122,17 @@ class Filling(NamedTuple):
     value: Any
 
 
+class Deed(NamedTuple):
+    """What a message does to the work, and under which names it says so.
+
+    The rules of the work know deeds and their own names for things, never a dialect's: `names` leads from the one to
+    the other, by short names as in a hard rule.
+    """
+
+    does: str  # one of those in flow/book
+    names: Mapping[str, str]
+
+
 class MessageType(NamedTuple):
     name: str
     purpose: str
@@ -135,6 +146,7 @@ class MessageType(NamedTuple):
     fillings: tuple[Filling, ...] = ()
     sections: tuple[str, ...] = ()  # headings that the page asks for in a markdown body
     body_example: str = ""  # front matter only
+    deed: Deed | None = None
 
     def __repr__(self) -> str:
         return f"<message type {self.name}>"

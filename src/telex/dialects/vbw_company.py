@@ -10,6 +10,7 @@ from telex.dialects.spec import (
     NOTE,
     TEXT,
     TEXTS,
+    Deed,
     Dialect,
     Group,
     HardRule,
@@ -123,6 +124,10 @@ DEV_PROGRESS = MessageType(
         "status": "partial",
         "concerns": ["The token's shape differs from the plan"],
     },
+    deed=Deed(
+        "progress",
+        {"plan": "plan_id", "task": "task", "status": "status", "commit": "commit"},
+    ),
 )
 
 DEV_BLOCKER = MessageType(
@@ -140,6 +145,10 @@ DEV_BLOCKER = MessageType(
         "needs": "Plan 01-01 committed",
         "attempted": ["Looked for the migration on main"],
     },
+    deed=Deed(
+        "blocker",
+        {"plan": "plan_id", "task": "task", "blocker": "blocker", "needs": "needs"},
+    ),
 )
 
 CODE_REVIEW_RESULT = MessageType(
@@ -169,6 +178,10 @@ CODE_REVIEW_RESULT = MessageType(
         "artifact": "phases/01/code-review.jsonl",
         "committed": True,
     },
+    deed=Deed(
+        "review",
+        {"plan": "plan_id", "result": "result", "cycle": "cycle"},
+    ),
 )
 
 QA_RESULT = MessageType(
@@ -368,6 +381,17 @@ ESCALATION = MessageType(
         "recommendation": "Look at the stateless design again",
         "severity": "blocking",
     },
+    deed=Deed(
+        "escalate",
+        {
+            "level": "to",
+            "by": "from",
+            "reason": "issue",
+            "evidence": "evidence",
+            "advice": "recommendation",
+            "severity": "severity",
+        },
+    ),
 )
 
 VBW_COMPANY = Dialect(

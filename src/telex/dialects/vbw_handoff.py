@@ -5,6 +5,7 @@ from telex.dialects.spec import (
     NOTE,
     TEXT,
     TEXTS,
+    Deed,
     Dialect,
     Group,
     HardRule,
@@ -63,6 +64,10 @@ DEV_PROGRESS = MessageType(
         "status": "complete",
         "concerns": ["The mail template is still the old one"],
     },
+    deed=Deed(
+        "progress",
+        {"plan": "plan_id", "task": "task", "status": "status", "commit": "commit"},
+    ),
 )
 
 DEV_BLOCKER = MessageType(
@@ -80,6 +85,10 @@ DEV_BLOCKER = MessageType(
         "needs": "Plan 03-01 committed",
         "attempted": ["Looked for the migration on main"],
     },
+    deed=Deed(
+        "blocker",
+        {"plan": "plan_id", "task": "task", "blocker": "blocker", "needs": "needs"},
+    ),
 )
 
 QA_RESULT = MessageType(

@@ -7,6 +7,7 @@ from telex.dialects.spec import (
     NOTE,
     TEXT,
     TEXTS,
+    Deed,
     Dialect,
     Field,
     Fields,
@@ -135,6 +136,21 @@ PLAN_CONTRACT = MessageType(
             "token_budget": 50000,
         },
     ),
+    deed=Deed(
+        "contract",
+        {
+            "plan": "plan_id",
+            "phase": "phase_id",
+            "objective": "objective",
+            "tasks": "tasks",
+            "allowed": "allowed_paths",
+            "forbidden": "forbidden_paths",
+            "depends_on": "depends_on",
+            "must_haves": "must_haves",
+            "checks": "verification_checks",
+            "budget": "token_budget",
+        },
+    ),
 )
 
 EXECUTION_UPDATE = MessageType(
@@ -145,7 +161,8 @@ EXECUTION_UPDATE = MessageType(
     priority="STATUS",
     fields=fields(
         {"plan_id": TEXT, "task_id": TEXT, "status": one_of("complete", "partial", "failed"), "commit": NOTE},
-        {"files_modified": TEXTS, "concerns": TEXTS, "evidence": NOTE},
+        # tokens_used is our own: the page gives a plan a token budget and no message in which to say what was spent.
+        {"files_modified": TEXTS, "concerns": TEXTS, "evidence": NOTE, "tokens_used": COUNT},
     ),
     rules=(
         HardRule(
@@ -168,6 +185,17 @@ EXECUTION_UPDATE = MessageType(
             "files_modified": ["src/auth/reset.py"],
             "concerns": ["The mail template is still the old one"],
             "evidence": "14 tests pass",
+        },
+    ),
+    deed=Deed(
+        "progress",
+        {
+            "plan": "plan_id",
+            "task": "task_id",
+            "status": "status",
+            "commit": "commit",
+            "files": "files_modified",
+            "tokens": "tokens_used",
         },
     ),
 )
@@ -196,6 +224,10 @@ BLOCKER_REPORT = MessageType(
         },
         task="1-2-T1",
         confidence="medium",
+    ),
+    deed=Deed(
+        "blocker",
+        {"plan": "plan_id", "task": "task_id", "blocker": "blocker", "needs": "needs", "severity": "severity"},
     ),
 )
 
@@ -253,6 +285,10 @@ QA_VERDICT = MessageType(
             "recommendations": ["Mend the link in docs/a.md"],
         },
     ),
+    deed=Deed(
+        "verdict",
+        {"result": "result", "task": "task"},
+    ),
 )
 
 APPROVAL_REQUEST = MessageType(
@@ -293,6 +329,17 @@ APPROVAL_REQUEST = MessageType(
         },
         confidence="medium",
     ),
+    deed=Deed(
+        "ask",
+        {
+            "subject": "subject",
+            "kind": "request_type",
+            "evidence": "evidence",
+            "options": "options",
+            "deadline": "deadline",
+            "task": "task",
+        },
+    ),
 )
 
 APPROVAL_RESPONSE = MessageType(
@@ -317,6 +364,17 @@ APPROVAL_RESPONSE = MessageType(
             "modifications": ["src/mail/"],
         },
     ),
+    deed=Deed(
+        "answer",
+        {
+            "request": "request_id",
+            "approved": "approved",
+            "reason": "reason",
+            "conditions": "conditions",
+            "modifications": "modifications",
+            "task": "task",
+        },
+    ),
 )
 
 SHUTDOWN_REQUEST = MessageType(
@@ -329,6 +387,10 @@ SHUTDOWN_REQUEST = MessageType(
     fields=fields({"reason": one_of("phase_complete", "plan_complete", "user_abort"), "team_name": TEXT}),
     example=_example(
         "shutdown_request", "stop-1", "lead", {"reason": "phase_complete", "team_name": "phase-01"}, task=""
+    ),
+    deed=Deed(
+        "stop",
+        {"reason": "reason", "team": "team_name"},
     ),
 )
 
@@ -350,6 +412,10 @@ SHUTDOWN_RESPONSE = MessageType(
         "dev",
         {"request_id": "stop-1", "approve": True, "final_status": "complete", "pending_work": ""},
         task="",
+    ),
+    deed=Deed(
+        "stopped",
+        {"request": "request_id", "approved": "approve", "status": "final_status", "pending": "pending_work"},
     ),
 )
 

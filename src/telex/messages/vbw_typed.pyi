@@ -50,6 +50,7 @@ def execution_update(
     files_modified: list[str] = ...,
     concerns: list[str] = ...,
     evidence: str = ...,
+    tokens_used: int = ...,
     id: str = ...,
     phase: int = ...,
     task: str = ...,

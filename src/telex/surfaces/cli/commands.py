@@ -54,6 +54,7 @@ SECTIONS: dict[str, dict[str, Purpose]] = {
         "search": Purpose("Find the messages in which some words stand."),
         "doctor": Purpose("Look the store over."),
     },
+    "The work": {},
     "The team": {
         "team": Purpose("Show who is in it and who is here; join and leave."),
     },
@@ -108,6 +109,8 @@ class _Lazy(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, section in SECTIONS.items():
+            if not section:
+                continue
             with formatter.section(title):
                 formatter.write_dl([(name, purpose.says) for name, purpose in section.items()])
 

@@ -1,0 +1,58 @@
+"""What does a chapter of the book have to say? The shape that every one of them has; `pages.py` puts them together.
+
+Everything here is pure. A topic's state is an immutable value (a NamedTuple), and the fold of a topic looks at nothing
+but its state so far and the message: then folding one topic alone, or all of them, gives the same.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from telex.dialects.spec import Dialect, MessageType
+from telex.flow.book.said import Said
+from telex.model.limits import LIMITS, Limits
+from telex.model.refusal import Finding
+from telex.model.roster import Roster
+
+Book = Mapping[str, Any]  # topic → its state; a topic in which nothing was said is not there
+Topics = Iterable[str]
+
+
+class Ground(NamedTuple):
+    """What a decision stands on besides the book."""
+
+    now: float
+    roster: Roster
+    limits: Limits = LIMITS
+    settings: Mapping[str, Any] = {}  # what a team chose for the work: `task_states`, …
+    dialects: Mapping[str, Dialect] = {}
+
+
+class Draft(NamedTuple):
+    """A message that follows by itself from another: the bus gives it an id and keeps both together, or neither."""
+
+    dialect: Dialect
+    type: MessageType
+    to: str  # an address, as for --to
+    of: Mapping[str, Any]  # by the deed's names
+    correlation: str | None = None
+    reply_to: str | None = None
+    id: str | None = None
+
+
+def nothing(*_: Any) -> tuple[()]:
+    return ()
+
+
+class Chapter(NamedTuple):
+    # Topics that must be known to judge the message, as far as that can be told from those known so far. It is asked
+    # again until it names no more.
+    wanted: Callable[[Said, Book], Topics]
+    # Topics that the message belongs to once it is kept: only those whose state it changes.
+    belongs: Callable[[Said, Book], Topics]
+    # What speaks against it, and what its sender should know.
+    weigh: Callable[[Said, Book, Ground], Iterable[Finding]] = nothing
+    # What follows by itself.
+    follows: Callable[[Said, Book, Ground], Iterable[Draft]] = nothing
+
+
+Fold = Callable[[Any, Said], Any]  # (state or None, message that belongs to the topic) → state
