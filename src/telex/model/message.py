@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+from telex.model.event import Event
+from telex.model.roster import Member
+
 
 class Message(NamedTuple):
     seq: int  # its number in the store, which is also that of the event that brought it
@@ -18,6 +21,15 @@ class Message(NamedTuple):
     digest: bytes  # of raw, so that a changed byte is noticed
     raw: bytes
     refused: bool = False  # kept for the record, delivered to nobody
+
+
+class Part(NamedTuple):
+    """What a message has to do with the work: written together with it, or not at all."""
+
+    topics: tuple[str, ...] = ()  # those it belongs to, see flow/book; it is kept as long as the store is
+    expects: tuple[tuple[str, int], ...] = ()  # topics it was weighed against, and the last number each had then
+    reports: tuple["Entry", ...] = ()  # messages that follow from it
+    members: tuple[tuple[Member, Event], ...] = ()  # who changes with it, and the event that tells it
 
 
 class Entry(NamedTuple):
@@ -42,6 +54,7 @@ class Entry(NamedTuple):
     answers: tuple[int, ...] = ()  # requests that wait for this one, by number: they wait no longer
     same_since: float | None = None  # an equal id from this moment on is the same message; None: never look
     inbox_max: int | None = None
+    part: Part | None = None  # None: it has no part in the work
 
 
 class Leased(NamedTuple):

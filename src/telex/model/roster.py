@@ -23,6 +23,7 @@ class Member(NamedTuple):
     joined_at: float | None = None  # None: a member by default or declaration that has not been seen yet
     seen_at: float | None = None
     left_at: float | None = None
+    stopped_at: float | None = None  # when it agreed to shut down; only joining anew brings it back
 
     @property
     def inboxes(self) -> tuple[str, str]:

@@ -18,8 +18,8 @@ from telex.model.roster import Member
 class Appended(NamedTuple):
     """What became of an entry."""
 
-    outcome: Literal["kept", "duplicate", "id-reused", "inbox-full"]
-    seq: int  # the message's number; of the earlier one for a duplicate; 0 where the inbox was full
+    outcome: Literal["kept", "duplicate", "id-reused", "inbox-full", "stale"]
+    seq: int  # the message's number; of the earlier one for a duplicate; 0 where nothing was kept
     inbox: str | None = None  # the one that was full
 
 
@@ -86,7 +86,8 @@ EVERYTHING = Query()
 
 class Store(Protocol):
     async def append(self, entries: Sequence[Entry]) -> list[Appended]:
-        """Keep each message with its deliveries and its event, durably. Repeating an entry does not keep it twice."""
+        """Keep each message with its deliveries, its event and its part in the work, durably. Repeating an entry does
+        not keep it twice. One whose topics have gone on since it was weighed is `stale`: nothing of it is kept."""
 
     async def lease(
         self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
@@ -131,6 +132,15 @@ class Store(Protocol):
 
     async def thread(self, correlation: str, most: int) -> list[Message]:
         """Every message of a conversation, oldest first."""
+
+    async def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
+        """What belongs to a topic, in order, each with the event that brought it; only what came after that number."""
+
+    async def topics(self, kind: str) -> list[str]:
+        """The topics of that kind: `plan:1-1` is one of kind `plan`, and `contracts` the only one of its own."""
+
+    async def held(self, holder: str) -> list[Message]:
+        """What somebody has leased at the moment, oldest first."""
 
     async def deliveries(self, message: int) -> list[Delivery]: ...
 

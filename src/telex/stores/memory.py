@@ -33,6 +33,10 @@ class MemoryStore(Shelves):
                 return Appended("id-reused", earlier.seq)
             self._tell(entry.at, "duplicate", agent=entry.sender, message=earlier.seq)
             return Appended("duplicate", earlier.seq)
+        if entry.part is not None and any(
+            last != (self._topics.get(name) or [0])[-1] for name, last in entry.part.expects
+        ):
+            return Appended("stale", 0)
         for inbox in entry.inboxes:
             if entry.inbox_max is not None and len(self._open[inbox]) >= entry.inbox_max:
                 return Appended("inbox-full", 0, inbox)
@@ -175,6 +179,16 @@ class MemoryStore(Shelves):
 
     async def thread(self, correlation: str, most: int) -> list[Message]:
         return [message for message in self._messages.values() if message.correlation == correlation][:most]
+
+    async def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
+        return [(self._events[seq], self._messages[seq]) for seq in self._topics.get(name, ()) if seq > after]
+
+    async def topics(self, kind: str) -> list[str]:
+        return sorted(name for name in self._topics if name == kind or name.startswith(kind + ":"))
+
+    async def held(self, holder: str) -> list[Message]:
+        held = sorted(seq for seq in self._leased if self._deliveries[seq].holder == holder)
+        return [self._messages[self._deliveries[seq].message] for seq in held]
 
     async def deliveries(self, message: int) -> list[Delivery]:
         return [self._deliveries[seq] for seq in self._deliveries_of.get(message, ())]

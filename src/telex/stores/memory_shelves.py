@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from telex.model.delivery import AT_ONCE, MOVES, OPEN, Delivery
 from telex.model.event import ELSEWHERE, Event
-from telex.model.message import Entry, Message
+from telex.model.message import Entry, Message, Part
 from telex.model.roster import Member
 from telex.ports.store import Ask
 
@@ -20,6 +20,7 @@ class Shelves:
         self._events: dict[int, Event] = {}
         self._asks: dict[int, Ask] = {}  # by message
         self._members: dict[str, Member] = {}
+        self._topics: dict[str, list[int]] = defaultdict(list)  # by topic: the messages that belong to it
         self._told_silent: dict[str, int] = {}  # by correlation: the message after which its silence was told
         # What follows could be found by looking through the above, and is here so that it is found at once.
         self._ids: dict[tuple[str, str], int] = {}  # by sender and id: the newest message that was not refused
@@ -55,7 +56,19 @@ class Shelves:
             self._deliver(seq, inbox)
         if entry.answer_by is not None:
             self._asks[seq] = Ask(seq, entry.answer_by, 0)
+        if entry.part is not None:
+            self._take_part(entry.part, seq)
         return seq
+
+    def _take_part(self, part: Part, seq: int) -> None:
+        for topic in part.topics:
+            self._topics[topic].append(seq)
+        for member, event in part.members:
+            self._members[member.name] = member
+            self._last_event += 1
+            self._write(event._replace(seq=self._last_event))
+        for report in part.reports:
+            self._keep(report)
 
     def _deliver(self, message: int, inbox: str) -> Delivery:
         self._last_delivery += 1
@@ -118,7 +131,8 @@ class Shelves:
 
     def _is_settled(self, message: int) -> bool:
         states = {self._deliveries[seq].state for seq in self._deliveries_of.get(message, ())}
-        return message not in self._asks and not states & OPEN
+        in_the_book = any(message in topic for topic in self._topics.values())
+        return message not in self._asks and not states & OPEN and not in_the_book
 
     def _last_at(self, message: int) -> float:
         """When anything happened to it last."""

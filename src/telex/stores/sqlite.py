@@ -210,6 +210,15 @@ class SqliteStore:
         await self._catch_up("told")  # whoever asks for a conversation will ask for the story of each message
         return self._file.glance(lambda: reads.thread(self._file, correlation, most))
 
+    async def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
+        return self._file.glance(lambda: reads.topic(self._file, name, after))
+
+    async def topics(self, kind: str) -> list[str]:
+        return reads.topics(self._file, kind)
+
+    async def held(self, holder: str) -> list[Message]:
+        return reads.held(self._file, holder)
+
     async def deliveries(self, message: int) -> list[Delivery]:
         return reads.deliveries(self._file, message)
 

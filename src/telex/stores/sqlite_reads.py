@@ -12,6 +12,7 @@ from telex.stores.sqlite_file import Row, SqliteFile
 from telex.stores.sqlite_rows import (
     DELIVERY,
     EVENT,
+    EVENT_WIDTH,
     GIVEN_UP,
     MESSAGE,
     delivery_and_message,
@@ -53,6 +54,22 @@ def thread(file: SqliteFile, correlation: str, most: int) -> list[Message]:
             if len(found) == most:
                 break
     return found
+
+
+def topic(file: SqliteFile, name: str, after: int) -> list[tuple[Event, Message]]:
+    sql = f"""SELECT {EVENT}, {MESSAGE} FROM topics t JOIN messages m ON m.seq = t.seq JOIN events e ON e.seq = t.seq
+    WHERE t.name = ? AND t.seq > ? ORDER BY t.seq"""
+    return [(event_of(row), message_of(row[EVENT_WIDTH:])) for row in file.rows(sql, (name, after))]
+
+
+def topics(file: SqliteFile, kind: str) -> list[str]:
+    sql = "SELECT DISTINCT name FROM topics WHERE name = ?1 OR (name >= ?1 || ':' AND name < ?1 || ';') ORDER BY name"
+    return [name for (name,) in file.rows(sql, (kind,))]
+
+
+def held(file: SqliteFile, holder: str) -> list[Message]:
+    sql = f"SELECT {MESSAGE} {_WITH_MESSAGE} WHERE d.state = 1 AND d.holder = ? ORDER BY d.seq"
+    return [message_of(row) for row in file.rows(sql, (holder,))]
 
 
 def deliveries(file: SqliteFile, message_: int) -> list[Delivery]:
@@ -202,5 +219,5 @@ def dead(file: SqliteFile, most: int) -> list[tuple[Delivery, Message]]:
 
 
 def members(file: SqliteFile) -> list[Member]:
-    rows = file.rows("SELECT name, role, dialects, joined_at, seen_at, left_at FROM members ORDER BY name")
+    rows = file.rows("SELECT name, role, dialects, joined_at, seen_at, left_at, stopped_at FROM members ORDER BY name")
     return [Member(row[0], row[1], tuple(row[2].split()), False, *row[3:]) for row in rows]

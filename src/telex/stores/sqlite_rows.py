@@ -19,12 +19,13 @@ MESSAGE = (
 )
 DELIVERY = "d.seq, d.message, d.inbox, d.rank, d.state, d.due_at, d.attempts, d.fence, d.holder"
 EVENT = "e.seq, e.at, e.kind, e.agent, coalesce(e.message, m.seq), e.delivery, e.inbox, e.detail"
-_MESSAGE_WIDTH, _DELIVERY_WIDTH, _EVENT_WIDTH = 14, 9, 8
+_MESSAGE_WIDTH, _DELIVERY_WIDTH, EVENT_WIDTH = 14, 9, 8
 
 STANDING = {"refused": 1, "imported": 2}  # in the column `refused`; only what was accepted counts as sent before
 INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_DELIVERY = "INSERT INTO deliveries VALUES (?, ?, ?, ?, ?, ?, 0, 0, NULL)"
+INSERT_TOPIC = "INSERT OR IGNORE INTO topics VALUES (?, ?)"
 INSERT_ASK = "INSERT OR REPLACE INTO asks VALUES (?, ?, 0)"
 
 
@@ -37,7 +38,7 @@ def delivery_of(row: Row) -> Delivery:
 
 
 def event_of(row: Row) -> Event:
-    return Event(*row[:_EVENT_WIDTH])
+    return Event(*row[:EVENT_WIDTH])
 
 
 def delivery_and_message(row: Row) -> tuple[Delivery, Message]:
@@ -45,7 +46,7 @@ def delivery_and_message(row: Row) -> tuple[Delivery, Message]:
 
 
 def event_and_message(row: Row) -> tuple[Event, Message | None]:
-    message = row[_EVENT_WIDTH:]
+    message = row[EVENT_WIDTH:]
     return event_of(row), message_of(message) if message[0] is not None else None
 
 

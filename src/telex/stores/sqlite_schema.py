@@ -90,5 +90,15 @@ CREATE TABLE marks (           -- how far the housekeeping has come: the number 
 CREATE VIRTUAL TABLE texts USING fts5 (body, content = '', contentless_delete = 1);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)  # the n-th brings a file of version n to version n + 1
+_THE_WORK = """
+CREATE TABLE topics (          -- which messages belong to which matter of the work, see flow/book
+  name TEXT NOT NULL,
+  seq INTEGER NOT NULL,        -- the message
+  PRIMARY KEY (name, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX topics_of ON topics (seq);
+ALTER TABLE members ADD COLUMN stopped_at REAL;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _THE_WORK)  # the n-th brings a file of version n to version n + 1
 VERSION = len(MIGRATIONS)

@@ -128,6 +128,8 @@ def prune(file: SqliteFile, keep_since: float, now: float, most: int) -> int:
         waits = file.value(f"SELECT 1 {_DELIVERIES} AND state < 2", bounds)
         if waits or file.value("SELECT 1 FROM asks WHERE message = ?", (seq,)):
             continue
+        if file.value("SELECT 1 FROM topics WHERE seq = ?", (seq,)):
+            continue  # the book is told from it, however old it is
         if (file.value(_LAST_EVENT, (seq,)) or 0.0) >= keep_since:
             continue
         _remove(file, seq, id_, correlation, bounds)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from telex.model.delivery import AT_ONCE, MOVES
 from telex.model.digest import number_of
 from telex.model.event import Event
-from telex.model.message import Entry, Leased
+from telex.model.message import Entry, Leased, Part
 from telex.model.roster import Member
 from telex.ports.store import Appended, Ask, Settled, Settlement
 from telex.stores.sqlite_file import SqliteFile
@@ -20,6 +20,7 @@ from telex.stores.sqlite_rows import (
     INSERT_DELIVERY,
     INSERT_EVENT,
     INSERT_MESSAGE,
+    INSERT_TOPIC,
     LEASED,
     MESSAGE,
     STANDING,
@@ -55,6 +56,7 @@ class Batch:
         self.messages: list[Row] = []
         self.deliveries: list[Row] = []
         self.asks: list[Row] = []
+        self.topics: list[tuple[str, int]] = []
         self.kept: list[tuple[int, Entry]] = []
         self.numbers: dict[str, int] = {}  # of ids, as far as they were looked for
         self.earlier: dict[tuple[str, str], list[Row]] = {}  # what was kept before, by sender and id
@@ -77,7 +79,24 @@ class Batch:
         return seq
 
     def message(self, entry: Entry) -> int:
-        return self.keep((entry,))[0]
+        seq = self.keep((entry,))[0]
+        if entry.part is not None:
+            self._take_part(entry.part, seq)
+        return seq
+
+    def _take_part(self, part: Part, seq: int) -> None:
+        self.topics += [(name, seq) for name in part.topics]
+        for member, event in part.members:
+            _write_member(self.file, member)
+            self.event(event)
+        for report in part.reports:
+            self.message(report)
+
+    def is_stale(self, part: Part) -> bool:
+        """Has anything been said in one of these topics since? In this very batch, perhaps."""
+        fresh = {name for name, _ in self.topics} if self.topics else ()
+        sql = "SELECT coalesce(max(seq), 0) FROM topics WHERE name = ?"
+        return any(name in fresh or self.file.value(sql, (name,)) != last for name, last in part.expects)
 
     def keep(self, entries: Sequence[Entry]) -> range:
         """Number these messages and gather their rows, a table at a time: with many at once that is what costs."""
@@ -101,6 +120,8 @@ class Batch:
         self.file.run_many(INSERT_MESSAGE, self.messages)
         self.file.run_many(INSERT_DELIVERY, self.deliveries)
         self.file.run_many(INSERT_ASK, self.asks)
+        if self.topics:
+            self.file.run_many(INSERT_TOPIC, self.topics)
         # Nobody compares with these, so nobody remembers them; but they are looked for.
         put_in(self.file, [(number_of(one.id), seq) for seq, one in self.kept if one.kind != "accepted"])
 
@@ -149,7 +170,7 @@ def append(file: SqliteFile, batch: Batch, tail: Tail, room: Room, entries: Sequ
     different = set(ids)
     if different:
         batch.look_for(different, tail)
-    all_new = not batch.earlier and len(different) == len(ids)
+    all_new = not batch.earlier and len(different) == len(ids) and not any(entry.part for entry in entries)
     if all_new and room.for_all(entries):  # nearly always: then there is nothing to decide about any of them
         seqs = batch.keep(entries)
         for seq, entry in zip(seqs, entries, strict=True):
@@ -166,6 +187,8 @@ def _append(file: SqliteFile, batch: Batch, room: Room, entry: Entry) -> Appende
             if earlier.outcome == "duplicate":
                 batch.event(Event(0, entry.at, "duplicate", entry.sender, earlier.seq))
             return earlier
+    if entry.part is not None and batch.is_stale(entry.part):
+        return Appended("stale", 0)
     if entry.inbox_max is not None:
         full = room.full(file, batch, entry, entry.inbox_max)
         if full is not None:
@@ -294,8 +317,13 @@ def enlist(file: SqliteFile, batch: Batch, member: Member, event: Event | None) 
     known = next((one for one in members(file) if one.name == member.name), None)
     if known is not None and known.left_at is None and known.role != member.role:
         return known
-    row = (member.name, member.role, " ".join(member.dialects), member.joined_at, member.seen_at, member.left_at)
-    file.run("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?, ?, ?)", row)
+    _write_member(file, member)
     if event is not None:
         batch.event(event)
     return member
+
+
+def _write_member(file: SqliteFile, member: Member) -> None:
+    when = (member.joined_at, member.seen_at, member.left_at, member.stopped_at)
+    row = (member.name, member.role, " ".join(member.dialects), *when)
+    file.run("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?, ?, ?, ?)", row)

@@ -20,7 +20,8 @@ from telex.testing.contract_delivery import DeliveryPromises
 from telex.testing.contract_keeping import KeepingPromises
 from telex.testing.contract_record import RecordPromises
 from telex.testing.contract_sharing import SharingPromises
+from telex.testing.contract_work import WorkPromises
 
 
-class StoreContract(KeepingPromises, DeliveryPromises, RecordPromises, SharingPromises):
+class StoreContract(KeepingPromises, DeliveryPromises, RecordPromises, SharingPromises, WorkPromises):
     """Subclass it as `TestSomething`, say how your store is opened, and run pytest."""
