@@ -46,8 +46,12 @@ class SyncBus:
         to: str | None = None,
         id: str | None = None,
         reply_to: str | None = None,
+        correlation: str | None = None,
     ) -> Receipt:
-        return drive(self._bus.send(raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to))
+        sending = self._bus.send(
+            raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation
+        )
+        return drive(sending)
 
     def receive(
         self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
@@ -72,9 +76,13 @@ class SyncBus:
         to: str | None = None,
         id: str | None = None,
         reply_to: str | None = None,
+        correlation: str | None = None,
         timeout: float | None = None,
     ) -> Receipt | Leased:
-        return drive(self._bus.request(raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, timeout=timeout))
+        asking = self._bus.request(
+            raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation, timeout=timeout
+        )
+        return drive(asking)
 
     def read(self, id: str, *, agent: str) -> Message:
         return drive(self._bus.read(id, agent=agent))
@@ -103,6 +111,9 @@ class SyncBus:
 
     def trace(self, correlation: str) -> list[Story]:
         return drive(self._bus.trace(correlation))
+
+    def book(self, kind: str) -> dict[str, Any]:
+        return drive(self._bus.book(kind))
 
     def roster(self) -> list[Presence]:
         return drive(self._bus.roster())

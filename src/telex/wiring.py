@@ -1,6 +1,7 @@
 """Which bus is meant? From settings and an address to the pieces, put together. The only file that knows them all."""
 
 import os
+from collections.abc import Callable
 from types import TracebackType
 
 from telex.bus.local import LocalBus
@@ -8,9 +9,11 @@ from telex.client import SyncBus, drive
 from telex.clock import SteadyClock
 from telex.config import Settings, load
 from telex.errors import StoreUnavailable
+from telex.ports.evidence import Evidence
 from telex.ports.store import Store
 
 FOLDER, FILE = ".telex", "telex.db"
+GIT = ".git"  # a folder, or a file where the work tree is one of several
 STORE = "TELEX_STORE"  # names the store, wherever it is
 MEMORY, SQLITE = "memory:", "sqlite:"
 
@@ -68,7 +71,10 @@ class Connection:
             from telex.bus.waiting import SharedWaiting
 
             waiting = SharedWaiting(store, clock)
-        return LocalBus(store, clock, desk=settings.desk(), members=settings.members, waiting=waiting)
+        evidence = evidence_beside(store_path(self._where, settings), settings, aside=grouped)
+        return LocalBus(
+            store, clock, desk=settings.desk(), members=settings.members, waiting=waiting, evidence=evidence
+        )
 
 
 def open_store(where: str | None, settings: Settings, *, grouped: bool = False) -> Store:
@@ -106,11 +112,27 @@ def store_path(where: str | None, settings: Settings) -> str:
 
 def nearest_store(folder: str, otherwise: str) -> str:
     """The store of this folder or of the nearest one above that has one, as git finds its own; else a new one there."""
-    here = folder
-    while True:
-        if os.path.isdir(os.path.join(here, FOLDER)):
-            return os.path.join(here, FOLDER, FILE)
-        above = os.path.dirname(here)
-        if above == here:
-            return os.path.join(otherwise, FOLDER, FILE)
-        here = above
+    here = _nearest(folder, lambda above: os.path.isdir(os.path.join(above, FOLDER)))
+    return os.path.join(otherwise if here is None else here, FOLDER, FILE)
+
+
+def evidence_beside(path: str, settings: Settings, *, aside: bool = False) -> Evidence | None:
+    """The repository that the store lies in, if it lies in one; a store in memory lies in the working directory."""
+    if settings.evidence == "off":
+        return None
+    folder = os.getcwd() if path == MEMORY else os.path.dirname(os.path.abspath(path))
+    top = _nearest(folder, lambda above: os.path.exists(os.path.join(above, GIT)))
+    if top is None:
+        return None
+    from telex.evidence import RepositoryAtHand
+
+    return RepositoryAtHand(top, folder, "refusal" if settings.evidence == "refuse" else "warning", aside=aside)
+
+
+def _nearest(folder: str, has_it: Callable[[str], bool]) -> str | None:
+    while not has_it(folder):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder

@@ -21,6 +21,11 @@ def ordinary(office: Office, raw: bytes, whom: Whom) -> Entry | None:
     _, kind, (id_, correlation, reply_to, _) = looked
     if kind is None or reply_to is not None or not kind.stands_alone:
         return None
+    part = None
+    if kind.deed is not None:
+        if kind.idle is None or not office.books.known_empty(kind.idle):
+            return None
+        part = office.books.nothing_said(kind.idle)
     return entry_of(
         office,
         raw,
@@ -34,4 +39,8 @@ def ordinary(office: Office, raw: bytes, whom: Whom) -> Entry | None:
         None,
         way.inboxes,
         began,
+        (),
+        None,
+        (),
+        part,
     )

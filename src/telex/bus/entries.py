@@ -5,7 +5,7 @@ import json
 from telex.bus.office import Office
 from telex.flow.routing import Route
 from telex.model.digest import digest_of
-from telex.model.message import Entry
+from telex.model.message import Entry, Part
 from telex.model.refusal import Finding
 from telex.model.roster import Member
 
@@ -26,6 +26,7 @@ def entry_of(
     findings: tuple[Finding, ...] = (),
     answer_within: float | None = None,
     answers: tuple[int, ...] = (),
+    part: Part | None = None,
 ) -> Entry:
     """By place and not by name: it is done for every message."""
     now, limits = office.clock.now(), office.desk.limits
@@ -44,17 +45,21 @@ def entry_of(
         raw,
         inboxes,
         "accepted",
-        _detail((now - began) * 1000, findings),
+        _detail((now - began) * 1000, findings, inboxes if part is not None and part.topics else ()),
         None if answer_within is None else now + answer_within,
         answers,
         now - limits.dedup_window_seconds,
         limits.inbox_max,
+        part,
     )
 
 
-def _detail(took_milliseconds: float, findings: tuple[Finding, ...]) -> str:
-    """For the event that brings it."""
+def _detail(took_milliseconds: float, findings: tuple[Finding, ...], inboxes: Route) -> str:
+    """For the event that brings it. Where it was put is told of messages that the book is folded from: who was asked to
+    shut down, for example."""
     took = f'"took": {took_milliseconds:.3f}'
+    if inboxes:
+        took += f', "inboxes": {json.dumps(inboxes, ensure_ascii=False)}'
     if not findings:
         return f"{{{took}}}"
     listed = [{name: value for name, value in one._asdict().items() if value is not None} for one in findings]

@@ -1,14 +1,16 @@
 """The bus itself: every verb of `ports.bus`, over a store and a clock. What it joins know nothing of each other."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
 from telex.bus import receiving, sending, sweeping, telling
 from telex.bus.beaten import ordinary
 from telex.bus.leaving import take_back
 from telex.bus.numbers import count, seconds
 from telex.bus.office import Office
+from telex.bus.placing import Sending
 from telex.bus.reporting import MAY_ANSWER, wait_for_others
-from telex.bus.sending import Raw, Sending, as_bytes
+from telex.bus.sending import Raw, as_bytes
 from telex.bus.waiting import Waiting
 from telex.dialects.registry import PLAIN
 from telex.errors import NotFound, RequestFailed, RequestTimedOut
@@ -21,6 +23,7 @@ from telex.model.refusal import Finding
 from telex.model.roster import Member
 from telex.ports.bus import Bus, Presence, Receipt, Story
 from telex.ports.clock import Clock
+from telex.ports.evidence import Evidence
 from telex.ports.store import EVERYTHING, Appended, Query, Store
 from telex.rules.authorization import normalised
 
@@ -37,8 +40,10 @@ class LocalBus:
         desk: Desk = STRICT,
         members: Sequence[Member] = (),
         waiting: Waiting | None = None,
+        work: Mapping[str, Any] | None = None,
+        evidence: Evidence | None = None,
     ) -> None:
-        self._office = Office(store, clock, desk, members)
+        self._office = Office(store, clock, desk, members, work, evidence)
         self._waiting = waiting or Waiting(store, clock)
 
     @property
@@ -54,16 +59,19 @@ class LocalBus:
         to: str | None = None,
         id: str | None = None,
         reply_to: str | None = None,
+        correlation: str | None = None,
     ) -> Receipt:
         office = self._office
         entry = None
-        if type(raw) is bytes and id is None and reply_to is None:
+        if type(raw) is bytes and id is None and reply_to is None and correlation is None:
             entry = ordinary(office, raw, (sender, role, to))
         if entry is None:
-            receipt = await sending.send(office, Sending(as_bytes(raw), sender, role, to, id, reply_to))
+            receipt = await sending.send(office, Sending(as_bytes(raw), sender, role, to, id, reply_to, correlation))
         else:
             [appended] = await office.store.append((entry,))
-            if appended.outcome == "kept":
+            if appended.outcome == "stale":  # somebody has just begun to keep to contracts
+                receipt = await sending.send(office, Sending(entry.raw, sender, role, to))
+            elif appended.outcome == "kept":
                 receipt = Receipt(True, entry.id, "stored", entry.inboxes, entry.dialect, entry.type)
             else:
                 asked = Sending(entry.raw, sender, role, to)
@@ -96,11 +104,12 @@ class LocalBus:
         to: str | None = None,
         id: str | None = None,
         reply_to: str | None = None,
+        correlation: str | None = None,
         timeout: float | None = None,
     ) -> Receipt | Leased:
         office = self._office
         within = office.limits.request_seconds if timeout is None else seconds("timeout", timeout)
-        asked = Sending(as_bytes(raw), sender, role, to, id, reply_to, within)
+        asked = Sending(as_bytes(raw), sender, role, to, id, reply_to, correlation, within)
         receipt = await sending.send(office, asked)
         if not receipt.accepted:
             return receipt
@@ -193,6 +202,11 @@ class LocalBus:
     async def trace(self, correlation: str) -> list[Story]:
         await self.sweep()
         return await telling.trace(self._office, correlation)
+
+    # --- the work ----------------------------------------------------------------------------------------------------
+
+    async def book(self, kind: str) -> dict[str, Any]:
+        return await self._office.books.of_kind(kind)
 
     # --- the team ----------------------------------------------------------------------------------------------------
 

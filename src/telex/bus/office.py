@@ -1,9 +1,10 @@
 """What do all verbs share? The store, the clock, the desk with its lanes, the roster, and who waits for news."""
 
 import json
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from telex.bus.booking import Books
 from telex.flow.admission import STRICT, Desk
 from telex.flow.lanes import Lanes, Pair
 from telex.flow.routing import Route, inboxes_of, normal_address, role_at, route
@@ -12,6 +13,7 @@ from telex.model.limits import Limits
 from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, Member, Roster, roster_of
 from telex.ports.clock import Clock
+from telex.ports.evidence import Evidence
 from telex.ports.store import Store
 from telex.rules.authorization import normalised
 
@@ -43,12 +45,23 @@ def way_of(member: Member, address: str | None, roster: Roster, until: float) ->
 
 
 class Office:
-    def __init__(self, store: Store, clock: Clock, desk: Desk = STRICT, members: Sequence[Member] = ()) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        desk: Desk = STRICT,
+        members: Sequence[Member] = (),
+        work: Mapping[str, Any] | None = None,  # what the team chose for the rules of the work
+        evidence: Evidence | None = None,  # what can be looked up of the claims that reports make
+    ) -> None:
         self.store, self.clock, self.desk = store, clock, desk
         self.lanes = Lanes(desk)
         self.declared = tuple(members)
         self.default_roles = default_roles(desk, closed=bool(members))
         self.dialects = {dialect.name: dialect for dialect in desk.dialects}
+        self.books = Books(store, self.dialects)
+        self.work = work or {}
+        self.evidence = evidence
         self._roster: Roster | None = None
         self._roster_version = -1
         self._looked_at = float("-inf")

@@ -2,8 +2,8 @@
 
 from telex.bus.numbers import TURN_SECONDS_MIN, count, seconds
 from telex.bus.office import Office
+from telex.bus.placing import whole
 from telex.bus.reporting import death_reports, wait_for_others
-from telex.bus.sending import whole
 from telex.bus.sweeping import sweep_by_the_way
 from telex.bus.waiting import Waiting
 from telex.errors import LeaseLost, NotAMember, NotFound

@@ -4,38 +4,30 @@ Whatever the answer, the bytes are kept as they came: a refused message is part 
 """
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
+from telex.bus.booking import look_for_evidence, said_by, weigh
 from telex.bus.entries import entry_of
 from telex.bus.office import Office, Way
+from telex.bus.placing import Sending, answered, placed, whole
 from telex.dialects.spec import Dialect
-from telex.errors import OutcomeUnknown
+from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.flow.admission import Checked
+from telex.flow.book.said import Said
 from telex.flow.lanes import STATUS, Kind, Looked, Pair
 from telex.flow.lifecycle import state_of
 from telex.flow.routing import Route, normal_address, route
 from telex.model.digest import digest_of
 from telex.model.limits import Limits
-from telex.model.message import Entry
+from telex.model.message import Entry, Part
 from telex.model.paths import ROOT
-from telex.model.refusal import Finding
+from telex.model.refusal import Finding, refusals
 from telex.model.roster import ONE_OF_ROLE, Member, Roster
 from telex.ports.bus import Receipt
 from telex.ports.store import Appended
 
 Raw = bytes | str | dict[str, Any]
-
-
-class Sending(NamedTuple):
-    """What was asked for."""
-
-    raw: bytes
-    sender: str
-    role: str | None = None
-    to: str | None = None
-    id: str | None = None
-    reply_to: str | None = None
-    answer_within: float | None = None  # seconds; None: as long as its type may take, if it asks at all
+STALE_MAX = 1_000  # times that others may be quicker
 
 
 async def send(office: Office, asked: Sending) -> Receipt:
@@ -53,24 +45,54 @@ async def send(office: Office, asked: Sending) -> Receipt:
     wrong = _wrong_id(asked.id, looked.facts.id, office.limits) if asked.id is not None else ()
     if asked.reply_to is not None:
         wrong += _wrong_id(asked.reply_to, None, office.limits, "--reply-to")
+    if asked.correlation is not None:
+        wrong += _wrong_id(asked.correlation, looked.facts.correlation, office.limits, "--correlation")
     if isinstance(found, Finding):
         before = await _sent_before(office, asked, member, looked, address) if not wrong else None
         return before or await _refuse(office, asked, member, looked, (*wrong, found), began, address)
     if wrong or (looked.checked is not None and not looked.checked.valid):
         return await _refuse(office, asked, member, looked, wrong, began, address)
-    reply_to, kind, findings = looked.facts.reply_to or asked.reply_to, looked.kind, looked.findings
-    is_reply = reply_to or (kind is not None and kind.answers)
-    answers = await _answers(office, reply_to, looked, member, found) if is_reply else ()
-    entry = _entry(office, asked, member, looked, address or "", began, findings, found, answers)
+    asked = await placed(office, asked, looked, member, found)
+    if looked.kind is not None and looked.kind.deed is not None and not refusals(looked.findings):
+        return await _keep_booked(office, asked, member, looked, address or "", found, began)
+    entry = await _entry(office, asked, member, looked, address or "", found, began)
     [appended] = await office.store.append((entry,))
     return await answer(office, asked, looked, entry, appended, began)
 
 
+async def _keep_booked(
+    office: Office, asked: Sending, member: Member, looked: Looked, address: str, inboxes: Route, began: float
+) -> Receipt:
+    """Keep a message that means something to the work, if the book has nothing against it, and as often as the book has
+    gone on meanwhile weigh it again."""
+    asked = asked._replace(id=whole(looked.facts.id or asked.id) or office.clock.new_id())
+    said = said_by(asked, member, looked, address, inboxes, office.clock.now())
+    seen = await look_for_evidence(office, said)
+    for attempt in range(STALE_MAX):
+        found, part = await weigh(office, said, fresh=attempt > 0)
+        found = (*seen, *found)
+        if refusals(found):
+            before = await _sent_before(office, asked, member, looked, address)
+            if before is not None or office.desk.strict:
+                return before or await _refuse(office, asked, member, looked, found, began, address)
+        entry = await _entry(office, asked, member, looked, address, inboxes, began, found, part, said)
+        [appended] = await office.store.append((entry,))
+        if appended.outcome != "stale":
+            return await answer(office, asked, looked, entry, appended, began, found)
+    raise StoreUnavailable("too many others write about the same matter: try again.")
+
+
 async def answer(
-    office: Office, asked: Sending, looked: Looked | None, entry: Entry, appended: Appended, began: float
+    office: Office,
+    asked: Sending,
+    looked: Looked | None,
+    entry: Entry,
+    appended: Appended,
+    began: float,
+    found: tuple[Finding, ...] = (),
 ) -> Receipt:
     """What is said to the sender of this entry. `looked` is found out again where it is needed and not given."""
-    findings = looked.findings if looked is not None else ()
+    findings = (*looked.findings, *found) if looked is not None else found
     receipt = Receipt(True, entry.id, "stored", entry.inboxes, entry.dialect, entry.type, findings)
     if appended.outcome == "kept":
         return receipt
@@ -108,13 +130,6 @@ async def _sent_before(
     return None
 
 
-def whole(text: str | None) -> str | None:
-    """The text with half characters written out: a refused message may have some, and no store can hold them."""
-    if text is None or text.isascii():
-        return text
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
 def _nobody(office: Office, asked: Sending) -> Member:
     most = office.limits.id_characters_max
     return Member(whole(asked.sender[:most]) or "", whole((asked.role or "")[:most]) or "")
@@ -146,7 +161,7 @@ def _addressed(looked: Looked, roster: Roster) -> str | None:
 def _wrong_id(given: str, own: str | None, limits: Limits, option: str = "--id") -> tuple[Finding, ...]:
     """What speaks against an id that the caller gave."""
     if own is not None and given != own:
-        say = f"Leave out --id: the message has an id of its own, {own}."
+        say = f"Leave out {option}: the message has one of its own, {own}."
         return (Finding("id-differs", ROOT, say, expected=own, found=given[: limits.found_characters_max]),)
     if not given or not given.isprintable() or len(given) > limits.id_characters_max:
         wanted = f"1 to {limits.id_characters_max} characters that can all be seen"
@@ -158,16 +173,17 @@ def _wrong_id(given: str, own: str | None, limits: Limits, option: str = "--id")
 # --- kept ------------------------------------------------------------------------------------------------------------
 
 
-def _entry(
+async def _entry(
     office: Office,
     asked: Sending,
     member: Member,
     looked: Looked,
     address: str,
-    began: float,
-    findings: tuple[Finding, ...],
     inboxes: Route,
-    answers: tuple[int, ...],
+    began: float,
+    found: tuple[Finding, ...] = (),
+    part: Part | None = None,
+    said: Said | None = None,
 ) -> Entry:
     kind, facts = looked.kind, looked.facts
     return entry_of(
@@ -179,13 +195,14 @@ def _entry(
         kind.dialect.name if kind is not None else _dialect_name(looked),
         kind.type.name if kind is not None else whole(_control_type(looked)),
         kind.rank if kind is not None else STATUS,
-        whole(facts.correlation),
+        whole(facts.correlation or asked.correlation),
         whole(facts.reply_to or asked.reply_to),
         inboxes,
         began,
-        findings,
-        _answer_within(office, asked, kind),
-        answers,
+        (*looked.findings, *found),
+        _answer_within(office, asked, kind, said),
+        await answered(office, asked, looked, member, inboxes) if inboxes else (),
+        part,
     )
 
 
@@ -209,32 +226,11 @@ def _control_type(looked: Looked) -> str | None:
     return looked.checked.type if looked.checked is not None else None
 
 
-def _answer_within(office: Office, asked: Sending, kind: Kind | None) -> float | None:
+def _answer_within(office: Office, asked: Sending, kind: Kind | None, said: Said | None) -> float | None:
     """A deadline is kept where an answer can be told from other messages: the dialect has ids, or the asker waits."""
     if asked.answer_within is not None:
         return asked.answer_within
     return office.limits.request_seconds if kind is not None and kind.asks else None
-
-
-async def _answers(
-    office: Office, reply_to: str | None, looked: Looked, member: Member, inboxes: Route
-) -> tuple[int, ...]:
-    """The requests that this message answers: the one it names, or those of its conversation that want this type.
-
-    An answer goes to whoever asked and comes from somebody else; anything else leaves the asker waiting.
-    """
-    if reply_to is not None:
-        found = await office.store.asked(reply_to, None)
-    elif looked.kind is not None and looked.facts.correlation is not None:
-        of_conversation = await office.store.asked(None, looked.facts.correlation)
-        found = [(ask, message) for ask, message in of_conversation if message.type in looked.kind.answers]
-    else:
-        return ()
-    return tuple(
-        ask.message
-        for ask, message in found
-        if message.sender != member.name and not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
-    )
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------
@@ -254,7 +250,7 @@ async def _refuse(
     findings = (*looked.findings, *wrong)
     if any(one.code == "id-not-allowed" for one in wrong):
         asked = asked._replace(id=None, reply_to=None)  # it is kept under one that can be shown
-    would_be = _entry(office, asked, member, looked, address or asked.to or "", began, findings, (), ())
+    would_be = await _entry(office, asked, member, looked, address or asked.to or "", (), began, wrong)
     entry = would_be._replace(kind="refused", answer_by=None, same_since=None, inbox_max=None)
     await office.store.append([entry])
     mended, certain = _mended(looked.checked, looked.dialect)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect, MessageType
 from telex.flow.admission import Checked, Desk, check
+from telex.flow.book.deeds import CHAPTERS, IDLE
 from telex.flow.facts import NO_FACTS, Facts, facts_in, facts_in_envelope, opener_of
 from telex.model.refusal import Finding
 
@@ -39,6 +40,9 @@ class Kind(NamedTuple):
     asks: bool  # for an answer that can be told from other messages, since the dialect has ids
     answers: frozenset[str]  # the types that it answers
     stands_alone: bool  # neither asks nor answers: nothing else has to be looked up when it is kept
+    replies: bool = False  # it answers what it was handed, though its dialect may have no words to say so
+    deed: str | None = None  # what it does to the work, where the book has a chapter on that
+    idle: tuple[str, ...] | None = None  # topics that, as long as they are empty, make the deed mean nothing
 
 
 class Looked(NamedTuple):
@@ -94,8 +98,17 @@ class Lanes:
             rank = PRIORITY_CLASSES.index(type_.priority)
             asks = type_.reply is not None and dialect.wire.id is not None
             answers = frozenset(other.name for other in dialect.types.values() if other.reply == type_.name)
+            deed = type_.deed.does if type_.deed is not None and type_.deed.does in CHAPTERS else None
             known = self._kinds[dialect.name, type_.name] = Kind(
-                dialect, type_, rank, asks, answers, not asks and not answers
+                dialect,
+                type_,
+                rank,
+                asks,
+                answers,
+                not asks and not answers,
+                bool(answers) or deed == "signal",
+                deed,
+                IDLE.get(deed or ""),
             )
         return known
 

@@ -18,6 +18,7 @@ class Limits(NamedTuple):
     lease_seconds: float = 60.0  # an agent silent for this long with a message in hand is taken for gone
     dedup_window_seconds: float = 3600.0  # build-flow, on its queue
     request_seconds: float = 300.0  # build-flow, on timeouts: how long an answer may take
+    escalation_seconds: float = 300.0  # an escalation that nobody answered for so long goes one step further up
     conversation_seconds: float = 1800.0  # build-flow, on timeouts: silence after which a conversation is over
     silent_seconds: float = 300.0  # an agent that did nothing for this long is shown as silent
     retention_seconds: float = 30 * 86_400.0  # build-flow, on its queue: kept and searchable, then pruned

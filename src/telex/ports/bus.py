@@ -57,6 +57,7 @@ class Bus(Protocol):
         to: str | None = None,
         id: str | None = None,
         reply_to: str | None = None,
+        correlation: str | None = None,
     ) -> Receipt:
         """Check a message and keep it for its recipients. Refused: a receipt that says why; nothing is delivered.
 
@@ -92,6 +93,7 @@ class Bus(Protocol):
         to: str | None = None,
         id: str | None = None,
         reply_to: str | None = None,
+        correlation: str | None = None,
         timeout: float | None = None,
     ) -> Receipt | Leased:
         """Send, and wait for the reply, which is leased to the sender. Refused: the receipt.
@@ -126,6 +128,9 @@ class Bus(Protocol):
 
     async def trace(self, correlation: str) -> list[Story]:
         """The stories of every message of a conversation, oldest first."""
+
+    async def book(self, kind: str) -> dict[str, Any]:
+        """The matters of the work of that kind as they stand, by topic: plan, approval, task, shutdown, …"""
 
     async def roster(self) -> list[Presence]: ...
 

@@ -7,39 +7,12 @@ from typing import Any
 
 from telex.dialects.spec import Dialect
 from telex.flow.book.chapter import Book, Chapter, Draft, Fold, Ground
+from telex.flow.book.deeds import CHAPTERS, FOLDS
 from telex.flow.book.said import Said, heard
 from telex.model.event import Event
 from telex.model.message import Message
 from telex.model.refusal import Finding
-
-# Where the chapters on a deed stand. They are imported when it is first done: most messages of most teams do few of
-# these, and a cold start pays for each import.
-CHAPTERS: dict[str, tuple[str, ...]] = {
-    "contract": ("plans",),
-    "progress": ("plans",),
-    "review": ("plans",),
-    "ask": ("approvals", "plans", "tasks"),
-    "answer": ("approvals", "plans", "tasks"),
-    "commit": ("tasks", "plans"),
-    "assign": ("tasks",),
-    "status": ("tasks",),
-    "move": ("tasks",),
-    "stop": ("shutdown",),
-    "stopped": ("shutdown",),
-    "escalate": ("escalations", "tasks"),
-    "signal": ("signals", "plans"),
-    "dispatch": ("signals",),
-}
-# By the kind of topic, which is what stands before the colon: where its fold is.
-FOLDS: dict[str, str] = {
-    "plan": "plans",
-    "contracts": "plans",
-    "approval": "approvals",
-    "task": "tasks",
-    "shutdown": "shutdown",
-    "escalation": "escalations",
-    "work": "signals",
-}
+from telex.model.roster import Member
 
 
 @cache
@@ -73,6 +46,15 @@ def weigh(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
 
 def follows(said: Said, book: Book, ground: Ground) -> tuple[Draft, ...]:
     return tuple(one for chapter in chapters_on(said.does) for one in chapter.follows(said, book, ground))
+
+
+def stopping(said: Said, book: Book, ground: Ground) -> tuple[Member, ...]:
+    """Who has shut down with this message."""
+    if said.does != "stopped":
+        return ()
+    from telex.flow.book.shutdown import parts
+
+    return parts(said, book, ground)
 
 
 def fold(topic: str, state: Any, said: Said) -> Any:

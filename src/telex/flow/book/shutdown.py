@@ -1,9 +1,98 @@
-"""(To be written.)"""
+"""Who was asked to shut down, and what has each one answered? One topic for the team: every request and every answer.
 
-from telex.flow.book.chapter import Chapter, Fold, nothing
+An agent that agrees has stopped with that very message (`parts`): it is written down together with it. Who stands
+where, by the roster of the moment, is told in `flow/stopping.py`.
+"""
+
+from telex.flow.book.chapter import Book, Chapter, Fold, Ground
+from telex.flow.book.said import Said
+from telex.flow.routing import inboxes_of
+from telex.model.limits import LIMITS
+from telex.model.nearest import nearest
+from telex.model.refusal import Finding
+from telex.model.roster import Member, Roster
+from telex.model.shutdown import NO_SHUTDOWNS, TOPIC, Answer, Call, Shutdowns
+
+
+def _topic(said: Said, book: Book) -> tuple[str]:
+    return (TOPIC,)
+
+
+def _belongs(said: Said, book: Book) -> tuple[str, ...]:
+    """An answer to nothing changes nothing, whoever has let it pass."""
+    known: Shutdowns = book.get(TOPIC, NO_SHUTDOWNS)
+    return (TOPIC,) if said.does == "stop" or known.call(said.text("request")) is not None else ()
+
+
+def _fold(state: Shutdowns | None, said: Said) -> Shutdowns:
+    known = state or NO_SHUTDOWNS
+    if said.does == "stop":
+        asked = said.inboxes or (said.to,)
+        call = Call(said.id, said.sender, said.role, said.text("reason"), said.text("team"), said.at, asked, {})
+        return Shutdowns((*known.calls, call))
+    answered = known.call(said.text("request"))
+    if answered is None:
+        return known
+    answer = Answer(said.id, said.at, said.get("approved") is True, said.text("status"), said.text("pending"))
+    heard = answered._replace(answers={**answered.answers, said.sender: answer})
+    return Shutdowns(tuple(heard if call is answered else call for call in known.calls))
+
+
+def was_asked(call: Call, member: Member, roster: Roster) -> bool:
+    """Was it put into an inbox that the member reads? One of a role may have been asked, whoever comes first."""
+    return not set(call.asked).isdisjoint(inboxes_of(member, roster))
+
+
+def open_call(known: Shutdowns, member: Member, roster: Roster) -> Call | None:
+    """The last call that the member has not answered at all, since it is here."""
+    since = member.joined_at or 0.0
+    for call in reversed(known.calls):
+        if call.at >= since and was_asked(call, member, roster):
+            return call if member.name not in call.answers else None
+    return None
+
+
+def _weigh_answer(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
+    known: Shutdowns = book.get(TOPIC, NO_SHUTDOWNS)
+    member = ground.roster.find(said.sender) or Member(said.sender, said.role)
+    call = known.call(said.text("request"))
+    if call is None or not was_asked(call, member, ground.roster):
+        return (_not_asked(said, known, member, ground.roster),)
+    answer = call.answers.get(said.sender)
+    if answer is not None and answer.approved:
+        return (_answered(said, call, known, member, ground.roster),)
+    return ()
+
+
+def _not_asked(said: Said, known: Shutdowns, member: Member, roster: Roster) -> Finding:
+    path, found = said.path("request"), said.text("request")[: LIMITS.found_characters_max]
+    waits = open_call(known, member, roster)
+    if waits is not None:
+        say = f"Name {waits.id}, which {waits.by} has asked {said.sender} with: nobody asked it to shut down otherwise."
+        return Finding("shutdown-not-asked", path, say, expected=waits.id, found=found, nearest=waits.id)
+    own = [call.id for call in known.calls if was_asked(call, member, roster)]
+    say = f"Take the id of a request to shut down that was sent to {said.sender}, or go on: it was not asked with this."
+    return Finding("shutdown-not-asked", path, say, found=found, nearest=nearest(found, own))
+
+
+def _answered(said: Said, call: Call, known: Shutdowns, member: Member, roster: Roster) -> Finding:
+    waits, path = open_call(known, member, roster), said.path("request")
+    other = f"Name {waits.id} instead" if waits is not None else "Leave it at that"
+    say = f"{other}: {said.sender} has agreed to {call.id} before, and shuts down once."
+    meant = waits.id if waits is not None else None
+    return Finding("shutdown-answered", path, say, expected=meant, found=call.id, nearest=meant)
+
+
+def parts(said: Said, book: Book, ground: Ground) -> tuple[Member, ...]:
+    """Whoever stops with this message, as it is from then on."""
+    member = ground.roster.find(said.sender)
+    if said.get("approved") is not True or member is None:
+        return ()
+    return (member._replace(stopped_at=ground.now),)
+
 
 CHAPTERS: dict[str, Chapter] = {
-    "stop": Chapter(nothing, nothing),
-    "stopped": Chapter(nothing, nothing),
+    "stop": Chapter(_topic, _belongs),
+    "stopped": Chapter(_topic, _belongs, _weigh_answer),
 }
-FOLDS: dict[str, Fold] = {"shutdown": lambda state, said: state}
+FOLDS: dict[str, Fold] = {TOPIC: _fold}

@@ -27,6 +27,7 @@ OPTIONS = (
     Option("--to", "ADDRESS", "an agent, role:qa (one of them), all:qa (each of them) or * (everyone)"),
     Option("--id", "ID", "the message's id, where it has none of its own"),
     Option("--reply-to", "ID", "the message that this one answers, where it does not say so itself"),
+    Option("--correlation", "ID", "the conversation it belongs to, where it does not say so itself"),
     Option("--wait", "STATE", "wait until it is acked, read or leased"),
     Option("--timeout", "SECONDS", "how long to wait; 60 if not given"),
     Option("--dialect", "NAME", "read it as this dialect only; a .toml file declares your own"),
@@ -38,7 +39,7 @@ OPTIONS = (
 )
 WAITS = ("acked", "read", "leased")
 TIMEOUT_SECONDS = 60.0
-REPEATED = ("--as", "--role", "--to", "--reply-to", "--dialect", "--store")
+REPEATED = ("--as", "--role", "--to", "--reply-to", "--correlation", "--dialect", "--store")
 USAGE_LINE = "telex send --as NAME [--to ADDRESS] FILE…|-"
 HELP = f"""{USAGE_LINE} [options]
 
@@ -61,6 +62,7 @@ class Task(NamedTuple):
     to: str | None
     id: str | None
     reply_to: str | None
+    correlation: str | None
     until: str | None
     timeout: float
     as_json: bool
@@ -105,6 +107,7 @@ def _task(asked: Asked) -> Task:
         to=options.get("--to"),
         id=options.get("--id"),
         reply_to=options.get("--reply-to"),
+        correlation=options.get("--correlation"),
         until=until,
         timeout=_seconds(options.get("--timeout")),
         as_json="--json" in options,
@@ -143,7 +146,15 @@ def _one(bus: "SyncBus", path: str, task: Task) -> int:
 
 def _send(bus: "SyncBus", raw: bytes, path: str, task: Task) -> "Receipt":
     try:
-        return bus.send(raw, sender=task.sender, role=task.role, to=task.to, id=task.id, reply_to=task.reply_to)
+        return bus.send(
+            raw,
+            sender=task.sender,
+            role=task.role,
+            to=task.to,
+            id=task.id,
+            reply_to=task.reply_to,
+            correlation=task.correlation,
+        )
     except OutcomeUnknown as error:
         again = f"telex send{task.repeated} --id {shell_word(error.id or 'ID')} {shell_word(path)}"
         say = f"outcome unknown: send again with the same id: {again}"

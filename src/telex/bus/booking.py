@@ -1,0 +1,189 @@
+"""What does a message mean to the work, and may it? The book, read from the store as far as it is needed.
+
+What is known of a topic is kept and may be behind; that is no harm. A message is kept only if the topics it was weighed
+against have not gone on, and before it is refused they are read again.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from telex.dialects.spec import PRIORITY_CLASSES, Dialect
+from telex.flow.book.chapter import Draft, Ground
+from telex.flow.book.said import Said, heard, tree_of
+from telex.flow.routing import Route
+from telex.model.message import Part
+from telex.model.refusal import Finding, refusals
+from telex.ports.store import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from telex.bus.office import Office
+    from telex.bus.placing import Sending
+    from telex.flow.lanes import Looked
+    from telex.model.message import Entry
+    from telex.model.roster import Member
+
+TOPICS_MAX = 20_000  # known at a time; beyond that all are read again as they are needed
+NOTHING_SAID = (0, None)
+EVIDENT = frozenset({"progress", "commit"})  # deeds that leave traces in a repository
+
+
+class Books:
+    def __init__(self, store: Store, dialects: Mapping[str, Dialect]) -> None:
+        self._store, self._dialects = store, dialects
+        self._known: dict[str, tuple[int, Any]] = {}  # by topic: the number of the last message in it, and its state
+
+    async def about(self, said: Said, *, fresh: bool) -> dict[str, tuple[int, Any]]:
+        """Every topic that this message has to do with. Unless they are to be fresh, they may be a little behind."""
+        from telex.flow.book import pages
+
+        found: dict[str, tuple[int, Any]] = {}
+        while missing := pages.wanted(said, _states(found)) - found.keys():
+            found |= {topic: await self._topic(topic, fresh=fresh) for topic in missing}
+        return found
+
+    async def of(self, topics: Iterable[str]) -> dict[str, Any]:
+        """These topics as they are now; those in which nothing was said are left out."""
+        return _states({topic: await self._topic(topic, fresh=True) for topic in topics})
+
+    async def of_kind(self, kind: str) -> dict[str, Any]:
+        return await self.of(await self._store.topics(kind))
+
+    def known_empty(self, topics: Iterable[str]) -> bool:
+        """Was nothing ever said in these, as far as is known?"""
+        return all(self._known.get(topic) == NOTHING_SAID for topic in topics)
+
+    @staticmethod
+    @cache
+    def nothing_said(topics: tuple[str, ...]) -> Part:
+        """The part of a message that has none as long as these topics are empty."""
+        return Part((), tuple((topic, 0) for topic in topics))
+
+    async def _topic(self, topic: str, *, fresh: bool) -> tuple[int, Any]:
+        from telex.flow.book import pages
+
+        known = self._known.get(topic)
+        if known is not None and not fresh:
+            return known
+        last, state = known or NOTHING_SAID
+        for event, message in await self._store.topic(topic, last):
+            dialect = self._dialects.get(message.dialect or "")
+            said = heard(message, event, dialect) if dialect is not None else None
+            state = pages.fold(topic, state, said) if said is not None else state
+            last = message.seq
+        if len(self._known) >= TOPICS_MAX:
+            self._known.clear()
+        self._known[topic] = last, state
+        return last, state
+
+
+def _states(found: Mapping[str, tuple[int, Any]]) -> dict[str, Any]:
+    return {topic: state for topic, (last, state) in found.items() if last}
+
+
+class Weighed(NamedTuple):
+    """What the book has to say to a message, and what is written with it when it is kept."""
+
+    findings: tuple[Finding, ...] = ()
+    part: Part | None = None
+
+
+async def weigh(office: "Office", said: Said, *, fresh: bool = False) -> Weighed:
+    """Hold a message against the book. It must be kept with its part, or weighed again when that is stale."""
+    from telex.flow.book import pages
+
+    found = await office.books.about(said, fresh=fresh)
+    book, roster = _states(found), await office.roster()
+    ground = Ground(said.at, roster, office.limits, office.work, office.dialects)
+    findings = pages.weigh(said, book, ground)
+    if refusals(findings):
+        return Weighed(findings) if fresh else await weigh(office, said, fresh=True)
+    topics = pages.belongs(said, book)
+    assert found.keys() >= set(topics), "a message belongs to a topic that it was not weighed against"
+    after = book | {topic: pages.fold(topic, book.get(topic), said) for topic in topics}
+    reports = tuple(
+        [await entry_of_draft(office, draft, after, said.at) for draft in pages.follows(said, after, ground)]
+    )
+    members = tuple((member, _stopped(member, said)) for member in pages.stopping(said, after, ground))
+    expects = tuple((topic, last) for topic, (last, _) in found.items())
+    return Weighed(findings, Part(topics, expects, reports, members) if expects else None)
+
+
+def _stopped(member: "Member", said: Said) -> Any:
+    from telex.model.event import Event
+
+    return Event(0, said.at, "stopped", member.name)
+
+
+async def entry_of_draft(office: "Office", draft: Draft, book: Mapping[str, Any], now: float) -> "Entry":
+    """A message of the bus's own, ready to be kept together with what made it, and its own part in the work."""
+    from telex.dialects.writing import write
+    from telex.flow.book import pages
+    from telex.flow.book.drafting import compose
+    from telex.flow.routing import normal_address, route
+    from telex.model.digest import digest_of
+    from telex.model.message import Entry
+    from telex.model.roster import HUMAN, TELEX, Member
+
+    new_id, dialect, type_ = draft.id or office.clock.new_id(), draft.dialect, draft.type
+    tree = compose(
+        dialect, type_, draft.of, id=new_id, now=now, sender=TELEX, to=draft.to, correlation=draft.correlation,
+        reply_to=draft.reply_to,
+    )  # fmt: skip
+    raw = write(dialect, tree).encode("utf-8", "backslashreplace")
+    found = route(normal_address(draft.to), Member(TELEX, TELEX), await office.roster())
+    inboxes = (HUMAN,) if isinstance(found, Finding) else found  # a person is always there
+    said = Said(
+        0, new_id, now, TELEX, TELEX, draft.to, inboxes, dialect, type_, tree, draft.correlation, draft.reply_to
+    )
+    deed = type_.deed
+    asks = type_.reply is not None or (deed is not None and deed.does == "escalate")
+    within = office.limits.escalation_seconds if deed and deed.does == "escalate" else office.limits.request_seconds
+    return Entry(
+        id=new_id,
+        at=now,
+        sender=TELEX,
+        role=TELEX,
+        to=draft.to,
+        dialect=dialect.name,
+        type=type_.name,
+        rank=PRIORITY_CLASSES.index(type_.priority),
+        correlation=draft.correlation,
+        reply_to=draft.reply_to,
+        digest=digest_of(raw),
+        raw=raw,
+        inboxes=inboxes,
+        answer_by=now + within if asks and HUMAN not in inboxes else None,
+        part=Part(pages.belongs(said, book)),
+    )
+
+
+def said_by(asked: "Sending", member: "Member", looked: "Looked", address: str, inboxes: Route, now: float) -> Said:
+    """A message as the rules see it before it is kept."""
+    kind, facts = looked.kind, looked.facts
+    assert kind is not None
+    assert asked.id is not None
+    return Said(
+        0,
+        asked.id,
+        now,
+        member.name,
+        member.role,
+        address,
+        inboxes,
+        kind.dialect,
+        kind.type,
+        tree_of(asked.raw, kind.dialect, kind.type),
+        facts.correlation or asked.correlation,
+        facts.reply_to or asked.reply_to,
+    )
+
+
+async def look_for_evidence(office: "Office", said: Said) -> tuple[Finding, ...]:
+    """What the repository at hand says to it, where it claims to have changed something there."""
+    if office.evidence is None or said.does not in EVIDENT:
+        return ()
+    from telex.bus.evidencing import look
+
+    return await look(office, said)

@@ -1,0 +1,76 @@
+"""What does a message answer, and to which conversation does it belong? What it does not say itself is found out."""
+
+from typing import NamedTuple
+
+from telex.bus.office import Office
+from telex.flow.lanes import Looked
+from telex.flow.routing import Route
+from telex.model.message import Message
+from telex.model.roster import ONE_OF_ROLE, Member
+
+
+class Sending(NamedTuple):
+    """What was asked for."""
+
+    raw: bytes
+    sender: str
+    role: str | None = None
+    to: str | None = None
+    id: str | None = None
+    reply_to: str | None = None
+    correlation: str | None = None
+    answer_within: float | None = None  # seconds; None: as long as its type may take, if it asks at all
+
+
+def whole(text: str | None) -> str | None:
+    """The text with half characters written out: a refused message may have some, and no store can hold them."""
+    if text is None or text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+async def placed(office: Office, asked: Sending, looked: Looked, member: Member, inboxes: Route) -> Sending:
+    """With what it answers and the conversation it belongs to, where the message has no words for that.
+
+    A dialect without ids cannot name what it answers. Who writes back to the one whose message it has in hand, and has
+    only that one from there, answers it. What is an answer belongs to the conversation of what it answers.
+    """
+    facts, kind = looked.facts, looked.kind
+    reply_to = facts.reply_to or asked.reply_to
+    if reply_to is None and kind is not None and kind.dialect.wire.id is None and kind.replies:
+        held = [one for one in await office.store.held(member.name) if _may_be_answered(one, looked, inboxes)]
+        if len(held) == 1:
+            asked = asked._replace(reply_to=held[0].id)
+            reply_to = held[0].id
+    if reply_to is not None and facts.correlation is None and asked.correlation is None:
+        found = [one for one in await office.store.find(reply_to) if not one.refused]
+        asked = asked._replace(correlation=found[-1].correlation if found else None)
+    return asked
+
+
+def _may_be_answered(message: Message, looked: Looked, inboxes: Route) -> bool:
+    kind = looked.kind
+    assert kind is not None
+    fits = message.type in kind.answers or (message.type is None and not kind.answers)
+    return fits and not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
+
+
+async def answered(office: Office, asked: Sending, looked: Looked, member: Member, inboxes: Route) -> tuple[int, ...]:
+    """The requests that this message answers: the one it names, or those of its conversation that want this type.
+
+    An answer goes to whoever asked and comes from somebody else; anything else leaves the asker waiting.
+    """
+    reply_to, kind = looked.facts.reply_to or asked.reply_to, looked.kind
+    correlation = looked.facts.correlation or asked.correlation
+    if reply_to is not None:
+        found = await office.store.asked(reply_to, None)
+    elif kind is not None and kind.answers and correlation is not None:
+        of_conversation = await office.store.asked(None, correlation)
+        found = [(ask, message) for ask, message in of_conversation if message.type in kind.answers]
+    else:
+        return ()
+    return tuple(
+        ask.message
+        for ask, message in found
+        if message.sender != member.name and not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
+    )
