@@ -21,7 +21,7 @@ from telex.stores.sqlite_reads import CORRELATION, TOLD
 from telex.stores.sqlite_rows import CODES, INSERT_EVENT, INSERT_MESSAGE, first_delivery
 from telex.stores.sqlite_schema import MIGRATIONS
 from telex.stores.sqlite_tail import IDS
-from telex.stores.sqlite_writes import Batch
+from telex.stores.sqlite_batch import Batch
 
 DAY_SECONDS = 86_400.0
 SPREAD_SECONDS = 29 * DAY_SECONDS

@@ -49,7 +49,7 @@ def test_every_type_is_answered_and_kept_alike_by_both_ways(
 ) -> None:
     """New, sent again, sent with other words under the same id, and to an inbox that is full."""
     pair = pair_of(dialect, type_)
-    twin = twins(Desk(preferred=dialect.name if preferred else None), inbox_max=OPENED_AFTER + 3)
+    twin = twins(Desk(preferred=dialect.name if preferred else None, work=False), inbox_max=OPENED_AFTER + 3)
     for number in range(OPENED_AFTER + 2):
         assert twin.send(said(dialect, type_, number), **pair).accepted
     again = twin.send(said(dialect, type_, 9), **pair)
@@ -66,7 +66,8 @@ def test_every_type_is_answered_and_kept_alike_by_both_ways(
 def test_a_type_takes_the_beaten_track_unless_it_asks_or_answers(
     twins: OpenTwins, dialect: Dialect, type_: MessageType
 ) -> None:
-    twin, pair = twins(Desk(forced=dialect)), pair_of(dialect, type_)  # else a type that two dialects have may not
+    desk = Desk(forced=dialect, work=False)  # unforced, a type that two dialects have may not
+    twin, pair = twins(desk), pair_of(dialect, type_)
     for number in range(OPENED_AFTER):
         assert not twin.took_it(said(dialect, type_, number), **pair), "nobody knows them yet"
     asks = dialect.wire.id is not None and type_.reply is not None

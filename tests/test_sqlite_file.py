@@ -16,7 +16,7 @@ from telex.config import Settings
 from telex.errors import OutcomeUnknown, StoreFull
 from telex.ports.bus import Receipt
 from telex.stores import sqlite_file, sqlite_tail
-from telex.stores.sqlite_writes import Batch
+from telex.stores.sqlite_batch import Batch
 from telex.wiring import Connection
 
 NOTE = "all is well\n"

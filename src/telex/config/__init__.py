@@ -5,7 +5,8 @@ settings there are is `table.py`, how they are read `reading.py`; `docs/settings
 """
 
 import os
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import Dialect
@@ -14,6 +15,9 @@ from telex.flow.admission import Desk
 from telex.model.limits import LIMITS, Limits
 from telex.model.refusal import Severity
 from telex.model.roster import Member
+
+if TYPE_CHECKING:
+    from telex.model.machine import Machine
 
 FILE = "telex.toml"
 VARIABLE = "TELEX_CONFIG"  # names the file, wherever it is
@@ -27,11 +31,18 @@ class Settings(NamedTuple):
     forced: Dialect | None = None  # every message is read as this one; asked for at a door, never in the file
     unknown_fields: Severity = "note"
     misdelivery: Severity = "warning"
+    evidence: str = "mark"  # or refuse, or off: what is done about a report that the repository speaks against
+    rules_of_work: bool = True  # False: messages are only delivered, whatever they mean to the work
     members: tuple[Member, ...] = ()  # any at all close the team
     store_path: str | None = None  # absolute, or `memory:`
     durable: bool = True  # False: a power cut may undo what was said to be kept
     limits: Limits = LIMITS
+    task_states: "Machine | None" = None  # None: those that come with Telex
     source: str | None = None  # the file, if there is one
+
+    def work(self) -> Mapping[str, Any]:
+        """What this team chose for the rules of the work."""
+        return {"task_states": self.task_states} if self.task_states is not None else {}
 
     def desk(self) -> Desk:
         """How this team reads messages. Its own dialects come first: they were declared for it."""
@@ -42,6 +53,7 @@ class Settings(NamedTuple):
             strict=self.strict,
             unknown_fields=self.unknown_fields,
             misdelivery=self.misdelivery,
+            work=self.rules_of_work,
             limits=self.limits,
         )
 

@@ -1,6 +1,6 @@
 """How does one begin a telex.toml? With every setting there is, said in a line and put aside until it is wanted."""
 
-from telex.config.table import LIMIT_BOUNDS, MEMBER, STORE, TEAM, Setting, limit_default
+from telex.config.table import LIMIT_BOUNDS, MEMBER, STATE, STORE, TASK_STATES, TEAM, Setting, limit_default
 
 _HEAD = """\
 # telex.toml: what a team has settled for itself. It holds in this folder and in all below it.
@@ -19,6 +19,11 @@ def example() -> str:
         "[store]\n" + _lines(STORE),
         "[limits]\n"
         + "".join(f"{_said(bounds.says)}# {name} = {_value(name)}\n" for name, bounds in LIMIT_BOUNDS.items()),
+        "# States of your own for the tasks of build-flow, all of them, in the place of those that come with Telex.\n"
+        "# [task_states]\n" + _lines(TASK_STATES),
+        "# [task_states.states.doing]\n" + _lines(STATE),
+        '# [task_states.states.todo]\n# goes_to = ["doing"]\n',
+        "# [task_states.states.done]\n\n# [task_states.states.stuck]\n",
     ]
     return "\n".join(parts)
 

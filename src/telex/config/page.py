@@ -1,7 +1,7 @@
 """What is there to read about the settings? docs/settings.md, with tables made from the same table as the reader."""
 
 from telex.config.example import example
-from telex.config.table import LIMIT_BOUNDS, MEMBER, STORE, TEAM, Setting, limit_default, number
+from telex.config.table import LIMIT_BOUNDS, MEMBER, STATE, STORE, TASK_STATES, TEAM, Setting, limit_default, number
 
 _HEAD = """\
 # Settings
@@ -35,6 +35,14 @@ _LIMITS = """\
 Every number in the house may be changed. A value outside its range is refused, since it is more likely a slip than a
 wish.
 """
+_TASK_STATES = """\
+Which states the tasks of build-flow have is a table that a team may replace as a whole: [task states](task-states.md).
+States compare without case, and with hyphens and blanks as underscores.
+"""
+_STATE = """\
+A state that leads nowhere is an end. From every state an end must be within reach, and to every state but the first
+something must lead.
+"""
 
 
 def settings_page() -> str:
@@ -51,6 +59,12 @@ def settings_page() -> str:
         "## `[limits]`\n",
         _LIMITS,
         _limits(),
+        "## `[task_states]`\n",
+        _TASK_STATES,
+        _table(TASK_STATES),
+        "## `[task_states.states.NAME]`\n",
+        _STATE,
+        _table(STATE),
         "## All of it\n",
         f"```toml\n{example()}```\n",
     ]

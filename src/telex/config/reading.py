@@ -4,7 +4,7 @@ import os
 from typing import Any, cast
 
 from telex.config import Settings, seen
-from telex.config.table import DURABILITIES, LIMIT_BOUNDS, MEMBER, SEVERITIES, STORE, TEAM, number
+from telex.config.table import DURABILITIES, EVIDENCES, LIMIT_BOUNDS, MEMBER, SEVERITIES, STORE, TEAM, number
 from telex.dialects.declared_places import Flaw, Place, Sheet, show, toml_tables
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.spec import Dialect
@@ -15,7 +15,7 @@ from telex.model.refusal import Severity
 from telex.model.roster import EVERYONE, HUMAN, TELEX, Member
 from telex.rules.authorization import normalised
 
-SECTIONS = ("team", "store", "limits")
+SECTIONS = ("team", "store", "limits", "task_states")
 MEMBERS_MAX = 10_000
 DIALECTS_MAX = 64
 NAME_CHARACTERS_MAX = 64
@@ -45,6 +45,10 @@ def read(path: str, text: str) -> Settings:
         settings = _store(whole.at("store"), settings)
     if whole.has("limits"):
         settings = settings._replace(limits=_limits(whole.at("limits")))
+    if whole.has("task_states"):
+        from telex.config.task_states import machine_in  # few teams have states of their own
+
+        settings = settings._replace(task_states=machine_in(whole.at("task_states")))
     if sheet.flaws:
         raise SettingsError("\n".join(show(flaw) for flaw in sheet.in_order()))
     return settings
@@ -66,6 +70,8 @@ def _team(place: Place, settings: Settings) -> Settings:
         own_dialects=own,
         unknown_fields=_severity(place, "unknown_fields", settings.unknown_fields),
         misdelivery=_severity(place, "misdelivery", settings.misdelivery),
+        evidence=(place.at("evidence").choice(EVIDENCES) if place.has("evidence") else None) or settings.evidence,
+        rules_of_work=place.at("rules_of_work").boolean() is not False if place.has("rules_of_work") else True,
         members=_members(place.at("members"), known) if place.has("members") else (),
     )
 

@@ -8,6 +8,7 @@ SEVERITIES = {
     "unknown_fields": ("note", "refusal"),
     "misdelivery": ("warning", "refusal"),
 }
+EVIDENCES = ("mark", "refuse", "off")
 DURABILITIES = ("full", "normal")
 
 
@@ -36,6 +37,20 @@ TEAM: dict[str, Setting] = {
     "misdelivery": Setting(
         "`warning`, `refusal`", "`warning`", "What a message is that goes to a role not meant to get it.", '"warning"'
     ),
+    "rules_of_work": Setting(
+        "`true`, `false`",
+        "`true`",
+        "Whether contracts, approvals, shutdowns and task states are kept to. Without them messages are delivered, "
+        "whatever went before.",
+        "true",
+    ),
+    "evidence": Setting(
+        "`mark`, `refuse`, `off`",
+        "`mark`",
+        "What is done about a report whose commit or files the git repository speaks against: it passes and is marked, "
+        "it is refused, or nobody looks.",
+        '"mark"',
+    ),
 }
 MEMBER: dict[str, Setting] = {
     "role": Setting("a role", "the name, if that is a role", "What the member may send and receive.", '"dev"'),
@@ -56,6 +71,19 @@ STORE: dict[str, Setting] = {
         "`full`: what was kept is on disk and outlives a power cut. `normal`: faster, and a power cut may undo the "
         "last messages that were said to be kept; a crash of Telex or of an agent undoes nothing either way.",
         '"full"',
+    ),
+}
+TASK_STATES: dict[str, Setting] = {
+    "first": Setting("a state", "needed", "Where a task is before anything was said of it.", '"todo"'),
+    "assigned": Setting("a state", "needed", "Where its TASK_ASSIGNMENT brings it.", '"doing"'),
+    "working": Setting("a state", "needed", "What a STATUS_UPDATE that says FAILED counts for.", '"doing"'),
+}
+STATE: dict[str, Setting] = {
+    "goes_to": Setting("a list of states", "`[]`", "Where a task goes from here when all is well.", '["done"]'),
+    "fails_to": Setting("a list of states", "`[]`", "Where it goes when this state has failed.", '["doing"]'),
+    "escalates_to": Setting("a state", "none", "Where it goes once enough has failed here, and not before.", '"stuck"'),
+    "escalates_after": Setting(
+        "a number", "3", "How many failures are enough; in a state that others escalate to: how many stays.", "3"
     ),
 }
 
@@ -82,6 +110,7 @@ LIMIT_BOUNDS: dict[str, Bounds] = {
     "lease_seconds": Bounds(0.1, _DAY, "How long a reader may hold a message without a word."),
     "dedup_window_seconds": Bounds(0, 30 * _DAY, "How long the same id is taken for the same message."),
     "request_seconds": Bounds(0.1, 30 * _DAY, "How long an answer may take."),
+    "escalation_seconds": Bounds(0.1, 30 * _DAY, "How long an escalation waits before it goes one step further up."),
     "conversation_seconds": Bounds(1, 30 * _DAY, "The silence after which a conversation is over."),
     "silent_seconds": Bounds(1, 30 * _DAY, "How long an agent does nothing before it is shown as silent."),
     "retention_seconds": Bounds(60, 100 * _YEAR, "How long messages and events are kept and can be searched."),

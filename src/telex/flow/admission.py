@@ -1,7 +1,7 @@
 """May this message pass? The ladder from bytes to a verdict: read, validate, authorise.
 
 A refusal is a value with findings. Strict and lenient desks find the same; they differ only in whether a refusal
-stops the message. Rules that need history (contracts, approvals, states) will be further rungs of the same ladder.
+stops the message. Rules that need history (contracts, approvals, states) are in `flow/book`.
 """
 
 from typing import NamedTuple
@@ -42,6 +42,7 @@ class Desk(NamedTuple):
     strict: bool = True
     unknown_fields: Severity = "note"  # "refusal" for a team that wants them stopped
     misdelivery: Severity = "warning"  # "refusal" for a team that wants receivers kept to
+    work: bool = True  # False: the rules of the work are not this team's; it only wants its messages delivered
     limits: Limits = LIMITS
 
 

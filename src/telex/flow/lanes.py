@@ -98,7 +98,8 @@ class Lanes:
             rank = PRIORITY_CLASSES.index(type_.priority)
             asks = type_.reply is not None and dialect.wire.id is not None
             answers = frozenset(other.name for other in dialect.types.values() if other.reply == type_.name)
-            deed = type_.deed.does if type_.deed is not None and type_.deed.does in CHAPTERS else None
+            does = type_.deed.does if type_.deed is not None and self.desk.work else None
+            deed = does if does in CHAPTERS else None
             known = self._kinds[dialect.name, type_.name] = Kind(
                 dialect,
                 type_,

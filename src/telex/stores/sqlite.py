@@ -17,6 +17,7 @@ from telex.model.roster import Member
 from telex.ports.store import Appended, Ask, Query, Settled, Settlement
 from telex.stores import sqlite_reads as reads
 from telex.stores import sqlite_writes as writes
+from telex.stores.sqlite_batch import Batch
 from telex.stores.sqlite_file import SqliteFile
 from telex.stores.sqlite_tail import Tail
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from telex.stores.grouping import Asked, Group
 
 T = TypeVar("T")
-Work = Callable[[writes.Batch], T]
+Work = Callable[[Batch], T]
 INDEX_STEP = 2_000  # messages indexed in one transaction when somebody is waiting for it
 
 
@@ -80,7 +81,7 @@ class SqliteStore:
             return []  # told without a lock: most readers find nothing most of the time
         file = self._file
 
-        def work(batch: writes.Batch) -> list[Leased]:
+        def work(batch: Batch) -> list[Leased]:
             return writes.lease(file, batch, inboxes, holder, now, until, most, only)
 
         if self._group is None:
@@ -134,7 +135,7 @@ class SqliteStore:
         if not tidy.is_anything_to_do(file, now, same_since, keep_since, silent_since):
             return 0
 
-        def work(batch: writes.Batch) -> int:
+        def work(batch: Batch) -> int:
             done = tidy.index(file, most) + tidy.index_texts(file, most) + tidy.forget_ids(file, same_since, now, most)
             done += tidy.index_events(file, most * tidy.EVENTS_EACH)
             done += tidy.tell_silence(file, batch, now, silent_since, most) + tidy.prune(file, keep_since, now, most)
@@ -160,7 +161,7 @@ class SqliteStore:
         jobs = [one for one in asked if isinstance(one, Job)]
         entries = [entry for one in asked if not isinstance(one, Job) for entry in one]
 
-        def together(batch: writes.Batch) -> list[Any]:
+        def together(batch: Batch) -> list[Any]:
             kept = writes.append(self._file, batch, self._tail, self._room, entries) if entries else []
             if not jobs and max(map(len, asked)) == 1:  # nothing but messages, each sent by itself
                 return [[one] for one in kept]
@@ -172,10 +173,10 @@ class SqliteStore:
         return self._once(together, promised, not keeping and all(job.freeing for job in jobs))
 
     def _once(self, work: "Work[T]", promised: bool, freeing: bool) -> T:
-        written: list[writes.Batch] = []
+        written: list[Batch] = []
 
         def transaction() -> T:
-            batch = writes.Batch(self._file)
+            batch = Batch(self._file)
             done = work(batch)
             batch.write()
             written.append(batch)

@@ -8,12 +8,12 @@ from itertools import takewhile
 
 from telex.model.digest import number_of
 from telex.model.event import Event
+from telex.stores.sqlite_batch import Batch
 from telex.stores.sqlite_file import SqliteFile
 from telex.stores.sqlite_reads import CORRELATION, TOLD
 from telex.stores.sqlite_rows import Row, first_delivery, last_delivery
 from telex.stores.sqlite_schema import DELIVERY_BITS
 from telex.stores.sqlite_tail import IDS, INDEXED
-from telex.stores.sqlite_writes import Batch
 
 BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two steps, when much is left to do and when not
 _BEFORE = "SELECT seq, id, correlation, at FROM messages WHERE seq > ? ORDER BY seq LIMIT ?"

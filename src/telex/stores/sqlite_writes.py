@@ -1,41 +1,28 @@
-"""What is written when something is kept, leased or settled? Each function here runs inside a transaction.
-
-Rows are gathered and written table by table, so that a group of sends costs four statements and not four for each.
-"""
+"""What is written when something is kept, leased or settled? Each function here runs inside a transaction."""
 
 from collections.abc import Sequence
 
 from telex.model.delivery import AT_ONCE, MOVES
-from telex.model.digest import number_of
 from telex.model.event import Event
-from telex.model.message import Entry, Leased, Part
+from telex.model.message import Entry, Leased
 from telex.model.roster import Member
 from telex.ports.store import Appended, Ask, Settled, Settlement
+from telex.stores.sqlite_batch import Batch, write_member
 from telex.stores.sqlite_file import SqliteFile
 from telex.stores.sqlite_reads import members
 from telex.stores.sqlite_rows import (
     CODES,
     DELIVERY,
-    INSERT_ASK,
-    INSERT_DELIVERY,
-    INSERT_EVENT,
-    INSERT_MESSAGE,
-    INSERT_TOPIC,
     LEASED,
     MESSAGE,
-    STANDING,
     STORED,
-    Row,
     delivery_of,
     first_delivery,
     last_delivery,
     leased_of,
 )
-from telex.stores.sqlite_schema import DELIVERY_BITS
-from telex.stores.sqlite_tail import Tail, put_in
+from telex.stores.sqlite_tail import Tail
 
-_EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM json_each(?) n
-JOIN recent r ON r.number = n.value JOIN messages m ON m.seq = r.seq WHERE m.refused = 0"""
 _OPEN = """SELECT (SELECT count(*) FROM deliveries WHERE state = 0 AND inbox = ?1)
 + (SELECT count(*) FROM deliveries WHERE state = 1 AND inbox = ?1)"""
 _DUE = f"""SELECT {DELIVERY}, {MESSAGE} FROM deliveries d JOIN messages m ON m.seq = d.message
@@ -44,86 +31,6 @@ _ONE_DUE = f"""SELECT {DELIVERY}, {MESSAGE} FROM deliveries d JOIN messages m ON
 WHERE d.seq = ? AND d.state = 0 AND d.due_at <= ?"""
 _TAKE = f"UPDATE deliveries SET state = {LEASED}, due_at = ?, attempts = ?, fence = ?, holder = ? WHERE seq = ?"
 _ONE = f"SELECT {DELIVERY} FROM deliveries d WHERE d.seq = ?"
-
-
-class Batch:
-    """Rows that belong to one transaction, numbered as they come."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self.file = file
-        self.first = self.next = int(file.value("SELECT max(seq) FROM events") or 0) + 1
-        self.events: list[Row] = []
-        self.messages: list[Row] = []
-        self.deliveries: list[Row] = []
-        self.asks: list[Row] = []
-        self.topics: list[tuple[str, int]] = []
-        self.kept: list[tuple[int, Entry]] = []
-        self.numbers: dict[str, int] = {}  # of ids, as far as they were looked for
-        self.earlier: dict[tuple[str, str], list[Row]] = {}  # what was kept before, by sender and id
-        self.fresh: dict[tuple[str, str], tuple[Entry, int]] = {}  # what this batch has accepted, likewise
-
-    def look_for(self, ids: set[str], tail: Tail) -> None:
-        """Find all recent messages of these ids in one question."""
-        self.numbers = {id_: number_of(id_) for id_ in ids}
-        for sender, id_, *rest in self.file.rows(_EARLIER, (f"[{','.join(map(str, self.numbers.values()))}]",)):
-            self.earlier.setdefault((sender, id_), []).append(tuple(rest))
-        if not tail.knows_none_of(ids):
-            for id_ in ids:
-                for sender, *rest in tail.messages(id_):
-                    self.earlier.setdefault((sender, id_), []).append(tuple(rest))
-
-    def event(self, event: Event) -> int:
-        seq = self.next
-        self.next = seq + 1
-        self.events.append((seq, *event[1:]))
-        return seq
-
-    def message(self, entry: Entry) -> int:
-        seq = self.keep((entry,))[0]
-        if entry.part is not None:
-            self._take_part(entry.part, seq)
-        return seq
-
-    def _take_part(self, part: Part, seq: int) -> None:
-        self.topics += [(name, seq) for name in part.topics]
-        for member, event in part.members:
-            _write_member(self.file, member)
-            self.event(event)
-        for report in part.reports:
-            self.message(report)
-
-    def is_stale(self, part: Part) -> bool:
-        """Has anything been said in one of these topics since? In this very batch, perhaps."""
-        fresh = {name for name, _ in self.topics} if self.topics else ()
-        sql = "SELECT coalesce(max(seq), 0) FROM topics WHERE name = ?"
-        return any(name in fresh or self.file.value(sql, (name,)) != last for name, last in part.expects)
-
-    def keep(self, entries: Sequence[Entry]) -> range:
-        """Number these messages and gather their rows, a table at a time: with many at once that is what costs."""
-        seqs = range(self.next, self.next + len(entries))
-        self.next = seqs.stop
-        both = list(zip(seqs, entries, strict=True))
-        self.events += [(seq, one.at, one.kind, one.sender, None, None, None, one.detail) for seq, one in both]
-        # An entry begins with what a message is, in the order of the columns.
-        self.messages += [(seq, *one[:12], STANDING.get(one.kind, 0)) for seq, one in both]
-        self.deliveries += [
-            (number, seq, inbox, one.rank, STORED, AT_ONCE)
-            for seq, one in both
-            for number, inbox in enumerate(one.inboxes, seq << DELIVERY_BITS)
-        ]
-        self.asks += [(seq, one.answer_by) for seq, one in both if one.answer_by is not None]
-        self.kept += both
-        return seqs
-
-    def write(self) -> None:
-        self.file.run_many(INSERT_EVENT, self.events)
-        self.file.run_many(INSERT_MESSAGE, self.messages)
-        self.file.run_many(INSERT_DELIVERY, self.deliveries)
-        self.file.run_many(INSERT_ASK, self.asks)
-        if self.topics:
-            self.file.run_many(INSERT_TOPIC, self.topics)
-        # Nobody compares with these, so nobody remembers them; but they are looked for.
-        put_in(self.file, [(number_of(one.id), seq) for seq, one in self.kept if one.kind != "accepted"])
 
 
 class Room:
@@ -170,7 +77,7 @@ def append(file: SqliteFile, batch: Batch, tail: Tail, room: Room, entries: Sequ
     different = set(ids)
     if different:
         batch.look_for(different, tail)
-    all_new = not batch.earlier and len(different) == len(ids) and not any(entry.part for entry in entries)
+    all_new = not batch.earlier and len(different) == len(ids) and batch.changes_no_topic(entries)
     if all_new and room.for_all(entries):  # nearly always: then there is nothing to decide about any of them
         seqs = batch.keep(entries)
         for seq, entry in zip(seqs, entries, strict=True):
@@ -317,13 +224,7 @@ def enlist(file: SqliteFile, batch: Batch, member: Member, event: Event | None) 
     known = next((one for one in members(file) if one.name == member.name), None)
     if known is not None and known.left_at is None and known.role != member.role:
         return known
-    _write_member(file, member)
+    write_member(file, member)
     if event is not None:
         batch.event(event)
     return member
-
-
-def _write_member(file: SqliteFile, member: Member) -> None:
-    when = (member.joined_at, member.seen_at, member.left_at, member.stopped_at)
-    row = (member.name, member.role, " ".join(member.dialects), *when)
-    file.run("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?, ?, ?, ?)", row)

@@ -51,7 +51,9 @@ def simulate(seed: int, stores: list[Store], *, steps: int = STEPS) -> Run:
     """A team on these stores, which are one and the same place, each opened by another process as it were."""
     random, clock, witness = Random(seed), FakeClock(), Witness()
     limits = Limits(inbox_max=random.choice(INBOX_MAXIMA))
-    team = Team(random, clock, witness, [LocalBus(store, clock, desk=Desk(limits=limits)) for store in stores])
+    team = Team(
+        random, clock, witness, [LocalBus(store, clock, desk=Desk(limits=limits, work=False)) for store in stores]
+    )
     with suppress(_Stop):
         _guarded(witness, lambda: _live(team, steps))
         _guarded(witness, lambda: drive(check(stores[0], witness, limits, team.readers(), clock.now())))

@@ -1,0 +1,88 @@
+"""Which states have this team's tasks? A table of its own in telex.toml, in the place of the one that comes with Telex.
+
+What would leave a task without a way on is a mistake in the table and is said before any task gets there: a state that
+nothing leads to, one from which no end can be reached.
+"""
+
+from telex.config.table import STATE, TASK_STATES
+from telex.dialects.declared_places import Place
+from telex.model.machine import ESCALATES_AFTER, Machine, TaskState, ends_reached, state_name
+
+STATES_MAX = 200
+ESCALATES_AFTER_MAX = 1_000
+NAME_CHARACTERS_MAX = 64
+
+
+def machine_in(place: Place) -> Machine | None:
+    """The machine that stands there; None when something is wrong with it, which is then noted."""
+    if not place.is_table():
+        return None
+    place.only(*TASK_STATES, "states")
+    states = place.need("states", "the states, each a table such as [task_states.states.doing]")
+    if states is None or not states.is_table():
+        return None
+    names = _names(states)
+    found = {names[key]: _state(entry, names) for key, entry in states.entries(STATES_MAX) if key in names}
+    first, assigned, working = (_one(place, key, names) for key in TASK_STATES)
+    if first is None or assigned is None or working is None or place.sheet.flaws:
+        return None
+    machine = Machine(found, first, assigned, working)
+    if assigned != first and assigned not in found[first].leads_to:
+        place.at("assigned").flaw(f"an assignment moves a task from {first} to {assigned}, and there is no such move")
+    _hold_together(machine, states, names)
+    return None if place.sheet.flaws else machine
+
+
+def _names(states: Place) -> dict[str, str]:
+    """Every state by the way it is written here: the name it is compared by."""
+    names: dict[str, str] = {}
+    for key, entry in states.entries(STATES_MAX):
+        name = state_name(key)
+        if not name or not name.isprintable() or len(name) > NAME_CHARACTERS_MAX:
+            entry.flaw(f"a state has a name of 1 to {NAME_CHARACTERS_MAX} characters that can be seen")
+        elif name in names.values():
+            entry.flaw(f"{name} is declared twice: states compare without case, and with - and blanks as _")
+        else:
+            names[key] = name
+    return names
+
+
+def _state(entry: Place, names: dict[str, str]) -> TaskState:
+    if not entry.is_table():
+        return TaskState()
+    entry.only(*STATE)
+    after = entry.at("escalates_after").integer() if entry.has("escalates_after") else ESCALATES_AFTER
+    if after is not None and not 1 <= after <= ESCALATES_AFTER_MAX:
+        entry.at("escalates_after").wrong(f"a number from 1 to {ESCALATES_AFTER_MAX:,}")
+    return TaskState(
+        _several(entry, "goes_to", names),
+        _several(entry, "fails_to", names),
+        _one(entry, "escalates_to", names) if entry.has("escalates_to") else None,
+        after or ESCALATES_AFTER,
+    )
+
+
+def _several(entry: Place, key: str, names: dict[str, str]) -> tuple[str, ...]:
+    items = entry.at(key).items(STATES_MAX) if entry.has(key) else []
+    found = [_chosen(item, names) for item in items]
+    return tuple(dict.fromkeys(name for name in found if name is not None))
+
+
+def _one(place: Place, key: str, names: dict[str, str]) -> str | None:
+    there = place.need(key, "one of the states")
+    return _chosen(there, names) if there is not None else None
+
+
+def _chosen(place: Place, names: dict[str, str]) -> str | None:
+    if isinstance(place.value, str) and state_name(place.value) in names.values():
+        return state_name(place.value)
+    return place.choice(list(names))
+
+
+def _hold_together(machine: Machine, states: Place, names: dict[str, str]) -> None:
+    led_to = {machine.first} | {other for state in machine.states.values() for other in state.leads_to}
+    for key, name in names.items():
+        if name not in led_to:
+            states.at(key).flaw("nothing leads here: name it in another state's goes_to, fails_to or escalates_to")
+        elif not ends_reached(machine, name):
+            states.at(key).flaw("no end can be reached from here: one state at least has to lead nowhere")

@@ -1,0 +1,119 @@
+"""Which rows belong to one transaction? They are gathered and numbered here, and written table by table.
+
+So a group of sends costs four statements, and not four for each.
+"""
+
+from collections.abc import Sequence
+
+from telex.model.delivery import AT_ONCE
+from telex.model.digest import number_of
+from telex.model.event import Event
+from telex.model.message import Entry, Part
+from telex.model.roster import Member
+from telex.stores.sqlite_file import SqliteFile
+from telex.stores.sqlite_rows import (
+    INSERT_ASK,
+    INSERT_DELIVERY,
+    INSERT_EVENT,
+    INSERT_MESSAGE,
+    INSERT_TOPIC,
+    STANDING,
+    STORED,
+    Row,
+)
+from telex.stores.sqlite_schema import DELIVERY_BITS
+from telex.stores.sqlite_tail import Tail, put_in
+
+_EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM json_each(?) n
+JOIN recent r ON r.number = n.value JOIN messages m ON m.seq = r.seq WHERE m.refused = 0"""
+
+
+class Batch:
+    """Rows that belong to one transaction, numbered as they come."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self.file = file
+        self.first = self.next = int(file.value("SELECT max(seq) FROM events") or 0) + 1
+        self.events: list[Row] = []
+        self.messages: list[Row] = []
+        self.deliveries: list[Row] = []
+        self.asks: list[Row] = []
+        self.topics: list[tuple[str, int]] = []
+        self.kept: list[tuple[int, Entry]] = []
+        self.numbers: dict[str, int] = {}  # of ids, as far as they were looked for
+        self.earlier: dict[tuple[str, str], list[Row]] = {}  # what was kept before, by sender and id
+        self.fresh: dict[tuple[str, str], tuple[Entry, int]] = {}  # what this batch has accepted, likewise
+
+    def look_for(self, ids: set[str], tail: Tail) -> None:
+        """Find all recent messages of these ids in one question."""
+        self.numbers = {id_: number_of(id_) for id_ in ids}
+        for sender, id_, *rest in self.file.rows(_EARLIER, (f"[{','.join(map(str, self.numbers.values()))}]",)):
+            self.earlier.setdefault((sender, id_), []).append(tuple(rest))
+        if not tail.knows_none_of(ids):
+            for id_ in ids:
+                for sender, *rest in tail.messages(id_):
+                    self.earlier.setdefault((sender, id_), []).append(tuple(rest))
+
+    def event(self, event: Event) -> int:
+        seq = self.next
+        self.next = seq + 1
+        self.events.append((seq, *event[1:]))
+        return seq
+
+    def message(self, entry: Entry) -> int:
+        seq = self.keep((entry,))[0]
+        if entry.part is not None:
+            self._take_part(entry.part, seq)
+        return seq
+
+    def _take_part(self, part: Part, seq: int) -> None:
+        self.topics += [(name, seq) for name in part.topics]
+        for member, event in part.members:
+            write_member(self.file, member)
+            self.event(event)
+        for report in part.reports:
+            self.message(report)
+
+    def changes_no_topic(self, entries: Sequence[Entry]) -> bool:
+        """Do these messages leave the book as it is, and is it still as they knew it? Then they need no look each."""
+        parts = {part for entry in entries if (part := entry.part) is not None}
+        return all(part == Part(expects=part.expects) and not self.is_stale(part) for part in parts)
+
+    def is_stale(self, part: Part) -> bool:
+        """Has anything been said in one of these topics since? In this very batch, perhaps."""
+        fresh = {name for name, _ in self.topics} if self.topics else ()
+        sql = "SELECT coalesce(max(seq), 0) FROM topics WHERE name = ?"
+        return any(name in fresh or self.file.value(sql, (name,)) != last for name, last in part.expects)
+
+    def keep(self, entries: Sequence[Entry]) -> range:
+        """Number these messages and gather their rows, a table at a time: with many at once that is what costs."""
+        seqs = range(self.next, self.next + len(entries))
+        self.next = seqs.stop
+        both = list(zip(seqs, entries, strict=True))
+        self.events += [(seq, one.at, one.kind, one.sender, None, None, None, one.detail) for seq, one in both]
+        # An entry begins with what a message is, in the order of the columns.
+        self.messages += [(seq, *one[:12], STANDING.get(one.kind, 0)) for seq, one in both]
+        self.deliveries += [
+            (number, seq, inbox, one.rank, STORED, AT_ONCE)
+            for seq, one in both
+            for number, inbox in enumerate(one.inboxes, seq << DELIVERY_BITS)
+        ]
+        self.asks += [(seq, one.answer_by) for seq, one in both if one.answer_by is not None]
+        self.kept += both
+        return seqs
+
+    def write(self) -> None:
+        self.file.run_many(INSERT_EVENT, self.events)
+        self.file.run_many(INSERT_MESSAGE, self.messages)
+        self.file.run_many(INSERT_DELIVERY, self.deliveries)
+        self.file.run_many(INSERT_ASK, self.asks)
+        if self.topics:
+            self.file.run_many(INSERT_TOPIC, self.topics)
+        # Nobody compares with these, so nobody remembers them; but they are looked for.
+        put_in(self.file, [(number_of(one.id), seq) for seq, one in self.kept if one.kind != "accepted"])
+
+
+def write_member(file: SqliteFile, member: Member) -> None:
+    when = (member.joined_at, member.seen_at, member.left_at, member.stopped_at)
+    row = (member.name, member.role, " ".join(member.dialects), *when)
+    file.run("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?, ?, ?, ?)", row)
