@@ -139,6 +139,12 @@ class Store(Protocol):
     async def topics(self, kind: str) -> list[str]:
         """The topics of that kind: `plan:1-1` is one of kind `plan`, and `contracts` the only one of its own."""
 
+    async def snapshot(self, topic: str) -> tuple[int, str] | None:
+        """What was last written down of a topic: up to which message, and the words. None: nothing, or it was lost."""
+
+    async def keep_snapshot(self, topic: str, seq: int, words: str) -> None:
+        """Write that down, in the place of what was. Nothing is promised about its surviving anything."""
+
     async def held(self, holder: str) -> list[Message]:
         """What somebody has leased at the moment, oldest first."""
 

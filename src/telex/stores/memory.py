@@ -186,6 +186,12 @@ class MemoryStore(Shelves):
     async def topics(self, kind: str) -> list[str]:
         return sorted(name for name in self._topics if name == kind or name.startswith(kind + ":"))
 
+    async def snapshot(self, topic: str) -> tuple[int, str] | None:
+        return self._snapshots.get(topic)
+
+    async def keep_snapshot(self, topic: str, seq: int, words: str) -> None:
+        self._snapshots[topic] = seq, words
+
     async def held(self, holder: str) -> list[Message]:
         held = sorted(seq for seq in self._leased if self._deliveries[seq].holder == holder)
         return [self._messages[self._deliveries[seq].message] for seq in held]

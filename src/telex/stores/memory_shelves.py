@@ -21,6 +21,7 @@ class Shelves:
         self._asks: dict[int, Ask] = {}  # by message
         self._members: dict[str, Member] = {}
         self._topics: dict[str, list[int]] = defaultdict(list)  # by topic: the messages that belong to it
+        self._snapshots: dict[str, tuple[int, str]] = {}
         self._told_silent: dict[str, int] = {}  # by correlation: the message after which its silence was told
         # What follows could be found by looking through the above, and is here so that it is found at once.
         self._ids: dict[tuple[str, str], int] = {}  # by sender and id: the newest message that was not refused

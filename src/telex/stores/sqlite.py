@@ -217,6 +217,14 @@ class SqliteStore:
     async def topics(self, kind: str) -> list[str]:
         return reads.topics(self._file, kind)
 
+    async def snapshot(self, topic: str) -> tuple[int, str] | None:
+        row = self._file.row("SELECT seq, words FROM snapshots WHERE topic = ?", (topic,))
+        return (row[0], row[1]) if row else None
+
+    async def keep_snapshot(self, topic: str, seq: int, words: str) -> None:
+        sql = "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)"
+        await self._write(lambda batch: self._file.run(sql, (topic, seq, words)), promised=False)
+
     async def held(self, holder: str) -> list[Message]:
         return reads.held(self._file, holder)
 

@@ -97,6 +97,11 @@ CREATE TABLE topics (          -- which messages belong to which matter of the w
   PRIMARY KEY (name, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX topics_of ON topics (seq);
+CREATE TABLE snapshots (       -- how a long topic stood after one of its messages; only saves time
+  topic TEXT PRIMARY KEY,
+  seq INTEGER NOT NULL,
+  words TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 ALTER TABLE members ADD COLUMN stopped_at REAL;
 """
 

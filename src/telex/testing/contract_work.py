@@ -108,6 +108,15 @@ class WorkPromises(ContractBase):
         assert await store.find("gone") == []
 
     @promise
+    async def test_a_snapshot_is_there_until_the_next_one_takes_its_place(self, store: Store) -> None:
+        assert await store.snapshot("plan:1") is None
+        await store.keep_snapshot("plan:1", 7, '["Grüße"]')
+        await store.keep_snapshot("plan:2", 8, "")
+        assert await store.snapshot("plan:1") == (7, '["Grüße"]')
+        await store.keep_snapshot("plan:1", 9, "[]")
+        assert (await store.snapshot("plan:1"), await store.snapshot("plan:2")) == ((9, "[]"), (8, ""))
+
+    @promise
     async def test_what_somebody_holds_is_known(self, store: Store) -> None:
         await self.keep(store, *(self.entry(name, "lead") for name in ("a", "b", "c")))
         [first, second] = await self.take(store, "lead", most=2, holder="kim")
