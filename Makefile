@@ -23,8 +23,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
-run: $(READY) ## check the sample messages of every dialect and show the result
-	@$(TELEX) check samples || [ $$? -eq 2 ] # some samples are refused on purpose
+run: $(READY) ## watch a team of eight play a whole story; it leaves a store to look around in
+	@$(TELEX) demo
 
 test: checks typescript strace ## format, lint, types and every test
 	$(call part,tests)

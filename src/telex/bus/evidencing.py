@@ -36,7 +36,7 @@ async def _progress(evidence: "Evidence", said: "Said") -> tuple[Finding, ...]:
     if proof is None:
         return ()
     if proof.commit is None:
-        say = f"Name a commit that is in the repository: {commit[:_SHORT]} is not, or was not pushed to it yet."
+        say = f"Name a commit that is in the repository: {commit[:_SHORT]} is not, or has not come into it yet."
         wanted = "the hash of a commit in the repository at hand"
         return (Finding("evidence-contradicted", said.path("commit"), say, evidence.contradicted, wanted, commit),)
     if proof.strangers:
@@ -66,7 +66,8 @@ def _stranger(said: "Said", proof: "Proof", say: str, wanted: str, evidence: "Ev
 
 def _count(files: tuple[str, ...]) -> str:
     many = len(set(files))
-    return "the file that it names" if many == 1 else f"all {many} files that it names"
+    files_ = {1: "the file", 2: "both files"}.get(many, f"all {many} files")
+    return f"{files_} that it names"
 
 
 def _named(files: tuple[str, ...]) -> str:

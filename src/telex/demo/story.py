@@ -1,0 +1,219 @@
+"""What happens? People who forgot their password are to be let in again, and it takes five scenes."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from telex.demo.company import CAST, Company
+from telex.demo.telling import Beat, Happening, Scene
+from telex.messages import vbw_company
+from telex.model.refusal import Finding
+
+PLAN, RESET, MAIL, GUIDE = "1-1", "1-1-T1", "1-1-T2", "1-1-T3"
+SHUTDOWN_SECONDS = 60.0
+Verdict = Literal["approve", "changes_requested"]
+
+
+def play(company: Company) -> Iterator[Happening]:
+    yield from _contract(company)
+    yield from _out_of_scope(company)
+    yield from _escalation(company)
+    yield from _review(company)
+    yield from _shutdown(company)
+
+
+# --- 1 ----------------------------------------------------------------------------------------------------------------
+
+
+def _contract(company: Company) -> Iterator[Happening]:
+    yield Scene("A contract", "says what may be touched, and every report is held against it.")
+    for name, role in CAST.items():
+        company.bus.join(name, role=role)
+    company.clock.later(8.0)
+    yield company.typed(
+        "lead", "*", "contract-1", "plan_contract", "contract 1-1: src/auth/, tests/auth/ and docs/ may change",
+        plan_id=PLAN, phase_id="phase-1", objective="People can reset a forgotten password by mail",
+        tasks=[RESET, MAIL, GUIDE], allowed_paths=["src/auth/", "tests/auth/", "docs/"],
+        forbidden_paths=["src/auth/keys.py"], must_haves=["A link works once"],
+    )  # fmt: skip
+    company.clock.later(3.0)
+    company.deal(*(name for name in CAST if name != "lead"))
+    [story] = company.bus.why("contract-1")
+    acks = sum(one.state == "acked" for one in story.deliveries)
+    yield company.look("telex", f"it lay in {len(story.deliveries)} inboxes, and {acks} have acked it")
+    company.clock.later(140.0)
+    commit = company.project.commit("Make reset links", {"src/auth/reset.py": "def link(user): ...\n"})
+    yield _progress(company, "dev", "update-1", RESET, "partial", commit, "src/auth/reset.py")
+    company.deal("lead")
+
+
+def _progress(company: Company, who: str, id: str, task: str, status: str, commit: str, *files: str) -> Beat:
+    what = f"{task} {status} in {commit}: {', '.join(files)}"
+    return company.typed(
+        who, "lead", id, "execution_update", what, task,
+        plan_id=PLAN, task_id=task, status=status, commit=commit, files_modified=list(files),
+    )  # fmt: skip
+
+
+# --- 2 ----------------------------------------------------------------------------------------------------------------
+
+
+def _out_of_scope(company: Company) -> Iterator[Happening]:
+    yield Scene("Out of scope", "is refused before it is done and after, until somebody widens it.")
+    company.clock.later(35.0)
+    verdict, beat = company.guard("dev", "src/mail/reset.txt")
+    yield beat
+    company.clock.later(20.0)
+    files = {"src/auth/reset.py": "def link(user): return mail(user)\n", "src/mail/reset.txt": "Here is your link.\n"}
+    commit = company.project.commit("Mail reset links", files)
+    yield _progress(company, "dev", "update-2", RESET, "complete", commit, *files)
+    company.clock.later(6.0)
+    assert verdict.ask is not None, "whoever may not is told how to ask"
+    request = {**verdict.ask, "id": "request-1"}
+    yield company.send(request, "dev", verdict.ask_to or "lead", f"{request['payload']['subject']}?", "asked")
+    company.clock.later(48.0)
+    company.deal("lead")
+    receipt = company.bus.approve(
+        "request-1", approved=True, agent="lead", reason="There is no other place for the text",
+        conditions=["Texts only, no code"], modifications=["src/mail/*.txt"],
+    )  # fmt: skip
+    yield company.told(receipt, "lead", "dev", "approved for src/mail/*.txt, if it is texts only")
+    company.clock.later(4.0)
+    company.deal("dev")
+    yield company.guard("dev", "src/mail/reset.txt")[1]
+    company.clock.later(5.0)
+    yield _progress(company, "dev", "update-3", RESET, "complete", commit, *files)
+    company.deal("lead")
+
+
+# --- 3 ----------------------------------------------------------------------------------------------------------------
+
+
+def _escalation(company: Company) -> Iterator[Happening]:
+    yield Scene("An escalation", "that nobody answers climbs by itself, until it is with a person.")
+    company.clock.later(30.0)
+    yield company.typed(
+        "dev-2", "lead", "blocker-1", "blocker_report", "1-1-T2 is blocked: there is no key for the mail server", MAIL,
+        plan_id=PLAN, task_id=MAIL, blocker="There is no key for the mail server", needs="A key, or leave to make one",
+        severity="blocking",
+    )  # fmt: skip
+    company.clock.later(10.0)
+    company.deal("lead")
+    issue: dict[str, Any] = vbw_company.escalation(
+        from_="dev", to="senior", issue="Who may give out a key for the mail server?",
+        evidence=["The plan does not say"], recommendation="Give dev-2 a key for tests", severity="blocking",
+    )  # fmt: skip
+    yield company.send(
+        issue, "dev-2", "senior", "who may give out a key for the mail server?", "asked",
+        id="escalation-1", correlation=MAIL,
+    )  # fmt: skip
+    steps = 1
+    while steps < 4:  # senior, lead, architect, human
+        company.clock.later(301.0)
+        company.deal("lead", "dev", "dev-2", "qa", "docs")  # reading is no answer
+        [matter] = company.bus.escalations()
+        if len(matter.rungs) == steps:
+            break
+        steps = len(matter.rungs)
+        before, now = matter.rungs[-2:]
+        what = f"no answer from {before.to.removeprefix('role:')} in 5 min: escalation-1 goes on"
+        yield Beat(company.clock.story, "climbed", "telex", now.to.removeprefix("role:"), what, id=now.id)
+    company.clock.later(15.0)
+    stall = company.bus.stall()
+    knots = tuple(Finding(knot.kind, "$", knot.say, "note") for knot in stall.knots[:1])
+    yield company.look("human", f"telex stall: {len(stall.waits)} wait for somebody", knots)
+    company.clock.later(25.0)
+    company.deal("human")
+    yield company.send(
+        "You may: the key for tests is in the team's vault.", "human", "dev-2", "you may: it is in the team's vault",
+        reply_to="escalation-1",
+    )  # fmt: skip
+    company.deal("dev-2", "senior", "architect")
+
+
+# --- 4 ----------------------------------------------------------------------------------------------------------------
+
+
+def _review(company: Company) -> Iterator[Happening]:
+    yield Scene("A review", "fails, is mended and passes. What git does not bear out is marked.")
+    company.clock.later(120.0)
+    commit = company.project.commit("Send the mail", {"src/auth/mail.py": "def mail(user): ...\n"})
+    yield _progress(
+        company, "dev-2", "update-4", MAIL, "partial", commit, "src/auth/mail.py", "tests/auth/test_mail.py"
+    )
+    company.clock.later(60.0)
+    yield _reviewed(company, 1, "changes_requested", findings=3, critical=1)
+    company.clock.later(12.0)
+    company.deal("lead")
+    yield company.send("Mend what the review found, please.", "lead", "dev-2", "mend what the review found, please")
+    company.deal("dev-2")
+    company.clock.later(95.0)
+    files = {"src/auth/mail.py": "def mail(user): once(user)\n", "tests/auth/test_mail.py": "def test_once(): ...\n"}
+    commit = company.project.commit("Send it once", files)
+    yield _progress(company, "dev-2", "update-5", MAIL, "complete", commit, *files)
+    company.clock.later(40.0)
+    yield _reviewed(company, 2, "approve", findings=1, critical=0)
+    company.clock.later(20.0)
+    commit = company.project.commit("Say how", {"docs/reset.md": "# Reset a password\n"})
+    yield _progress(company, "docs", "update-6", GUIDE, "complete", commit, "docs/reset.md")
+    company.clock.later(30.0)
+    yield company.typed(
+        "qa", "lead", "verdict-1", "qa_verdict", "PASS: 24 of 24 checks", PLAN,
+        tier="standard", result="PASS", checks={"passed": 24, "failed": 0, "total": 24},
+    )  # fmt: skip
+    company.deal("lead")
+
+
+def _reviewed(company: Company, cycle: int, result: Verdict, *, findings: int, critical: int) -> Beat:
+    message: dict[str, Any] = vbw_company.code_review_result(
+        plan_id=PLAN, result=result, cycle=cycle, findings_count=findings, critical=critical,
+        artifact="docs/review.md", committed=True,
+    )  # fmt: skip
+    asks = "changes, please" if critical else "approved"
+    what = f"review {cycle}: {asks} ({findings} {'finding' if findings == 1 else 'findings'}, {critical} critical)"
+    return company.send(message, "senior", "lead", what, id=f"review-{cycle}", correlation=MAIL)
+
+
+# --- 5 ----------------------------------------------------------------------------------------------------------------
+
+
+def _shutdown(company: Company) -> Iterator[Happening]:
+    yield Scene("A shutdown", "ends, whether everybody answers or not; nothing is left lying.")
+    company.clock.later(20.0)
+    for guest in ("senior", "architect"):
+        company.bus.leave(guest)
+    company.bus.send("One more idea for later: a reset by text message.", sender="qa", to="dev-2", id="idea-1")
+    yield company.look("lead", "senior and architect are done and leave")
+    company.clock.later(5.0)
+    report = company.bus.shut_down(agent="lead", reason="plan_complete", deadline=SHUTDOWN_SECONDS, wait=False)
+    [request] = report.requests
+    yield Beat(company.clock.story, "asked", "lead", "all", "shut down, please: the plan is complete", id=request)
+    company.clock.later(4.0)
+    company.deal("dev", "docs", "qa")
+    yield company.send("Ok, bye!", "dev", "lead", "“Ok, bye!”", id="prose-1")
+    company.clock.later(3.0)
+    yield _stopped(company, "dev", request, "complete")
+    company.clock.later(2.0)
+    yield company.send("Wait, one more thing …", "dev", "lead", "“Wait, one more thing …”", id="late-1")
+    yield _stopped(company, "docs", request, "idle")
+    company.clock.later(6.0)
+    yield _stopped(company, "qa", request, "in_progress", pending="One check still runs")
+    company.clock.later(20.0)
+    yield _stopped(company, "qa", request, "complete")
+    report = company.bus.shut_down(agent="lead", reason="plan_complete", deadline=SHUTDOWN_SECONDS)
+    silent = ", ".join(one.member.name for one in report.of("silent"))
+    yield company.look("lead", f"60 s are over: {silent} is silent, so the team stands")
+    company.clock.later(10.0)
+    report = company.bus.shut_down(agent="lead", reason="plan_complete", deadline=600.0, wait=False, force=True)
+    forced = ", ".join(one.member.name for one in report.of("forced"))
+    back = f"; {len(report.handed_back)} handed back" if report.handed_back else ""
+    ended = "the team is dissolved" if report.dissolved else "the team stands"
+    yield Beat(company.clock.story, "stopped", "lead", None, f"--force: {forced} is stopped{back}; {ended}")
+
+
+def _stopped(company: Company, who: str, request: str, status: str, pending: str | None = None) -> Beat:
+    fields: dict[str, Any] = {"request_id": request, "approve": pending is None, "final_status": status}
+    if pending is not None:
+        fields["pending_work"] = pending
+    what = "yes, I stop" if pending is None else f"not yet: {pending[0].lower()}{pending[1:]}"
+    beat = company.typed(who, "lead", f"stop-{who}-{status}", "shutdown_response", what, **fields)
+    return beat._replace(sign="stopped") if pending is None and beat.sign == "kept" else beat
