@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import beside, cold, cycle, durable, in_process, kept, many, waiting
+from bench import beside, book, cold, cycle, durable, in_process, kept, many, waiting
 from bench.measure import Line, figure
 from bench.peers import versions
 
@@ -19,6 +19,7 @@ ROOMS = {
     "there and back": cycle,
     "a million kept": kept,
     "waiting readers": waiting,
+    "the rules of the work": book,
     "beside another bus": beside,
 }
 _INTRO = """# Benchmarks

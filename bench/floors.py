@@ -10,9 +10,9 @@ import apsw
 from bench.measure import Turn
 from telex.model.digest import digest_of, number_of
 from telex.model.message import Entry
+from telex.stores.sqlite_batch import Batch
 from telex.stores.sqlite_file import Row, SqliteFile
 from telex.stores.sqlite_rows import INSERT_DELIVERY, INSERT_EVENT, INSERT_MESSAGE
-from telex.stores.sqlite_batch import Batch
 
 SYNCS = 500
 

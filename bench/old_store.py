@@ -7,6 +7,8 @@ conversation and word. It takes a while, so it is kept in the cache for a day; t
 import shutil
 import time
 import zlib
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import apsw
@@ -16,12 +18,13 @@ from bench.peers import CACHE
 from bench.samples import updates
 from telex.model.digest import number_of
 from telex.model.event import Event
+from telex.model.message import Entry
+from telex.stores.sqlite_batch import Batch
 from telex.stores.sqlite_file import SqliteFile
 from telex.stores.sqlite_reads import CORRELATION, TOLD
-from telex.stores.sqlite_rows import CODES, INSERT_EVENT, INSERT_MESSAGE, first_delivery
+from telex.stores.sqlite_rows import CODES, INSERT_EVENT, INSERT_MESSAGE, INSERT_TOPIC, first_delivery
 from telex.stores.sqlite_schema import MIGRATIONS
 from telex.stores.sqlite_tail import IDS
-from telex.stores.sqlite_batch import Batch
 
 DAY_SECONDS = 86_400.0
 SPREAD_SECONDS = 29 * DAY_SECONDS
@@ -32,22 +35,33 @@ _INSERT_ACKED = f"INSERT INTO deliveries VALUES (?, ?, 'lead', 3, {CODES['acked'
 
 def store_of(kept: int) -> Path:
     """A store with so many messages in it, made unless there is a fresh one."""
+    return made(f"kept-{kept}", kept, _reports)
+
+
+def _reports(kept: int) -> Iterator[Entry]:
+    for first in range(0, kept, STEP):
+        for number, raw in enumerate(updates(f"kept-{first}", min(STEP, kept - first)), first):
+            yield entry(raw, 0.0)._replace(correlation=f"conversation-{number // 50}")
+
+
+def made(name: str, kept: int, entries: Callable[[int], Iterator[Entry]]) -> Path:
+    """A store of these messages, unless there is a fresh one of that name."""
     version = zlib.crc32("".join(MIGRATIONS).encode())
-    path = CACHE / f"kept-{kept}-{version:08x}" / "telex.db"
+    path = CACHE / f"{name}-{version:08x}" / "telex.db"
     if path.exists() and time.time() - path.parent.stat().st_mtime < FRESH_SECONDS:
         return path
-    for older in CACHE.glob(f"kept-{kept}-*"):
+    for older in CACHE.glob(f"{name}-*"):
         shutil.rmtree(older)
     print(f"  making a store of {kept:,} messages …", flush=True)
     making = path.parent.with_suffix(".making")
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True)
-    _fill(making / path.name, kept)
+    _fill(making / path.name, kept, entries(kept))
     making.rename(path.parent)
     return path
 
 
-def _fill(path: Path, kept: int) -> None:
+def _fill(path: Path, kept: int, entries: Iterator[Entry]) -> None:
     file = SqliteFile(str(path))  # makes the tables
     cursor = apsw.Connection(str(path)).cursor()
     cursor.execute("PRAGMA synchronous = OFF")
@@ -56,9 +70,9 @@ def _fill(path: Path, kept: int) -> None:
     for first in range(0, kept, STEP):
         batch = Batch(file)
         deliveries = []
-        for number, raw in enumerate(updates(f"kept-{first}", min(STEP, kept - first)), first):
+        for number, one in enumerate(islice(entries, STEP), first):
             at = began + SPREAD_SECONDS * number / kept
-            one = entry(raw, at)._replace(correlation=f"conversation-{number // 50}")
+            one = one._replace(at=at)
             seq = batch.message(one)
             deliveries.append((first_delivery(seq), seq, at))
             for kind in ("leased", "acked"):
@@ -68,6 +82,7 @@ def _fill(path: Path, kept: int) -> None:
         cursor.executemany(INSERT_EVENT, batch.events)
         cursor.executemany(INSERT_MESSAGE, batch.messages)
         cursor.executemany(_INSERT_ACKED, deliveries)
+        cursor.executemany(INSERT_TOPIC, batch.topics)
         cursor.execute("COMMIT")
     cursor.execute("BEGIN IMMEDIATE")
     cursor.executemany("INSERT OR IGNORE INTO known VALUES (?, ?)", sorted(known))

@@ -184,7 +184,7 @@ def test_what_is_refused_is_refused_alike(twins: OpenTwins) -> None:
 
 def test_a_message_that_answers_another_settles_what_was_asked(twins: OpenTwins) -> None:
     """Whatever its type: a STATUS_UPDATE may name what it replies to."""
-    twin, type_ = twins(), BUILD_FLOW.types["STATUS_UPDATE"]
+    twin, type_ = twins(Desk(work=False)), BUILD_FLOW.types["STATUS_UPDATE"]
     pair = pair_of(BUILD_FLOW, type_)
     for number in range(OPENED_AFTER + 1):
         twin.send(said(BUILD_FLOW, type_, number), **pair)

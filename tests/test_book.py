@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +28,7 @@ from telex.ports.bus import Receipt
 from telex.ports.store import EVERYTHING, Store
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite import SqliteStore
+from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
 from tests.proofs import proves
 
@@ -253,3 +255,32 @@ def every_deed() -> Iterator[tuple[Dialect, MessageType, str, str]]:
 )
 def test_every_name_of_a_deed_leads_to_a_field(dialect: Dialect, type_: MessageType, name: str, where: str) -> None:
     assert kind_at(dialect.fields_of(type_), dialect.locate(type_, where)) is not None
+
+
+@proves("book/doctor")
+def test_the_doctor_names_a_topic_that_is_not_what_the_log_says(
+    tmp_path: Path, same_file: Callable[[], SqliteStore], capsys: pytest.CaptureFixture[str]
+) -> None:
+    contract = DIALECTS["vbw-typed"].types["plan_contract"].example
+    store = same_file()
+    assert drive(LocalBus(store, FakeClock()).send(contract, sender="lead", to="dev")).accepted
+    path = str(tmp_path / "one.db")
+    assert main(["doctor", "--store", path]) == 0
+    assert "2 topics of the work, as the log has it" in capsys.readouterr().out
+    drive(store.keep_snapshot("contracts", drive(store.topic("contracts"))[0][1].seq, snapshots.frozen(None)))
+    other = apsw.Connection(path)
+    other.execute("DELETE FROM topics WHERE name = 'plan:1-1'")
+    other.close()
+    assert main(["doctor", "--store", path]) == 1
+    assert "not what the log says: contracts, plan:1-1" in capsys.readouterr().out
+
+
+@proves("book/without-rules")
+def test_what_a_team_without_rules_of_the_work_says_never_counts(tmp_path: Path) -> None:
+    contract = DIALECTS["vbw-typed"].types["plan_contract"].example
+    store, clock = MemoryStore(), FakeClock()
+    assert drive(LocalBus(store, clock, desk=Desk(work=False)).send(contract, sender="lead", to="dev")).accepted
+    later = LocalBus(store, clock)
+    assert book_of(later) == book_folded(store) == {}
+    assert drive(later.send({**contract, "id": "again"}, sender="lead", to="dev")).accepted
+    assert drive(later.book("plan"))["plan:1-1"].revisions[0].number == 1

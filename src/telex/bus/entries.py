@@ -3,6 +3,7 @@
 import json
 
 from telex.bus.office import Office
+from telex.flow.book.said import UNWEIGHED
 from telex.flow.routing import Route
 from telex.model.digest import digest_of
 from telex.model.message import Entry, Part
@@ -45,7 +46,7 @@ def entry_of(
         raw,
         inboxes,
         "accepted",
-        _detail((now - began) * 1000, findings, inboxes if part is not None and part.topics else ()),
+        _detail((now - began) * 1000, findings, inboxes if part is not None and part.topics else (), office.desk.work),
         None if answer_within is None else now + answer_within,
         answers,
         now - limits.dedup_window_seconds,
@@ -54,10 +55,12 @@ def entry_of(
     )
 
 
-def _detail(took_milliseconds: float, findings: tuple[Finding, ...], inboxes: Route) -> str:
+def _detail(took_milliseconds: float, findings: tuple[Finding, ...], inboxes: Route, weighed: bool) -> str:
     """For the event that brings it. Where it was put is told of messages that the book is folded from: who was asked to
-    shut down, for example."""
+    shut down, for example. What a team without rules of the work lets pass never counts for the book."""
     took = f'"took": {took_milliseconds:.3f}'
+    if not weighed:
+        took += f', "{UNWEIGHED}": true'
     if inboxes:
         took += f', "inboxes": {json.dumps(inboxes, ensure_ascii=False)}'
     if not findings:

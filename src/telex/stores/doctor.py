@@ -132,6 +132,7 @@ def _contents(file: Looking, now: float, *, known: bool) -> Iterator[Check]:
     yield _clock(file, now)
     yield _digests(file)
     yield _orphans(file)
+    yield _book(file)
     messages, events = (file.value(f"SELECT count(*) FROM {name}") for name in ("messages", "events"))
     waiting = file.value(
         "SELECT (SELECT count(*) FROM deliveries WHERE state = 0) + (SELECT count(*) FROM deliveries WHERE state = 1)"
@@ -167,6 +168,16 @@ def _orphans(file: Looking) -> Check:
     lost = file.value(sql)
     say = f"{_counted(lost, 'delivery', 'deliveries')} without a message" if lost else "each has its message"
     return Check("deliveries", not lost, say)
+
+
+def _book(file: Looking) -> Check:
+    from telex.stores.doctor_book import wrong_topics
+
+    topics, wrong = wrong_topics(file)
+    if not wrong:
+        return Check("book", True, f"{_counted(topics, 'topic')} of the work, as the log has it")
+    more = f" and {len(wrong) - NAMED_MAX} more" if len(wrong) > NAMED_MAX else ""
+    return Check("book", False, f"not what the log says: {', '.join(wrong[:NAMED_MAX])}{more}")
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:

@@ -121,10 +121,11 @@ def depths(file: SqliteFile) -> dict[str, tuple[int, int, float]]:
 
 
 def asked(file: SqliteFile, id_: str | None, correlation: str | None) -> list[tuple[Ask, Message]]:
-    """There are never many requests waiting, so they are simply looked through."""
+    """There are never many requests waiting, so they are simply looked through. A CROSS JOIN keeps SQLite from looking
+    through the messages instead, of which there may be millions."""
     name, value = ("id", id_) if id_ is not None else ("correlation", correlation)
-    sql = f"""SELECT a.message, a.due_at, a.attempts, {MESSAGE} FROM asks a JOIN messages m ON m.seq = a.message
-    WHERE m.{name} = ? ORDER BY m.seq"""
+    sql = f"""SELECT a.message, a.due_at, a.attempts, {MESSAGE} FROM asks a CROSS JOIN messages m ON m.seq = a.message
+    WHERE m.{name} = ? ORDER BY a.message"""
     return [(Ask(*row[:3]), message_of(row[3:])) for row in file.rows(sql, (value,))]
 
 
