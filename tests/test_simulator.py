@@ -13,7 +13,8 @@ from telex.testing.planted import BUGS
 from telex.testing.simulator import Run, main, run
 
 SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_BUG = 500, 40, 40
-NOT_SIMULATED = {"read", "imported", "returned"}  # kinds of events that nobody in a simulated team causes
+# Kinds of events that nobody in a simulated team causes.
+NOT_SIMULATED = {"read", "imported", "returned", "handed-back", "stopped", "forced", "dissolved"}
 
 NOTICED = {  # by the bug: what the simulator says when it has found it
     "no-fencing": "without holding it",

@@ -4,31 +4,25 @@ A blocking store and clock never yield, so a coroutine over them runs to its end
 thread, and nothing to import. Each thread opens a bus of its own.
 """
 
-from collections.abc import Coroutine, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+from telex.bus.driving import drive as drive  # whoever drives a bus by hand takes it from here
 from telex.bus.local import LocalBus
 from telex.bus.sending import Raw
 from telex.model.delivery import Delivery
+from telex.model.escalation import Escalation
 from telex.model.event import Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.refusal import Finding
-from telex.model.roster import Member
+from telex.model.roster import HUMAN, Member
+from telex.model.stall import Stall
 from telex.ports.bus import Presence, Receipt, Story
 from telex.ports.store import EVERYTHING, Appended, Query
 
-T = TypeVar("T")
-
-
-def drive(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never has to wait for a loop."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        done: T = end.value
-        return done
-    coroutine.close()
-    raise AssertionError("a blocking bus never waits for an event loop")
+if TYPE_CHECKING:
+    from telex.model.contract import Verdict  # whoever only sends does without
+    from telex.model.shutdown import ShutdownReport
 
 
 class SyncBus:
@@ -36,6 +30,11 @@ class SyncBus:
 
     def __init__(self, bus: LocalBus) -> None:
         self._bus = bus
+
+    @property
+    def awaitable(self) -> LocalBus:
+        """The same bus with verbs to be awaited, for what is written over them: `drive(…)` runs it."""
+        return self._bus
 
     def send(
         self,
@@ -115,6 +114,39 @@ class SyncBus:
     def book(self, kind: str) -> dict[str, Any]:
         return drive(self._bus.book(kind))
 
+    def guard(
+        self,
+        paths: Sequence[str],
+        *,
+        agent: str,
+        role: str | None = None,
+        plan: str | None = None,
+        resolve: Callable[[str], str | None] | None = None,
+    ) -> "list[Verdict]":
+        return drive(self._bus.guard(paths, agent=agent, role=role, plan=plan, resolve=resolve))
+
+    def escalations(self, *, answered: bool = False) -> list[Escalation]:
+        return drive(self._bus.escalations(answered=answered))
+
+    def stall(self) -> Stall:
+        return drive(self._bus.stall())
+
+    def approve(
+        self,
+        id: str,
+        *,
+        approved: bool,
+        reason: str,
+        agent: str = HUMAN,
+        conditions: Sequence[str] = (),
+        modifications: Sequence[str] = (),
+    ) -> Receipt:
+        return drive(
+            self._bus.approve(
+                id, approved=approved, reason=reason, agent=agent, conditions=conditions, modifications=modifications
+            )
+        )
+
     def roster(self) -> list[Presence]:
         return drive(self._bus.roster())
 
@@ -123,6 +155,19 @@ class SyncBus:
 
     def leave(self, name: str) -> int:
         return drive(self._bus.leave(name))
+
+    def shut_down(
+        self,
+        *,
+        agent: str,
+        reason: str,
+        deadline: float = 60.0,
+        team: str | None = None,
+        force: bool = False,
+        wait: bool = True,
+    ) -> "ShutdownReport":
+        verb = self._bus.shut_down(agent=agent, reason=reason, deadline=deadline, team=team, force=force, wait=wait)
+        return drive(verb)
 
     def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]:
         return drive(self._bus.dead_letters(most=most))

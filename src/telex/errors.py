@@ -59,7 +59,8 @@ class OutcomeUnknown(StoreError):
 
 
 class NotAMember(TelexError):
-    """`code` says in which way: sender-unknown, role-unknown, role-differs or name-not-allowed."""
+    """`code` says in which way: sender-unknown, sender-has-shut-down, role-unknown, role-differs or
+    name-not-allowed."""
 
     def __init__(self, say: str, code: str) -> None:
         super().__init__(say)

@@ -4,6 +4,7 @@ All that has to be known of them is known, so it takes a decode, a digest and a 
 be kept. Whatever is not quite ordinary goes the patient way in `sending`, which would give the same answer.
 """
 
+from telex.bus.booking import EVIDENT
 from telex.bus.entries import entry_of
 from telex.bus.office import Office, Whom
 from telex.model.message import Entry
@@ -25,6 +26,8 @@ def ordinary(office: Office, raw: bytes, whom: Whom) -> Entry | None:
     if kind.deed is not None:
         if kind.idle is None or not office.books.known_empty(kind.idle):
             return None
+        if office.evidence is not None and kind.deed in EVIDENT:
+            return None  # the repository has a word in it
         part = office.books.nothing_said(kind.idle)
     return entry_of(
         office,

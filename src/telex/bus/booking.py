@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect
 from telex.flow.book.chapter import Draft, Ground
 from telex.flow.book.said import Said, heard, tree_of
+from telex.flow.book.snapshots import LONG, frozen, thawed
 from telex.flow.routing import Route
 from telex.model.message import Part
 from telex.model.refusal import Finding, refusals
@@ -66,16 +67,28 @@ class Books:
         known = self._known.get(topic)
         if known is not None and not fresh:
             return known
-        last, state = known or NOTHING_SAID
-        for event, message in await self._store.topic(topic, last):
+        last, state = known or await self._snapshot(topic)
+        news = await self._store.topic(topic, last)
+        for event, message in news:
             dialect = self._dialects.get(message.dialect or "")
             said = heard(message, event, dialect) if dialect is not None else None
             state = pages.fold(topic, state, said) if said is not None else state
             last = message.seq
+        if len(news) >= LONG:
+            await self._store.keep_snapshot(topic, last, frozen(state))
         if len(self._known) >= TOPICS_MAX:
             self._known.clear()
         self._known[topic] = last, state
         return last, state
+
+    async def _snapshot(self, topic: str) -> tuple[int, Any]:
+        kept = await self._store.snapshot(topic)
+        if kept is None:
+            return NOTHING_SAID
+        try:
+            return kept[0], thawed(kept[1])
+        except ValueError:  # of another version, or harmed: the log has it all
+            return NOTHING_SAID
 
 
 def _states(found: Mapping[str, tuple[int, Any]]) -> dict[str, Any]:
@@ -137,9 +150,11 @@ async def entry_of_draft(office: "Office", draft: Draft, book: Mapping[str, Any]
     said = Said(
         0, new_id, now, TELEX, TELEX, draft.to, inboxes, dialect, type_, tree, draft.correlation, draft.reply_to
     )
-    deed = type_.deed
-    asks = type_.reply is not None or (deed is not None and deed.does == "escalate")
-    within = office.limits.escalation_seconds if deed and deed.does == "escalate" else office.limits.request_seconds
+    answer_by = now + office.limits.request_seconds if type_.reply is not None and HUMAN not in inboxes else None
+    if said.does == "escalate":
+        from telex.flow.escalation import deadline_of
+
+        answer_by = deadline_of(said.text("level"), inboxes, now, office.limits)
     return Entry(
         id=new_id,
         at=now,
@@ -154,7 +169,7 @@ async def entry_of_draft(office: "Office", draft: Draft, book: Mapping[str, Any]
         digest=digest_of(raw),
         raw=raw,
         inboxes=inboxes,
-        answer_by=now + within if asks and HUMAN not in inboxes else None,
+        answer_by=answer_by,
         part=Part(pages.belongs(said, book)),
     )
 

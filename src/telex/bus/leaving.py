@@ -1,13 +1,16 @@
-"""What becomes of the messages of somebody who has left? They are taken back, and their senders told.
+"""What becomes of the messages of somebody who has left or shut down? They are taken back, and their senders told.
 
 Somebody may send to an agent in the very moment in which it leaves, and whoever takes the messages back may be killed
-half-way. So the sweep looks after those who have left as well, and leaving twice is the same as leaving once.
+half-way. So the sweep looks after those who are gone as well, and leaving twice is the same as leaving once.
 """
+
+from collections.abc import Sequence
 
 from telex.bus.office import Office
 from telex.bus.reporting import death_reports, wait_for_others
 from telex.flow import lifecycle
 from telex.model.delivery import Delivery
+from telex.model.event import Event
 from telex.model.message import Message
 from telex.model.roster import ONE_OF_ROLE, Member
 from telex.ports.store import Settlement
@@ -16,24 +19,68 @@ STEP = 200
 
 
 async def take_back(office: Office, member: Member) -> int:
-    """Withdraw what is open for a member that has left. How much."""
+    """Withdraw what is open for a member that has left or shut down. How much."""
     inboxes = [member.name]
     if not (await office.roster()).of_role(member.role):
         inboxes.append(ONE_OF_ROLE + member.role)  # nobody is left who could take what waits for the role
     withdrawn = 0
     while open_ := await office.store.waiting(inboxes, STEP):
-        settlements = [await _withdraw(office, one, message, member.name) for one, message in open_]
+        settlements = [await _withdraw(office, one, message, member) for one, message in open_]
         withdrawn += sum(settled.done for settled in await office.store.settle(settlements))
     return withdrawn
 
 
+async def hand_back(office: Office, member: Member) -> int:
+    """All that a member that has shut down was to do: what it holds of its role's goes to the others at once."""
+    now, reason = office.clock.now(), f"{member.name} has shut down"
+    held = [one for message in await office.store.held(member.name) for one in await _held(office, message, member)]
+    await office.store.settle([lifecycle.returned(one, now, reason) for one in held])
+    return await take_back(office, member)
+
+
+async def see_off(office: Office, stopped: Sequence[tuple[Member, Event]]) -> None:
+    """Somebody was asked to shut down, or these just have. If nobody comes to this any more, the sweep sees to it."""
+    office.forget_roster()
+    for member, _ in stopped:
+        await hand_back(office, member)
+
+
+async def _held(office: Office, message: Message, member: Member) -> list[Delivery]:
+    """Its deliveries that are in the member's hands, out of an inbox that it shares."""
+    found = await office.store.deliveries(message.seq)
+    return [one for one in found if (one.state, one.holder) == ("leased", member.name) and one.inbox != member.name]
+
+
 async def sweep_left(office: Office) -> int:
-    left = [member for member in (await office.roster()).members.values() if member.left_at is not None]
-    return sum([await take_back(office, member) for member in left])
+    done = 0
+    for member in (await office.roster()).members.values():
+        if member.is_here:
+            continue
+        if member.stopped_at is not None and office.stops_seen.get(member.name) != member.stopped_at:
+            done += await hand_back(office, member)  # whoever should have done it may have been killed
+            office.stops_seen[member.name] = member.stopped_at
+        else:
+            done += await take_back(office, member)
+    return done
 
 
-async def _withdraw(office: Office, delivery: Delivery, message: Message, name: str) -> Settlement:
-    reason = f"{name} has left the team"
-    reports = await death_reports(office, delivery, reason, message)
-    settlement = lifecycle.withdrawn(delivery, delivery.inbox, office.clock.now(), reason, reports=reports)
+async def _withdraw(office: Office, delivery: Delivery, message: Message, member: Member) -> Settlement:
+    name, now = member.name, office.clock.now()
+    if member.stopped_at is None:
+        kind, reason = "withdrawn", f"{name} has left the team"
+    else:
+        kind, reason = "handed-back", f"{name} has shut down"
+    if member.stopped_at is not None and _asks_to_stop(office, message):  # by stopping it has done what this asks for
+        if delivery.state == "leased" and delivery.holder == name:
+            return lifecycle.finished(delivery, now)
+        settlement = lifecycle.withdrawn(delivery, delivery.inbox, now, reason)
+    else:
+        reports = await death_reports(office, delivery, reason, message)
+        settlement = lifecycle.withdrawn(delivery, delivery.inbox, now, reason, kind=kind, reports=reports)
     return await wait_for_others(office, settlement, delivery)
+
+
+def _asks_to_stop(office: Office, message: Message) -> bool:
+    dialect = office.dialects.get(message.dialect or "")
+    type_ = dialect.types.get(message.type or "") if dialect is not None else None
+    return type_ is not None and type_.deed is not None and type_.deed.does == "stop"

@@ -1,7 +1,7 @@
 """The bus itself: every verb of `ports.bus`, over a store and a clock. What it joins know nothing of each other."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from telex.bus import receiving, sending, sweeping, telling
 from telex.bus.beaten import ordinary
@@ -17,15 +17,21 @@ from telex.errors import NotFound, RequestFailed, RequestTimedOut
 from telex.flow import lifecycle
 from telex.flow.admission import STRICT, Desk
 from telex.model.delivery import OPEN, Delivery
+from telex.model.escalation import Escalation
 from telex.model.event import BRINGING, Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.refusal import Finding
-from telex.model.roster import Member
+from telex.model.roster import HUMAN, Member
+from telex.model.stall import Stall
 from telex.ports.bus import Bus, Presence, Receipt, Story
 from telex.ports.clock import Clock
 from telex.ports.evidence import Evidence
 from telex.ports.store import EVERYTHING, Appended, Query, Store
 from telex.rules.authorization import normalised
+
+if TYPE_CHECKING:
+    from telex.model.contract import Verdict  # whoever only sends does without
+    from telex.model.shutdown import ShutdownReport
 
 PAGE = 500  # events fetched at a time
 FAR_AWAY = 1e12  # a moment that never comes
@@ -70,7 +76,7 @@ class LocalBus:
         else:
             [appended] = await office.store.append((entry,))
             if appended.outcome == "stale":  # somebody has just begun to keep to contracts
-                receipt = await sending.send(office, Sending(entry.raw, sender, role, to))
+                receipt = await sending.send(office, Sending(entry.raw, sender, role, to, entry.id))
             elif appended.outcome == "kept":
                 receipt = Receipt(True, entry.id, "stored", entry.inboxes, entry.dialect, entry.type)
             else:
@@ -208,6 +214,51 @@ class LocalBus:
     async def book(self, kind: str) -> dict[str, Any]:
         return await self._office.books.of_kind(kind)
 
+    async def guard(
+        self,
+        paths: Sequence[str],
+        *,
+        agent: str,
+        role: str | None = None,
+        plan: str | None = None,
+        resolve: Callable[[str], str | None] | None = None,
+    ) -> "list[Verdict]":
+        from telex.bus.guarding import Gate, guard
+
+        office = self._office
+        gate = Gate(office.store, office.clock, office.dialects, office.limits, await office.roster(), office.books)
+        return await guard(gate, paths, agent, role, plan, resolve)
+
+    async def escalations(self, *, answered: bool = False) -> list[Escalation]:
+        from telex.bus.climbing import escalations
+
+        await self.sweep()
+        return await escalations(self._office, answered=answered)
+
+    async def stall(self) -> Stall:
+        from telex.bus.stalling import stall
+
+        await self.sweep()
+        return await stall(self._office)
+
+    async def approve(
+        self,
+        id: str,
+        *,
+        approved: bool,
+        reason: str,
+        agent: str = HUMAN,
+        conditions: Sequence[str] = (),
+        modifications: Sequence[str] = (),
+    ) -> Receipt:
+        from telex.bus.approving import answer_to
+
+        office = self._office
+        asked = await answer_to(office, id, agent, approved, reason, conditions, modifications)
+        receipt = await sending.send(office, asked)
+        self._waiting.nudge()
+        return receipt
+
     # --- the team ----------------------------------------------------------------------------------------------------
 
     async def roster(self) -> list[Presence]:
@@ -221,7 +272,7 @@ class LocalBus:
             from telex.flow.membership import dialect_unknown
 
             return dialect_unknown(unknown[0], [*office.dialects, PLAIN.name])
-        member = await office.member(name, role)
+        member = await office.member(name, role, joining=True)
         if isinstance(member, Member) and dialects and tuple(dialects) != member.dialects:
             return await office.enlist(member._replace(dialects=tuple(dialects)), office.clock.now())
         return member
@@ -239,6 +290,22 @@ class LocalBus:
         self._waiting.nudge()
         return withdrawn
 
+    async def shut_down(
+        self,
+        *,
+        agent: str,
+        reason: str,
+        deadline: float = 60.0,
+        team: str | None = None,
+        force: bool = False,
+        wait: bool = True,
+    ) -> "ShutdownReport":
+        from telex.bus.stopping import shut_down
+
+        report = await shut_down(self._office, self._waiting, agent, reason, deadline, team, force, wait)
+        self._waiting.nudge()
+        return report
+
     # --- dead letters ------------------------------------------------------------------------------------------------
 
     async def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]:
@@ -248,7 +315,7 @@ class LocalBus:
     async def retry(self, id: str) -> int:
         now, roster = self._office.clock.now(), await self._office.roster()
         dead = await self._given_up(id)
-        here = [one for one in dead if (known := roster.members.get(one.inbox)) is None or known.left_at is None]
+        here = [one for one in dead if (known := roster.members.get(one.inbox)) is None or known.is_here]
         if not here:
             raise NotFound(f"{dead[0].inbox} has left the team: send it to somebody who is here.")
         settled = await self.store.settle([lifecycle.retried(one, now) for one in here])

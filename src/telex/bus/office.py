@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from telex.bus.booking import Books
+from telex.dialects.spec import Dialect, MessageType
 from telex.flow.admission import STRICT, Desk
 from telex.flow.lanes import Lanes, Pair
 from telex.flow.routing import Route, inboxes_of, normal_address, role_at, route
@@ -19,6 +20,7 @@ from telex.rules.authorization import normalised
 
 ROSTER_SECONDS = 0.005  # whoever joins and is written to within this time is as good as simultaneous
 WAYS_MAX = 4096
+SHUTDOWN = "shutdown"  # the topic, as in model/shutdown, which is not imported before it is needed
 
 
 Whom = tuple[str, str | None, str | None]  # sender, the role it says it has, recipient; all as they were given
@@ -67,11 +69,22 @@ class Office:
         self._looked_at = float("-inf")
         self._ways: dict[Whom, Way] = {}
         self._seen: dict[str, float] = {}
+        self.was_asked_to_stop = False  # anybody, ever: known as well as the roster is, and for every plain text
+        self.stops_seen: dict[str, float] = {}  # who has shut down, and when: what it held was looked after
         self.next_sweep = 0.0  # when this bus next does what the clock asks for
 
     @property
     def limits(self) -> Limits:
         return self.desk.limits
+
+    def type_that(self, does: str) -> tuple[Dialect, MessageType] | tuple[None, None]:
+        """The first type of the team's dialects that does this to the work."""
+        among = (self.desk.forced,) if self.desk.forced else self.desk.dialects
+        for dialect in among:
+            for type_ in dialect.types.values():
+                if type_.deed is not None and type_.deed.does == does:
+                    return dialect, type_
+        return None, None
 
     # --- who is there ------------------------------------------------------------------------------------------------
 
@@ -86,6 +99,7 @@ class Office:
             for member in self.declared:
                 known = joined.get(member.name, member)
                 joined[member.name] = known._replace(role=member.role, dialects=member.dialects, declared=True)
+            self.was_asked_to_stop = bool(await self.store.topics(SHUTDOWN))
             self._roster, self._roster_version = roster_of(joined.values(), self.default_roles), version
             self._ways.clear()
         self._looked_at = now
@@ -116,13 +130,14 @@ class Office:
             self._ways[sender, role, to] = way
         return way
 
-    async def member(self, name: str, role: str | None = None) -> Member | Finding:
-        """Who is acting? Somebody new joins by acting, where the team is open and the role is known."""
+    async def member(self, name: str, role: str | None = None, *, joining: bool = False) -> Member | Finding:
+        """Who is acting? Somebody new joins by acting, where the team is open and the role is known. Whoever has shut
+        down comes back only by `joining` expressly."""
         name, role = normalised(name), normalised(role) if role is not None else None
         roster, now = await self.roster(), self.clock.now()
         found = roster.find(name)
         if found is None:
-            return await self._newcomer(name, role, roster, now)
+            return await self._newcomer(name, role, roster, now, joining)
         if role is not None and role != found.role:
             from telex.flow.membership import role_differs
 
@@ -141,7 +156,9 @@ class Office:
             await self.store.seen(name, now)
             self.forget_roster()  # our own writes are no news to us, so it would not be read again
 
-    async def _newcomer(self, name: str, role: str | None, roster: Roster, now: float) -> Member | Finding:
+    async def _newcomer(
+        self, name: str, role: str | None, roster: Roster, now: float, joining: bool
+    ) -> Member | Finding:
         from telex.flow import membership  # somebody new comes rarely
 
         if (wrong := membership.name_not_allowed(name, self.limits)) is not None:
@@ -149,6 +166,10 @@ class Office:
         gone = roster.members.get(name)
         if self.declared and (gone is None or not gone.declared):
             return membership.not_declared(name, roster)
+        if gone is not None and gone.stopped_at is not None:
+            if not joining:
+                return membership.has_shut_down(gone)
+            role = role or gone.role
         if gone is not None and role is None:
             return membership.has_left(gone)
         if gone is not None and role == gone.role:
@@ -162,7 +183,8 @@ class Office:
         return await self.enlist(Member(name, role), now)
 
     async def enlist(self, member: Member, now: float) -> Member | Finding:
-        joined = member._replace(joined_at=now, seen_at=now, left_at=None)
+        since = member.joined_at if member.is_here and member.joined_at is not None else now
+        joined = member._replace(joined_at=since, seen_at=now, left_at=None, stopped_at=None)
         detail = json.dumps({"role": member.role} | ({"reads": member.dialects} if member.dialects else {}))
         known = await self.store.enlist(joined, Event(0, now, "joined", member.name, detail=detail))
         self.forget_roster()

@@ -62,15 +62,21 @@ async def answered(office: Office, asked: Sending, looked: Looked, member: Membe
     """
     reply_to, kind = looked.facts.reply_to or asked.reply_to, looked.kind
     correlation = looked.facts.correlation or asked.correlation
+    if reply_to is None and correlation is None:
+        return ()
+    from telex.bus.climbing import answered_by, is_escalation  # most messages are no answer
+
+    settled = await answered_by(office, member, kind, reply_to, correlation, inboxes)
     if reply_to is not None:
         found = await office.store.asked(reply_to, None)
     elif kind is not None and kind.answers and correlation is not None:
         of_conversation = await office.store.asked(None, correlation)
         found = [(ask, message) for ask, message in of_conversation if message.type in kind.answers]
     else:
-        return ()
-    return tuple(
+        return settled
+    return settled + tuple(
         ask.message
         for ask, message in found
+        if not is_escalation(office, message)
         if message.sender != member.name and not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
     )

@@ -29,4 +29,12 @@ async def wait_for_others(office: Office, settlement: Settlement, delivery: Deli
         return settlement
     asked = await office.store.deliveries(delivery.message)
     others = any(one.inbox != delivery.inbox and one.state in MAY_ANSWER for one in asked)
-    return settlement._replace(release=not others)
+    return settlement._replace(release=not others and not await _climbs(office, delivery))
+
+
+async def _climbs(office: Office, delivery: Delivery) -> bool:
+    """What was handed up waits on, whatever became of the message: it goes to whoever is above."""
+    from telex.bus.climbing import is_escalation
+
+    message = await office.store.message(delivery.message)
+    return message is not None and is_escalation(office, message)

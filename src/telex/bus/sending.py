@@ -8,16 +8,17 @@ from typing import Any
 
 from telex.bus.booking import look_for_evidence, said_by, weigh
 from telex.bus.entries import entry_of
+from telex.bus.leaving import see_off
 from telex.bus.office import Office, Way
 from telex.bus.placing import Sending, answered, placed, whole
+from telex.bus.reminding import reminder
+from telex.bus.repeating import last_words, sent_before, state_now
 from telex.dialects.spec import Dialect
 from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.flow.admission import Checked
 from telex.flow.book.said import Said
 from telex.flow.lanes import STATUS, Kind, Looked, Pair
-from telex.flow.lifecycle import state_of
 from telex.flow.routing import Route, normal_address, route
-from telex.model.digest import digest_of
 from telex.model.limits import Limits
 from telex.model.message import Entry, Part
 from telex.model.paths import ROOT
@@ -28,6 +29,7 @@ from telex.ports.store import Appended
 
 Raw = bytes | str | dict[str, Any]
 STALE_MAX = 1_000  # times that others may be quicker
+SHUT_DOWN, STOPPING = "sender-has-shut-down", ("stop", "stopped")
 
 
 async def send(office: Office, asked: Sending) -> Receipt:
@@ -35,7 +37,11 @@ async def send(office: Office, asked: Sending) -> Receipt:
     whom = (asked.sender, asked.role, asked.to)
     way = office.known_way(whom, began) or await _way(office, asked, began)
     if isinstance(way, Finding):
-        return await _refuse(office, asked, _nobody(office, asked), office.lanes.look(raw, Pair()), (way,), began)
+        looked, before = office.lanes.look(raw, Pair()), None
+        if way.code == SHUT_DOWN:
+            address = normal_address(asked.to) if asked.to is not None else _addressed(looked, await office.roster())
+            before = await last_words(office, asked, looked, address)
+        return before or await _refuse(office, asked, _nobody(office, asked), looked, (way,), began)
     member, address, found, _, pair, _ = way
     looked = office.lanes.look(raw, pair)
     if found is None:
@@ -48,16 +54,17 @@ async def send(office: Office, asked: Sending) -> Receipt:
     if asked.correlation is not None:
         wrong += _wrong_id(asked.correlation, looked.facts.correlation, office.limits, "--correlation")
     if isinstance(found, Finding):
-        before = await _sent_before(office, asked, member, looked, address) if not wrong else None
+        before = await sent_before(office, asked, member, looked, address) if not wrong else None
         return before or await _refuse(office, asked, member, looked, (*wrong, found), began, address)
     if wrong or (looked.checked is not None and not looked.checked.valid):
         return await _refuse(office, asked, member, looked, wrong, began, address)
     asked = await placed(office, asked, looked, member, found)
     if looked.kind is not None and looked.kind.deed is not None and not refusals(looked.findings):
         return await _keep_booked(office, asked, member, looked, address or "", found, began)
-    entry = await _entry(office, asked, member, looked, address or "", found, began)
+    reminded = await reminder(office, member, looked, found) if looked.kind is None else ()
+    entry = await _entry(office, asked, member, looked, address or "", found, began, reminded)
     [appended] = await office.store.append((entry,))
-    return await answer(office, asked, looked, entry, appended, began)
+    return await answer(office, asked, looked, entry, appended, began, reminded)
 
 
 async def _keep_booked(
@@ -72,11 +79,14 @@ async def _keep_booked(
         found, part = await weigh(office, said, fresh=attempt > 0)
         found = (*seen, *found)
         if refusals(found):
-            before = await _sent_before(office, asked, member, looked, address)
+            before = await sent_before(office, asked, member, looked, address)
             if before is not None or office.desk.strict:
                 return before or await _refuse(office, asked, member, looked, found, began, address)
+            part = None  # a lenient team lets it pass, and nothing follows from it
         entry = await _entry(office, asked, member, looked, address, inboxes, began, found, part, said)
         [appended] = await office.store.append((entry,))
+        if appended.outcome == "kept" and said.does in STOPPING:
+            await see_off(office, part.members if part is not None else ())
         if appended.outcome != "stale":
             return await answer(office, asked, looked, entry, appended, began, found)
     raise StoreUnavailable("too many others write about the same matter: try again.")
@@ -97,7 +107,7 @@ async def answer(
     if appended.outcome == "kept":
         return receipt
     if appended.outcome == "duplicate":
-        return receipt._replace(state=await _state(office, appended.seq), duplicate=True)
+        return receipt._replace(state=await state_now(office, appended.seq), duplicate=True)
     reason = _id_reused(entry) if appended.outcome == "id-reused" else _inbox_full(office.limits, appended.inbox)
     looked = looked or office.lanes.look(asked.raw, Pair())
     return await _refuse(office, asked, Member(entry.sender, entry.role), looked, (reason,), began, entry.to)
@@ -108,26 +118,6 @@ async def _way(office: Office, asked: Sending, now: float) -> Way | Finding:
         return await office.way(asked.sender, asked.role, asked.to, now)
     except OutcomeUnknown as error:  # whether a newcomer was written down is in doubt: its message was not kept
         raise OutcomeUnknown(error.say, error.id or asked.id) from error
-
-
-async def _state(office: Office, seq: int) -> str:
-    return state_of(await office.store.deliveries(seq), await office.store.story(seq), refused=False)
-
-
-async def _sent_before(
-    office: Office, asked: Sending, member: Member, looked: Looked, address: str | None
-) -> Receipt | None:
-    """A message that was kept is not refused when it is repeated, though its recipient has left since."""
-    id_, since = looked.facts.id or asked.id, office.clock.now() - office.limits.dedup_window_seconds
-    if id_ is None:
-        return None
-    this = (member.name, digest_of(asked.raw), address)
-    for message in reversed(await office.store.find(id_)):
-        if not message.refused and message.at >= since and (message.sender, message.digest, message.to) == this:
-            state, to = await _state(office, message.seq), await office.store.deliveries(message.seq)
-            inboxes = tuple(delivery.inbox for delivery in to)
-            return Receipt(True, id_, state, inboxes, message.dialect, message.type, looked.findings, duplicate=True)
-    return None
 
 
 def _nobody(office: Office, asked: Sending) -> Member:
@@ -230,7 +220,17 @@ def _answer_within(office: Office, asked: Sending, kind: Kind | None, said: Said
     """A deadline is kept where an answer can be told from other messages: the dialect has ids, or the asker waits."""
     if asked.answer_within is not None:
         return asked.answer_within
-    return office.limits.request_seconds if kind is not None and kind.asks else None
+    if said is not None and said.does == "escalate":
+        from telex.flow.escalation import deadline_of
+
+        return deadline_of(said.text("level"), said.inboxes, said.at, office.limits) - said.at
+    if kind is None or not kind.asks:
+        return None
+    if kind.deed != "ask" or said is None:
+        return office.limits.request_seconds
+    from telex.bus.approving import seconds_left
+
+    return seconds_left(said, office.clock.now()) or office.limits.request_seconds
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------

@@ -67,6 +67,10 @@ async def sweep_late(office: Office) -> int:
 
 
 async def _remind(office: Office, ask: Ask, message: Message, deliveries: list[Delivery]) -> None:
+    from telex.bus.climbing import climb  # few answers are late
+
+    if await climb(office, ask, message):
+        return
     now = office.clock.now()
     decision = late(ask, deliveries, now, office.limits)
     reports: tuple[Entry, ...] = ()

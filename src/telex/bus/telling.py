@@ -67,7 +67,9 @@ async def presence(office: Office) -> list[Presence]:
     roster, depths, now = await office.roster(), await office.store.depths(), office.clock.now()
     shown = []
     for member in roster.members.values():
-        if member.left_at is not None:
+        if member.stopped_at is not None:
+            state = "shut down"
+        elif member.left_at is not None:
             state = "left"
         elif member.seen_at is None:
             state = "not seen yet"

@@ -111,6 +111,18 @@ def withdrawn(
     )
 
 
+def returned(delivery: Delivery, now: float, reason: str) -> Settlement:
+    """Its reader is gone for good and has not failed at it: others may have it at once, and the turn does not count."""
+    settlement = Settlement(delivery.seq, "leased", "stored", now, "returned", delivery.holder, delivery.fence)
+    attempts = max(delivery.attempts - 1, 0)
+    return settlement._replace(due_at=AT_ONCE, attempts=attempts, detail=_text({"reason": reason}))
+
+
+def finished(delivery: Delivery, now: float) -> Settlement:
+    """What its reader did shows that it is done with it, whether or not it has said so in time."""
+    return Settlement(delivery.seq, "leased", "acked", now, "acked", delivery.holder, delivery.fence)
+
+
 def retried(delivery: Delivery, now: float) -> Settlement:
     return Settlement(
         delivery.seq, delivery.state, "stored", now, "retried", None, delivery.fence, due_at=AT_ONCE, attempts=0

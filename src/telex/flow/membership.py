@@ -53,6 +53,13 @@ def has_left(member: Member) -> Finding:
     return Finding("sender-unknown", ROOT, say, expected=f"the role {member.role}", found=member.name)
 
 
+def has_shut_down(member: Member) -> Finding:
+    """To somebody who has stopped. Nothing that it says by the way brings it back, only whoever lets it join anew."""
+    anew = f"telex team join {member.name}"
+    say = f"Leave it: {member.name} has shut down, and nothing more is taken from it; only {anew} brings it back."
+    return Finding("sender-has-shut-down", ROOT, say, expected=anew, found=member.name)
+
+
 def role_unknown(role: str, roster: Roster, limits: Limits) -> Finding:
     meant, role = nearest(role, roster.roles()), role[: limits.found_characters_max]
     which = f"the role {meant}" if meant else "one of the team's roles"

@@ -57,8 +57,9 @@ def _by_name(name: str, roster: Roster) -> Route | Finding:
     member = roster.find(name)
     if member is not None:
         return (member.name,)
-    if (left := roster.members.get(name)) is not None and left.left_at is not None:
-        say = f"Send it to somebody who is here: {name} has left the team."
+    if (gone := roster.members.get(name)) is not None and not gone.is_here:
+        has = "has left the team" if gone.stopped_at is None else "has shut down"
+        say = f"Send it to somebody who is here: {name} {has}."
         return Finding("recipient-has-left", ROOT, say, expected=listed(roster.names()), found=name)
     close, name = roster.nearest(name), name[: LIMITS.found_characters_max]
     closed = any(one.declared for one in roster.members.values())

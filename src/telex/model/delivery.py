@@ -26,7 +26,7 @@ MEANINGS: dict[State, str] = {
     "acked": "the reader said that it is done with it",
     "dead": "every attempt failed; a person may retry or drop it for as long as the record is kept",
     "expired": "it asked for an answer, and none came in time",
-    "withdrawn": "taken back: dropped by a person, or its recipient has left",
+    "withdrawn": "taken back: dropped by a person, or its recipient has left or shut down",
 }
 
 

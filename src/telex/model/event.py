@@ -26,7 +26,7 @@ KINDS: dict[str, str] = {
     "read": "its recipient looked at it without taking it",
     "extended": "the reader asked for more time",
     "acked": "the reader is done with it",
-    "returned": "the reader was gone before it had the message; the turn does not count",
+    "returned": "the reader was gone before it had the message, or has shut down; the turn does not count",
     "failed": "the reader gave it back with a reason",
     "lapsed": "the lease ran out with no word from the reader",
     "dead": "the last attempt failed; its sender was told",
@@ -38,8 +38,12 @@ KINDS: dict[str, str] = {
     "dropped": "a person dropped a dead letter",
     "withdrawn": "a waiting message was taken back, since its recipient has left",
     "silent": "nothing was said in this conversation for so long that it is over",
+    "handed-back": "a waiting message was taken back, since its recipient has shut down; its sender was told",
     "joined": "an agent joined the team",
     "left": "an agent left the team",
+    "stopped": "an agent agreed to shut down: it sends nothing more and is handed nothing more",
+    "forced": "an agent that did not agree to shut down was stopped all the same",
+    "dissolved": "everyone who was asked to shut down has stopped, and the team is no more",
 }
 BRINGING = ("accepted", "refused", "imported")  # the kinds that bring a message; their number is the message's
 

@@ -26,6 +26,11 @@ class Member(NamedTuple):
     stopped_at: float | None = None  # when it agreed to shut down; only joining anew brings it back
 
     @property
+    def is_here(self) -> bool:
+        """Neither left nor shut down: it may act and be written to."""
+        return self.left_at is None and self.stopped_at is None
+
+    @property
     def inboxes(self) -> tuple[str, str]:
         """Where its messages wait: its own inbox, and the one it shares with its role."""
         return self.name, ONE_OF_ROLE + self.role
@@ -38,15 +43,15 @@ class Roster(NamedTuple):
     def find(self, name: str) -> Member | None:
         """The member of that (normalised) name, one by default included."""
         found = self.members.get(name)
-        if found is not None and found.left_at is None:
+        if found is not None and found.is_here:
             return found
         if found is None and name in self.default_roles:
             return Member(name, name)
         return None
 
     def known(self) -> list[Member]:
-        """Those who were declared or have joined, and not left: whom a broadcast reaches."""
-        return [member for member in self.members.values() if member.left_at is None]
+        """Those who were declared or have joined, and neither left nor shut down: whom a broadcast reaches."""
+        return [member for member in self.members.values() if member.is_here]
 
     def of_role(self, role: str) -> list[Member]:
         """Everyone of that role; the one by default only where there is no other."""

@@ -1,14 +1,20 @@
 """The verbs that every surface speaks, and what they answer. The door must not change the answer."""
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from telex.model.delivery import Delivery
+from telex.model.escalation import Escalation
 from telex.model.event import Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, Member
+from telex.model.stall import Stall
 from telex.ports.store import EVERYTHING, Appended, Query
+
+if TYPE_CHECKING:
+    from telex.model.contract import Verdict  # whoever only sends does without
+    from telex.model.shutdown import ShutdownReport
 
 
 class Receipt(NamedTuple):
@@ -41,7 +47,7 @@ class Presence(NamedTuple):
     """A member as it is now."""
 
     member: Member
-    state: str  # here, silent, not seen yet, left; shared for an inbox that a role has in common
+    state: str  # here, silent, not seen yet, shut down, left; shared for an inbox that a role has in common
     waiting: int
     leased: int
     oldest_at: float | None  # of what is open in its inbox
@@ -132,12 +138,72 @@ class Bus(Protocol):
     async def book(self, kind: str) -> dict[str, Any]:
         """The matters of the work of that kind as they stand, by topic: plan, approval, task, shutdown, …"""
 
+    async def guard(
+        self,
+        paths: Sequence[str],
+        *,
+        agent: str,
+        role: str | None = None,
+        plan: str | None = None,
+        resolve: Callable[[str], str | None] | None = None,
+    ) -> "list[Verdict]":
+        """May this agent write these paths now? With the reason for each, and where not, the request to send.
+
+        Who has the project's files at hand brings `resolve`: where a path of the project really leads, from its root,
+        or None when that is outside; links are then followed.
+
+        Raises:
+            NotAMember: nobody of that name is known, nor what contracts it would be under.
+            NotFound: there is no contract of that plan.
+        """
+
+    async def escalations(self, *, answered: bool = False) -> list[Escalation]:
+        """What was handed up and waits for an answer, oldest first; with `answered`, what had one too."""
+
+    async def stall(self) -> Stall:
+        """Who waits for whom, where it does not go on, and what would set it going again."""
+
+    async def approve(
+        self,
+        id: str,
+        *,
+        approved: bool,
+        reason: str,
+        agent: str = HUMAN,
+        conditions: Sequence[str] = (),
+        modifications: Sequence[str] = (),
+    ) -> Receipt:
+        """Answer a request for approval, in its own dialect, to whoever asked. Refused: a receipt that says why.
+
+        Raises:
+            NotFound: nobody has asked for anything under that id.
+            ValueWrong: its dialect has no words for conditions or modifications.
+        """
+
     async def roster(self) -> list[Presence]: ...
 
     async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding: ...
 
     async def leave(self, name: str) -> int:
         """Take an agent out of the team. What still waited for it is withdrawn and its senders told: how much."""
+
+    async def shut_down(
+        self,
+        *,
+        agent: str,
+        reason: str,
+        deadline: float = 60.0,
+        team: str | None = None,
+        force: bool = False,
+        wait: bool = True,
+    ) -> "ShutdownReport":
+        """Ask everyone to shut down, and wait until all have answered or so many seconds have passed. Where all have
+        agreed, or with `force`, the team is dissolved. Running it again goes on with what another run has begun.
+
+        Raises:
+            NotAMember: whoever asks is not on the roster.
+            ValueWrong: no dialect of the team can ask anybody to shut down, or it does without the rules of the work.
+        """
 
     async def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]: ...
 

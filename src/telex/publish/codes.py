@@ -10,15 +10,23 @@ from collections.abc import Iterable, Mapping
 from telex import errors
 from telex.model.limits import LIMITS
 from telex.model.refusal import Finding, Severity
+from telex.publish.codes_approvals import APPROVALS
 from telex.publish.codes_bus import BUS, BusExplanation
 from telex.publish.codes_cases import Asked, Case, Explanation, drawn
+from telex.publish.codes_contracts import CONTRACTS
+from telex.publish.codes_evidence import EVIDENCE
 from telex.publish.codes_fields import FIELDS
 from telex.publish.codes_front_matter import FRONT_MATTER
 from telex.publish.codes_reading import READING
 from telex.publish.codes_rules import RULES, holders
+from telex.publish.codes_shutdown import SHUTDOWN
+from telex.publish.codes_tasks import TASKS
+from telex.publish.codes_work import WORK
 
 EXPLANATIONS: Mapping[str, Explanation] = {one.code: one for one in (*READING, *FRONT_MATTER, *FIELDS, *RULES)}
-BUS_EXPLANATIONS: Mapping[str, BusExplanation] = {one.code: one for one in BUS}
+BUS_EXPLANATIONS: Mapping[str, BusExplanation] = {
+    one.code: one for one in (*BUS, *CONTRACTS, *SHUTDOWN, *EVIDENCE, *APPROVALS, *TASKS, *WORK)
+}
 EVERY: Mapping[str, Explanation | BusExplanation] = {**EXPLANATIONS, **BUS_EXPLANATIONS}
 MADE_BY = "<!-- Made from the explanations and the check itself; a change here is lost. -->"
 INTRODUCTION = (

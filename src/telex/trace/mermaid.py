@@ -22,12 +22,12 @@ def render(stories: Sequence[Story]) -> str:
     """A `sequenceDiagram`, complete."""
     whole = conversation(stories)
     ids = {lane: f"p{number}" for number, lane in enumerate(whole.lanes, 1)}
-    lines = [f"participant {id_} as {_written(name_of(lane))}" for lane, id_ in ids.items()]
+    lines = [f"participant {id_} as {written(name_of(lane))}" for lane, id_ in ids.items()]
     if whole.lanes:
         first, last = ids[whole.lanes[0]], ids[whole.lanes[-1]]
         span = first if first == last else f"{first},{last}"
         heading = f"{name_of(whole.name)}, {moment(whole.began_at)}, {whole.heading}"
-        lines.append(f"Note over {span}: {_written(heading)}")
+        lines.append(f"Note over {span}: {written(heading)}")
     lines += _lines(whole, ids)
     return "\n".join(["sequenceDiagram", *(f"    {line}" for line in lines)]) + "\n"
 
@@ -52,7 +52,7 @@ def _arrows(step: Step, ids: dict[str, str], whole: Conversation) -> Iterator[st
     arrow = "-->>" if whole.about(step).parent is not None else "->>"
     words = f"{label(step, whole)}, {offset(step.at - whole.began_at)}"
     for lane in step.to:
-        yield f"{ids[step.lane]}{arrow}{ids[lane]}: {_written(words)}"
+        yield f"{ids[step.lane]}{arrow}{ids[lane]}: {written(words)}"
 
 
 def _note(step: Step, ids: dict[str, str], whole: Conversation) -> str:
@@ -61,10 +61,10 @@ def _note(step: Step, ids: dict[str, str], whole: Conversation) -> str:
         what = f"{label(step, whole)} to {name_of(whole.about(step).to)} {what.partition(' ')[2]}"
     lines = folded(what, _NOTE_WIDTH, _NOTE_LINES)
     lines[-1] += f", {offset(step.at - whole.began_at)}"
-    return f"Note over {ids[step.lane]}: {_BREAK.join(map(_written, lines))}"
+    return f"Note over {ids[step.lane]}: {_BREAK.join(map(written, lines))}"
 
 
-def _written(text: str) -> str:
+def written(text: str) -> str:
     """The text, with everything as an entity code that could mean something to Mermaid; the word `end` too."""
     coded = "".join(letter if letter.isalnum() or letter in _HARMLESS else f"#{ord(letter)};" for letter in text)
     return _END.sub(lambda found: f"#{ord(found[0])};", coded)

@@ -18,6 +18,7 @@ TONES: dict[str, Tone] = {
     "expired": "bad",
     "dropped": "bad",
     "withdrawn": "bad",
+    "handed-back": "bad",
 }
 SIGNS: dict[Tone, str] = {"good": "✓", "wait": "↻", "bad": "✗", "plain": "·"}
 _PHRASES = {

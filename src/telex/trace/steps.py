@@ -13,7 +13,8 @@ from telex.ports.bus import Story
 from telex.rules.authorization import normalised
 from telex.trace.words import lasting
 
-SETTLING = frozenset({"acked", "failed", "lapsed", "dead", "expired", "withdrawn", "dropped"})  # they end a lease
+# What ends a lease.
+SETTLING = frozenset({"acked", "failed", "lapsed", "dead", "expired", "withdrawn", "handed-back", "dropped"})
 UNTOLD = frozenset({"answered"})  # the answer is an arrow of its own
 
 

@@ -29,7 +29,9 @@ _WIDTH_LEAST = 60  # columns; narrower than this nothing can be told
 _LINES_MOST = 6  # of one remark
 _GAP = "  "
 _NAME_MOST, _TYPE_MOST = 24, 32
-_WORTH_TELLING = frozenset({"failed", "lapsed", "dead", "expired", "dropped", "withdrawn", "overdue", "duplicate"})
+_WORTH_TELLING = frozenset(
+    {"failed", "lapsed", "dead", "expired", "dropped", "withdrawn", "handed-back", "overdue", "duplicate"}
+)
 
 
 class _Row(NamedTuple):

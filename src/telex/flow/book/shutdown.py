@@ -46,10 +46,9 @@ def was_asked(call: Call, member: Member, roster: Roster) -> bool:
 def open_call(known: Shutdowns, member: Member, roster: Roster) -> Call | None:
     """The last call that the member has not answered at all, since it is here."""
     since = member.joined_at or 0.0
-    for call in reversed(known.calls):
-        if call.at >= since and was_asked(call, member, roster):
-            return call if member.name not in call.answers else None
-    return None
+    reached = (call for call in reversed(known.calls) if call.at >= since and was_asked(call, member, roster))
+    last = next(reached, None)
+    return last if last is not None and member.name not in last.answers else None
 
 
 def _weigh_answer(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:

@@ -34,11 +34,17 @@ def _main(event: Event, detail: dict[str, Any], by: str, inboxes: Sequence[str])
             return [f"from {shown(event.agent or '')}, stored for {', '.join(map(shown, inboxes))}"]
         case "joined":
             return [f"{shown(event.agent or '')} as {shown(str(detail.get('role', '?')))}"]
-        case "left":
+        case "left" | "stopped":
             return [shown(event.agent or "")]
+        case "forced":
+            return [f"{shown(event.agent or '')} by {shown(str(detail.get('by', '?')))}"]
+        case "dissolved":
+            return [f"{shown(str(detail.get('team', '?')))} {by}"]
         case "lapsed":
             return [f"no word from {shown(event.agent or inbox)}"]
-        case "dead" | "expired" | "asked-again" | "withdrawn":
+        case "overdue" if isinstance(detail.get("climbed_to"), str):
+            return [f"nobody has answered: handed on to {shown(detail['climbed_to'])}"]
+        case "dead" | "expired" | "asked-again" | "withdrawn" | "handed-back":
             return [f"in the inbox of {inbox}" if inbox else ""]
         case _:
             return [by]

@@ -15,6 +15,8 @@ from telex.surfaces.cli.bus_option import MEMORY, opened, settings_here, store_t
 from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
 from telex.surfaces.cli.render import Screen, finding_lines, shown
 from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.team_shutdown import command as shutdown
+from telex.surfaces.cli.team_shutdown import told
 from telex.surfaces.cli.times import ago, stamp
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
         return DONE
     settings = settings_here()
     with opened(_place(store, settings), settings, to_show=True) as bus:
-        roster = bus.roster()
+        roster, shutdowns = bus.roster(), bus.book("shutdown")
     if as_json:
         for presence in roster:
             sys.stdout.write(json_line(_facts(presence)) + "\n")
@@ -51,7 +53,7 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
     else:
         screen = Screen(sys.stdout)
         heading = [screen.paint(shown(settings.team_name), "bold"), ""] if settings.team_name else []
-        screen.line("\n".join([*heading, *_table(roster, screen)]))
+        screen.line("\n".join([*heading, *_table(roster, screen), *_stopping(roster, shutdowns)]))
     return DONE
 
 
@@ -95,6 +97,9 @@ def leave(name: str, store: str | None, as_json: bool) -> int:
     return DONE
 
 
+command.add_command(shutdown)
+
+
 def _place(store: str | None, settings: "Settings") -> str | None:
     """Members who are declared can be looked at before there is a store; none is made for that."""
     try:
@@ -123,6 +128,23 @@ def _table(roster: list[Presence], screen: Screen) -> list[str]:
         for member in (presence.member,)
     ]
     return table_lines(("name", "role", "state", "waiting", "leased", "oldest", "reads"), rows, screen)
+
+
+def _stopping(roster: list[Presence], shutdowns: dict[str, Any]) -> list[str]:
+    """A line about the shutdown that is under way, if one is."""
+    if not shutdowns:
+        return []
+    from telex.flow.stopping import in_progress
+    from telex.model.roster import roster_of
+    from telex.model.shutdown import TOPIC, UNSETTLED
+
+    asked = list(in_progress(shutdowns[TOPIC], roster_of(presence.member for presence in roster)))
+    calls = [one.call for one in asked if one.state in UNSETTLED and one.call is not None]
+    if not calls:
+        return []
+    last = max(calls, key=lambda call: call.at)
+    since = ago(last.at, time.time())
+    return ["", f"{shown(last.by)} asked them to shut down {since} ago ({shown(last.reason)}): {told(asked)}"]
 
 
 def _state(presence: Presence, now: float) -> str:

@@ -1,0 +1,114 @@
+"""How does a person answer what was asked? By a message like any other, written in the words of the request."""
+
+from collections.abc import Sequence
+
+from telex.bus.booking import Books
+from telex.bus.office import Office
+from telex.bus.placing import Sending
+from telex.dialects.spec import ANY, Dialect, MessageType, OneOf, kind_at
+from telex.dialects.writing import write
+from telex.errors import NotFound, ValueWrong
+from telex.flow.book.approvals import APPROVED, CONDITIONAL, REJECTED, Approval, Request, deadline_of, topic_of
+from telex.flow.book.drafting import compose
+from telex.flow.book.said import Said, tree_of
+from telex.model.nearest import nearest
+from telex.model.roster import HUMAN, Roster
+from telex.rules.authorization import normalised
+
+
+def seconds_left(said: Said, now: float) -> float | None:
+    """How long the message itself gives for an answer; None where it does not say, or says a time that has passed."""
+    deadline = deadline_of(said)
+    return deadline - now if deadline is not None and deadline > now else None
+
+
+async def answer_to(
+    office: Office,
+    id_: str,
+    agent: str,
+    approved: bool,
+    reason: str,
+    conditions: Sequence[str] = (),
+    modifications: Sequence[str] = (),
+) -> Sending:
+    """The answer to a request, ready to be sent through the ordinary door.
+
+    Raises:
+        NotFound: nobody has asked for anything under that id.
+        ValueWrong: the request's dialect has no words for what is to be said.
+    """
+    found: Approval | None = (await office.books.of((topic_of(id_),))).get(topic_of(id_))
+    if found is None:
+        raise NotFound(await _not_asked(office.books, id_))
+    request, agent = found.request, normalised(agent)
+    dialect = office.dialects[request.dialect]
+    type_ = dialect.types[dialect.types[request.type].reply or ""]
+    asked = [one for one in await office.store.find(id_) if one.sender == request.by and not one.refused]
+    roster = await office.roster()
+    decision = REJECTED if not approved else CONDITIONAL if conditions else APPROVED
+    said = {
+        "request": id_,
+        "approved": approved,
+        "decision": _spelt(dialect, type_, decision),
+        "reason": reason,
+        "reasons": [reason],
+        "conditions": list(conditions) or None,
+        "modifications": list(modifications) or None,
+        "task": request.task or None,
+        "confidence": "high",  # it has been decided
+    }
+    _must_fit(type_, said)
+    new_id = office.clock.new_id()
+    tree = compose(
+        dialect,
+        type_,
+        said,
+        id=new_id,
+        now=office.clock.now(),
+        sender=_signed(dialect, type_, request, roster, agent),
+        to=request.by,
+        correlation=request.correlation,
+        reply_to=id_,
+        like=tree_of(asked[0].raw, dialect, dialect.types[request.type]) if asked else {},
+    )
+    raw = write(dialect, tree).encode("utf-8", "surrogatepass")
+    return Sending(raw, agent, to=request.by, reply_to=None if dialect.wire.reply_to else id_)
+
+
+async def _not_asked(books: Books, id_: str) -> str:
+    known: dict[str, Approval] = await books.of_kind("approval")
+    waiting = [one.request.id for one in known.values() if one.waits]
+    close = nearest(id_, waiting)
+    meant = f"did you mean {close}?" if close else "telex approvals shows what waits."
+    return f"nobody has asked for anything under {id_[:128]}: {meant}"
+
+
+def _signed(dialect: Dialect, type_: MessageType, request: Request, roster: Roster, agent: str) -> str:
+    """Under which name it stands in the message: a person's answer is signed with a role that was asked, where the
+    dialect knows roles only."""
+    member = roster.find(agent)
+    role = member.role if member is not None else agent
+    if dialect.addresses == "names":
+        return agent
+    if role != HUMAN or type_.senders == ANY:
+        return role
+    asked = [name.removeprefix("role:") for name in request.inboxes]
+    roles = [found.role if (found := roster.find(name)) is not None else name for name in asked]
+    return next((one for one in roles if one in type_.senders), type_.senders[0])
+
+
+def _spelt(dialect: Dialect, type_: MessageType, decision: str) -> str | None:
+    """The decision as the dialect spells it, where it has a field for that."""
+    assert type_.deed is not None
+    where = type_.deed.names.get("decision")
+    field = kind_at(dialect.fields_of(type_), dialect.locate(type_, where)) if where is not None else None
+    if field is None or not isinstance(field.kind, OneOf):
+        return None
+    return next((one for one in field.kind.values if one.casefold() == decision), None)
+
+
+def _must_fit(type_: MessageType, said: dict[str, object]) -> None:
+    assert type_.deed is not None
+    for name in ("conditions", "modifications"):
+        if said[name] is not None and name not in type_.deed.names:
+            raise ValueWrong(f"leave out the {name}: {type_.name} has no place for them.")

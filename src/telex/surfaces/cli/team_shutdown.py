@@ -1,0 +1,165 @@
+"""`telex team shutdown`: who has stopped, who will not, who says nothing, and is the team at its end?"""
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from telex.model.shutdown import ShutdownReport, Standing
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import agent_option, seconds_option, store_option, text_option
+from telex.surfaces.cli.bus_option import opened_to_look, settings_here, stay_for_long
+from telex.surfaces.cli.exits import DONE, REFUSED, TIMED_OUT, CommandError
+from telex.surfaces.cli.render import Screen, finding_lines, shown
+from telex.surfaces.cli.table import table_lines
+
+if TYPE_CHECKING:
+    from telex.client import SyncBus
+
+DEADLINE_SECONDS = 60.0
+_MEANWHILE = {  # what is said of so many agents in that state
+    "approved": "agreed",
+    "refused": "refused",
+    "silent": "not answered",
+    "not asked": "not asked",
+    "forced": "forced",
+    "left": "left",
+}
+
+
+@click.command("shutdown")
+@agent_option
+@text_option("--reason", "REASON", "Why: phase_complete, plan_complete or user_abort.")
+@seconds_option("--deadline", f"How long they may take to answer; {DEADLINE_SECONDS:g} if not given.")
+@click.option("--force", is_flag=True, help="Stop those who refuse or say nothing all the same.")
+@click.option("--no-wait", is_flag=True, help="Ask, and say how it stands now.")
+@text_option("--team", "NAME", "What the team is called; as in telex.toml if not given.")
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def command(
+    agent: str,
+    reason: str | None,
+    deadline: float | None,
+    force: bool,
+    no_wait: bool,
+    team: str | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Ask everyone to shut down, wait for their answers, and dissolve the team when all have agreed.
+
+    Running it again goes on with what is under way. Afterwards nobody who has stopped sends or is handed anything.
+    """
+    if reason is None:
+        raise CommandError("say why: telex team shutdown --reason phase_complete, plan_complete or user_abort")
+    settings = settings_here()
+    asked: dict[str, Any] = {
+        "agent": agent,
+        "reason": reason,
+        "team": team or settings.team_name,
+        "deadline": DEADLINE_SECONDS if deadline is None else deadline,
+    }
+    stay_for_long()
+    with opened_to_look(store, settings) as bus:
+        report = _run(bus, asked, force=force, wait=not no_wait)
+    if as_json:
+        sys.stdout.write(json_line(_facts(report)) + "\n")
+    else:
+        _show(report)
+    return DONE if no_wait and not report.findings else _exit(report)
+
+
+def _run(bus: "SyncBus", asked: dict[str, Any], *, force: bool, wait: bool) -> ShutdownReport:
+    """Whoever waits for a minute should know for what, so it is asked first and waited for then."""
+    if not wait or not asked["deadline"]:
+        return bus.shut_down(**asked, force=force, wait=wait)
+    report = bus.shut_down(**asked, wait=False)
+    if report.findings or report.dissolved:
+        return report
+    if silent := report.of("silent"):
+        sys.stderr.write(f"waiting up to {asked['deadline']:g} s for {_agents(len(silent))}\n")
+    return bus.shut_down(**asked, force=force)
+
+
+def _exit(report: ShutdownReport) -> int:
+    if report.findings:
+        return REFUSED
+    if report.dissolved:
+        return DONE
+    return REFUSED if not report.of("silent", "not asked") else TIMED_OUT
+
+
+def _show(report: ShutdownReport) -> None:
+    if report.findings:
+        screen = Screen(sys.stderr)
+        screen.line("\n".join([screen.paint("refused", "red"), *finding_lines(report.findings, screen)]))
+        return
+    screen = Screen(sys.stdout)
+    screen.line(_outcome(report, screen))
+    if report.agents:
+        screen.line("\n".join(["", *_table(report, screen)]))
+    if report.handed_back:
+        rows = [
+            (shown(one.id), shown(one.type or "text"), shown(one.sender), shown(one.inbox))
+            for one in report.handed_back
+        ]
+        screen.line("\n".join(["", *table_lines(("handed back", "type", "from", "was for"), rows, screen)]))
+    if not report.dissolved:
+        sys.stderr.write("telex team shutdown again asks them once more; with --force it stops them all the same\n")
+
+
+def _outcome(report: ShutdownReport, screen: Screen) -> str:
+    if not report.agents:
+        return "nobody else is in the team"
+    verdict = screen.paint("dissolved", "green") if report.dissolved else screen.paint("not dissolved", "yellow")
+    return f"{verdict}: {told(report.agents)}"
+
+
+def told(agents: Iterable[Standing]) -> str:
+    """`42 agreed, 3 refused, 5 not answered`"""
+    states = [one.state for one in agents]
+    parts = [f"{states.count(state)} {words}" for state, words in _MEANWHILE.items() if state in states]
+    return ", ".join(parts) or "nobody was asked"
+
+
+def _agents(count: int) -> str:
+    return f"{count} {'agent' if count == 1 else 'agents'}"
+
+
+def _table(report: ShutdownReport, screen: Screen) -> list[str]:
+    back = [one.inbox for one in report.handed_back]
+    rows = [
+        (
+            shown(one.member.name),
+            shown(one.member.role),
+            one.state,
+            shown(one.answer.status) if one.answer is not None else "",
+            back.count(one.member.name),
+            shown(one.answer.pending) if one.answer is not None else "",
+        )
+        for one in report.agents
+    ]
+    return table_lines(("name", "role", "answer", "status", "handed back", "pending work"), rows, screen)
+
+
+def _facts(report: ShutdownReport) -> dict[str, Any]:
+    return {
+        "dissolved": report.dissolved,
+        "by": report.by,
+        "requests": list(report.requests),
+        "agents": [_standing(one) for one in report.agents],
+        "handed_back": [one._asdict() for one in report.handed_back],
+        "findings": [one._asdict() for one in report.findings],
+    }
+
+
+def _standing(one: Standing) -> dict[str, Any]:
+    return {
+        "name": one.member.name,
+        "role": one.member.role,
+        "state": one.state,
+        "request": one.call.id if one.call is not None else None,
+        "status": one.answer.status if one.answer is not None else None,
+        "pending_work": one.answer.pending if one.answer is not None else None,
+    }

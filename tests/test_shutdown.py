@@ -1,0 +1,215 @@
+"""What counts as an answer to a request to shut down, and what is an agent that has answered still able to do?"""
+
+import json
+
+import pytest
+
+from telex.errors import NotAMember
+from telex.model.roster import Member
+from tests.bus_team import OpenTeam, Team, codes, open_team, speech_of, team
+from tests.proofs import proves
+from tests.test_shutdown_kit import agrees, joined, reply, request
+
+__all__ = ["open_team", "team"]
+
+SHUT_DOWN = "sender-has-shut-down"
+
+
+@pytest.fixture
+def asked_team(team: Team) -> Team:
+    """ada and kim were asked to stop, with the request stop-1."""
+    joined(team, "ada", "kim")
+    request(team)
+    return team
+
+
+@proves("shutdown/answer/stops")
+def test_an_agent_that_agrees_has_stopped(asked_team: Team) -> None:
+    agrees(asked_team, "ada", "stop-1")
+    assert {one.member.name: one.state for one in asked_team.bus.roster()}["ada"] == "shut down"
+    assert [event.agent for event, _ in asked_team.bus.events() if event.kind == "stopped"] == ["ada"]
+
+
+@proves("shutdown/answer/nothing-more-sent")
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "lenient"])
+def test_nothing_more_is_accepted_from_it(open_team: OpenTeam, strict: bool) -> None:
+    team = open_team(strict=strict)
+    joined(team, "ada")
+    request(team)
+    update = speech_of("vbw-typed", "execution_update").tree
+    updates = [json.dumps(update | {"id": f"update-{number}"}).encode() for number in range(20)]
+    assert all(team.bus.send(raw, sender="ada", to="lead").accepted for raw in updates)  # a beaten track by now
+    agrees(team, "ada", "stop-1")
+    raw = json.dumps(update | {"id": "one-more"}).encode()
+    for role in (None, "dev", "qa"):
+        for to in ("lead", "*", "role:lead"):
+            receipt = team.bus.send(raw, sender="ada", role=role, to=to)
+            assert (receipt.accepted, codes(receipt.findings)) == (False, [SHUT_DOWN])
+    assert codes(team.bus.send("wait!", sender="@agent-Ada", to="lead").findings) == [SHUT_DOWN]
+
+
+@proves("shutdown/answer/nothing-more-sent")
+def test_another_process_in_its_name_is_refused_as_well(asked_team: Team) -> None:
+    other = asked_team.other()
+    assert other.send("all is well", sender="ada", to="lead").accepted
+    agrees(asked_team, "ada", "stop-1")
+    asked_team.clock.leap(0.01)
+    assert codes(other.send("all is well", sender="ada", to="lead").findings) == [SHUT_DOWN]
+
+
+@proves("shutdown/answer/nothing-more-leased")
+def test_nothing_more_is_handed_to_it(asked_team: Team) -> None:
+    agrees(asked_team, "ada", "stop-1")
+    with pytest.raises(NotAMember) as told:
+        asked_team.bus.receive("ada", role="dev")
+    assert told.value.code == SHUT_DOWN
+    with pytest.raises(NotAMember):
+        asked_team.bus.inbox("ada")
+
+
+@proves("shutdown/answer/nothing-more-leased")
+def test_whoever_waits_in_its_name_is_told(asked_team: Team) -> None:
+    asked_team.taken("ada")
+    other = asked_team.other()
+
+    def meanwhile() -> None:
+        asked_team.clock.meanwhile = None
+        agrees(asked_team, "ada", "stop-1")
+
+    asked_team.clock.meanwhile = meanwhile
+    with pytest.raises(NotAMember) as told:
+        other.receive("ada", wait=30.0)
+    assert told.value.code == SHUT_DOWN
+
+
+@proves("shutdown/answer/nothing-more-received")
+def test_nobody_can_send_to_it(asked_team: Team) -> None:
+    agrees(asked_team, "ada", "stop-1")
+    assert codes(asked_team.bus.send("hello", sender="kim", to="ada").findings) == ["recipient-has-left"]
+    assert "shut down" in asked_team.bus.send("hello", sender="kim", to="ada").findings[0].say
+    assert asked_team.bus.send("hello", sender="lead", to="*").to == ("kim",)
+    assert asked_team.bus.send("hello", sender="lead", to="all:dev").to == ("kim",)
+
+
+@proves("shutdown/answer/repeated")
+@pytest.mark.parametrize("to", ["lead", None], ids=["to", "target_role"])
+def test_it_may_repeat_its_last_words(asked_team: Team, to: str | None) -> None:
+    response = speech_of("vbw-typed", "shutdown_response", target_role="lead").tree
+    first = asked_team.bus.send(response, sender="ada", to=to)
+    again = asked_team.bus.send(response, sender="ada", to=to)
+    assert (first.accepted, again.accepted, again.duplicate) == (True, True, True)
+    other = response | {"task": "other words"}
+    assert codes(asked_team.bus.send(other, sender="ada", to=to).findings) == [SHUT_DOWN]
+
+
+@proves("shutdown/answer/acks-the-request")
+def test_the_answer_settles_the_request(asked_team: Team) -> None:
+    leased = asked_team.take("ada")
+    agrees(asked_team, "ada", "stop-1")
+    assert asked_team.bus.ack(leased.token, agent="ada") is False
+    agrees(asked_team, "kim", "stop-1")
+    outcome = {one.inbox: one.state for one in asked_team.story("stop-1").deliveries}
+    assert outcome == {"ada": "acked", "kim": "withdrawn"}
+    assert asked_team.happened("handed-back") == []
+    assert [message.sender for _, message in asked_team.bus.inbox("lead")] == ["ada", "kim"]  # and no report of telex
+
+
+@proves("shutdown/answer/comes-back")
+def test_only_joining_brings_it_back(asked_team: Team) -> None:
+    agrees(asked_team, "ada", "stop-1")
+    back = asked_team.bus.join("ada")
+    assert isinstance(back, Member)
+    assert (back.role, back.stopped_at) == ("dev", None)
+    assert asked_team.bus.send("here again", sender="ada", to="lead").accepted
+    assert asked_team.bus.receive("ada") == []
+
+
+@proves("shutdown/answer/refused")
+def test_an_agent_that_refuses_goes_on_and_may_agree_later(asked_team: Team) -> None:
+    for pending in ("tests", "docs"):
+        refusal = reply(asked_team, "ada", "stop-1", approve=False, id=f"no-{pending}", pending_work=pending)
+        assert refusal.accepted
+    assert asked_team.bus.send("still at it", sender="ada", to="lead").accepted
+    [book] = asked_team.bus.book("shutdown").values()
+    assert (book.calls[0].answers["ada"].approved, book.calls[0].answers["ada"].pending) == (False, "docs")
+    agrees(asked_team, "ada", "stop-1", id="yes-at-last")
+    assert codes(asked_team.bus.send("still at it", sender="ada", to="lead").findings) == [SHUT_DOWN]
+
+
+@proves("shutdown/answer/not-asked")
+@pytest.mark.parametrize("agent, call, nearest", [("ada", "stop-2", "stop-1"), ("bob", "stop-1", None)])
+def test_an_answer_to_nothing_is_refused(asked_team: Team, agent: str, call: str, nearest: str | None) -> None:
+    asked_team.bus.join("bob", role="dev")  # after everybody was asked
+    receipt = reply(asked_team, agent, call)
+    [finding] = receipt.findings
+    assert (receipt.accepted, finding.code, finding.path) == (False, "shutdown-not-asked", "$.payload.request_id")
+    assert finding.nearest == nearest
+    assert asked_team.bus.send("still here", sender=agent, to="lead").accepted
+
+
+@proves("shutdown/answer/twice")
+def test_who_agreed_and_came_back_cannot_agree_again(asked_team: Team) -> None:
+    agrees(asked_team, "ada", "stop-1")
+    asked_team.bus.join("ada")
+    assert codes(reply(asked_team, "ada", "stop-1", id="again").findings) == ["shutdown-answered"]
+    assert asked_team.bus.send("here again", sender="ada", to="lead").accepted
+    asked_team.clock.leap(1.0)
+    request(asked_team, "stop-2")
+    assert reply(asked_team, "ada", "stop-1", id="again-2").findings[0].nearest == "stop-2"
+    agrees(asked_team, "ada", "stop-2")
+
+
+@proves("shutdown/answer/later-spelling")
+def test_the_later_spelling_counts(asked_team: Team) -> None:
+    receipt = reply(asked_team, "ada", "stop-1", approve=None, approved=True)  # type: ignore[arg-type]
+    assert receipt.accepted
+    assert codes(asked_team.bus.send("hello", sender="ada", to="lead").findings) == [SHUT_DOWN]
+
+
+@proves("shutdown/answer/lenient")
+def test_a_lenient_team_lets_a_wrong_answer_pass_and_nobody_stops(open_team: OpenTeam) -> None:
+    team = open_team(strict=False)
+    joined(team, "ada")
+    request(team)
+    receipt = reply(team, "ada", "stop-2")
+    assert (receipt.accepted, codes(receipt.findings)) == (True, ["shutdown-not-asked"])
+    half = reply(team, "ada", "stop-1", id="half", final_status="finished")
+    assert (half.accepted, len(codes(half.findings))) == (True, 1)
+    assert team.bus.send("still here", sender="ada", to="lead").accepted
+
+
+# --- prose -----------------------------------------------------------------------------------------------------------
+
+
+@proves("shutdown/answer/prose")
+@pytest.mark.parametrize("to", ["lead", "role:lead", "*"])
+def test_text_is_no_answer_and_its_sender_is_told_how_to_answer(asked_team: Team, to: str) -> None:
+    receipt = asked_team.bus.send("Sure, stopping now!", sender="ada", to=to)
+    [warning] = receipt.findings
+    assert (receipt.accepted, warning.code, warning.severity) == (True, "shutdown-not-answered", "warning")
+    begun = json.loads(warning.expected or "")
+    assert (begun["type"], begun["payload"]["request_id"]) == ("shutdown_response", "stop-1")
+    filled = begun | {"phase": 1, "task": "", "confidence": "high"}
+    filled["payload"] |= {"approve": True, "final_status": "idle"}
+    assert asked_team.bus.send(filled, sender="ada", to="lead").accepted
+    assert codes(asked_team.bus.send("bye", sender="ada", to="lead").findings) == [SHUT_DOWN]
+
+
+@proves("shutdown/answer/prose")
+def test_the_answer_of_a_coding_tool_is_none_of_ours(asked_team: Team) -> None:
+    frame = {"type": "shutdown_response", "request_id": "stop-1", "approve": True}
+    receipt = asked_team.bus.send(frame, sender="ada", to="lead")
+    assert (receipt.accepted, receipt.findings[-1].code) == (True, "shutdown-not-answered")
+    idle = asked_team.bus.send({"type": "idle_notification", "from": "ada"}, sender="ada", to="lead")
+    assert [one.code for one in idle.findings if one.code == "shutdown-not-answered"] == []
+
+
+@proves("shutdown/answer/prose-only")
+def test_nobody_else_is_reminded(asked_team: Team) -> None:
+    asked_team.bus.join("bob", role="dev")
+    update = speech_of("vbw-typed", "execution_update").tree
+    assert asked_team.bus.send(update, sender="ada", to="lead").findings == ()
+    assert asked_team.bus.send("lunch?", sender="ada", to="kim").findings == ()
+    assert asked_team.bus.send("what is up?", sender="bob", to="lead").findings == ()
+    assert reply(asked_team, "ada", "stop-1", approve=False).accepted
+    assert asked_team.bus.send("as I said", sender="ada", to="lead").findings == ()
