@@ -50,7 +50,11 @@ MESSAGES: dict[str, dict[str, Any]] = {
         evidence="src/mail/templates/reset.txt is the only place for the text",
     ),
     "response-1": vbw_typed.approval_response(
-        request_id="request-1", approved=True, reason="There is no other place", conditions=["src/mail/templates/ only"]
+        request_id="request-1",
+        approved=True,
+        reason="There is no other place",
+        conditions=["The old template stays as it is"],
+        modifications=["src/mail/templates/"],
     ),
     "hasty-1": vbw_typed.qa_verdict(**VERDICT),
     "update-1": vbw_typed.execution_update(

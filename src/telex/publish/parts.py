@@ -11,6 +11,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect
 from telex.model.delivery import MEANINGS, MOVES, STATES, State
 from telex.model.event import KINDS
+from telex.publish import task_states, work_machine
 
 DELIVERY_PAGE = "docs/delivery.md"
 END = "<!-- made until here -->"
@@ -41,7 +42,9 @@ def parts() -> dict[str, dict[str, str]]:
             "moves": moves_diagram(),
             "classes": classes_table(BUILT_IN),
             "events": events_table(),
-        }
+        },
+        task_states.PAGE: task_states.parts(),
+        work_machine.PAGE: work_machine.parts(),
     }
 
 

@@ -1,9 +1,143 @@
-"""(To be written.)"""
+"""How do signals and dispatches move a work on? The chapter of `work:{id}`; the moves themselves are `flow/work`.
 
-from telex.flow.book.chapter import Chapter, Fold, nothing
+A work begins with a triage request whose id is also its conversation's. Only what belongs to that conversation has a
+part in it: results, and the dispatches that the router would send.
+"""
+
+from telex.dialects.signal_md import (
+    AUDIT_VERDICT,
+    PLAN_RESULT,
+    RESEARCH_RESULT,
+    REVIEW_VERDICT,
+    REVISION_REQUEST,
+    TRIAGE_RESULT,
+    WORKER_SUBMISSION,
+)
+from telex.flow.book.chapter import Book, Chapter, Fold, Ground
+from telex.flow.book.said import Said
+from telex.flow.work.due import ASKS
+from telex.flow.work.machine import Answer, answered, answers_what, begun, dispatched
+from telex.flow.work.state import Part, Work, dispatch_id, is_work_id
+from telex.model.refusal import Finding
+from telex.rules import scalars
+
+ANSWERS: dict[str, Part] = {
+    TRIAGE_RESULT.name: "triage",
+    RESEARCH_RESULT.name: "research",
+    PLAN_RESULT.name: "plan",
+    WORKER_SUBMISSION.name: "step",
+    REVIEW_VERDICT.name: "review",
+    AUDIT_VERDICT.name: "audit",
+}
+_ASKS_FOR: dict[str, Part] = {REVISION_REQUEST.name: "step", **{type_.name: kind for kind, type_ in ASKS.items()}}
+
+
+def topic_of(said: Said) -> str | None:
+    return f"work:{said.correlation}" if said.correlation and is_work_id(said.correlation) else None
+
+
+def _wanted(said: Said, book: Book) -> tuple[str, ...]:
+    topic = topic_of(said)
+    return (topic,) if topic is not None else ()
+
+
+def _signal_belongs(said: Said, book: Book) -> tuple[str, ...]:
+    """Odd ones too, since they are listed; but nothing is said of a work that nobody has begun."""
+    topic = topic_of(said)
+    return (topic,) if topic is not None and topic in book and said.type.name in ANSWERS else ()
+
+
+def _dispatch_belongs(said: Said, book: Book) -> tuple[str, ...]:
+    topic = topic_of(said)
+    if topic is None:
+        return ()
+    work: Work | None = book.get(topic)
+    return (topic,) if _after_dispatch(work, said) is not None else ()
+
+
+def _weigh(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
+    """A signal is never refused for coming late. Its sender is told that it changes nothing, and what would."""
+    work: Work | None = book.get(topic_of(said) or "")
+    if work is None or said.type.name not in ANSWERS:
+        return ()
+    answer = answer_of(said)
+    found = answers_what(work, said.reply_to, answer)
+    if not isinstance(found, str):
+        return ()
+    waited = _waited_for(work, answer.part)
+    do = f"Answer with --reply-to {waited[0]}" if waited else "Leave it at that"
+    expected = f"one of {', '.join(waited[:8])}" if waited else None
+    return (
+        Finding(
+            "signal-out-of-turn",
+            said.path("signal"),
+            f"{do}: this signal changes nothing in {work.id}, since {found}.",
+            "warning",
+            expected,
+            said.reply_to,
+        ),
+    )
+
+
+def _waited_for(work: Work, part: Part) -> list[str]:
+    """The dispatches that such a result could answer now."""
+    checks = part in ("review", "audit")
+    return [
+        dispatch_id(work.id, place, part if checks else "")
+        for place in work.places.values()
+        if (place.kind == "step" if checks else place.kind == part)
+        and not isinstance(answers_what(work, dispatch_id(work.id, place, part if checks else ""), _ANY[part]), str)
+    ]
+
+
+_ANY = {part: Answer(part, "blocked") for part in ANSWERS.values()}  # a signal that any place takes
+
+
+def fold(work: Work | None, said: Said) -> Work | None:
+    if said.does == "dispatch":
+        return _after_dispatch(work, said) or work
+    return answered(work, said.reply_to, answer_of(said)) if work is not None and said.type.name in ANSWERS else work
+
+
+def _after_dispatch(work: Work | None, said: Said) -> Work | None:
+    """None: it changes nothing."""
+    if work is not None:
+        return dispatched(work, said.id, _ASKS_FOR.get(said.type.name), said.at)
+    begins = said.type.name == ASKS["triage"].name and said.id == said.correlation and is_work_id(said.id)
+    return begun(said.id, said.sender, said.at) if begins else None
+
+
+def answer_of(said: Said) -> Answer:
+    """A result in the machine's words."""
+    return Answer(
+        ANSWERS[said.type.name],
+        said.text("signal"),
+        said.sender,
+        said.role,
+        said.id,
+        said.at,
+        questions=_count(said, "questions") if _truth(said, "research") else 0,
+        sure=_truth(said, "verified") is not False and said.get("qa") != "fail",
+        waves=_count(said, "waves"),
+        steps=_count(said, "steps"),
+        has_blockers=_truth(said, "has_blockers") is True,
+        plan_file=said.text("plan_file"),
+    )
+
+
+def _count(said: Said, name: str) -> int:
+    found = said.get(name)
+    number = scalars.number(found, 0) if isinstance(found, str) else found  # front matter is kept as it was written
+    return max(number, 0) if isinstance(number, int) and not isinstance(number, bool) else 0
+
+
+def _truth(said: Said, name: str) -> bool | None:
+    found = said.get(name)
+    return scalars.TRUTH.get(found) if isinstance(found, str) else found if isinstance(found, bool) else None
+
 
 CHAPTERS: dict[str, Chapter] = {
-    "signal": Chapter(nothing, nothing),
-    "dispatch": Chapter(nothing, nothing),
+    "signal": Chapter(_wanted, _signal_belongs, _weigh),
+    "dispatch": Chapter(_wanted, _dispatch_belongs),
 }
-FOLDS: dict[str, Fold] = {"work": lambda state, said: state}
+FOLDS: dict[str, Fold] = {"work": fold}

@@ -1,0 +1,250 @@
+"""`telex work`: begin a work, route its signals, and see how far it has come."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from telex.surfaces.cli import completing, receipts
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import (
+    lines_option,
+    refuse_misplaced,
+    role_option,
+    seconds_option,
+    store_option,
+    text_option,
+)
+from telex.surfaces.cli.bus_option import opened, opened_to_look, settings_here, stay_for_long
+from telex.surfaces.cli.exits import DONE, REFUSED, TIMED_OUT, USAGE, CommandError
+from telex.surfaces.cli.render import Screen, finding_lines, shown
+from telex.surfaces.cli.sources import files_in, pieces
+
+if TYPE_CHECKING:
+    from telex.bus.orchestrating import Turn
+    from telex.flow.work.state import Work
+    from telex.ports.bus import Receipt
+
+orchestrator_option = click.option(
+    "--as", "agent", metavar="NAME", default="orchestrator", shell_complete=completing.agents,
+    help="Who you are; orchestrator if not given.",
+)  # fmt: skip
+work_argument = click.argument("work", metavar="WORK")
+
+
+@click.group("work", invoke_without_command=True)
+@click.option("--machine", is_flag=True, help="Print the table by which signals route the work.")
+@click.option("--mermaid", is_flag=True, help="With --machine: as a diagram in Mermaid's notation.")
+@click.option("--search", is_flag=True, help="With --machine: walk through every state, and say what was found.")
+@store_option
+@lines_option
+@click.pass_context
+def command(ctx: click.Context, machine: bool, mermaid: bool, search: bool, store: str | None, as_json: bool) -> int:
+    """Work by signal: triage, research, plan, waves of steps, review and audit, revisions, approval.
+
+    \b
+      telex work start request.md --id reset    ask the architect to size it up
+      telex work run                            route what comes in
+      telex work show reset                     how far is it?
+    """
+    if ctx.invoked_subcommand:
+        refuse_misplaced(ctx)
+        return DONE
+    if machine or mermaid or search:
+        return _machine(mermaid, search)
+    return _list(store, as_json)
+
+
+def _machine(mermaid: bool, search: bool) -> int:
+    screen = Screen(sys.stdout)
+    if mermaid:
+        from telex.flow.work.drawing import diagram
+
+        screen.line(diagram())
+    elif search:
+        from telex.flow.work.search import search as walk
+        from telex.surfaces.cli.work_views import search_lines
+
+        screen.line("\n".join(search_lines(walk(), screen)))
+    else:
+        from telex.surfaces.cli.work_views import machine_lines
+
+        screen.line("\n".join(machine_lines(screen)))
+    return DONE
+
+
+@command.command("list")
+@store_option
+@lines_option
+def list_(store: str | None, as_json: bool) -> int:
+    """Show every work and how it stands."""
+    return _list(store, as_json)
+
+
+def _list(store: str | None, as_json: bool) -> int:
+    from telex.surfaces.cli.work_views import facts, list_lines
+
+    with opened_to_look(store) as bus:
+        works = list(bus.book("work").values())
+    if as_json:
+        sys.stdout.write("".join(json_line(facts(work)) + "\n" for work in works))
+    elif not works:
+        sys.stderr.write("no work has been begun: telex work start FILE\n")
+    else:
+        screen = Screen(sys.stdout)
+        screen.line("\n".join(list_lines(works, time.time(), screen)))
+    return DONE
+
+
+@command.command("start")
+@click.argument("file", metavar="FILE|-")
+@text_option("--id", "ID", "What the work is called; made up if not given.")
+@text_option("--to", "ADDRESS", "Who sizes it up; role:architect if not given.", complete=completing.agents)
+@orchestrator_option
+@role_option
+@store_option
+@lines_option
+def start(
+    file: str, id: str | None, to: str | None, agent: str, role: str | None, store: str | None, as_json: bool
+) -> int:
+    """Begin a work with a request in plain words: it goes to the architect to be sized up."""
+    from telex.bus.orchestrating import Orchestrator
+    from telex.client import drive
+
+    text = _text(file)
+    with opened(store) as bus:
+        receipt = drive(Orchestrator(bus.awaitable, agent, role=role).start(text, id, to=to))
+    return _told(receipt, as_json)
+
+
+@command.command("run")
+@click.argument("works", metavar="[WORK]...", nargs=-1)
+@orchestrator_option
+@role_option
+@click.option("--once", is_flag=True, help="Only what there is to do now.")
+@seconds_option("--wait", "End when nothing has come for so long; goes on for ever if not given.")
+@store_option
+@lines_option
+def run(
+    works: tuple[str, ...],
+    agent: str,
+    role: str | None,
+    once: bool,
+    wait: float | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Route signals: take results, dispatch what follows from them, until all is done or held up.
+
+    It may be stopped at any time and started again. When nothing has come for as long as --wait says, it exits with 4.
+    """
+    from telex.bus.orchestrating import Orchestrator
+    from telex.client import drive
+
+    stay_for_long()
+    with opened_to_look(store) as bus:
+        orchestrator = Orchestrator(bus.awaitable, agent, role=role)
+        for work in works:
+            drive(orchestrator.work(work))  # one that is not there is said at once
+        tell, refused = _teller(as_json)
+        if once:
+            tell(drive(orchestrator.step(also=works)))
+        elif not drive(orchestrator.run(works, wait=wait, seen=tell)):
+            raise CommandError(f"nothing has come for {wait:g} s: telex work list shows what is waited for", TIMED_OUT)
+        else:
+            _tell_ends(drive(orchestrator.looked_after(works)), as_json)
+    return REFUSED if refused else DONE
+
+
+def _teller(as_json: bool) -> "tuple[Callable[[Turn], None], list[str]]":
+    """What a turn did, line by line, and the dispatches that were refused so far."""
+    from telex.flow.work.machine import WORD
+
+    refused: list[str] = []
+
+    def tell(turn: "Turn") -> None:
+        screen, errors = Screen(sys.stdout), Screen(sys.stderr)
+        for dispatch in turn.sent:
+            said = {"sent": dispatch.id, "kind": dispatch.kind, "to": dispatch.to, "place": dispatch.place.name}
+            whom = "" if dispatch.kind == WORD else f" to {shown(dispatch.to)}"
+            screen.line(json_line(said) if as_json else f"sent {dispatch.id}  {dispatch.kind}{whom}")
+        for message in turn.handed_on:
+            errors.line(f"handed on {shown(message.id)} from {shown(message.sender)}: it is no result of a work")
+        for dispatch, receipt in turn.refused:
+            refused.append(dispatch.id)
+            head = f"{errors.paint('refused ', 'red')}  {dispatch.id} to {shown(dispatch.to)}"
+            errors.line("\n".join([head, *finding_lines(receipt.findings, errors)]))
+        sys.stdout.flush()
+
+    return tell, refused
+
+
+def _tell_ends(works: "list[Work]", as_json: bool) -> None:
+    for work in works:
+        said = json_line({"work": work.id, "state": work.state})
+        sys.stdout.write((said if as_json else f"{work.id} is {work.state}") + "\n")
+
+
+@command.command("show")
+@work_argument
+@store_option
+@lines_option
+def show(work: str, store: str | None, as_json: bool) -> int:
+    """Show one work: its places, their verdicts and revisions, what is waited for and what holds it up."""
+    from telex.bus.orchestrating import Orchestrator
+    from telex.client import drive
+    from telex.surfaces.cli.work_views import facts, show_lines
+
+    with opened_to_look(store) as bus:
+        found = drive(Orchestrator(bus.awaitable).work(work))
+    screen = Screen(sys.stdout)
+    screen.line(json_line(facts(found)) if as_json else "\n".join(show_lines(found, screen)))
+    return DONE
+
+
+@command.command("resume")
+@work_argument
+@click.argument("place", metavar="[PLACE]", required=False)
+@text_option("--say", "TEXT", "What whoever does it should know now.")
+@text_option("--to", "ADDRESS", "Who does it; whoever had it before if not given.", complete=completing.agents)
+@orchestrator_option
+@role_option
+@store_option
+@lines_option
+def resume(
+    work: str,
+    place: str | None,
+    say: str | None,
+    to: str | None,
+    agent: str,
+    role: str | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Set a place going again that is blocked or escalated. It begins anew, with all its revisions."""
+    from telex.bus.orchestrating import Orchestrator
+    from telex.client import drive
+
+    with opened_to_look(store) as bus:
+        receipt = drive(Orchestrator(bus.awaitable, agent, role=role).resume(work, place, say or "", to=to))
+    return _told(receipt, as_json)
+
+
+def _told(receipt: "Receipt", as_json: bool) -> int:
+    receipts.tell(receipt, mend="telex work --help", as_json=as_json)
+    return DONE if receipt.accepted else REFUSED
+
+
+def _text(file: str) -> str:
+    [path] = files_in([file])
+    most = settings_here().limits.message_bytes_max
+    [(_, raw, _)] = pieces(path, most, lines=False)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{shown(file)} is not UTF-8: write it anew") from error
+    if not text.strip():
+        raise CommandError(f"{shown(file)} says nothing: write down what is wanted", USAGE)
+    return text

@@ -1,0 +1,138 @@
+"""Does the machine of a work do what its table says, and does every work come to an end?"""
+
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telex.flow.work.drawing import MEANINGS, diagram, figure, rows
+from telex.flow.work.due import due
+from telex.flow.work.machine import GUARDS, MOVES, OPENINGS, Answer, Move, answered, begun, dispatched, spread
+from telex.flow.work.search import Bounds, Found, moves_never_made, search
+from telex.flow.work.state import BEGINS, OPEN, Place, Work, again, dispatch_id, is_work_id, place_called
+from tests.proofs import proves
+
+ONE_STEP = Bounds(0, ((1, 1),))
+
+
+@cache
+def found() -> Found:
+    return search()
+
+
+@proves("work/ends")
+def test_from_every_state_an_end_can_be_reached_and_none_comes_round_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(found().states) > 2_000
+    assert (found().dead_ends, found().lost, found().circles) == (0, 0, 0)
+    assert all(found().count(end) for end in ("done", "blocked", "escalated"))
+    with capsys.disabled():
+        lines = [f"{count:>8,}  {what}" for what, count in figure(found())]
+        print("\n" + "\n".join(lines))
+
+
+def test_a_work_of_one_step_has_no_dead_end_and_no_loop_either() -> None:
+    assert (search(ONE_STEP).dead_ends, search(ONE_STEP).lost, search(ONE_STEP).circles) == (0, 0, 0)
+
+
+@proves("work/ends")
+def test_the_longest_way_is_as_long_as_the_revisions_allow() -> None:
+    four_steps, tries, signals = 4, 6, 3  # each handed in six times at most, each time with two verdicts
+    assert found().longest == 1 + 2 + 1 + four_steps * tries * signals
+
+
+def altered(monkeypatch: pytest.MonkeyPatch, when: str, **changes: object) -> Found:
+    """What the search finds when one row of the table is another one."""
+    moves = tuple(move._replace(**changes) if move.when == when else move for move in MOVES)  # type: ignore[arg-type]
+    monkeypatch.setattr("telex.flow.work.machine.MOVES", moves)
+    return search(ONE_STEP)
+
+
+def test_the_search_finds_a_dead_end_that_was_planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Both verdicts are in and nothing comes of it.
+    wrong = altered(monkeypatch, "failed", then="checking")
+    assert wrong.dead_ends
+    assert wrong.lost
+
+
+def test_the_search_finds_an_endless_loop_that_was_planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(OPENINGS, "revision", lambda work, place, answer: work.with_place(place._replace(asked=False)))
+    assert search(ONE_STEP).circles
+
+
+@proves("work/table")
+def test_every_row_of_the_table_is_used_and_sends_what_it_says() -> None:
+    assert moves_never_made(found()) == []
+    assert {(edge.move.when, edge.sent) for edge in found().edges if set(edge.sent) != set(edge.move.sends)} == set()
+
+
+@proves("work/table")
+def test_table_and_diagram_show_every_move() -> None:
+    assert len(rows()) == len(MOVES)
+    drawn = [line for line in diagram().splitlines() if " --> " in line]
+    for move in MOVES:
+        for state in move.states:
+            assert [line for line in drawn if line.startswith(f"    {state} --> ") and line.endswith(last_word(move))]
+    assert {move.then for move in MOVES} | set(OPEN) == set(MEANINGS)
+    assert {move.when for move in MOVES} == set(GUARDS)
+    assert {move.opens for move in MOVES} == set(OPENINGS)
+
+
+def last_word(move: Move) -> str:
+    return move.when or ("a verdict" if len(move.signals) > 1 else move.signals[0])
+
+
+# --- small parts ------------------------------------------------------------------------------------------------------
+
+
+@proves("work/plan")
+@given(st.integers(0, 50), st.integers(0, 200))
+def test_steps_are_dealt_out_evenly_and_no_wave_is_empty(waves: int, steps: int) -> None:
+    dealt = spread(waves, steps)
+    assert len(dealt) == max(waves, 1)
+    assert sum(dealt) == max(steps, waves, 1)
+    assert sorted(dealt, reverse=True) == list(dealt)
+    assert dealt[0] - dealt[-1] in (0, 1)
+    assert dealt[-1] >= 1
+
+
+PLACES = [
+    Place("triage", "triage", "triage"),
+    Place("research.2", "research", "research"),
+    Place("plan", "plan", "plan"),
+    Place("w1.s12", "step", "working"),
+]
+
+
+@given(st.sampled_from(PLACES), st.integers(0, 20), st.integers(0, 5), st.sampled_from(["", "review", "audit"]))
+def test_a_dispatch_is_told_from_its_id_alone(place: Place, round_: int, iteration: int, check: str) -> None:
+    place = place._replace(round=round_, iteration=iteration if place.kind == "step" else 0)
+    check = check if place.kind == "step" else ""
+    work = Work("reset-1", "o", 0.0, {one.name: one for one in PLACES} | {place.name: place})
+    assert place_called(work, dispatch_id("reset-1", place, check)) == (place, check or place.kind)
+    assert place_called(work, dispatch_id("reset-2", place, check)) is None
+    assert dispatch_id("reset-1", place) != dispatch_id("reset-1", again(place))
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "a b", "x" * 65, "é", "a\n", "a/b"])
+def test_what_could_be_taken_for_a_dispatch_or_not_be_typed_is_no_id_of_a_work(name: str) -> None:
+    assert not is_work_id(name)
+    assert is_work_id("Reset_2-b")
+
+
+@given(st.text(max_size=40))
+def test_any_text_may_stand_where_a_dispatch_is_named(text: str) -> None:
+    work = begun("W", "orchestrator", 0.0)
+    assert place_called(work, text) is None or text.startswith("W")
+    after = answered(work, text, Answer("plan", "plan_complete"))
+    assert (after.places, after.odd_count) == (work.places, 1)
+
+
+def test_a_place_is_asked_once_for_each_round_and_iteration() -> None:
+    work = answered(begun("W", "orchestrator", 0.0), "W", Answer("triage", "triage_complete"))
+    assert [one.id for one in due(work)] == ["W.plan"]
+    sent = dispatched(work, "W.plan", "plan", 1.0)
+    assert sent is not None
+    assert (due(sent), dispatched(sent, "W.plan", "plan", 2.0)) == ((), None)
+    assert dispatched(work, "W.plan", "step", 1.0) is None
+    assert sent.places["plan"].state == BEGINS["plan"]
