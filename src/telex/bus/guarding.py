@@ -17,8 +17,8 @@ from telex.model.roster import HUMAN, Member, Roster, roster_of
 from telex.ports.clock import Clock
 from telex.ports.store import Store
 from telex.rules.authorization import normalised
-from telex.rules.contracts import ASKING, Judged, judge, listed, short
-from telex.rules.paths import Odd, Resolver, real
+from telex.rules.contracts import ASKING, Judged, Scope, judge, listed, short
+from telex.rules.paths import Resolver
 
 NO_CONTRACT = "No contract covers {}, so nothing is forbidden."
 
@@ -70,14 +70,9 @@ async def guard(
     resolve: Resolver | None = None,
 ) -> list[Verdict]:
     member = await _member(gate, agent, role)
-    plans = await _plans(gate, member, plan)
-
-    def lead(path: str) -> str | Odd:
-        assert resolve is not None
-        return real(path, resolve)
-
-    judged = [judge(path, plans, lead if resolve is not None else None) for path in paths]
-    asks = await _asks(gate, member, list(zip(paths, judged, strict=True)))
+    scopes = [Scope(one) for one in await _plans(gate, member, plan)]
+    judged = [judge(path, scopes, resolve) for path in paths]
+    asks = await _asks(gate, member, judged)
     ground = Ground(gate.clock.now(), gate.roster, gate.limits, dialects=gate.dialects)
     return [_verdict(path, one, member, ground, asks) for path, one in zip(paths, judged, strict=True)]
 
@@ -114,15 +109,14 @@ async def _plans(gate: Gate, member: Member, plan: str | None) -> list[Plan]:
 
 
 def _verdict(path: str, judged: Judged, member: Member, ground: Ground, asks: dict[Any, tuple[Any, str]]) -> Verdict:
-    plan = judged.plan
+    plan, name = judged.plan, judged.plan.id if judged.plan is not None else None
+    conditions = plan.conditions if plan is not None and plan.grants else ()
     if judged.code is None:
         reason = f"Go on: {judged.why}." if plan is not None else NO_CONTRACT.format(member.name)
-        conditions = plan.conditions if plan is not None else ()
-        return Verdict(path, True, None, reason, plan.id if plan else None, conditions, judged.override)
+        return Verdict(path, True, None, reason, name, conditions, judged.override)
     tree, to = asks.get(_matter(judged), (None, None))
     reason = sentence(judged, member.role, ground)
-    conditions = plan.conditions if plan is not None else ()
-    return Verdict(path, False, judged.code, reason, plan.id if plan else None, conditions, False, tree, to)
+    return Verdict(path, False, judged.code, reason, name, conditions, False, tree, to)
 
 
 def _matter(judged: Judged) -> tuple[str, str] | None:
@@ -130,13 +124,11 @@ def _matter(judged: Judged) -> tuple[str, str] | None:
     return (judged.plan.id, ASKING[judged.code]) if judged.plan is not None and judged.code in ASKING else None
 
 
-async def _asks(
-    gate: Gate, member: Member, judged: list[tuple[str, Judged]]
-) -> dict[tuple[str, str] | None, tuple[Any, str]]:
+async def _asks(gate: Gate, member: Member, judged: list[Judged]) -> dict[tuple[str, str] | None, tuple[Any, str]]:
     """One request for each matter, for all of its paths: whoever answers is asked once."""
     matters: dict[tuple[str, str], list[Judged]] = {}
-    for _, one in judged:
-        if (matter := _matter(one)) is not None:
+    for one in judged:
+        if one.code is not None and (matter := _matter(one)) is not None:
             matters.setdefault(matter, []).append(one)
     asks: dict[tuple[str, str] | None, tuple[Any, str]] = {}
     for matter, all_of_it in matters.items():

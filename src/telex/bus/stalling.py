@@ -29,16 +29,17 @@ HERE = "here"
 
 async def stall(office: Office) -> Stall:
     roster, here = await office.roster(), await presence(office)
-    book = {kind: await office.books.of_kind(kind) for kind in ("approval", "plan", "blockers", "shutdown")}
+    book = {kind: await office.books.of_kind(kind) for kind in ("approval", "plan", "blocker", "shutdown")}
     approvals = list(_approvals(office, roster, here, book["approval"]))
     silent = await _silent(office, here)
     waits = [one.wait for one in approvals]
     waits += _handed_up(await escalations(office, answered=False), roster)
     waits += await _unanswered(office, roster, {one.wait.about for one in approvals})
-    waits += _blocked(book["blockers"], roster)
+    waits += _blocked(book["blocker"], roster)
     waits += await _dependent(office, book["plan"], roster)
     waits += _stopping(book["shutdown"], here)
-    waits += [wait for one in silent for wait in one.waits]
+    questions = {wait.id for wait in waits}  # of one that lies unread it has been told that it waits
+    waits += [wait for one in silent for wait in one.waits if wait.id not in questions]
     return stalls(dict.fromkeys(waits), approvals, silent, office.clock.now())
 
 
@@ -81,7 +82,7 @@ def _handed_up(matters: list[Escalation], roster: Roster) -> Iterator[Wait]:
 
 
 def _blocked(topics: dict[str, Any], roster: Roster) -> Iterator[Wait]:
-    for blocker in (one for state in topics.values() for one in state):
+    for blocker in (one for one in topics.values() if one is not None):
         words = blocker.needs or blocker.what
         for inbox in blocker.inboxes:
             yield Wait(blocker.by, single(inbox, roster), "blocker", blocker.id, blocker.at, words, blocker.id)

@@ -4,13 +4,14 @@
 # these, and a cold start pays for each import.
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "contract": ("plans",),
-    "progress": ("plans",),
+    "progress": ("plans", "blockers"),
+    "blocker": ("blockers",),
     "review": ("plans",),
     "ask": ("approvals", "plans", "tasks"),
     "answer": ("approvals", "plans", "tasks"),
     "commit": ("tasks", "plans"),
     "assign": ("tasks",),
-    "status": ("tasks",),
+    "status": ("tasks", "blockers"),
     "move": ("tasks",),
     "stop": ("shutdown",),
     "stopped": ("shutdown",),
@@ -26,10 +27,12 @@ FOLDS: dict[str, str] = {
     "task": "tasks",
     "shutdown": "shutdown",
     "escalation": "escalations",
+    "blocker": "blockers",
+    "blockers": "blockers",
     "work": "signals",
 }
 
 
 # Deeds that mean nothing as long as nobody has ever said anything in these topics: a message that does one need not be
 # read again to know that it may pass.
-IDLE: dict[str, tuple[str, ...]] = {"progress": ("contracts",)}
+IDLE: dict[str, tuple[str, ...]] = {"progress": ("contracts", "blockers")}

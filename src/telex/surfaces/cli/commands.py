@@ -54,9 +54,21 @@ SECTIONS: dict[str, dict[str, Purpose]] = {
         "search": Purpose("Find the messages in which some words stand."),
         "doctor": Purpose("Look the store over."),
     },
-    "The work": {},
+    "The work": {
+        "contract": Purpose("Show what was agreed about a plan, and its revisions."),
+        "guard": Purpose("Say whether an agent may write a path, and why not."),
+        "approvals": Purpose("Show what waits for approval, and who may give it."),
+        "approve": Purpose("Say yes to what was asked.", "approve", "approve"),
+        "reject": Purpose("Say no to what was asked.", "approve", "reject"),
+        "task": Purpose("Show tasks, their states, and the moves there are."),
+        "escalations": Purpose("Show what was handed up and waits for an answer."),
+        "answer": Purpose("Answer an escalation or a message in plain words.", "escalations", "answer"),
+        "work": Purpose("Begin a work, route its signals, and see how far it is."),
+        "stall": Purpose("Show who waits for whom, and what would set it going."),
+        "demo": Purpose("Watch a team of eight play a whole story."),
+    },
     "The team": {
-        "team": Purpose("Show who is in it and who is here; join and leave."),
+        "team": Purpose("Show who is in it and who is here; join, leave, shut down."),
     },
 }
 COMMANDS = {name: purpose for section in SECTIONS.values() for name, purpose in section.items()}
@@ -68,7 +80,7 @@ HELP = """Telex: a typed, durable message bus for teams of AI agents.
   telex inbox --as lead                        what waits for lead?
   telex why ID                                 what became of it?
 """
-FAST = ("check", "send")  # read by hand; see main
+FAST = ("check", "send", "guard")  # read by hand; see main
 HELP_NAMES = ["-h", "--help"]
 COMPLETION = "_TELEX_COMPLETE"  # set by a shell that wants to know how a word may go on
 

@@ -9,11 +9,14 @@ import click
 from telex.dialects.spec import PRIORITY_CLASSES
 from telex.model.delivery import Delivery
 from telex.model.message import Message
+from telex.model.roster import HUMAN
+from telex.rules.authorization import normalised
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bodies import body_lines, text_of
 from telex.surfaces.cli.bus_asking import agent_option, lines_option, max_option, role_option, store_option
-from telex.surfaces.cli.bus_option import opened
+from telex.surfaces.cli.bus_option import opened, settings_here
 from telex.surfaces.cli.exits import DONE
+from telex.surfaces.cli.matters import matter_facts, matter_lines, matters_for_a_person
 from telex.surfaces.cli.render import Screen, headed, shown
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.times import ago, clock_time, stamp
@@ -27,19 +30,31 @@ from telex.surfaces.cli.times import ago, clock_time, stamp
 @store_option
 @lines_option
 def command(agent: str, role: str | None, most: int, full: bool, store: str | None, as_json: bool) -> int:
-    """Show what waits for you. Nothing is taken by looking: `telex receive` does that."""
-    with opened(store) as bus:
+    """Show what waits for you. Nothing is taken by looking: `telex receive` does that.
+
+    A person's inbox (--as human) begins with what waits for a person to decide, each with the command that answers it.
+    """
+    settings = settings_here()
+    with opened(store, settings) as bus:
         waiting = bus.inbox(agent, role=role, most=most + 1)
+        is_person = normalised(agent) == HUMAN
+        matters = matters_for_a_person(bus, settings.limits.request_seconds) if is_person else []
         beyond, waiting = len(waiting) > most, waiting[:most]
         if full:
             for _, message in waiting:
                 bus.read(message.id, agent=agent)
     if as_json:
+        for matter in matters:
+            sys.stdout.write(json_line(matter_facts(matter)) + "\n")
         for delivery, message in waiting:
             sys.stdout.write(json_line(_facts(delivery, message, full)) + "\n")
         return DONE
     screen, now = Screen(sys.stdout), time.time()
+    if matters:
+        screen.line("\n".join(matter_lines(matters, now, screen)))
     if not waiting:
+        if matters:
+            return DONE
         sys.stderr.write(f"nothing waits for {shown(agent)}\n")
         return DONE
     screen.line("\n".join(_full(waiting, now, screen) if full else _table(waiting, now, screen)))

@@ -1,4 +1,4 @@
-"""Where does `telex …` begin? `check` and `send` go straight to their own modules; everything else is read by click.
+"""Where does `telex …` begin? `check`, `send` and `guard` go straight to their modules; all else is read by click.
 
 This is the only place that turns what went wrong into an exit code, and the only one that knows about broken pipes.
 """
@@ -43,6 +43,10 @@ def _run(args: list[str]) -> int:
         from telex.surfaces.cli import send
 
         return send.run(args[1:])
+    if args[:1] == ["guard"]:
+        from telex.surfaces.cli import guard
+
+        return guard.run(args[1:])
     from telex.surfaces.cli import commands
 
     return commands.run(args)

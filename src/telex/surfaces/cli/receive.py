@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from telex.model.escalation import waits_for_ever
 from telex.model.message import Leased
+from telex.model.roster import TELEX
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bodies import head_facts, text_of, what, write_body
 from telex.surfaces.cli.bus_asking import (
@@ -84,9 +86,17 @@ def tell(leased: Leased, agent: str, answer_by: float | None, store: str | None,
     write_body(message)
     whose = [f"--as {shell_word(agent)}", *([f"--store {shell_word(store)}"] if store else [])]
     if answer_by is not None:
-        answer = [f"--to {shell_word(message.sender)}", f"--reply-to {shell_word(message.id)}", "-"]
-        before = f"answer it by {clock_time(answer_by, leased.until)} UTC:"
-        screen.line("\n".join(typed(before, ["telex send", *whose, *answer], screen.width)))
+        answer = [
+            "telex send",
+            *whose,
+            f"--to {shell_word(message.sender)}",
+            f"--reply-to {shell_word(message.id)}",
+            "-",
+        ]
+        if message.sender == TELEX:  # the bus handed it on; the answer goes to whoever raised it
+            answer = [f"telex answer {shell_word(message.id)}", *whose, "-"]
+        by = "" if waits_for_ever(answer_by) else f" by {clock_time(answer_by, leased.until)} UTC"
+        screen.line("\n".join(typed(f"answer it{by}:", answer, screen.width)))
     if not acks:
         screen.line("\n".join(typed("done with it:", [f"telex ack {leased.token}", *whose], screen.width)))
     sys.stdout.flush()

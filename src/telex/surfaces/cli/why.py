@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from telex.model.escalation import waits_for_ever
 from telex.model.event import detail_of
 from telex.ports.bus import Story
 from telex.surfaces.cli import completing
@@ -74,7 +75,10 @@ def _now_lines(story: Story, now: float, screen: Screen) -> list[str]:
         f"{shown(one.inbox)}: {state_of(one, now)}" for one in story.deliveries if one.state in ("stored", "leased")
     ]
     if story.answer_by is not None:
-        waits.append(f"an answer is waited for until {clock_time(story.answer_by, now)}")
+        until = (
+            "however long it takes" if waits_for_ever(story.answer_by) else f"until {clock_time(story.answer_by, now)}"
+        )
+        waits.append(f"an answer is waited for {until}")
     told = ["\n     ".join(wrapped(line, screen.width, 5)) for line in waits]
     return ["", *(f"now  {line}" for line in told)] if waits else []
 

@@ -1,0 +1,82 @@
+"""Who said that it cannot go on, and has it gone on since? A topic for each task that was ever held up.
+
+The topic `blockers` has one message only, the first blocker there was: as long as it is empty, progress of any task
+means nothing here, and nothing has to be read to know that.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from telex.flow.book.chapter import Book, Chapter, Fold
+from telex.flow.book.said import Said
+
+KIND, ANY = "blocker", "blockers"
+HOLDS_UP = ("", "blocking")  # a blocker that is merely degrading or worth knowing holds nobody up
+
+
+class Blocker(NamedTuple):
+    """The state of a topic while its task is held up; None when it has gone on."""
+
+    id: str
+    task: str
+    plan: str
+    by: str
+    to: str
+    inboxes: tuple[str, ...]
+    at: float
+    what: str
+    needs: str
+
+
+def topic_of(said: Said) -> str:
+    return f"{KIND}:{said.text('plan')}/{said.text('task')}"
+
+
+def _wanted(said: Said, book: Book) -> Iterator[str]:
+    yield ANY
+    if _holds_up(said) or ANY in book:
+        yield topic_of(said)
+
+
+def _belongs(said: Said, book: Book) -> Iterator[str]:
+    """Progress means something only where that very task is held up."""
+    if _holds_up(said):
+        yield topic_of(said)
+        if ANY not in book:
+            yield ANY
+    elif not _is_blocked(said) and book.get(topic_of(said)) is not None:
+        yield topic_of(said)
+
+
+def _is_blocked(said: Said) -> bool:
+    return said.does == "blocker" or (said.does == "status" and said.text("status") == "BLOCKED")
+
+
+def _holds_up(said: Said) -> bool:
+    return _is_blocked(said) and said.text("severity") in HOLDS_UP
+
+
+def _fold(state: Blocker | None, said: Said) -> Blocker | None:
+    if not _is_blocked(said):
+        return None
+    return Blocker(
+        said.id,
+        said.text("task"),
+        said.text("plan"),
+        said.sender,
+        said.to,
+        said.inboxes or (said.to,),
+        said.at,
+        said.text("blocker") or "; ".join(said.texts("blockers")) or said.text("details"),
+        said.text("needs"),
+    )
+
+
+def _since(state: float | None, said: Said) -> float:
+    """When there was the first."""
+    return said.at if state is None else state
+
+
+_CHAPTER = Chapter(_wanted, _belongs)
+CHAPTERS: dict[str, Chapter] = {"blocker": _CHAPTER, "progress": _CHAPTER, "status": _CHAPTER}
+FOLDS: dict[str, Fold] = {KIND: _fold, ANY: _since}

@@ -1,0 +1,110 @@
+"""`telex approvals`: what was asked and waits for a word, and who may give it?"""
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from telex.dialects.registry import BUILT_IN
+from telex.flow.book.approvals import Approval, answerers
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import lines_option, store_option
+from telex.surfaces.cli.bus_option import opened_to_look, settings_here
+from telex.surfaces.cli.exits import DONE
+from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.times import ago, stamp
+
+
+@click.command("approvals")
+@click.option("--all", "everything", is_flag=True, help="Those that were answered, too.")
+@store_option
+@lines_option
+def command(everything: bool, store: str | None, as_json: bool) -> int:
+    """Show the requests for approval that wait: what is asked, by whom, and who may answer.
+
+    telex approve ID and telex reject ID answer one.
+    """
+    settings = settings_here()
+    with opened_to_look(store, settings) as bus:
+        found: list[Approval] = sorted(bus.book("approval").values(), key=lambda one: one.request.at)
+    seconds = settings.limits.request_seconds
+    asked = [(one, deadline_of(one, seconds)) for one in found if everything or one.waits]
+    now = time.time()
+    if as_json:
+        for one, deadline in asked:
+            sys.stdout.write(json_line(facts(one, deadline, now)) + "\n")
+    elif not asked:
+        sys.stderr.write("nothing waits for approval\n" if not everything else "nobody has asked for approval\n")
+    else:
+        screen = Screen(sys.stdout)
+        screen.line("\n".join(_table(asked, now, screen, everything)))
+        if any(one.waits for one, _ in asked):
+            sys.stderr.write("telex approve ID --reason WORDS answers one; telex reject ID likewise\n")
+    return DONE
+
+
+def deadline_of(approval: Approval, seconds: float) -> float:
+    """Until when an answer is waited for before it is overdue: as the request says, or as long as any may take."""
+    request = approval.request
+    own = request.deadline
+    return own if own is not None and own > request.at else request.at + seconds
+
+
+def may_answer(approval: Approval) -> list[str]:
+    """By name or role; an answer is written in the dialect of the request."""
+    request = approval.request
+    dialect = next(one for one in BUILT_IN if one.name == request.dialect)
+    return answerers(request, dialect.types[dialect.types[request.type].reply or ""])
+
+
+def _table(asked: list[tuple[Approval, float]], now: float, screen: Screen, everything: bool) -> list[str]:
+    """What waits, with who may answer; or all of it, with how it was decided."""
+    headings = ("id", "decision" if everything else "due", "from", "may answer", "kind", "subject")
+    rows = [
+        (
+            shown(one.request.id),
+            decision(one) if everything else _due(deadline, now),
+            shown(one.request.by),
+            shown(", ".join(may_answer(one))) if one.waits else "",
+            shown(one.request.kind),
+            shown(one.request.subject),
+        )
+        for one, deadline in asked
+    ]
+    return table_lines(headings, rows, screen)
+
+
+def decision(approval: Approval) -> str:
+    answer = approval.answer
+    if answer is None:
+        return "waits"
+    return f"{'overridden' if answer.override else answer.decision} by {shown(answer.by)}"
+
+
+def _due(deadline: float, now: float) -> str:
+    return f"in {ago(now, deadline)}" if deadline > now else f"overdue {ago(deadline, now)}"
+
+
+def facts(approval: Approval, deadline: float, now: float) -> dict[str, Any]:
+    request, answer = approval.request, approval.answer
+    told = None
+    if answer is not None:
+        told = answer._asdict() | {"at": stamp(answer.at)}
+    return {
+        "id": request.id,
+        "kind": request.kind,
+        "subject": request.subject,
+        "from": request.by,
+        "role": request.role,
+        "may_answer": may_answer(approval),
+        "at": stamp(request.at),
+        "deadline": stamp(deadline),
+        "overdue": approval.waits and deadline <= now,
+        "dialect": request.dialect,
+        "type": request.type,
+        "task": request.task or None,
+        "correlation": request.correlation,
+        "answer": told,
+    }

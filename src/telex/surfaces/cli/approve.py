@@ -1,0 +1,104 @@
+"""`telex approve` and `telex reject`: how does a person answer what was asked, without writing a message?"""
+
+import sys
+
+import click
+
+from telex.model.roster import HUMAN
+from telex.ports.bus import Receipt
+from telex.surfaces.cli import completing
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
+from telex.surfaces.cli.bus_option import opened_to_look
+from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
+from telex.surfaces.cli.render import Screen, finding_lines, shown
+
+id_argument = click.argument("id", metavar="ID", shell_complete=completing.waiting_ids)
+reason_option = text_option("--reason", "WORDS", "Why: it stands in the answer.")
+as_option = click.option(
+    "--as", "agent", metavar="NAME", default=HUMAN, shell_complete=completing.agents, help="Who you are, if not human."
+)
+condition_option = click.option(
+    "--condition", "conditions", metavar="WORDS", multiple=True, help="What must be kept to; may be given again."
+)
+
+
+@click.command("approve")
+@id_argument
+@reason_option
+@condition_option
+@click.option(
+    "--modify", "modifications", metavar="PATH", multiple=True, help="A path to be allowed too; may be given again."
+)
+@as_option
+@store_option
+@lines_option
+def approve(
+    id: str,
+    reason: str | None,
+    conditions: tuple[str, ...],
+    modifications: tuple[str, ...],
+    agent: str,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Say yes to a request for approval. The answer goes to whoever asked, in the dialect of the request."""
+    return _answer(id, True, reason, conditions, modifications, agent, store, as_json)
+
+
+@click.command("reject")
+@id_argument
+@reason_option
+@condition_option
+@as_option
+@store_option
+@lines_option
+def reject(
+    id: str, reason: str | None, conditions: tuple[str, ...], agent: str, store: str | None, as_json: bool
+) -> int:
+    """Say no to a request for approval. The answer goes to whoever asked, in the dialect of the request."""
+    return _answer(id, False, reason, conditions, (), agent, store, as_json)
+
+
+def _answer(
+    id: str,
+    approved: bool,
+    reason: str | None,
+    conditions: tuple[str, ...],
+    modifications: tuple[str, ...],
+    agent: str,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    verb = "approve" if approved else "reject"
+    if reason is None or not reason.strip():
+        raise CommandError(f"say why: telex {verb} {shown(id)} --reason WORDS")
+    if not all(words.strip() for words in (*conditions, *modifications, agent)):
+        raise CommandError(f"telex {verb}: an option has an empty value")
+    with opened_to_look(store) as bus:
+        receipt = bus.approve(
+            id, approved=approved, reason=reason, agent=agent, conditions=conditions, modifications=modifications
+        )
+    if as_json:
+        sys.stdout.write(json_line(_facts(id, receipt)) + "\n")
+    if not receipt.accepted:
+        screen = Screen(sys.stderr)
+        screen.line("\n".join([screen.paint("refused", "red"), *finding_lines(receipt.findings, screen)]))
+        return REFUSED
+    if not as_json:
+        done = "approved" if approved else "rejected"
+        told = ", ".join(map(shown, receipt.to))
+        sys.stdout.write(f"{done} {shown(id)}; {told} is told with {shown(receipt.id)}\n")
+    return DONE
+
+
+def _facts(id: str, receipt: Receipt) -> dict[str, object]:
+    return {
+        "accepted": receipt.accepted,
+        "request": id,
+        "id": receipt.id,
+        "to": list(receipt.to),
+        "dialect": receipt.dialect,
+        "type": receipt.type,
+        "findings": [one._asdict() for one in receipt.findings],
+    }

@@ -1,0 +1,237 @@
+"""`telex contract`: what was agreed about the plans, how has it changed, and how far have they come?"""
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from telex.model.contract import Grant, Plan, Revision, Words
+from telex.model.nearest import nearest
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import lines_option, refuse_misplaced, store_option, text_option
+from telex.surfaces.cli.bus_option import opened_to_look
+from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
+from telex.surfaces.cli.render import Screen, shown, wrapped
+from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.times import ago, day_time, stamp
+
+plan_argument = click.argument("plan", metavar="PLAN")
+_LISTS = ("tasks", "allowed", "forbidden", "depends_on", "must_haves", "checks")
+_TITLES = {"depends_on": "depends on", "must_haves": "must have"}
+_HEAD = 11  # where the words of a line begin, behind what they are
+
+
+@click.group("contract", invoke_without_command=True)
+@store_option
+@lines_option
+@click.pass_context
+def command(ctx: click.Context, store: str | None, as_json: bool) -> int:
+    """Show the contracts: what each plan may touch, and how far it has come."""
+    if ctx.invoked_subcommand:
+        refuse_misplaced(ctx)
+        return DONE
+    return _list(store, as_json)
+
+
+@command.command("list")
+@store_option
+@lines_option
+def list_(store: str | None, as_json: bool) -> int:
+    """List the plans that have a contract."""
+    return _list(store, as_json)
+
+
+@command.command("show")
+@plan_argument
+@text_option("--revision", "N", "An earlier one; the latest if not given.")
+@store_option
+@lines_option
+def show(plan: str, revision: str | None, store: str | None, as_json: bool) -> int:
+    """Show what was agreed about a plan, what was granted since, and what is done."""
+    found = _plan(plan, store)
+    one = _revision(found, revision) if revision is not None else found.revisions[-1]
+    if as_json:
+        sys.stdout.write(json_line(facts(found, one)) + "\n")
+    else:
+        screen = Screen(sys.stdout)
+        screen.line("\n".join(_lines(found, one, screen)))
+    return DONE
+
+
+@command.command("diff")
+@plan_argument
+@click.argument("revisions", metavar="[A B]", nargs=-1)
+@store_option
+@lines_option
+def diff(plan: str, revisions: tuple[str, ...], store: str | None, as_json: bool) -> int:
+    """Show what changed between two revisions; between the last two if none are named."""
+    found = _plan(plan, store)
+    if len(revisions) not in (0, 2):
+        raise click.UsageError("name two revisions, or none for the last two")
+    if not revisions and len(found.revisions) < 2:
+        sys.stderr.write(f"plan {shown(found.id)} has one revision only\n")
+        return DONE
+    old, new = (_revision(found, one) for one in revisions) if revisions else found.revisions[-2:]
+    changes = list(_changes(old.words, new.words))
+    if as_json:
+        for name, gone, come in changes:
+            sys.stdout.write(json_line({"field": name, "removed": gone, "added": come}) + "\n")
+        return DONE
+    screen = Screen(sys.stdout)
+    screen.line(f"plan {shown(found.id)}  revision {old.number} by {shown(old.by)} → {new.number} by {shown(new.by)}")
+    for name, gone, come in changes:
+        screen.line(_TITLES.get(name, name))
+        for sign, colour, values in (("-", "red", gone), ("+", "green", come)):
+            for value in values:
+                screen.line(f"  {screen.paint(f'{sign} {shown(value)}', colour)}")
+    if not changes:
+        screen.line("the two say the same")
+    return DONE
+
+
+# --- finding ----------------------------------------------------------------------------------------------------------
+
+
+def _plans(store: str | None) -> list[Plan]:
+    with opened_to_look(store) as bus:
+        found: list[Plan] = list(bus.book("plan").values())
+    return sorted((plan for plan in found if plan.revisions), key=lambda plan: plan.revisions[0].at)
+
+
+def _plan(name: str, store: str | None) -> Plan:
+    plans = {plan.id: plan for plan in _plans(store)}
+    if name in plans:
+        return plans[name]
+    meant = nearest(name, plans)
+    perhaps = f"did you mean {shown(meant)}?" if meant else "telex contract list shows those there are"
+    raise CommandError(f"no contract of plan {shown(name)}; {perhaps}", NOT_FOUND)
+
+
+def _revision(plan: Plan, number: str) -> Revision:
+    found = [one for one in plan.revisions if str(one.number) == number]
+    if not found:
+        there = f"there are 1 to {len(plan.revisions)}" if len(plan.revisions) > 1 else "there is only 1"
+        raise CommandError(f"no revision {shown(number)} of plan {shown(plan.id)}; {there}", NOT_FOUND)
+    return found[0]
+
+
+def _changes(old: Words, new: Words) -> "list[tuple[str, list[str], list[str]]]":
+    found = []
+    for name in Words._fields:
+        before, after = _values(old, name), _values(new, name)
+        gone, come = [one for one in before if one not in after], [one for one in after if one not in before]
+        if gone or come:
+            found.append((name, gone, come))
+    return found
+
+
+def _values(words: Words, name: str) -> list[str]:
+    value = getattr(words, name)
+    return [str(one) for one in value] if isinstance(value, tuple) else [str(value)] if value not in (None, "") else []
+
+
+# --- showing ----------------------------------------------------------------------------------------------------------
+
+
+def _list(store: str | None, as_json: bool) -> int:
+    plans = _plans(store)
+    if as_json:
+        for plan in plans:
+            sys.stdout.write(json_line(facts(plan, plan.revisions[-1])) + "\n")
+    elif not plans:
+        sys.stderr.write("no contracts\n")
+    else:
+        screen, now = Screen(sys.stdout), time.time()
+        rows = [
+            (
+                shown(plan.id),
+                plan.revisions[-1].number,
+                shown(", ".join(plan.to)),
+                shown(plan.revisions[-1].by),
+                f"{_done(plan)}/{len(plan.revisions[-1].words.tasks)}",
+                _spent(plan),
+                ago(plan.revisions[-1].at, now),
+                shown(plan.revisions[-1].words.objective),
+            )
+            for plan in plans
+        ]
+        screen.line(
+            "\n".join(table_lines(("plan", "rev", "for", "by", "done", "tokens", "age", "objective"), rows, screen))
+        )
+    return DONE
+
+
+def _done(plan: Plan) -> int:
+    return sum(task in plan.done for task in plan.revisions[-1].words.tasks)
+
+
+def _spent(plan: Plan) -> str:
+    budget = plan.revisions[-1].words.budget
+    return f"{plan.spent:,} of {budget:,}" if budget is not None else f"{plan.spent:,}" if plan.spent else "·"
+
+
+def _lines(plan: Plan, one: Revision, screen: Screen) -> list[str]:
+    words, latest = one.words, one is plan.revisions[-1]
+    state = "open" if plan.is_open else "complete"
+    of = "" if latest else f", superseded by {plan.revisions[-1].number}"
+    lines = [
+        f"{screen.paint(shown(plan.id), 'bold')}  {screen.paint(state, 'yellow' if plan.is_open else 'green')}",
+        f"revision {one.number}{of}, {one.digest[:12]}, by {shown(one.by)} on {day_time(one.at)[:19]}",
+        "",
+        *_line("for", ", ".join(plan.to), screen),
+        *_line("phase", words.phase, screen),
+        *_line("objective", words.objective, screen),
+    ]
+    for name in _LISTS:
+        for index, value in enumerate(getattr(words, name)):
+            title = _TITLES.get(name, name) if index == 0 else ""
+            lines += _line(title, value + (_commit(plan, value) if name == "tasks" else ""), screen)
+    if words.budget is not None or plan.spent:
+        lines += _line("tokens", _spent(plan), screen)
+    for grant in plan.grants:
+        lines += _grant_lines(grant, screen)
+    for id_, ask in plan.asks.items():
+        lines += _line("asked", f"{ask.kind} by {ask.by} ({id_})", screen)
+    return lines
+
+
+def _line(title: str, text: str, screen: Screen) -> list[str]:
+    first, *others = wrapped(shown(text), screen.width, _HEAD) or [""]
+    return [f"{title:<{_HEAD}}{first}".rstrip(), *(" " * _HEAD + other for other in others)]
+
+
+def _commit(plan: Plan, task: str) -> str:
+    done = plan.done.get(task)
+    return f"  done by {done.by} in {done.commit}" if done is not None else ""
+
+
+def _grant_lines(grant: Grant, screen: Screen) -> list[str]:
+    title = "override" if grant.override else "granted"
+    what = ", ".join(grant.patterns) or "nothing"
+    lines = _line(title, f"{what}  by {grant.by}, asked by {grant.asked_by} ({grant.request})", screen)
+    for condition in grant.conditions:
+        lines += _line("", f"if {condition}", screen)
+    return lines
+
+
+def facts(plan: Plan, one: Revision) -> dict[str, Any]:
+    """For programs: the same, and nothing left out."""
+    return {
+        "plan": plan.id,
+        "open": plan.is_open,
+        "to": plan.to,
+        "revision": one.number,
+        "revisions": len(plan.revisions),
+        "digest": one.digest,
+        "id": one.id,
+        "by": one.by,
+        "at": stamp(one.at),
+        "dialect": one.dialect,
+        **one.words._asdict(),
+        "done": {task: done._asdict() | {"at": stamp(done.at)} for task, done in plan.done.items()},
+        "spent": plan.spent,
+        "grants": [grant._asdict() | {"at": stamp(grant.at)} for grant in plan.grants],
+        "asks": {id_: ask._asdict() | {"at": stamp(ask.at)} for id_, ask in plan.asks.items()},
+        "conditions": plan.conditions,
+    }

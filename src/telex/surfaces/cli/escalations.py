@@ -1,0 +1,131 @@
+"""`telex escalations`: what was handed up, and with whom is it now? `telex answer`: settle it with a few words."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from telex.model.escalation import Escalation
+from telex.model.roster import HUMAN, TELEX
+from telex.surfaces.cli import completing, receipts
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import lines_option, role_option, store_option, text_option
+from telex.surfaces.cli.bus_option import opened_to_look, settings_here
+from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
+from telex.surfaces.cli.render import Screen, shell_word, shown
+from telex.surfaces.cli.sources import STDIN, pieces
+from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.times import ago, clock_time, stamp
+
+if TYPE_CHECKING:
+    from telex.client import SyncBus
+    from telex.ports.bus import Story
+
+
+@click.command("escalations")
+@click.option("--all", "every", is_flag=True, help="Those that were answered too.")
+@store_option
+@lines_option
+def command(every: bool, store: str | None, as_json: bool) -> int:
+    """Show what was handed up and waits for an answer: with whom it is, and when it climbs further."""
+    with opened_to_look(store) as bus:
+        found = bus.escalations(answered=every)
+    if as_json:
+        for matter in found:
+            sys.stdout.write(json_line(facts(matter)) + "\n")
+    elif not found:
+        sys.stderr.write("nothing was handed up\n" if every else "nothing that was handed up waits for an answer\n")
+    else:
+        screen = Screen(sys.stdout)
+        screen.line("\n".join(_table(found, screen)))
+        if any(matter.is_open for matter in found):
+            sys.stderr.write("telex answer ID TEXT answers it; telex why ID tells how it came there\n")
+    return DONE
+
+
+def _table(found: list[Escalation], screen: Screen) -> list[str]:
+    now = time.time()
+    headings = ("id", "from", "with", "age", "climbs", "state", "about")
+    rows = [
+        (
+            shown(matter.id),
+            shown(matter.by),
+            shown(matter.now.to),
+            ago(matter.at, now),
+            clock_time(matter.now.due_at, now) if matter.now.due_at is not None else "",
+            "waits" if matter.is_open else f"answered by {shown(matter.answered_by or '?')}",
+            shown(matter.reason),
+        )
+        for matter in found
+    ]
+    return table_lines(headings, rows, screen)
+
+
+def facts(matter: Escalation) -> dict[str, Any]:
+    return {
+        "id": matter.id,
+        "from": matter.by,
+        "role": matter.role,
+        "with": matter.now.to,
+        "at": stamp(matter.at),
+        "climbs_at": stamp(matter.now.due_at) if matter.now.due_at is not None else None,
+        "open": matter.is_open,
+        "answered_by": matter.answered_by,
+        "answered_at": stamp(matter.answered_at) if matter.answered_at is not None else None,
+        "dialect": matter.dialect,
+        "type": matter.type,
+        "severity": matter.severity or None,
+        "reason": matter.reason,
+        "correlation": matter.correlation,
+        "steps": [{"id": one.id, "to": one.to, "level": one.level, "at": stamp(one.at)} for one in matter.rungs],
+    }
+
+
+# --- answering -------------------------------------------------------------------------------------------------------
+
+
+@click.command("answer")
+@click.argument("id", metavar="ID", shell_complete=completing.waiting_ids)
+@click.argument("text", metavar="TEXT|-")
+@text_option("--as", "NAME", "Who you are; human if not given.", into="agent", complete=completing.agents)
+@role_option
+@text_option("--to", "ADDRESS", "Who is to hear it; whoever asked, if not given.", complete=completing.agents)
+@store_option
+@lines_option
+def answer(
+    id: str, text: str, agent: str | None, role: str | None, to: str | None, store: str | None, as_json: bool
+) -> int:
+    """Answer a message in plain words: an escalation goes back to who raised it, anything else to its sender."""
+    agent, settings = agent or HUMAN, settings_here()
+    raw = text.encode("utf-8", "surrogatepass")
+    if text == STDIN:
+        [(_, raw, _)] = pieces(STDIN, settings.limits.message_bytes_max, lines=False)
+    if not raw.strip():
+        raise CommandError("say something: telex answer ID TEXT")
+    with opened_to_look(store, settings) as bus:
+        story = bus.why(id)[-1]
+        matter = next((one for one in bus.escalations() if any(rung.id == id for rung in one.rungs)), None)
+        whom = to or _whom(bus, story, matter, agent)
+        receipt = bus.send(raw, sender=agent, role=role, to=whom, reply_to=id)
+        waits = matter is not None and any(one.id == matter.id for one in bus.escalations())
+    receipts.tell(receipt, mend="telex mend -", as_json=as_json)
+    if receipt.accepted and waits and matter is not None:
+        able = "whoever it has been with, somebody above them, or a person"
+        sys.stderr.write(f"{shown(matter.id)} waits on: {able} must answer it\n")
+    return DONE if receipt.accepted else REFUSED
+
+
+def _whom(bus: "SyncBus", story: "Story", matter: Escalation | None, agent: str) -> str:
+    """Who waits for it. What the bus itself raised goes to whoever spoke last before that."""
+    message = story.message
+    if matter is not None and matter.by != TELEX:
+        return matter.by
+    if message.sender != TELEX:
+        return message.sender
+    if message.correlation:
+        spoke = [one.message for one in bus.trace(message.correlation) if one.message.seq < message.seq]
+        others = [one.sender for one in spoke if one.sender not in (TELEX, agent) and not one.refused]
+        if others:
+            return others[-1]
+    raise CommandError(f"say to whom: telex answer {shell_word(message.id)} TEXT --to NAME")

@@ -1,0 +1,181 @@
+"""`telex guard`: may this agent write these paths now? Asked before every write and every commit, so it starts fast.
+
+No click, no subprocess, no msgspec. What git knows is asked in `guard_git`, the hook is `guard_hook`.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from telex.surfaces.cli.bus_option import explained, settings_here, store_path
+from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
+from telex.surfaces.cli.guard_disk import Disk, root_of
+from telex.surfaces.cli.options import Asked, Option, help_text, parse
+from telex.surfaces.cli.render import Screen, shell_word, shown, wrapped
+
+if TYPE_CHECKING:
+    from telex.model.contract import Verdict
+
+AGENT = "TELEX_AGENT"  # who is working here, where nobody says so
+OPTIONS = (
+    Option("--as", "NAME", f"who is to write; {AGENT} if not given"),
+    Option("--role", "ROLE", "its role, where its name is not known yet"),
+    Option("--plan", "ID", "under this plan only"),
+    Option("--staged", "", "everything that is staged in git"),
+    Option("--diff", "BASE", "compare what changed since BASE with what NAME has reported"),
+    Option("--install", "", "have git ask before every commit"),
+    Option("--uninstall", "", "have it ask no more"),
+    Option("--ask", "", "print the requests that would allow the rest, one on each line"),
+    Option("--store", "PATH", "where messages are kept; the nearest .telex if not given"),
+    Option("--json", "", "print the answers as JSON, one line for each path"),
+    Option("--quiet", "", "say nothing about what is allowed", "-q"),
+    Option("--help", "", "show this", "-h"),
+)
+DOINGS = ("--staged", "--diff", "--install", "--uninstall")
+USAGE_LINE = "telex guard PATH… --as NAME"
+HELP = f"""{USAGE_LINE} [options]
+
+Say whether an agent may write these paths now, by the contracts it is under.
+Paths begin where you are. What may not be written is said on stderr, with how
+to ask for it.
+
+%s
+
+Exit code: 0 all allowed, 2 any not allowed, 3 no such plan, 64 wrong usage,
+1 anything else.
+"""
+
+
+def run(args: list[str]) -> int:
+    """Do what the command line asks and return the exit code."""
+    asked = parse(args, OPTIONS)
+    if "--help" in asked.options:
+        sys.stdout.write(HELP % help_text(OPTIONS))
+        return DONE
+    doing = [name for name in DOINGS if name in asked.options]
+    if len(doing) > 1 or (doing and asked.operands):
+        raise CommandError(f"one at a time: {USAGE_LINE}, or one of {', '.join(DOINGS)}")
+    if doing in (["--install"], ["--uninstall"]):
+        from telex.surfaces.cli import guard_hook
+
+        return guard_hook.run(doing[0], asked, os.environ.get(AGENT))
+    if doing == ["--diff"]:
+        from telex.surfaces.cli import guard_diff
+
+        return guard_diff.run(asked, agent_of(asked))
+    if not doing and not asked.operands:
+        raise CommandError(f"which paths? {USAGE_LINE}")
+    return _guard(asked, agent_of(asked), staged=bool(doing))
+
+
+def agent_of(asked: Asked) -> str:
+    agent = asked.options.get("--as") or os.environ.get(AGENT)
+    if not agent:
+        raise CommandError(f"who is to write? {USAGE_LINE}")
+    return agent
+
+
+def _guard(asked: Asked, agent: str, *, staged: bool) -> int:
+    if staged:
+        from telex.surfaces.cli.guard_git import Staged
+
+        changes = Staged()  # git looks while the store is opened
+        root = changes.root
+        verdicts = _verdicts(asked, agent, root, changes.paths)
+    else:
+        root = root_of(os.getcwd())
+        here = os.path.relpath(os.getcwd(), root).replace(os.sep, "/")
+        verdicts = _verdicts(asked, agent, root, lambda: [_from_root(path, here) for path in asked.operands])
+        verdicts = [one._replace(path=typed) for one, typed in zip(verdicts, asked.operands, strict=True)]
+    refused = [one for one in verdicts if not one.allowed]
+    if "--ask" in asked.options:
+        _print_asks(refused)
+    elif "--json" in asked.options:
+        _print_json(verdicts)
+    else:
+        _tell(verdicts, refused, asked, agent, staged=staged)
+    return REFUSED if refused else DONE
+
+
+def _from_root(path: str, here: str) -> str:
+    """What was typed in a folder of the project, from its root. What is odd in itself stays as it is, and is told."""
+    return path if here == "." or not path or path[0] in "/~\\" else f"{here}/{path}"
+
+
+def _verdicts(asked: Asked, agent: str, root: str, paths: Any) -> "list[Verdict]":
+    store, disk = asked.options.get("--store"), Disk(root)
+    if not os.path.exists(store_path(store)):
+        from telex.surfaces.cli.guard_disk import without_contracts
+
+        sys.stderr.write("no store here, so there is no contract: only the paths themselves were looked at\n")
+        return without_contracts(paths(), disk)
+    role, plan = asked.options.get("--role"), asked.options.get("--plan")
+    from telex.wiring import gate
+
+    with explained(), gate(store, settings_here()) as bus:
+        return bus.guard(paths(), agent=agent, role=role, plan=plan, resolve=disk.leads_to)
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+def _print_json(verdicts: "Sequence[Verdict]") -> None:
+    from telex.surfaces.cli.answers import json_line
+
+    for one in verdicts:
+        sys.stdout.write(json_line(one._asdict()) + "\n")
+
+
+def _print_asks(refused: "Sequence[Verdict]") -> None:
+    from telex.surfaces.cli.answers import json_line
+
+    for tree in {id(one.ask): one.ask for one in refused if one.ask is not None}.values():
+        sys.stdout.write(json_line(tree) + "\n")
+
+
+def _tell(
+    verdicts: "Sequence[Verdict]", refused: "Sequence[Verdict]", asked: Asked, agent: str, *, staged: bool
+) -> None:
+    if "--quiet" not in asked.options:
+        screen = Screen(sys.stdout)
+        allowed = [one for one in verdicts if one.allowed]
+        if staged:
+            screen.line(f"{screen.paint('allowed', 'green')}  {len(allowed):,} of {len(verdicts):,} staged")
+        else:
+            screen.line("\n".join(_line(one, screen) for one in allowed)) if allowed else None
+    conditions = dict.fromkeys(text for one in verdicts for text in one.conditions)
+    screen = Screen(sys.stderr)
+    for text in conditions:
+        screen.line(f"{screen.paint('mind', 'yellow')}     {shown(text)}")
+    for one in refused:
+        screen.line(_line(one, screen))
+    if refused:
+        screen.line("\n".join(_how_to_ask(refused, asked, agent, staged=staged)))
+
+
+def _line(verdict: "Verdict", screen: Screen) -> str:
+    word, colour = ("allowed", "green") if verdict.allowed else ("refused", "red")
+    override = " (by override)" if verdict.override else ""
+    head = f"{screen.paint(word, colour)}  {screen.paint(shown(verdict.path), 'bold')}{override}"
+    told = f"{verdict.code}: {shown(verdict.reason)}" if verdict.code else shown(verdict.reason)
+    return "\n".join([head, *(f"         {line}" for line in wrapped(told, screen.width, 9))])
+
+
+def _how_to_ask(refused: "Sequence[Verdict]", asked: Asked, agent: str, *, staged: bool) -> list[str]:
+    """The command that sends the requests; nothing where no request would help."""
+    receivers = dict.fromkeys(one.ask_to for one in refused if one.ask_to is not None)
+    if not receivers:
+        return []
+    to = shell_word(next(iter(receivers)) or "")
+    again = " ".join(["--staged"] if staged else [shell_word(one.path) for one in refused if one.ask is not None])
+    options = "".join(
+        f" {name} {shell_word(asked.options[name])}" for name in ("--plan", "--store") if name in asked.options
+    )
+    store = f" --store {shell_word(asked.options['--store'])}" if "--store" in asked.options else ""
+    name = shell_word(agent)
+    return [
+        "ask for it with",
+        f"  telex guard {again} --as {name}{options} --ask |",
+        f"    telex send --as {name} --to {to}{store} --jsonl -",
+    ]

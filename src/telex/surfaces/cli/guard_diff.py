@@ -1,0 +1,69 @@
+"""`telex guard --diff`: has an agent reported what it really changed? Its reports on one side, git on the other."""
+
+import os
+import sys
+
+from telex.dialects.spec import Dialect
+from telex.flow.book.said import heard
+from telex.model.event import Event
+from telex.model.message import Message
+from telex.ports.store import Query
+from telex.rules.authorization import normalised
+from telex.rules.paths import Odd, normal
+from telex.surfaces.cli.bus_option import opened_to_look, settings_here
+from telex.surfaces.cli.exits import DONE, REFUSED
+from telex.surfaces.cli.guard_disk import root_of
+from telex.surfaces.cli.guard_git import changed_since
+from telex.surfaces.cli.options import Asked
+from telex.surfaces.cli.render import Screen, shown
+
+
+def run(asked: Asked, agent: str) -> int:
+    root, name = root_of(os.getcwd()), normalised(agent)
+    changed = {_same(path) for path in changed_since(root, asked.options["--diff"])}
+    settings = settings_here()
+    dialects = {one.name: one for one in settings.desk().dialects}
+    with opened_to_look(asked.options.get("--store"), settings) as bus:
+        events = bus.events(Query(agent=name, kinds=("accepted",)))
+        reported = {
+            _same(path)
+            for event, message in events
+            if message is not None and message.sender == name
+            for path in _files(message, event, dialects, asked.options.get("--plan"))
+        }
+    missing, extra = sorted(changed - reported), sorted(reported - changed)
+    _tell(missing, extra, len(changed & reported), name, asked)
+    return REFUSED if missing or extra else DONE
+
+
+def _same(path: str) -> str:
+    """A path as it is compared; an odd one is only ever the same as itself."""
+    found = normal(path)
+    return path if isinstance(found, Odd) else found
+
+
+def _files(message: Message, event: Event, dialects: dict[str, Dialect], plan: str | None) -> tuple[str, ...]:
+    dialect = dialects.get(message.dialect or "")
+    said = heard(message, event, dialect) if dialect is not None else None
+    if said is None or said.does != "progress" or (plan is not None and said.text("plan") != plan):
+        return ()
+    return said.texts("files")
+
+
+def _tell(missing: list[str], extra: list[str], right: int, agent: str, asked: Asked) -> None:
+    if "--json" in asked.options:
+        from telex.surfaces.cli.answers import json_line
+
+        facts = {"agent": agent, "base": asked.options["--diff"], "right": right, "missing": missing, "extra": extra}
+        sys.stdout.write(json_line(facts) + "\n")
+        return
+    if "--quiet" not in asked.options:
+        screen = Screen(sys.stdout)
+        screen.line(f"{screen.paint('right', 'green')}    {right:,} changed as {shown(agent)} reported")
+    screen = Screen(sys.stderr)
+    for word, paths, why in (
+        ("missing", missing, "changed, and not reported"),
+        ("extra", extra, "reported, and not changed"),
+    ):
+        for path in paths:
+            screen.line(f"{screen.paint(f'{word:<7}', 'red')}  {screen.paint(shown(path), 'bold')}  {why}")

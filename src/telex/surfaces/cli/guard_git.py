@@ -1,0 +1,70 @@
+"""What does git say has changed? Asked without `subprocess`, which takes longer to import than git to answer."""
+
+import os
+from collections.abc import Sequence
+
+from telex.surfaces.cli.exits import FAILED, NOT_FOUND, CommandError
+from telex.surfaces.cli.guard_disk import root_of
+from telex.surfaces.cli.render import shown
+
+# A rename counts as what it is to a contract: one path taken away and another written.
+NAMES = ("diff", "--name-only", "-z", "--no-renames", "--no-relative", "--no-ext-diff", "--no-textconv")
+
+
+class Running:
+    """A git command under way, whose answer is read when it is wanted."""
+
+    def __init__(self, root: str, words: Sequence[str]) -> None:
+        self._out, inner = os.pipe()
+        self._said, told = os.pipe()
+        actions = [(os.POSIX_SPAWN_DUP2, inner, 1), (os.POSIX_SPAWN_DUP2, told, 2)]
+        try:
+            self._pid = os.posix_spawnp("git", ["git", "-C", root, *words], os.environ, file_actions=actions)
+        except FileNotFoundError as error:
+            raise CommandError("git is not here: install it, or name the paths", FAILED) from error
+        finally:
+            os.close(inner)
+            os.close(told)
+
+    def answer(self) -> bytes:
+        """What it printed.
+
+        Raises:
+            CommandError: in git's own words, when it could not answer.
+        """
+        answer, said = _all_of(self._out), _all_of(self._said)
+        _, status = os.waitpid(self._pid, 0)
+        if status:
+            told = said.decode(errors="backslashreplace").strip().split("\n")[0]
+            raise CommandError(f"git: {shown(told)}", NOT_FOUND)
+        return answer
+
+
+def _all_of(pipe: int) -> bytes:
+    with os.fdopen(pipe, "rb") as stream:
+        return stream.read()
+
+
+def git(root: str, *words: str) -> bytes:
+    return Running(root, words).answer()
+
+
+def paths_in(answer: bytes) -> list[str]:
+    """Names as they are on disk: what is no UTF-8 keeps its bytes, and is told to be odd later."""
+    return [os.fsdecode(name) for name in answer.split(b"\0") if name]
+
+
+class Staged:
+    """Everything that the next commit would write or take away."""
+
+    def __init__(self) -> None:
+        self.root = root_of(os.getcwd())
+        self._git = Running(self.root, [*NAMES, "--cached"])
+
+    def paths(self) -> list[str]:
+        return paths_in(self._git.answer())
+
+
+def changed_since(root: str, base: str) -> list[str]:
+    """Everything tracked that is not as it was then, committed or not."""
+    return paths_in(git(root, *NAMES, "--end-of-options", base, "--"))

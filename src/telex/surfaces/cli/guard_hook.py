@@ -1,0 +1,99 @@
+"""`telex guard --install`: how does git come to ask before every commit? By a hook, behind any that was there."""
+
+import os
+import sys
+
+from telex.surfaces.cli.exits import DONE, FAILED, CommandError
+from telex.surfaces.cli.guard_disk import root_of
+from telex.surfaces.cli.guard_git import git
+from telex.surfaces.cli.options import Asked
+from telex.surfaces.cli.render import shell_word, shown
+
+HOOK, BEFORE = "pre-commit", "pre-commit.before-telex"
+MARK = "# made by telex guard --install"
+SCRIPT = """#!/bin/sh
+{mark}; telex guard --uninstall takes it away.
+# Nothing is committed that the contracts of whoever works here do not allow.
+before="$(dirname "$0")/{before}"
+if [ -x "$before" ]; then "$before" "$@" || exit $?; fi
+exec {telex} guard --staged --quiet --as "${{TELEX_AGENT:-{agent}}}"{store}
+"""
+MODE = 0o755
+
+
+def run(doing: str, asked: Asked, agent: str | None) -> int:
+    folder = _hooks(root_of(os.getcwd()))
+    if doing == "--uninstall":
+        return _uninstall(folder)
+    agent = asked.options.get("--as") or agent
+    if not agent:
+        raise CommandError("whose commits? telex guard --install --as NAME; TELEX_AGENT may name another each time")
+    return _install(folder, agent, asked.options.get("--store"))
+
+
+def _hooks(root: str) -> str:
+    """Where git looks for hooks: in the repository, since one outside would guard everything on this machine."""
+    found = os.fsdecode(git(root, "rev-parse", "--git-path", "hooks", "--git-common-dir")).split("\n")
+    hooks, common = (os.path.realpath(os.path.join(root, one)) for one in found[:2])
+    inside = (os.path.realpath(root) + os.sep, common + os.sep)
+    if not hooks.startswith(inside):
+        say = (
+            f"git takes its hooks from {shown(hooks)}, for other projects too: put telex guard --staged there yourself"
+        )
+        raise CommandError(say, FAILED)
+    return hooks
+
+
+def _install(folder: str, agent: str, store: str | None) -> int:
+    os.makedirs(folder, exist_ok=True)
+    hook, before = os.path.join(folder, HOOK), os.path.join(folder, BEFORE)
+    again = _is_ours(hook)
+    if os.path.lexists(hook) and not again:
+        if os.path.lexists(before):
+            raise CommandError(f"there is a {BEFORE} already: look which of the two hooks is meant", FAILED)
+        os.rename(hook, before)
+    made = f"{hook}.new"
+    with open(made, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(script(agent, store))
+    os.chmod(made, MODE)
+    os.replace(made, hook)  # whole or not at all
+    chained = " after the hook that was there" if os.path.lexists(before) else ""
+    word = "still guarding" if again else "guarding"
+    sys.stdout.write(f"{word} the commits of {shown(agent)}{chained}; TELEX_AGENT names another\n")
+    return DONE
+
+
+def script(agent: str, store: str | None) -> str:
+    beside = os.path.join(os.path.dirname(sys.executable), "telex")
+    telex = shell_word(beside) if os.access(beside, os.X_OK) else "telex"
+    where = f" --store {shell_word(os.path.abspath(store))}" if store else ""
+    return SCRIPT.format(mark=MARK, before=BEFORE, telex=telex, agent=_in_braces(agent), store=where)
+
+
+def _in_braces(agent: str) -> str:
+    """A name between double quotes and braces: nothing in it may mean anything to the shell."""
+    if not all(one.isalnum() or one in "-_. @" for one in agent):
+        raise CommandError("the name goes into a script: take one of letters, digits, - _ . and @")
+    return agent
+
+
+def _uninstall(folder: str) -> int:
+    hook, before = os.path.join(folder, HOOK), os.path.join(folder, BEFORE)
+    if not _is_ours(hook):
+        sys.stdout.write("no hook of telex is there\n")
+        return DONE
+    if os.path.lexists(before):
+        os.replace(before, hook)
+        sys.stdout.write("taken away; the hook that was there before is back\n")
+    else:
+        os.unlink(hook)
+        sys.stdout.write("taken away\n")
+    return DONE
+
+
+def _is_ours(hook: str) -> bool:
+    try:
+        with open(hook, "rb") as file:
+            return MARK.encode() in file.read(4096)
+    except OSError:
+        return False

@@ -1,0 +1,186 @@
+"""`telex task`: in which state is a task, how did it get there, and where may it go?"""
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from telex.flow.book.tasks import Task
+from telex.model.machine import TASK_STATES, Machine, Standing, Step, moves, standing
+from telex.model.nearest import nearest
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import lines_option, refuse_misplaced, store_option
+from telex.surfaces.cli.bus_option import opened_to_look, settings_here
+from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
+from telex.surfaces.cli.render import Screen, shown, wrapped
+from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.times import ago, day_time, stamp
+
+
+@click.group("task", invoke_without_command=True)
+@click.option("--machine", "of_machine", is_flag=True, help="Show which states there are, and which moves.")
+@click.option("--mermaid", is_flag=True, help="With --machine: the same as a diagram.")
+@store_option
+@lines_option
+@click.pass_context
+def command(ctx: click.Context, of_machine: bool, mermaid: bool, store: str | None, as_json: bool) -> int:
+    """Show the tasks: in which state each is, what failed, what waits for an answer."""
+    if ctx.invoked_subcommand:
+        refuse_misplaced(ctx)
+        return DONE
+    if of_machine:
+        return _machine(mermaid, as_json)
+    if mermaid:
+        raise CommandError("--mermaid draws the states: telex task --machine --mermaid")
+    return _list(store, as_json)
+
+
+@command.command("list")
+@store_option
+@lines_option
+def list_(store: str | None, as_json: bool) -> int:
+    """Show them all, in the order in which they were first heard of."""
+    return _list(store, as_json)
+
+
+@command.command("show")
+@click.argument("task", metavar="TASK")
+@store_option
+@lines_option
+def show(task: str, store: str | None, as_json: bool) -> int:
+    """Tell the story of one task: its moves and failures, what was asked, and which moves there are now."""
+    machine, found = _tasks(store)
+    one = found.get(task)
+    if one is None:
+        close = nearest(task, found)
+        meant = f"did you mean {shown(close)}?" if close else "telex task list shows those that are."
+        raise CommandError(f"no task is called {shown(task[:128])}: {meant}", NOT_FOUND)
+    stands = standing(machine, one.steps)
+    if as_json:
+        sys.stdout.write(json_line(_facts(one, stands, machine)) + "\n")
+    else:
+        screen = Screen(sys.stdout)
+        screen.line("\n".join(_story(one, stands, machine, screen)))
+    return DONE
+
+
+# --- which tasks there are --------------------------------------------------------------------------------------------
+
+
+def _tasks(store: str | None) -> tuple[Machine, dict[str, Task]]:
+    settings = settings_here()
+    with opened_to_look(store, settings) as bus:
+        found: list[Task] = sorted(bus.book("task").values(), key=lambda one: (one.at, one.id))
+    return settings.task_states or TASK_STATES, {one.id: one for one in found if one.moves}
+
+
+def _list(store: str | None, as_json: bool) -> int:
+    machine, found = _tasks(store)
+    if as_json:
+        for one in found.values():
+            sys.stdout.write(json_line(_facts(one, standing(machine, one.steps), machine)) + "\n")
+    elif not found:
+        sys.stderr.write("nothing was said of any task yet\n")
+    else:
+        screen, now = Screen(sys.stdout), time.time()
+        rows = [_row(one, standing(machine, one.steps), now) for one in found.values()]
+        screen.line(
+            "\n".join(table_lines(("task", "state", "since", "failed", "asked", "with", "title"), rows, screen))
+        )
+    return DONE
+
+
+def _row(task: Task, stands: Standing, now: float) -> tuple[str | int, ...]:
+    return (
+        shown(task.id),
+        shown(stands.state),
+        ago(task.steps[-1].at, now) if task.steps else "",
+        sum(map(len, stands.failed.values())),
+        sum(one.decision is None for one in task.asks),
+        shown(task.assigned_to),
+        shown(task.title),
+    )
+
+
+# --- one of them ------------------------------------------------------------------------------------------------------
+
+
+def _story(task: Task, stands: Standing, machine: Machine, screen: Screen) -> list[str]:
+    head = f"{screen.paint(shown(task.id), 'bold')}  {shown(stands.state)}"
+    about = [shown(task.title)] if task.title else []
+    lines = [head, *(line for text in about for line in wrapped(text, screen.width, 0)), ""]
+    for step in task.steps:
+        first, *others = wrapped(_step(step), screen.width, 25)
+        lines += [f"{day_time(step.at)}  {first}", *(" " * 25 + other for other in others)]
+    lines += [""] if task.steps else []
+    facts = [f"{count} failed in {shown(state)}" for state, count in _failures(stands).items()]
+    facts += [
+        f"waits for an answer to {shown(one.id)} ({shown(one.kind)})" for one in task.asks if one.decision is None
+    ]
+    facts += [
+        f"{one.decision}: {shown(one.id)} ({shown(one.kind)}), by {shown(one.answer)}"
+        for one in task.asks
+        if one.decision
+    ]
+    there = moves(machine, stands)
+    facts.append(f"may go to {', '.join(there)}" if there else "goes nowhere else: it is over")
+    return [*lines, *facts]
+
+
+def _step(step: Step) -> str:
+    why = f": {shown(step.reason)}" if step.reason else ""
+    if step.does == "assign":
+        return f"assigned to {shown(step.whom)} by {shown(step.by)}"
+    if step.does == "fail":
+        return f"failed, says {shown(step.by)}{why}"
+    return f"{shown(step.came_from)} → {shown(step.goes_to)} by {shown(step.by)}{why}"
+
+
+def _failures(stands: Standing) -> dict[str, int]:
+    return {state: len(steps) for state, steps in stands.failed.items() if steps}
+
+
+def _facts(task: Task, stands: Standing, machine: Machine) -> dict[str, Any]:
+    return {
+        "task": task.id,
+        "title": task.title or None,
+        "state": stands.state,
+        "assigned_to": task.assigned_to or None,
+        "moves": list(moves(machine, stands)),
+        "failures": _failures(stands),
+        "attempts": dict(stands.attempts),
+        "asks": [one._asdict() | {"at": stamp(one.at), "answer": one.answer or None} for one in task.asks],
+        "steps": [
+            {name: value for name, value in step._asdict().items() if value != ""} | {"at": stamp(step.at)}
+            for step in task.steps
+        ],
+    }
+
+
+# --- the machine ------------------------------------------------------------------------------------------------------
+
+
+def _machine(mermaid: bool, as_json: bool) -> int:
+    from telex.publish.task_states import diagram, notes
+    from telex.publish.task_states import moves as every_move
+
+    machine = settings_here().task_states or TASK_STATES
+    if as_json:
+        for name, state in machine.states.items():
+            sys.stdout.write(json_line({"state": name} | state._asdict() | {"end": machine.is_end(name)}) + "\n")
+    elif mermaid:
+        sys.stdout.write(shown_diagram(diagram(machine)))
+    else:
+        screen = Screen(sys.stdout)
+        rows = [(shown(name), shown(other), when) for name, other, when in every_move(machine)]
+        before = ["", *(row[0] for row in rows)]
+        told = [("" if row[0] == last else row[0], *row[1:]) for last, row in zip(before, rows, strict=False)]
+        table = table_lines(("state", "leads to", "when"), told, screen)
+        below = [line for text in notes(machine) for line in wrapped(shown(text), screen.width, 0)]
+        screen.line("\n".join([*table, "", *below]))
+    return DONE
+
+
+def shown_diagram(text: str) -> str:
+    return "".join(f"{shown(line)}\n" for line in text.split("\n"))

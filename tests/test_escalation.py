@@ -1,0 +1,249 @@
+"""What becomes of a matter that was handed up?"""
+
+import json
+
+import pytest
+
+from telex.dialects.registry import BUILT_IN
+from telex.flow.admission import Desk, check
+from telex.model.escalation import Escalation
+from telex.model.roster import Member
+from tests.bus_team import OpenTeam, Team, codes, flow, open_team, speech_of, team
+from tests.proofs import proves
+
+__all__ = ["open_team", "team"]  # fixtures
+
+FIVE_MINUTES = 300.0
+
+
+def escalate(team: Team, id: str = "e1", sender: str = "dev", to: str = "senior", **more: str) -> None:
+    raw = speech_of("vbw-company", "escalation", **{"from": sender, "to": to}).raw
+    receipt = team.bus.send(raw, sender=sender, to=to, id=id, **more)
+    assert receipt.accepted, receipt.findings
+
+
+def matter(team: Team, id: str = "e1") -> Escalation:
+    [found] = [one for one in team.bus.escalations(answered=True) if one.id == id]
+    return found
+
+
+def levels(team: Team, id: str = "e1") -> list[str]:
+    return [rung.level for rung in matter(team, id).rungs]
+
+
+def answered(team: Team, id: str = "e1") -> bool:
+    return not matter(team, id).is_open
+
+
+# --- waiting and answering -------------------------------------------------------------------------------------------
+
+
+@proves("escalation/one-step")
+def test_an_escalation_that_skips_a_step_is_refused_and_nothing_waits(team: Team) -> None:
+    raw = speech_of("vbw-company", "escalation", to="lead").raw
+    receipt = team.bus.send(raw, sender="dev", to="lead", id="e1")
+    assert codes(receipt.findings) == ["escalation-skips-a-step"]
+    team.later(10 * FIVE_MINUTES)
+    assert team.bus.escalations(answered=True) == []
+    assert team.kinds("e1") == ["refused"]
+
+
+@proves("escalation/deadline")
+@pytest.mark.parametrize("limit", [FIVE_MINUTES, 7.0])
+def test_an_escalation_waits_as_long_as_the_team_has_set(open_team: OpenTeam, limit: float) -> None:
+    team = open_team() if limit == FIVE_MINUTES else open_team(escalation_seconds=limit)
+    escalate(team)
+    team.later(limit - 0.5)
+    assert levels(team) == ["senior"]
+    assert matter(team).now.due_at == pytest.approx(team.clock.now() + 0.5)
+    team.later(1.0)
+    assert levels(team) == ["senior", "lead"]
+
+
+@proves("escalation/reading-is-no-answer")
+def test_reading_and_acking_it_is_no_answer(team: Team) -> None:
+    escalate(team)
+    team.bus.read("e1", agent="senior")
+    assert team.taken("senior") == ["e1"]
+    assert not answered(team)
+    team.later(FIVE_MINUTES)
+    assert levels(team) == ["senior", "lead"]
+
+
+@proves("escalation/answer/names-it")
+def test_a_plain_text_that_names_it_answers_it(team: Team) -> None:
+    escalate(team)
+    team.note("Keep the session.", "senior", "dev", reply_to="e1")
+    assert (matter(team).answered_by, matter(team).answered_at) == ("senior", team.clock.now())
+    assert team.bus.escalations() == []
+    team.later(10 * FIVE_MINUTES)
+    assert levels(team) == ["senior"]
+
+
+@proves("escalation/answer/conversation", "escalation/answer/elsewhere")
+def test_a_message_of_the_conversation_answers_it_when_it_goes_back(team: Team) -> None:
+    escalate(team, correlation="T-1")
+    team.note("See T-1.", "senior", "qa-lead", correlation="T-1")
+    team.note("Another matter.", "senior", "dev", correlation="T-2")
+    assert not answered(team)
+    team.note("Keep the session.", "senior", "dev", correlation="T-1")
+    assert answered(team)
+
+
+@proves("escalation/answer/conversation")
+def test_a_typed_message_of_the_conversation_answers_it_too(team: Team) -> None:
+    team.bus.send(flow("ESCALATION_REQUEST", "x1", "build-orchestrator", "cto"), sender="build-orchestrator", to="cto")
+    report = flow("ERROR_REPORT", "r1", "cto", "build-orchestrator")
+    assert team.bus.send(report, sender="cto", to="build-orchestrator").accepted
+    assert not answered(team, "x1"), "a report with no part in the work comes along in any conversation"
+    status = flow("STATUS_UPDATE", "s1", "cto", "build-orchestrator")
+    assert team.bus.send(status, sender="cto", to="build-orchestrator").accepted
+    assert answered(team, "x1")
+
+
+@proves("escalation/answer/from-above", "escalation/answer/a-person")
+@pytest.mark.parametrize("who", ["lead", "architect", "human"])
+def test_whoever_is_above_may_answer_before_it_has_come_there(team: Team, who: str) -> None:
+    escalate(team)
+    team.note("Keep the session.", who, "dev", reply_to="e1")
+    assert matter(team).answered_by == who
+
+
+@proves("escalation/answer/from-aside")
+def test_nobody_else_answers_it(team: Team) -> None:
+    team.bus.join("dee", role="dev")
+    team.bus.join("kim", role="lead")
+    escalate(team, "e2", "senior", "lead")
+    for who in ("senior", "dev", "dee", "qa-lead", "scout"):
+        team.note("Me too.", who, "architect", reply_to="e2")
+        team.note("Me too.", who, "kim", reply_to="e2")
+    assert not answered(team, "e2")
+    team.note("Keep it.", "kim", "senior", reply_to="e2")
+    assert matter(team, "e2").answered_by == "kim"
+
+
+@proves("escalation/answer/handing-on")
+def test_handing_it_up_oneself_is_no_answer(team: Team) -> None:
+    escalate(team)
+    escalate(team, "e2", "senior", "lead", reply_to="e1")
+    assert [one.id for one in team.bus.escalations()] == ["e1", "e2"]
+    assert levels(team, "e2") == ["lead"]
+
+
+@proves("escalation/answer/late")
+def test_who_was_asked_first_may_still_answer_and_that_ends_all_of_it(team: Team) -> None:
+    escalate(team)
+    for _ in range(3):
+        team.later(FIVE_MINUTES)
+    steps = [rung.id for rung in matter(team).rungs]
+    assert len(steps) == 4
+    team.note("Keep the session.", "senior", "dev", reply_to="e1")
+    assert answered(team)
+    assert all(team.kinds(step)[-1] == "answered" for step in steps)
+    team.note("Too late.", "human", "dev", reply_to=steps[-1])
+    assert matter(team).answered_by == "senior"
+
+
+# --- climbing --------------------------------------------------------------------------------------------------------
+
+
+@proves("escalation/climb/chain", "escalation/climb/person", "escalation/climb/told")
+def test_it_climbs_the_chain_to_a_person_and_stays_there(team: Team) -> None:
+    escalate(team)
+    for climbed in (1, 2, 3):
+        team.later(FIVE_MINUTES)
+        assert levels(team) == ["senior", "lead", "architect", "human"][: climbed + 1]
+    team.later(365 * 86_400.0)
+    [found] = team.bus.escalations()
+    assert (found.now.to, found.now.due_at, len(found.rungs)) == ("human", None, 4)
+    assert team.inbox("human") == [found.now.id]
+    assert team.inbox("senior") == ["e1"], "the old one stays where it was put"
+    [told, *_] = team.happened("overdue")
+    assert (told["id"], told["climbed_to"], told["by"]) == ("e1", "role:lead", found.rungs[1].id)
+    team.note("Keep the session.", "human", "dev", reply_to=found.now.id)
+    assert team.bus.escalations() == []
+
+
+@proves("escalation/climb/cto")
+def test_in_build_flow_it_climbs_from_the_cto_to_a_human(team: Team) -> None:
+    raw = flow("ESCALATION_REQUEST", "x1", "build-orchestrator", "cto")
+    assert team.bus.send(raw, sender="build-orchestrator", to="cto").accepted
+    for _ in range(3):
+        team.later(FIVE_MINUTES)
+    assert levels(team, "x1") == ["CTO", "HUMAN"]
+    climb = json.loads(team.story(matter(team, "x1").now.id).message.raw)
+    assert (climb["from"], climb["to"], climb["correlationId"], climb["replyTo"]) == (
+        "telex",
+        "human",
+        "TASK-001",
+        "x1",
+    )
+    assert climb["payload"]["failureHistory"][-1]["agent"] == "cto"
+
+
+@proves("escalation/climb/valid", "escalation/climb/says-who", "escalation/climb/correlation")
+@pytest.mark.parametrize("dialect", ["vbw-company", "build-flow"])
+@pytest.mark.parametrize("correlation", [None, "T-1"])
+def test_each_climb_is_a_whole_message_that_says_who_did_not_answer(
+    team: Team, dialect: str, correlation: str | None
+) -> None:
+    if dialect == "vbw-company":
+        escalate(team, **({"correlation": correlation} if correlation else {}))
+        conversation = correlation or "e1"
+    else:
+        conversation = correlation or "TASK-001"
+        raw = flow("ESCALATION_REQUEST", "e1", "dev", "cto", conversation)
+        assert team.bus.send(raw, sender="dev", to="cto").accepted
+    for _ in range(4):
+        team.later(FIVE_MINUTES)
+    before, *climbs = matter(team).rungs
+    assert climbs
+    for rung in climbs:
+        message = team.story(rung.id).message
+        checked = check(message.raw, Desk(BUILT_IN))
+        assert checked.valid
+        assert checked.findings == ()
+        assert (message.sender, message.correlation, message.reply_to) == ("telex", conversation, "e1")
+        assert f"has not answered {before.id} since 2026-01-01T00:" in message.raw.decode()
+        before = rung
+
+
+@proves("escalation/climb/absent")
+def test_levels_that_nobody_has_are_passed_over(open_team: OpenTeam) -> None:
+    here = (Member("dev", "dev", declared=True), Member("sam", "senior", declared=True))
+    team = open_team(members=(*here, Member("ada", "architect", declared=True)))
+    assert team.bus.send(speech_of("vbw-company", "escalation").raw, sender="dev", to="sam", id="e1").accepted
+    team.later(FIVE_MINUTES)
+    assert levels(team) == ["senior", "architect"]
+    climb = json.loads(team.story(matter(team).now.id).message.raw)
+    assert (climb["from"], climb["to"]) == ("lead", "architect")
+    assert check(team.story(matter(team).now.id).message.raw, Desk(BUILT_IN)).valid
+    assert team.inbox("ada") == [matter(team).now.id]
+    team.later(FIVE_MINUTES)
+    assert levels(team)[-1] == "human"
+
+
+@proves("escalation/climb/gone")
+@pytest.mark.parametrize("how", ["leaves", "gives it up"])
+def test_it_climbs_though_its_recipient_is_gone(team: Team, how: str) -> None:
+    team.bus.join("sam", role="senior")
+    raw = speech_of("vbw-company", "escalation").raw
+    assert team.bus.send(raw, sender="dev", to="sam", id="e1").accepted
+    if how == "leaves":
+        team.bus.leave("sam")
+    else:
+        team.fail("sam")
+    assert team.story("e1").state in ("withdrawn", "dead")
+    team.later(FIVE_MINUTES)
+    assert levels(team)[1:] == ["lead"]
+
+
+@proves("escalation/lenient")
+def test_what_only_a_lenient_team_lets_pass_does_not_climb(open_team: OpenTeam) -> None:
+    team = open_team(strict=False)
+    raw = speech_of("vbw-company", "escalation", to="architect").raw
+    assert team.bus.send(raw, sender="dev", to="architect", id="e1").accepted
+    team.later(FIVE_MINUTES)
+    team.later(FIVE_MINUTES)
+    assert team.bus.escalations(answered=True) == []
+    assert team.inbox("human") == []

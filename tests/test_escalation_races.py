@@ -1,0 +1,85 @@
+"""What if two look at the clock at once, an answer comes in the moment of a climb, or the lights go out?"""
+
+from typing import Any
+
+import apsw
+import pytest
+
+from telex.bus.climbing import climb
+from telex.client import SyncBus, drive
+from telex.errors import TelexError
+from tests.bus_team import Team, open_team, team
+from tests.plays import FailingCursor
+from tests.proofs import proves
+from tests.test_escalation import FIVE_MINUTES, answered, escalate, levels, matter
+
+__all__ = ["open_team", "team"]  # fixtures
+
+
+@proves("escalation/climb/once")
+def test_two_processes_that_have_seen_the_same_deadline_pass_climb_once(team: Team) -> None:
+    buses = [team.bus, team.other(), team.other()]
+    escalate(team)
+    team.clock.leap(FIVE_MINUTES)
+    seen = [drive(bus._bus.store.overdue(team.clock.now(), 9)) for bus in buses]  # before any of them acts
+    for bus, [(ask, message, _)] in zip(buses, seen, strict=True):
+        assert drive(climb(bus._bus._office, ask, message))
+    assert levels(team) == ["senior", "lead"]
+    assert len(team.inbox("lead")) == 1
+    assert team.kinds("e1").count("overdue") == 1
+
+
+@proves("escalation/answer/race")
+def test_an_answer_in_the_very_moment_of_a_climb_ends_it(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    escalate(team)
+    team.clock.leap(FIVE_MINUTES)
+    slow, quick = team.other(), team.other()
+    _let_another_be_quicker(slow, quick, monkeypatch)
+    assert slow.send("Keep the session.", sender="senior", to="dev", reply_to="e1").accepted
+    assert levels(team) == ["senior", "lead"], "the other climbed before the answer was written"
+    assert answered(team)
+    assert team.bus.escalations() == []
+    team.later(FIVE_MINUTES)
+    team.later(FIVE_MINUTES)
+    assert levels(team) == ["senior", "lead"]
+    assert team.story(matter(team).now.id).answer_by is None
+    assert team.inbox("architect") == []
+
+
+def _let_another_be_quicker(slow: SyncBus, quick: SyncBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the moment in which one has looked and the moment in which it writes, the other does what is due."""
+    store = slow._bus.store
+    append = store.append
+
+    async def appending(entries: Any) -> Any:
+        quick.sweep()
+        return await append(entries)
+
+    monkeypatch.setattr(store, "append", appending)
+
+
+@proves("escalation/climb/crash")
+@pytest.mark.parametrize("at", ["INSERT", "COMMIT"])
+def test_a_climb_and_its_missed_deadline_are_written_together_or_not_at_all(team: Team, at: str) -> None:
+    dying = team.other()
+    escalate(team)
+    team.clock.leap(FIVE_MINUTES)
+    file: Any = dying._bus.store._file  # type: ignore[attr-defined]
+    file._cursor = FailingCursor(file._cursor, at, apsw.IOError("disk I/O error"))
+    with pytest.raises(TelexError):
+        dying.sweep()
+    assert drive(team.bus._bus.store.overdue(team.clock.now(), 9)), "still to be counted"
+    assert list(team.bus.book("escalation")["escalation:e1"].rungs)[1:] == []
+    assert levels(team) == ["senior", "lead"]  # whoever looks next climbs
+    assert team.kinds("e1").count("overdue") == 1
+
+
+@proves("escalation/climb/crash")
+def test_after_reopening_everything_goes_on_where_it_was(team: Team) -> None:
+    escalate(team)
+    for expected in (["senior", "lead"], ["senior", "lead", "architect"]):
+        team.clock.leap(FIVE_MINUTES)
+        reopened = team.other()
+        [found] = reopened.escalations()
+        assert [rung.level for rung in found.rungs] == expected
+        assert found == matter(team)

@@ -1,0 +1,252 @@
+"""Who waits for whom in a team that works, and does the remedy set it going?"""
+
+import io
+import json
+import shlex
+import sys
+from typing import Any
+
+import pytest
+
+from telex.client import SyncBus
+from telex.dialects.registry import BUILT_IN
+from telex.flow.admission import Desk, check
+from telex.flow.book import pages
+from telex.flow.book.blockers import KIND
+from telex.model.stall import Knot, Wait
+from tests.bus_team import Shell, Team, flow, open_team, shell, speech_of, team
+from tests.proofs import proves
+from tests.test_escalation import FIVE_MINUTES, escalate
+
+__all__ = ["open_team", "shell", "team"]  # fixtures
+
+
+def typed(team: Team, type_: str, id: str, sender: str, to: str, **payload: object) -> None:
+    made = speech_of("vbw-typed", type_, id)
+    made.tree["author_role"] = sender
+    made.tree["payload"] |= payload
+    made.tree["payload"].pop("deadline", None)
+    receipt = team.bus.send(made.tree, sender=sender, to=to)
+    assert receipt.accepted, receipt.findings
+
+
+def pairs(bus: SyncBus, *whys: str) -> set[tuple[str, str]]:
+    return {(wait.who, wait.whom) for wait in bus.stall().waits if not whys or wait.why in whys}
+
+
+def knots(team: Team, kind: str) -> list[Knot]:
+    return [knot for knot in team.bus.stall().knots if knot.kind == kind]
+
+
+def contract(team: Team, plan: str, *depends_on: str, to: str = "dev") -> None:
+    typed(team, "plan_contract", f"c-{plan}", "lead", to, plan_id=plan, tasks=[f"{plan}-T1"], depends_on=[*depends_on])
+
+
+def progress(team: Team, plan: str, id: str) -> None:
+    files = speech_of("vbw-typed", "plan_contract").tree["payload"]["allowed_paths"][:1]
+    allowed = [path.rstrip("/*") + "/x.py" if path.endswith(("/", "*")) else path for path in files]
+    report = {"plan_id": plan, "task_id": f"{plan}-T1", "status": "complete", "commit": "abc1234"}
+    typed(team, "execution_update", id, "dev", "lead", files_modified=allowed, **report)
+
+
+def held_up(book: dict[str, Any]) -> list[str]:
+    return [one.id for one in book.values() if one is not None]
+
+
+# --- waits -----------------------------------------------------------------------------------------------------------
+
+
+@proves("stall/nothing")
+def test_a_team_that_talks_stalls_nowhere(team: Team, shell: Shell) -> None:
+    team.note()
+    assert team.bus.stall().waits == ()
+    ran = shell("stall")
+    assert (ran.code, ran.out) == (0, "")
+    assert "nothing stalls" in ran.err
+
+
+@proves("stall/wait/blocker", "stall/blockers-book")
+def test_a_blocker_holds_until_there_is_progress_on_its_task(team: Team) -> None:
+    blocked = {"plan_id": "p", "task_id": "p-T1"}
+    typed(team, "blocker_report", "b1", "dev", "lead", severity="blocking", **blocked)
+    typed(team, "blocker_report", "b2", "dev", "lead", severity="blocking", plan_id="p", task_id="p-T2")
+    assert pairs(team.bus, "blocker") == {("dev", "lead")}
+    assert held_up(team.bus.book(KIND)) == ["b1", "b2"]
+    progress(team, "p", "u1")
+    live = team.other().book(KIND)
+    assert held_up(live) == ["b2"]
+    told = pages.written(team.bus.events(), {dialect.name: dialect for dialect in BUILT_IN})
+    assert {topic: state for topic, state in told.items() if topic.startswith(f"{KIND}:")} == live
+
+
+@proves("stall/wait/blocker")
+def test_a_status_that_says_blocked_is_a_blocker_too(team: Team) -> None:
+    status = json.loads(flow("STATUS_UPDATE", "s1", "dev", "build-orchestrator"))
+    status["payload"] = {"taskId": "TASK-001", "status": "BLOCKED", "blockers": ["no key"]}
+    assert team.bus.send(status, sender="dev").accepted
+    [wait] = team.bus.stall().waits
+    assert (wait.who, wait.whom, wait.why, wait.words) == ("dev", "build-orchestrator", "blocker", "no key")
+    again = json.loads(flow("STATUS_UPDATE", "s2", "dev", "build-orchestrator"))
+    assert team.bus.send(again, sender="dev").accepted
+    assert team.bus.stall().waits == ()
+
+
+@proves("stall/wait/blocker")
+def test_progress_on_the_beaten_track_frees_its_task_too(team: Team) -> None:
+    blocked = speech_of("vbw-handoff", "dev_blocker")
+    task = {name: blocked.tree[name] for name in ("task", "plan_id")}
+
+    def report(number: int) -> None:
+        raw = speech_of("vbw-handoff", "dev_progress", commit=f"abc{number:04}", **task).raw
+        assert team.bus.send(raw, sender="dev", to="lead").accepted
+
+    for number in range(12):  # by then the pair is known, and nothing is looked up any more
+        report(number)
+    assert team.bus.send(blocked.raw, sender="dev", to="lead").accepted
+    assert pairs(team.bus) == {("dev", "lead")}
+    report(99)
+    assert team.bus.stall().waits == ()
+
+
+@proves("stall/wait/blocker-mild")
+@pytest.mark.parametrize("severity", ["degraded", "informational"])
+def test_a_mild_blocker_holds_nobody_up(team: Team, severity: str) -> None:
+    typed(team, "blocker_report", "b1", "dev", "lead", severity=severity)
+    assert team.bus.stall().waits == ()
+
+
+@proves("stall/wait/dependency")
+def test_a_plan_waits_for_those_before_it(team: Team) -> None:
+    contract(team, "first")
+    contract(team, "then", "first", to="docs")
+    assert pairs(team.bus) == {("plan:then", "plan:first"), ("plan:first", "dev")}
+    progress(team, "first", "u1")
+    assert pairs(team.bus) == set()
+
+
+@proves("stall/wait/approval", "stall/wait/answer", "stall/role")
+def test_who_asked_waits_for_who_was_asked_until_it_is_answered(team: Team) -> None:
+    team.bus.join("kim", role="lead")
+    typed(team, "approval_request", "ask-1", "dev", "role:lead")
+    query = flow("DOC_QUERY", "q1", "dev", "scout")
+    assert team.bus.send(query, sender="dev", to="scout").accepted
+    assert {(wait.who, wait.whom, wait.why) for wait in team.bus.stall().waits} == {
+        ("dev", "kim", "approval"),
+        ("dev", "scout", "answer"),
+    }
+    for _ in range(9):
+        team.later(FIVE_MINUTES)
+    assert pairs(team.bus, "approval") == {("dev", "kim")}, "nobody has answered, however late it is"
+    team.bus.approve("ask-1", approved=True, reason="Go on")
+    assert pairs(team.bus, "approval") == set()
+
+
+@proves("stall/wait/escalation")
+def test_who_escalated_waits_for_whom_it_is_with_now(team: Team) -> None:
+    escalate(team)
+    assert pairs(team.bus, "escalation") == {("dev", "senior")}
+    team.later(FIVE_MINUTES)
+    assert pairs(team.bus, "escalation") == {("dev", "lead")}
+
+
+@proves("stall/wait/shutdown")
+def test_who_asked_for_the_end_waits_for_those_who_have_not_answered(team: Team) -> None:
+    for name in ("dev", "qa", "lead"):
+        team.bus.join(name, role=name)
+    typed(team, "shutdown_request", "stop-1", "lead", "*")
+    assert pairs(team.bus, "shutdown") == {("lead", "dev"), ("lead", "qa")}
+    typed(team, "shutdown_response", "r1", "dev", "lead", request_id="stop-1", approve=True, final_status="idle")
+    assert pairs(team.bus, "shutdown") == {("lead", "qa")}
+
+
+# --- knots -----------------------------------------------------------------------------------------------------------
+
+
+@proves("stall/wait/unread", "stall/silent")
+def test_an_agent_gone_silent_with_work_is_named(team: Team) -> None:
+    team.bus.join("dev", role="dev")
+    team.bus.join("qa", role="qa")
+    team.note("Look.", "lead", "dev", id="m1")
+    team.note("Look.", "scout", "dev", id="m2")
+    team.take("dev", lease=10_000.0)
+    team.later(2 * FIVE_MINUTES)
+    team.note("And now?", "lead", "dev", id="m3")
+    [knot] = knots(team, "silent")
+    assert knot.who == ("dev",), "qa is as silent and has nothing to do"
+    assert knot.waits == (Wait("scout", "dev", "unread", "m2", knot.waits[0].since, "a message m2", "m2"),)
+    assert team.bus.leave("dev") == 3
+    assert knots(team, "silent") == []
+
+
+@proves("stall/wait/unread")
+def test_a_question_that_lies_unread_is_one_wait_and_not_two(team: Team) -> None:
+    team.bus.join("lead", role="lead")
+    typed(team, "approval_request", "ask-1", "dev", "lead")
+    team.later(2 * FIVE_MINUTES)
+    assert [wait.why for wait in team.bus.stall().waits] == ["approval"]
+
+
+@proves("stall/nobody-may-answer", "stall/remedy")
+def test_an_approval_that_nobody_here_may_give_is_named_and_a_person_gives_it(team: Team, shell: Shell) -> None:
+    typed(team, "approval_request", "ask-1", "dev", "lead")
+    [knot] = knots(team, "nobody-may-answer")
+    assert "lead or architect" in knot.say
+    team.bus.join("kim", role="architect")
+    assert knots(team, "nobody-may-answer") == []
+    team.later(2 * FIVE_MINUTES)
+    assert len(knots(team, "nobody-may-answer")) == 1, "kim has not been seen for long"
+    _typed_as_it_stands(knot, shell)
+    assert team.bus.stall().knots == ()
+
+
+@proves("stall/remedy", "stall/circles")
+def test_a_circle_is_set_going_by_its_remedy(team: Team, shell: Shell) -> None:
+    typed(team, "blocker_report", "b1", "dev", "lead", severity="blocking")
+    query = flow("DOC_QUERY", "q1", "lead", "dev")
+    assert team.bus.send(query, sender="lead", to="dev").accepted
+    [knot] = knots(team, "cycle")
+    assert knot.who == ("dev", "lead")
+    _typed_as_it_stands(knot, shell)
+    assert knots(team, "cycle") == []
+
+
+@proves("stall/remedy/contract")
+def test_plans_that_wait_for_each_other_are_set_going_by_a_contract(
+    team: Team, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contract(team, "a", "b")
+    contract(team, "b", "a")
+    [knot] = knots(team, "cycle")
+    assert knot.who == ("plan:a", "plan:b")
+    message = knot.remedy.message or ""
+    assert check(message.encode(), Desk(BUILT_IN)).valid
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(message.encode())))
+    _typed_as_it_stands(knot, shell)
+    assert knots(team, "cycle") == []
+
+
+def _typed_as_it_stands(knot: Knot, shell: Shell) -> None:
+    ran = shell(*shlex.split(knot.remedy.command)[1:])
+    assert ran.code == 0, ran
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+@proves("stall/cli")
+def test_the_command_shows_it_in_words_as_json_and_as_a_diagram(team: Team, shell: Shell) -> None:
+    assert shell("stall", "--check").code == 0
+    typed(team, "approval_request", "ask-1", "dev", "lead")
+    ran = shell("stall")
+    assert ran.code == 0
+    assert "nobody may answer" in ran.out
+    assert "telex approve --reason 'It was waited for' ask-1" in ran.out.splitlines()
+    assert shell("stall", "--check").code == 1
+    facts = json.loads(shell("stall", "--json").out)
+    assert (facts["stalled"], facts["knots"][0]["kind"], facts["waits"][0]["whom"]) == (
+        True,
+        "nobody-may-answer",
+        "lead",
+    )
+    assert shell("stall", "--mermaid").out.startswith("flowchart LR\n")
+    assert shell("stall", "--mermaid", "--json").code == 64
