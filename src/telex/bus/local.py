@@ -1,7 +1,7 @@
 """The bus itself: every verb of `ports.bus`, over a store and a clock. What it joins know nothing of each other."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
 from telex.bus import receiving, sending, sweeping, telling
 from telex.bus.beaten import ordinary
@@ -12,32 +12,27 @@ from telex.bus.placing import Sending
 from telex.bus.reporting import MAY_ANSWER, wait_for_others
 from telex.bus.sending import Raw, as_bytes
 from telex.bus.waiting import Waiting
+from telex.bus.work_verbs import WorkVerbs
 from telex.dialects.registry import PLAIN
 from telex.errors import NotFound, RequestFailed, RequestTimedOut
 from telex.flow import lifecycle
 from telex.flow.admission import STRICT, Desk
 from telex.model.delivery import OPEN, Delivery
-from telex.model.escalation import Escalation
 from telex.model.event import BRINGING, Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.refusal import Finding
-from telex.model.roster import HUMAN, Member
-from telex.model.stall import Stall
+from telex.model.roster import Member
 from telex.ports.bus import Bus, Presence, Receipt, Story
 from telex.ports.clock import Clock
 from telex.ports.evidence import Evidence
 from telex.ports.store import EVERYTHING, Appended, Query, Store
 from telex.rules.authorization import normalised
 
-if TYPE_CHECKING:
-    from telex.model.contract import Verdict  # whoever only sends does without
-    from telex.model.shutdown import ShutdownReport
-
 PAGE = 500  # events fetched at a time
 FAR_AWAY = 1e12  # a moment that never comes
 
 
-class LocalBus:
+class LocalBus(WorkVerbs):
     def __init__(
         self,
         store: Store,
@@ -209,56 +204,6 @@ class LocalBus:
         await self.sweep()
         return await telling.trace(self._office, correlation)
 
-    # --- the work ----------------------------------------------------------------------------------------------------
-
-    async def book(self, kind: str) -> dict[str, Any]:
-        return await self._office.books.of_kind(kind)
-
-    async def guard(
-        self,
-        paths: Sequence[str],
-        *,
-        agent: str,
-        role: str | None = None,
-        plan: str | None = None,
-        resolve: Callable[[str], str | None] | None = None,
-    ) -> "list[Verdict]":
-        from telex.bus.guarding import Gate, guard
-
-        office = self._office
-        gate = Gate(office.store, office.clock, office.dialects, office.limits, await office.roster(), office.books)
-        return await guard(gate, paths, agent, role, plan, resolve)
-
-    async def escalations(self, *, answered: bool = False) -> list[Escalation]:
-        from telex.bus.climbing import escalations
-
-        await self.sweep()
-        return await escalations(self._office, answered=answered)
-
-    async def stall(self) -> Stall:
-        from telex.bus.stalling import stall
-
-        await self.sweep()
-        return await stall(self._office)
-
-    async def approve(
-        self,
-        id: str,
-        *,
-        approved: bool,
-        reason: str,
-        agent: str = HUMAN,
-        conditions: Sequence[str] = (),
-        modifications: Sequence[str] = (),
-    ) -> Receipt:
-        from telex.bus.approving import answer_to
-
-        office = self._office
-        asked = await answer_to(office, id, agent, approved, reason, conditions, modifications)
-        receipt = await sending.send(office, asked)
-        self._waiting.nudge()
-        return receipt
-
     # --- the team ----------------------------------------------------------------------------------------------------
 
     async def roster(self) -> list[Presence]:
@@ -289,22 +234,6 @@ class LocalBus:
         withdrawn = await take_back(office, member)
         self._waiting.nudge()
         return withdrawn
-
-    async def shut_down(
-        self,
-        *,
-        agent: str,
-        reason: str,
-        deadline: float = 60.0,
-        team: str | None = None,
-        force: bool = False,
-        wait: bool = True,
-    ) -> "ShutdownReport":
-        from telex.bus.stopping import shut_down
-
-        report = await shut_down(self._office, self._waiting, agent, reason, deadline, team, force, wait)
-        self._waiting.nudge()
-        return report
 
     # --- dead letters ------------------------------------------------------------------------------------------------
 
