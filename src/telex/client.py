@@ -11,18 +11,18 @@ from telex.bus.driving import drive as drive  # whoever drives a bus by hand tak
 from telex.bus.local import LocalBus
 from telex.bus.sending import Raw
 from telex.model.delivery import Delivery
-from telex.model.escalation import Escalation
 from telex.model.event import Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, Member
-from telex.model.stall import Stall
 from telex.ports.bus import Presence, Receipt, Story
 from telex.ports.store import EVERYTHING, Appended, Query
 
 if TYPE_CHECKING:
     from telex.model.contract import Verdict  # whoever only sends does without
+    from telex.model.escalation import Escalation
     from telex.model.shutdown import ShutdownReport
+    from telex.model.stall import Stall
 
 
 class SyncBus:
@@ -125,10 +125,10 @@ class SyncBus:
     ) -> "list[Verdict]":
         return drive(self._bus.guard(paths, agent=agent, role=role, plan=plan, resolve=resolve))
 
-    def escalations(self, *, answered: bool = False) -> list[Escalation]:
+    def escalations(self, *, answered: bool = False) -> "list[Escalation]":
         return drive(self._bus.escalations(answered=answered))
 
-    def stall(self) -> Stall:
+    def stall(self) -> "Stall":
         return drive(self._bus.stall())
 
     def approve(

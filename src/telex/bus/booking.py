@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect
-from telex.flow.book.chapter import Draft, Ground
+from telex.flow.book.deeds import IDLE
 from telex.flow.book.said import Said, heard, tree_of
 from telex.flow.book.snapshots import LONG, frozen, thawed
 from telex.flow.routing import Route
@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from telex.bus.office import Office
     from telex.bus.placing import Sending
+    from telex.flow.book.chapter import Draft
     from telex.flow.lanes import Looked
     from telex.model.message import Entry
     from telex.model.roster import Member
@@ -51,6 +52,10 @@ class Books:
     async def of_kind(self, kind: str) -> dict[str, Any]:
         return await self.of(await self._store.topics(kind))
 
+    async def are_empty(self, topics: Iterable[str], *, fresh: bool) -> bool:
+        """Was nothing ever said in these? Unless it is to be fresh, the answer may be a little behind."""
+        return not any([(await self._topic(topic, fresh=fresh))[0] for topic in topics])
+
     def known_empty(self, topics: Iterable[str]) -> bool:
         """Was nothing ever said in these, as far as is known?"""
         return all(self._known.get(topic) == NOTHING_SAID for topic in topics)
@@ -62,13 +67,13 @@ class Books:
         return Part((), tuple((topic, 0) for topic in topics))
 
     async def _topic(self, topic: str, *, fresh: bool) -> tuple[int, Any]:
-        from telex.flow.book import pages
-
         known = self._known.get(topic)
         if known is not None and not fresh:
             return known
         last, state = known or await self._snapshot(topic)
         news = await self._store.topic(topic, last)
+        if news:
+            from telex.flow.book import pages
         for event, message in news:
             dialect = self._dialects.get(message.dialect or "")
             said = heard(message, event, dialect) if dialect is not None else None
@@ -104,7 +109,11 @@ class Weighed(NamedTuple):
 
 async def weigh(office: "Office", said: Said, *, fresh: bool = False) -> Weighed:
     """Hold a message against the book. It must be kept with its part, or weighed again when that is stale."""
+    idle = IDLE.get(said.does, ())
+    if idle and await office.books.are_empty(idle, fresh=fresh):
+        return Weighed((), office.books.nothing_said(idle))
     from telex.flow.book import pages
+    from telex.flow.book.chapter import Ground
 
     found = await office.books.about(said, fresh=fresh)
     book, roster = _states(found), await office.roster()
@@ -129,7 +138,7 @@ def _stopped(member: "Member", said: Said) -> Any:
     return Event(0, said.at, "stopped", member.name)
 
 
-async def entry_of_draft(office: "Office", draft: Draft, book: Mapping[str, Any], now: float) -> "Entry":
+async def entry_of_draft(office: "Office", draft: "Draft", book: Mapping[str, Any], now: float) -> "Entry":
     """A message of the bus's own, ready to be kept together with what made it, and its own part in the work."""
     from telex.dialects.writing import write
     from telex.flow.book import pages

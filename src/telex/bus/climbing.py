@@ -19,6 +19,7 @@ from telex.model.message import Entry, Message, Part
 from telex.model.roster import TELEX, Member
 from telex.ports.store import Ask
 
+Asked = list[tuple[Ask, Message]]
 OPEN_MAX = 10_000  # matters looked at in one go
 FAR_AWAY = NO_DEADLINE * 2
 
@@ -101,16 +102,12 @@ async def _is_open(office: Office, matter: Escalation) -> bool:
 
 
 async def answered_by(
-    office: Office, member: Member, kind: Kind | None, reply_to: str | None, correlation: str | None, inboxes: Route
+    office: Office, member: Member, kind: Kind | None, named: Asked, spoken_of: Asked, inboxes: Route
 ) -> tuple[int, ...]:
     """The requests of every matter that a message settles: the one it names, or those of its conversation, where it
     goes back to who raised them. What hands another matter up is no answer."""
     if kind is not None and kind.deed == escalation.ESCALATE:
         return ()
-    named = await office.store.asked(reply_to, None) if reply_to is not None else []
-    # A report that has no part in the work comes along in many conversations and means nothing by that.
-    told = correlation is not None and (kind is None or (kind.deed is not None and kind.idle is None))
-    spoken_of = await office.store.asked(None, correlation) if told else []
     settled: dict[int, None] = {}
     for found, is_named in ((named, True), (spoken_of, False)):
         for _, message in found:

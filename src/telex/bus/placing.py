@@ -62,18 +62,18 @@ async def answered(office: Office, asked: Sending, looked: Looked, member: Membe
     """
     reply_to, kind = looked.facts.reply_to or asked.reply_to, looked.kind
     correlation = looked.facts.correlation or asked.correlation
-    if reply_to is None and correlation is None:
+    named = await office.store.asked(reply_to, None) if reply_to is not None else []
+    # A report that has no part in the work comes along in many conversations and means nothing by that.
+    tells = kind is None or (kind.deed is not None and kind.idle is None)
+    asks = correlation is not None and (tells or kind is None or kind.answers)
+    spoken_of = await office.store.asked(None, correlation) if asks else []
+    if not named and not spoken_of:
         return ()
     from telex.bus.climbing import answered_by, is_escalation  # most messages are no answer
 
-    settled = await answered_by(office, member, kind, reply_to, correlation, inboxes)
-    if reply_to is not None:
-        found = await office.store.asked(reply_to, None)
-    elif kind is not None and kind.answers and correlation is not None:
-        of_conversation = await office.store.asked(None, correlation)
-        found = [(ask, message) for ask, message in of_conversation if message.type in kind.answers]
-    else:
-        return settled
+    settled = await answered_by(office, member, kind, named, spoken_of if tells else [], inboxes)
+    wanted = kind.answers if kind is not None else ()
+    found = named if reply_to is not None else [one for one in spoken_of if one[1].type in wanted]
     return settled + tuple(
         ask.message
         for ask, message in found

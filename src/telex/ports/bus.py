@@ -4,17 +4,17 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from telex.model.delivery import Delivery
-from telex.model.escalation import Escalation
 from telex.model.event import Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, Member
-from telex.model.stall import Stall
 from telex.ports.store import EVERYTHING, Appended, Query
 
 if TYPE_CHECKING:
     from telex.model.contract import Verdict  # whoever only sends does without
+    from telex.model.escalation import Escalation
     from telex.model.shutdown import ShutdownReport
+    from telex.model.stall import Stall
 
 
 class Receipt(NamedTuple):
@@ -157,10 +157,10 @@ class Bus(Protocol):
             NotFound: there is no contract of that plan.
         """
 
-    async def escalations(self, *, answered: bool = False) -> list[Escalation]:
+    async def escalations(self, *, answered: bool = False) -> "list[Escalation]":
         """What was handed up and waits for an answer, oldest first; with `answered`, what had one too."""
 
-    async def stall(self) -> Stall:
+    async def stall(self) -> "Stall":
         """Who waits for whom, where it does not go on, and what would set it going again."""
 
     async def approve(
