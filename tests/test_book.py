@@ -284,3 +284,19 @@ def test_what_a_team_without_rules_of_the_work_says_never_counts(tmp_path: Path)
     assert book_of(later) == book_folded(store) == {}
     assert drive(later.send({**contract, "id": "again"}, sender="lead", to="dev")).accepted
     assert drive(later.book("plan"))["plan:1-1"].revisions[0].number == 1
+
+
+@proves("book/one-after-the-other")
+@pytest.mark.parametrize("sent_before", [1, 12], ids=["the patient way", "on the beaten track"])
+def test_whoever_knew_of_no_contract_is_held_to_the_one_that_another_process_has_just_sent(
+    same_file: Callable[[], SqliteStore], sent_before: int
+) -> None:
+    typed, clock = DIALECTS["vbw-typed"].types, FakeClock()
+    first, second = (LocalBus(same_file(), clock) for _ in range(2))
+    report = copy.deepcopy(typed["execution_update"].example)
+    report["payload"]["files_modified"] = ["elsewhere.py"]
+    for number in range(sent_before):
+        assert drive(second.send(json.dumps(report | {"id": f"u{number}"}).encode(), sender="dev", to="lead")).accepted
+    assert drive(first.send(typed["plan_contract"].example, sender="lead", to="dev")).accepted
+    late = drive(second.send(json.dumps(report | {"id": "late"}).encode(), sender="dev", to="lead"))
+    assert [one.code for one in refusals(late.findings)] == ["path-outside-contract"]
