@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import beside, book, cold, cycle, durable, in_process, kept, many, waiting
+from bench import beside, book, cold, cycle, durable, guard, in_process, kept, many, waiting
 from bench.measure import Line, figure
 from bench.peers import versions
 
@@ -14,6 +14,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 ROOMS = {
     "in process": in_process,
     "cold start": cold,
+    "the guard": guard,
     "many messages": many,
     "durable sends": durable,
     "there and back": cycle,

@@ -20,6 +20,7 @@ from telex.stores import sqlite_file
 from telex.stores.sqlite_file import SqliteFile
 from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
+from tests.git_repository import Repository
 from tests.test_cli_kit import Ran
 
 STORE = "team.db"
@@ -123,6 +124,9 @@ class Stage:
         later.execute(f"PRAGMA user_version = {LATER_VERSION}")
         later.close()
 
+    def committed(self) -> None:
+        Repository(self.folder).commit({"src/auth/reset.py": "def reset(user): ...\n"})
+
     def upgraded(self) -> None:
         self.patch.setattr(sqlite_file, "VERSION", LATER_VERSION)
 
@@ -136,6 +140,7 @@ HAPPENINGS = {
     "the other program lets go": Stage.store_let_go,
     "a later Telex has written team.db": Stage.store_of_later_version,
     "Telex is upgraded": Stage.upgraded,
+    "dev commits src/auth/reset.py as 8066c02": Stage.committed,
 }
 
 

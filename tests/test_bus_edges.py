@@ -39,8 +39,8 @@ def test_a_repetition_is_acknowledged_though_its_recipient_has_left_since(team: 
 
 def test_an_answer_ends_only_the_request_of_the_one_it_goes_to(team: Team) -> None:
     for asker in (DEV, OTHER):
-        assert team.bus.send(flow("VALIDATION_REQUEST", "ask-1", asker, CTO), sender=asker).accepted
-    answer = flow("VALIDATION_RESPONSE", "answer-1", CTO, DEV, replyTo="ask-1")
+        assert team.bus.send(flow("DOC_QUERY", "ask-1", asker, CTO), sender=asker).accepted
+    answer = flow("DOC_RESPONSE", "answer-1", CTO, DEV, replyTo="ask-1")
     assert team.bus.send(answer, sender=CTO).accepted
     waiting = {story.message.sender: story.answer_by is not None for story in team.bus.why("ask-1")}
     assert waiting == {DEV: False, OTHER: True}

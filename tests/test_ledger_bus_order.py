@@ -53,7 +53,8 @@ def test_a_type_is_served_between_the_class_above_its_own_and_the_class_below(
 
 
 @proves("bus/order/every-type")
-def test_a_crowd_of_every_dialect_is_served_by_class_and_then_as_it_came(team: Team) -> None:
+def test_a_crowd_of_every_dialect_is_served_by_class_and_then_as_it_came(open_team: OpenTeam) -> None:
+    team = open_team(rules_of_work=False)  # some answer or rest on what nobody has said
     sent = []
     for round_ in range(2):
         for dialect, type_ in reversed(EVERY_TYPE):

@@ -1,16 +1,22 @@
 """Which bus is meant? From settings and an address to the pieces, put together. The only file that knows them all."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from telex.bus.local import LocalBus
-from telex.client import SyncBus, drive
+from telex.bus.driving import drive
 from telex.clock import SteadyClock
 from telex.config import Settings, load
 from telex.errors import StoreUnavailable
 from telex.ports.evidence import Evidence
 from telex.ports.store import Store
+
+if TYPE_CHECKING:
+    from telex.bus.guarding import Gate
+    from telex.bus.local import LocalBus
+    from telex.client import SyncBus
 
 FOLDER, FILE = ".telex", "telex.db"
 GIT = ".git"  # a folder, or a file where the work tree is one of several
@@ -42,7 +48,9 @@ class Connection:
         self._where, self._settings, self._clock = where, settings, clock
         self._bus: LocalBus | None = None
 
-    def __enter__(self) -> SyncBus:
+    def __enter__(self) -> "SyncBus":
+        from telex.client import SyncBus
+
         self._bus = self._open(self._clock or SteadyClock(), grouped=False)
         return SyncBus(self._bus)
 
@@ -50,7 +58,7 @@ class Connection:
         if self._bus is not None:
             drive(self._bus.close())
 
-    async def __aenter__(self) -> LocalBus:
+    async def __aenter__(self) -> "LocalBus":
         from telex.clock import LoopClock
 
         self._bus = self._open(self._clock or LoopClock(), grouped=True)
@@ -62,7 +70,9 @@ class Connection:
         if self._bus is not None:
             await self._bus.close()
 
-    def _open(self, clock: SteadyClock, *, grouped: bool) -> LocalBus:
+    def _open(self, clock: SteadyClock, *, grouped: bool) -> "LocalBus":
+        from telex.bus.local import LocalBus
+
         settings = load(os.getcwd()) if self._settings is None else self._settings
         store = open_store(self._where, settings, grouped=grouped)
         clock.begin_after(drive(store.latest_at()))
@@ -73,8 +83,29 @@ class Connection:
             waiting = SharedWaiting(store, clock)
         evidence = evidence_beside(store_path(self._where, settings), settings, aside=grouped)
         return LocalBus(
-            store, clock, desk=settings.desk(), members=settings.members, waiting=waiting, evidence=evidence
+            store,
+            clock,
+            desk=settings.desk(),
+            members=settings.members,
+            waiting=waiting,
+            work=settings.work(),
+            evidence=evidence,
         )
+
+
+@contextmanager
+def gate(where: str | None, settings: Settings) -> "Iterator[Gate]":
+    """As much of a bus as a guard needs. It starts in half the time, and is started for every file."""
+    from telex.bus.guarding import Gate, roster_with
+
+    clock, store = SteadyClock(), open_store(where, settings)
+    dialects = {one.name: one for one in settings.dialects()}
+    spoken = (settings.forced,) if settings.forced else tuple(dialects.values())
+    try:
+        roster = roster_with(drive(store.members()), settings.members, spoken)
+        yield Gate(store, clock, dialects, settings.limits, roster)
+    finally:
+        drive(store.close())
 
 
 def open_store(where: str | None, settings: Settings, *, grouped: bool = False) -> Store:

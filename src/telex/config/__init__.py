@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import Dialect
 from telex.errors import SettingsError
-from telex.flow.admission import Desk
 from telex.model.limits import LIMITS, Limits
 from telex.model.refusal import Severity
 from telex.model.roster import Member
 
 if TYPE_CHECKING:
+    from telex.flow.admission import Desk  # brings every check with it, and a guard makes none
     from telex.model.machine import Machine
 
 FILE = "telex.toml"
@@ -44,10 +44,16 @@ class Settings(NamedTuple):
         """What this team chose for the rules of the work."""
         return {"task_states": self.task_states} if self.task_states is not None else {}
 
-    def desk(self) -> Desk:
-        """How this team reads messages. Its own dialects come first: they were declared for it."""
+    def dialects(self) -> tuple[Dialect, ...]:
+        """Its own come first: they were declared for it."""
+        return (*self.own_dialects, *BUILT_IN)
+
+    def desk(self) -> "Desk":
+        """How this team reads messages."""
+        from telex.flow.admission import Desk
+
         return Desk(
-            dialects=(*self.own_dialects, *BUILT_IN),
+            dialects=self.dialects(),
             preferred=self.dialect,
             forced=self.forced,
             strict=self.strict,

@@ -373,6 +373,7 @@ APPROVAL_RESPONSE = MessageType(
             "conditions": "conditions",
             "modifications": "modifications",
             "task": "task",
+            "confidence": "confidence",
         },
     ),
 )

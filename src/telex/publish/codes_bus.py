@@ -16,10 +16,10 @@ class BusExplanation(NamedTuple):
     title: str  # a few words
     why: str
     mend: str
-    before: str  # what was typed; the bus refuses the last of it and does the rest
+    before: str  # what was typed; the bus refuses the last of it, or says something about it, and does the rest
     say: str  # what the bus says to it
     after: str  # what was typed then; the bus does all of it
-    severity: Literal["refusal", "error"] = "refusal"
+    severity: Literal["refusal", "warning", "note", "error"] = "refusal"
 
 
 def _play(*lines: str) -> str:

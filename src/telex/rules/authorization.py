@@ -9,6 +9,7 @@ from telex.dialects.spec import ANY, Dialect, MessageType, Tree
 from telex.model.nearest import nearest
 from telex.model.paths import ROOT, path_of
 from telex.model.refusal import Finding, Severity
+from telex.model.roster import HUMAN
 
 EVERYONE = "*"
 
@@ -47,7 +48,10 @@ def authorise(
     """
     claimed = _claim(tree, dialect.wire.sender, dialect)
     sender = as_role or (claimed if dialect.addresses == "roles" else None)
-    findings = _claim_differs(claimed, signed_as(dialect, as_role, as_name), dialect)
+    if as_role == HUMAN and may_sign_for(claimed, dialect, type_):
+        sender, findings = claimed, []
+    else:
+        findings = _claim_differs(claimed, signed_as(dialect, as_role, as_name), dialect)
     if sender is not None and not may_send(sender, type_):
         findings.append(_may_not_send(sender, type_, dialect, claimed=as_role is None))
     named = _claim(tree, dialect.wire.recipient, dialect)
@@ -66,6 +70,13 @@ def authorise(
 def signed_as(dialect: Dialect, role: str | None, name: str | None) -> str | None:
     """What stands in a field that names this agent: its role, or its name where the dialect writes names."""
     return name if dialect.addresses == "names" and name is not None else role
+
+
+def may_sign_for(claimed: str | None, dialect: Dialect, type_: MessageType) -> bool:
+    """May a person say this in the place of that role? A person may answer whatever was asked, in a dialect that knows
+    no people too: the message is then signed with the role that was asked, and the record says who it was."""
+    answers = type_.deed is not None and type_.deed.does == "answer"
+    return answers and dialect.addresses == "roles" and claimed is not None and may_send(claimed, type_)
 
 
 def may_send(role: str, type_: MessageType) -> bool:

@@ -1,9 +1,261 @@
-"""(To be written.)"""
+"""What was asked, who may answer, and how was it answered? One topic for each request, by its id.
 
-from telex.flow.book.chapter import Chapter, Fold, nothing
+A request waits until it has one answer, and there is never a second. Which request an answer means is told by the id it
+names, or, where it names none, by its task: the one request that is open there.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC
+from typing import Any, NamedTuple
+
+from telex.dialects.moments import read_moment
+from telex.dialects.spec import ANY, MessageType
+from telex.flow.book.chapter import Book, Chapter, Fold, Ground, Topics
+from telex.flow.book.said import Said
+from telex.flow.routing import listed, normal_address
+from telex.model.limits import LIMITS
+from telex.model.nearest import nearest
+from telex.model.paths import path_of
+from telex.model.refusal import Finding
+from telex.model.roster import HUMAN, ONE_OF_ROLE
+
+APPROVED, REJECTED, CONDITIONAL = "approved", "rejected", "conditional"
+GATE_OVERRIDE = "gate_override"  # an approved one sets a gate aside, and is told as that for ever
+
+
+class Request(NamedTuple):
+    id: str
+    by: str
+    role: str  # of whoever asks
+    to: str  # as addressed
+    inboxes: tuple[str, ...]  # whom it was put to
+    kind: str
+    subject: str
+    at: float
+    deadline: float | None  # as the message says it
+    dialect: str
+    type: str
+    task: str = ""
+    correlation: str | None = None
+
+
+class Answer(NamedTuple):
+    id: str
+    by: str
+    role: str
+    at: float
+    decision: str  # approved, rejected or conditional
+    reason: str
+    conditions: tuple[str, ...] = ()
+    modifications: tuple[str, ...] = ()
+    override: bool = False  # a gate was set aside
+
+
+class Approval(NamedTuple):
+    request: Request
+    answer: Answer | None = None
+
+    @property
+    def waits(self) -> bool:
+        return self.answer is None
+
+
+def topic_of(request_id: str) -> str:
+    return f"approval:{request_id}"
+
+
+def _escalation(id_: str) -> str:
+    """What was escalated may be answered in the same words; that is another chapter."""
+    return f"escalation:{id_}"
+
+
+def task_topic(said: Said) -> tuple[str, ...]:
+    """Where the requests of the same task are known; a message may well be about no task."""
+    task = said.text("task")
+    return (f"task:{task}",) if task else ()
+
+
+# --- which request is meant -------------------------------------------------------------------------------------------
+
+
+def named(said: Said) -> str | None:
+    """The request that an answer names."""
+    return said.text("request") or said.reply_to or None
+
+
+def meant(said: Said, book: Book) -> str | None:
+    """The request that an answer means, as far as that can be told. It need not be there."""
+    if (name := named(said)) is not None:
+        return name
+    waiting = open_in_task(said, book)
+    return waiting[0] if len(waiting) == 1 else None
+
+
+def open_in_task(said: Said, book: Book) -> list[str]:
+    """The ids of the requests that wait in the task which the message is about."""
+    found = [book[topic] for topic in task_topic(said) if topic in book]
+    return [one.id for task in found for one in task.asks if one.decision is None]
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+
+def _ask_wanted(said: Said, book: Book) -> Topics:
+    return (topic_of(said.id),)
+
+
+def _weigh_ask(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+    known: Approval | None = book.get(topic_of(said.id))
+    if known is None:
+        return
+    say = f"Give it an id of its own: {known.request.by} has asked for something under {said.id}."
+    wire = said.dialect.wire.id
+    yield Finding("id-reused", path_of(wire) if wire else "$", say, expected="an id not used before", found=said.id)
+
+
+def asked(said: Said) -> Request:
+    return Request(
+        said.id,
+        said.sender,
+        said.role,
+        said.to,
+        said.inboxes,
+        said.text("kind"),
+        said.text("subject"),
+        said.at,
+        deadline_of(said),
+        said.dialect.name,
+        said.type.name,
+        said.text("task"),
+        said.correlation,
+    )
+
+
+def deadline_of(said: Said) -> float | None:
+    written = said.text("deadline")
+    at = read_moment(written).at if written else None
+    try:
+        return at.astimezone(UTC).timestamp() if at is not None else None
+    except OverflowError:  # the first or the last day there is, in another zone
+        return None
+
+
+# --- answering --------------------------------------------------------------------------------------------------------
+
+
+def _answer_wanted(said: Said, book: Book) -> Topics:
+    name = meant(said, book)
+    return (*task_topic(said), *((topic_of(name), _escalation(name)) if name is not None else ()))
+
+
+def _answer_belongs(said: Said, book: Book) -> Topics:
+    name = meant(said, book)
+    return (topic_of(name),) if name is not None and topic_of(name) in book else ()
+
+
+def _weigh_answer(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+    name = meant(said, book)
+    found: Approval | None = book.get(topic_of(name)) if name is not None else None
+    if found is None:
+        if name is None or _escalation(name) not in book:
+            yield _unknown(said, name, open_in_task(said, book))
+        return
+    if not may_answer(said, found.request):
+        yield _may_not(said, found.request)
+    if found.answer is not None:
+        yield _answered(said, found.request, found.answer)
+
+
+def may_answer(said: Said, request: Request) -> bool:
+    """Never who asks; a person always; else who was asked, or whose role the type is meant for."""
+    if said.sender == request.by:
+        return False
+    if HUMAN in (said.sender, said.role) or (said.type.senders != ANY and said.role in said.type.senders):
+        return True
+    return not {said.sender, said.role, ONE_OF_ROLE + said.role}.isdisjoint(whom_asked(request))
+
+
+def whom_asked(request: Request) -> tuple[str, ...]:
+    return request.inboxes or (normal_address(request.to),)
+
+
+def answerers(request: Request, answer: MessageType) -> list[str]:
+    """Everyone who may answer, as they are told: by name, or by role."""
+    roles = answer.senders if answer.senders != ANY else ()
+    by_role = [ONE_OF_ROLE + role for role in roles if role not in whom_asked(request)]
+    found = dict.fromkeys((*whom_asked(request), *by_role, HUMAN))
+    return [one for one in found if one != request.by]
+
+
+def _where(said: Said, name: str | None) -> str:
+    """The field that says which request is meant."""
+    wire = said.dialect.wire.reply_to
+    return path_of(*said.dialect.locate(said.type, wire)) if wire and name is not None else said.path("task")
+
+
+def _unknown(said: Said, name: str | None, waiting: list[str]) -> Finding:
+    expected = listed(waiting) if waiting else "a request that waits for an answer"
+    if name is not None:
+        close, found = nearest(name, waiting), name[: LIMITS.found_characters_max]
+        what = close or "a request that waits (telex approvals shows them)"
+        say = f"Name {what}: nobody has asked for anything under {found}."
+        return Finding("approval-unknown", _where(said, name), say, expected=expected, found=found, nearest=close)
+    task = said.text("task")[: LIMITS.found_characters_max]
+    why = f"{len(waiting)} wait in {task}" if waiting else f"nothing waits for an answer in {task}"
+    say = f"Say which request you answer: {why}."
+    return Finding("approval-unknown", _where(said, None), say, expected=expected, found=task)
+
+
+def _may_not(said: Said, request: Request) -> Finding:
+    asked_of = " or ".join(answerers(request, said.type))
+    why = "who asks does not answer" if said.sender == request.by else f"you are {said.sender}"
+    say = f"Leave the answer to {asked_of}: {why}."
+    return Finding("may-not-answer", _where(said, request.id), say, expected=asked_of, found=said.sender)
+
+
+def _answered(said: Said, request: Request, given: Answer) -> Finding:
+    say = f"Ask for it anew if it is to be decided again: {given.by} has {_WORDS[given.decision]} {request.id} already."
+    return Finding("approval-answered", _where(said, request.id), say, expected="a request that waits", found=given.id)
+
+
+_WORDS = {APPROVED: "approved", REJECTED: "rejected", CONDITIONAL: "approved, on conditions,"}
+
+
+def decision_of(said: Said) -> str:
+    """One of three words, however the dialect says it. What says neither yes nor no is no."""
+    yes, conditions = said.get("approved"), said.texts("conditions")
+    if isinstance(yes, bool):
+        return REJECTED if not yes else CONDITIONAL if conditions else APPROVED
+    word = said.text("decision").casefold()
+    return word if word in _WORDS else REJECTED
+
+
+def answered(said: Said, kind: str) -> Answer:
+    decision = decision_of(said)
+    return Answer(
+        said.id,
+        said.sender,
+        said.role,
+        said.at,
+        decision,
+        said.text("reason") or "; ".join(said.texts("reasons")),
+        said.texts("conditions"),
+        said.texts("modifications"),
+        override=kind == GATE_OVERRIDE and decision != REJECTED,
+    )
+
+
+def _fold(state: Approval | None, said: Said) -> Any:
+    """The first request and the first answer stand, whatever comes after them."""
+    if said.does == "ask":
+        return Approval(asked(said)) if state is None else state
+    if state is None or state.answer is not None:
+        return state
+    return state._replace(answer=answered(said, state.request.kind))
+
 
 CHAPTERS: dict[str, Chapter] = {
-    "ask": Chapter(nothing, nothing),
-    "answer": Chapter(nothing, nothing),
+    "ask": Chapter(_ask_wanted, _ask_wanted, _weigh_ask),
+    "answer": Chapter(_answer_wanted, _answer_belongs, _weigh_answer),
 }
-FOLDS: dict[str, Fold] = {"approval": lambda state, said: state}
+FOLDS: dict[str, Fold] = {"approval": _fold}

@@ -1,14 +1,230 @@
-"""(To be written.)"""
+"""What was agreed about a plan, and how far has it come? A topic for each, and `contracts` to find them by.
 
-from telex.flow.book.chapter import Chapter, Fold, nothing
+The latest contract of a plan holds, with what was granted since; all revisions are kept. How a message is weighed
+against them is `plan_checks.py`; which plan a message means is `plan_finding.py`.
+"""
+
+import json
+from typing import Any
+
+from telex.flow.book.chapter import Book, Chapter, Fold, Topics
+from telex.flow.book.plan_checks import (
+    weigh_answer,
+    weigh_ask,
+    weigh_contract,
+    weigh_files,
+    weigh_progress,
+    weigh_review,
+)
+from telex.flow.book.plan_finding import (
+    CONTRACTS,
+    asked_plan,
+    candidates,
+    contracts_in,
+    covering,
+    meant,
+    plan_in,
+    request_of,
+    topic_of,
+    widens,
+)
+from telex.flow.book.said import Said
+from telex.model.contract import GATE_OVERRIDE, Ask, Contracts, Done, Grant, Listed, Plan, Revision, Words
+from telex.model.digest import digest_of
+
+COMPLETE = "complete"
+ASKS_MAX = 1_000  # requests without an answer that are remembered; nobody comes back to older ones
+
+# --- which topics -----------------------------------------------------------------------------------------------------
+
+
+def _own_topic(said: Said) -> str:
+    return topic_of(said.text("plan"))
+
+
+def _contract_topics(said: Said, book: Book) -> Topics:
+    return (CONTRACTS, _own_topic(said))
+
+
+def _progress_wanted(said: Said, book: Book) -> Topics:
+    yield CONTRACTS
+    contracts = contracts_in(book)
+    if contracts is None:
+        return
+    yield _own_topic(said)
+    if _own_topic(said) not in book and said.text("plan") in contracts.plans:
+        return  # it says itself what it depends on, once it is known
+    plan = plan_in(book, said.text("plan"))
+    if plan is not None and plan.words is not None:
+        yield from map(topic_of, plan.words.depends_on)
+    else:
+        yield from map(topic_of, covering(contracts, said.sender, said.role))
+
+
+def _progress_belongs(said: Said, book: Book) -> Topics:
+    """Most reports change nothing: then they are no part of the plan's story, and are pruned like any message. The list
+    of contracts hears of one only when the plan closes by it, or opens again."""
+    plan = plan_in(book, said.text("plan")) if contracts_in(book) is not None else None
+    if plan is None or not (said.get("status") == COMPLETE or said.get("tokens") or said.text("task") in plan.done):
+        return ()
+    after = _plan_after_progress(plan, said)
+    return (topic_of(plan.id), CONTRACTS) if after.is_open is not plan.is_open else (topic_of(plan.id),)
+
+
+def _review_topics(said: Said, book: Book) -> Topics:
+    return (_own_topic(said),)
+
+
+def _ask_wanted(said: Said, book: Book) -> Topics:
+    return _task_wanted(said, book) if widens(said) else ()
+
+
+def _ask_belongs(said: Said, book: Book) -> Topics:
+    plan = meant(said, book) if widens(said) else None
+    return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
+
+
+def _answer_wanted(said: Said, book: Book) -> Topics:
+    yield CONTRACTS
+    contracts = contracts_in(book)
+    if contracts is not None:
+        yield from map(topic_of, contracts.asks.get(request_of(said), ()))
+
+
+def _answer_belongs(said: Said, book: Book) -> Topics:
+    plan = asked_plan(said, book)
+    return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
+
+
+def _task_wanted(said: Said, book: Book) -> Topics:
+    yield CONTRACTS
+    contracts = contracts_in(book)
+    if contracts is not None:
+        yield from map(topic_of, candidates(contracts, said))
+        yield from map(topic_of, covering(contracts, said.sender, said.role))
+
+
+def _files_wanted(said: Said, book: Book) -> Topics:
+    return _task_wanted(said, book) if said.texts("files") else ()
+
+
+def _none(said: Said, book: Book) -> Topics:
+    return ()
+
+
+# --- a plan -----------------------------------------------------------------------------------------------------------
+
+
+def fold_plan(state: Plan | None, said: Said) -> Plan | None:
+    match said.does:
+        case "contract":
+            return _plan_after_contract(state or Plan(said.text("plan")), said)
+        case "progress" if state is not None:
+            return _plan_after_progress(state, said)
+        case "review":
+            approved = said.get("result") == "approve"
+            return (state or Plan(said.text("plan")))._replace(cycle=_count(said, "cycle") or 0, approved=approved)
+        case "ask" if state is not None:
+            ask = Ask(said.text("kind"), said.sender, said.at)
+            return state._replace(asks=_latest({**state.asks, said.id: ask}))
+        case "answer" if state is not None:
+            return _plan_after_answer(state, said)
+    return state
+
+
+def _plan_after_contract(plan: Plan, said: Said) -> Plan:
+    words = words_of(said)
+    digest = digest_of(json.dumps(words).encode()).hex()
+    to = plan.to if said.to in plan.to else (*plan.to, said.to)
+    if plan.revisions and plan.revisions[-1].digest == digest:
+        return plan._replace(to=to)  # the same words again, perhaps to somebody else
+    number = len(plan.revisions) + 1
+    made = Revision(number, digest, words, said.id, said.seq, said.sender, said.at, said.dialect.name)
+    return plan._replace(revisions=(*plan.revisions, made), to=to)
+
+
+def words_of(said: Said) -> Words:
+    return Words(
+        said.text("phase"),
+        said.text("objective"),
+        said.texts("tasks"),
+        said.texts("allowed"),
+        said.texts("forbidden"),
+        said.texts("depends_on"),
+        said.texts("must_haves"),
+        said.texts("checks"),
+        _count(said, "budget"),
+    )
+
+
+def _plan_after_progress(plan: Plan, said: Said) -> Plan:
+    """The last report on a task holds: one that was complete and then failed is not done."""
+    done = {task: one for task, one in plan.done.items() if task != said.text("task")}
+    if said.get("status") == COMPLETE:
+        done[said.text("task")] = Done(said.text("commit"), said.sender, said.at)
+    return plan._replace(done=done, spent=plan.spent + (_count(said, "tokens") or 0))
+
+
+def _plan_after_answer(plan: Plan, said: Said) -> Plan:
+    request = request_of(said)
+    ask = plan.asks.get(request)
+    if ask is None:
+        return plan
+    plan = plan._replace(asks={id_: one for id_, one in plan.asks.items() if id_ != request})
+    if said.get("approved") is not True:
+        return plan
+    grant = Grant(
+        said.texts("modifications"),
+        ask.kind == GATE_OVERRIDE,
+        said.sender,
+        said.role,
+        said.at,
+        request,
+        ask.by,
+        said.texts("conditions"),
+    )
+    return plan._replace(grants=(*plan.grants, grant))
+
+
+def _count(said: Said, name: str) -> int | None:
+    found = said.get(name)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+# --- the list of contracts --------------------------------------------------------------------------------------------
+
+
+def fold_contracts(state: Contracts | None, said: Said) -> Contracts:
+    state = state or Contracts()
+    plan = said.text("plan")
+    known = state.plans.get(plan)
+    match said.does:
+        case "contract":
+            before = known.to if known is not None else ()
+            to = before if said.to in before else (*before, said.to)
+            return state._replace(plans={**state.plans, plan: Listed(to, said.sender, said.texts("tasks"))})
+        case "progress" if known is not None:
+            return state._replace(plans={**state.plans, plan: known._replace(closed=said.get("status") == COMPLETE)})
+        case "ask":
+            return state._replace(asks=_latest({**state.asks, said.id: candidates(state, said)}))
+        case "answer":
+            return state._replace(asks={id_: one for id_, one in state.asks.items() if id_ != request_of(said)})
+    return state
+
+
+def _latest(asks: dict[str, Any]) -> dict[str, Any]:
+    while len(asks) > ASKS_MAX:
+        del asks[next(iter(asks))]
+    return asks
+
 
 CHAPTERS: dict[str, Chapter] = {
-    "contract": Chapter(nothing, nothing),
-    "progress": Chapter(nothing, nothing),
-    "review": Chapter(nothing, nothing),
-    "ask": Chapter(nothing, nothing),
-    "answer": Chapter(nothing, nothing),
-    "commit": Chapter(nothing, nothing),
-    "signal": Chapter(nothing, nothing),
+    "contract": Chapter(_contract_topics, _contract_topics, weigh_contract),
+    "progress": Chapter(_progress_wanted, _progress_belongs, weigh_progress),
+    "review": Chapter(_review_topics, _review_topics, weigh_review),
+    "ask": Chapter(_ask_wanted, _ask_belongs, weigh_ask),
+    "answer": Chapter(_answer_wanted, _answer_belongs, weigh_answer),
+    "commit": Chapter(_files_wanted, _none, weigh_files),
+    "signal": Chapter(_files_wanted, _none, weigh_files),
 }
-FOLDS: dict[str, Fold] = {"plan": lambda state, said: state, "contracts": lambda state, said: state}
+FOLDS: dict[str, Fold] = {"plan": fold_plan, CONTRACTS: fold_contracts}

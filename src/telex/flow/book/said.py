@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from telex.dialects.evaluation import reach
+from telex.dialects.reaching import reach
 from telex.dialects.spec import Dialect, MessageType, Tree
 from telex.model.event import Event, detail_of
 from telex.model.message import Message

@@ -1,14 +1,266 @@
-"""(To be written.)"""
+"""Where does a task stand? What was said of it, one topic for each task, held against the team's table of states.
 
-from telex.flow.book.chapter import Chapter, Fold, nothing
+The topic keeps facts: assignments, moves, failures, what was asked and how that was answered. Which moves there are and
+which of them are failures stands in `model/machine.py`, or in a team's own table, and comes in when somebody asks.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from telex.dialects.spec import Dialect, MessageType
+from telex.flow.book.approvals import APPROVED, CONDITIONAL, decision_of, meant, named, task_topic, topic_of
+from telex.flow.book.chapter import Book, Chapter, Draft, Fold, Ground, Topics, nothing
+from telex.flow.book.said import Said
+from telex.flow.routing import listed
+from telex.model.limits import LIMITS
+from telex.model.machine import (
+    TASK_STATES,
+    Machine,
+    Standing,
+    Step,
+    may_escalate,
+    moves,
+    standing,
+    state_name,
+)
+from telex.model.nearest import nearest
+from telex.model.refusal import Finding
+from telex.model.roster import HUMAN, ONE_OF_ROLE, Roster
+
+SETTING = "task_states"  # under which a team's own table is found
+CTO = "cto"
+ERROR_CHARACTERS_MAX = 2_000  # of what an escalation repeats
+
+
+class Asked(NamedTuple):
+    """Something that was asked about the task, and how it was answered."""
+
+    id: str
+    by: str
+    at: float
+    kind: str
+    decision: str | None = None  # None: it waits
+    answer: str = ""  # the answer's id
+
+
+class Task(NamedTuple):
+    id: str
+    title: str = ""
+    assigned_to: str = ""
+    steps: tuple[Step, ...] = ()
+    asks: tuple[Asked, ...] = ()
+    moves: bool = False  # is its dialect one in which tasks have states?
+
+    @property
+    def at(self) -> float:
+        """When it was first heard of."""
+        return min((*(step.at for step in self.steps), *(asked.at for asked in self.asks)), default=0.0)
+
+    def approvals(self) -> dict[str, str]:
+        """By every id under which it may be named: the answer's id, and the request's."""
+        given = [one for one in self.asks if one.decision in (APPROVED, CONDITIONAL)]
+        return {one.answer: one.answer for one in given} | {one.id: one.answer for one in given}
+
+
+def machine_of(ground: Ground) -> Machine:
+    found: Machine = ground.settings.get(SETTING) or TASK_STATES
+    return found
+
+
+def _own_topic(said: Said, book: Book) -> Topics:
+    return task_topic(said)
+
+
+def _known(said: Said, book: Book) -> Task:
+    found: Task | None = next((book[topic] for topic in task_topic(said) if topic in book), None)
+    return found or Task(said.text("task"))
+
+
+# --- moves ------------------------------------------------------------------------------------------------------------
+
+
+def _weigh_move(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+    task, machine = _known(said, book), machine_of(ground)
+    stands = standing(machine, task.steps)
+    claimed, wanted = state_name(said.text("came_from")), state_name(said.text("goes_to"))
+    at_its_word = not stands.placed and claimed in machine.states
+    state = claimed if at_its_word else stands.state
+    if claimed != state:
+        say = f"Start from where the task is: {task.id[: LIMITS.found_characters_max]} is in {state}."
+        yield _not_allowed(said, "came_from", say, state, state)
+    there = moves(machine, stands, state)
+    if wanted not in there:
+        yield _no_such_move(said, machine, stands, state, wanted, there)
+
+
+def _no_such_move(
+    said: Said, machine: Machine, stands: Standing, state: str, wanted: str, there: tuple[str, ...]
+) -> Finding:
+    found = machine.states.get(state)
+    if found is not None and found.escalates_to == wanted:
+        tried = stands.attempts.get(state, 0) if machine.is_intervention(state) else stands.failures(state)
+        what = "attempts" if machine.is_intervention(state) else "failures"
+        why = f"{wanted} comes after {found.escalates_after} {what} in {state}, and there were {tried}"
+    elif not there:
+        return _not_allowed(said, "goes_to", f"Leave the task as it is: {state} is an end.", "no further move", None)
+    else:
+        why = f"a task in {state} cannot become {wanted[: LIMITS.found_characters_max]}"
+    say = f"Move it to {' or '.join(there)}: {why}."
+    return _not_allowed(said, "goes_to", say, listed(list(there)), nearest(wanted, there))
+
+
+def _not_allowed(said: Said, name: str, say: str, expected: str, close: str | None) -> Finding:
+    found = said.text(name)[: LIMITS.found_characters_max]
+    return Finding("transition-not-allowed", said.path(name), say, expected=expected, found=found, nearest=close)
+
+
+# --- failures ---------------------------------------------------------------------------------------------------------
+
+
+def _failed(said: Said) -> bool:
+    return said.text("status").casefold() == "failed"
+
+
+def _status_topic(said: Said, book: Book) -> Topics:
+    return task_topic(said) if _failed(said) else ()
+
+
+def _escalation(said: Said, book: Book, ground: Ground) -> Iterator[Draft]:
+    """The failure that fills the measure is told to whoever can help, once; the next counts only after they did."""
+    task, machine = _known(said, book), machine_of(ground)
+    if not task.steps or task.steps[-1].id != said.id:
+        return
+    stands = standing(machine, task.steps)
+    for state, failed in stands.failed.items():
+        at = machine.states[state]
+        if failed[-1] is task.steps[-1] and at.escalates_to is not None and len(failed) == at.escalates_after:
+            type_ = next((one for one in said.dialect.types.values() if one.deed and one.deed.does == "escalate"), None)
+            if type_ is not None:
+                yield _draft(said, type_, task, state, failed, _goes_to(machine, stands, state, ground.roster))
+
+
+def _goes_to(machine: Machine, stands: Standing, state: str, roster: Roster) -> str:
+    """To the CTO, where there is one who has not tried often enough already; else to a person."""
+    above = machine.states[state].escalates_to
+    assert above is not None
+    if not machine.is_intervention(above) or may_escalate(machine, stands, above):
+        return HUMAN
+    if roster.find(CTO) is not None:
+        return CTO
+    return ONE_OF_ROLE + CTO if roster.of_role(CTO) else HUMAN
+
+
+def _draft(said: Said, type_: MessageType, task: Task, state: str, failed: tuple[Step, ...], to: str) -> Draft:
+    assert type_.deed is not None
+    level = HUMAN if to == HUMAN else CTO
+    of = {
+        "task": task.id,
+        "level": level.upper(),
+        "reason": f"{task.id} has failed {len(failed)} times in {state}.",
+        "history": _history(type_, failed),
+        "context": {"state": state, "title": task.title} if task.title else {"state": state},
+    }
+    return Draft(said.dialect, type_, to, of, said.correlation or task.id)
+
+
+def _history(type_: MessageType, failed: tuple[Step, ...]) -> list[dict[str, Any]]:
+    """Who failed how often, and how the last time: in the words of the dialect."""
+    assert type_.deed is not None
+    names = {name: where.rpartition(".")[2] for name, where in type_.deed.names.items() if "[]" in where}
+    by_agent: dict[str, list[Step]] = {}
+    for step in failed:
+        by_agent.setdefault(step.whom, []).append(step)
+    return [
+        {
+            names["history_agent"]: agent,
+            names["history_attempts"]: len(steps),
+            names["history_error"]: steps[-1].reason[:ERROR_CHARACTERS_MAX],
+        }
+        for agent, steps in by_agent.items()
+    ]
+
+
+# --- what was asked about it ------------------------------------------------------------------------------------------
+
+
+def _answered_topics(said: Said, book: Book) -> Topics:
+    """The task that the request is about, whichever one the answer names."""
+    name = meant(said, book)
+    found = book.get(topic_of(name)) if name is not None else None
+    return (f"task:{found.request.task}",) if found is not None and found.request.task else ()
+
+
+def _weigh_commit(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+    task, ref = _known(said, book), said.text("approval")
+    given = task.approvals()
+    if ref in given:
+        return
+    found = ref[: LIMITS.found_characters_max]
+    waiting = [one.id for one in task.asks if one.decision is None]
+    if given:
+        close = nearest(ref, given)
+        answers = list(dict.fromkeys(given.values()))
+        say = f"Name an approval of this task, such as {close or answers[-1]}: {found} is none."
+        expected = listed(answers)
+    else:
+        close, expected = None, "the id of an approval of this task"
+        first = f"Ask again once {waiting[0]} has its answer" if waiting else "Ask for approval first"
+        say = f"{first}: nobody has approved anything in {task.id[: LIMITS.found_characters_max]} yet."
+    yield Finding("approval-not-found", said.path("approval"), say, expected=expected, found=found, nearest=close)
+
+
+# --- the fold ---------------------------------------------------------------------------------------------------------
+
+
+def _fold(state: Task | None, said: Said) -> Task:
+    task = state or Task(said.text("task"))
+    does = said.does
+    if does == "ask":
+        known = any(one.id == said.id for one in task.asks)
+        task = task if known else task._replace(asks=(*task.asks, _asked(said)))
+    elif does == "answer":
+        task = task._replace(asks=_with_answer(task.asks, said))
+    elif does in ("assign", "move", "status"):
+        task = task._replace(steps=(*task.steps, _step(task, said)))
+        if does == "assign":
+            task = task._replace(title=said.text("title"), assigned_to=task.steps[-1].whom)
+    return task if task.moves or not _has_states(said.dialect) else task._replace(moves=True)
+
+
+def _asked(said: Said) -> Asked:
+    return Asked(said.id, said.sender, said.at, said.text("kind"))
+
+
+def _step(task: Task, said: Said) -> Step:
+    if said.does == "assign":
+        return Step("assign", said.id, said.at, said.sender, whom=said.inboxes[0] if said.inboxes else said.to)
+    if said.does == "status":
+        return Step("fail", said.id, said.at, said.sender, reason=said.text("details"), whom=said.sender)
+    came_from, goes_to = state_name(said.text("came_from")), state_name(said.text("goes_to"))
+    whom = task.assigned_to or said.sender
+    return Step("move", said.id, said.at, said.sender, came_from, goes_to, said.text("reason"), whom)
+
+
+def _with_answer(asks: tuple[Asked, ...], said: Said) -> tuple[Asked, ...]:
+    waiting = [one.id for one in asks if one.decision is None]
+    name = named(said) or (waiting[0] if len(waiting) == 1 else None)
+    return tuple(
+        one._replace(decision=decision_of(said), answer=said.id) if one.id == name and one.decision is None else one
+        for one in asks
+    )
+
+
+def _has_states(dialect: Dialect) -> bool:
+    return any(one.deed is not None and one.deed.does == "move" for one in dialect.types.values())
+
 
 CHAPTERS: dict[str, Chapter] = {
-    "ask": Chapter(nothing, nothing),
-    "answer": Chapter(nothing, nothing),
-    "commit": Chapter(nothing, nothing),
-    "assign": Chapter(nothing, nothing),
-    "status": Chapter(nothing, nothing),
-    "move": Chapter(nothing, nothing),
+    "ask": Chapter(_own_topic, _own_topic),
+    "answer": Chapter(_answered_topics, _answered_topics),
+    "commit": Chapter(_own_topic, nothing, _weigh_commit),
+    "assign": Chapter(_own_topic, _own_topic),
+    "status": Chapter(_status_topic, _status_topic, follows=_escalation),
+    "move": Chapter(_own_topic, _own_topic, _weigh_move, _escalation),
     "escalate": Chapter(nothing, nothing),
 }
-FOLDS: dict[str, Fold] = {"task": lambda state, said: state}
+FOLDS: dict[str, Fold] = {"task": _fold}

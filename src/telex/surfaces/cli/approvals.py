@@ -61,19 +61,18 @@ def may_answer(approval: Approval) -> list[str]:
 
 def _table(asked: list[tuple[Approval, float]], now: float, screen: Screen, everything: bool) -> list[str]:
     """What waits, with who may answer; or all of it, with how it was decided."""
-    headings = ("id", "decision" if everything else "due", "from", "may answer", "kind", "subject")
+    headings = ("id", "decision") if everything else ("id", "due", "may answer")
     rows = [
         (
             shown(one.request.id),
-            decision(one) if everything else _due(deadline, now),
+            *((decision(one),) if everything else (_due(deadline, now), shown(", ".join(may_answer(one))))),
             shown(one.request.by),
-            shown(", ".join(may_answer(one))) if one.waits else "",
             shown(one.request.kind),
             shown(one.request.subject),
         )
         for one, deadline in asked
     ]
-    return table_lines(headings, rows, screen)
+    return table_lines((*headings, "from", "kind", "subject"), rows, screen)
 
 
 def decision(approval: Approval) -> str:

@@ -1,0 +1,97 @@
+"""Which plan does a message mean, and whom does a plan cover? Told from the list of contracts, before opening any.
+
+A contract covers whomever it was sent to: an agent by name, one or all of a role, everyone. Sent to the name of a role,
+it covers those of that role who have none of their own.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from telex.flow.book.chapter import Book
+from telex.flow.book.said import Said
+from telex.model.contract import WIDENING, Contracts, Plan
+from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
+
+CONTRACTS = "contracts"  # the topic
+
+
+def topic_of(plan: str) -> str:
+    return f"plan:{plan}"
+
+
+def contracts_in(book: Book) -> Contracts | None:
+    """None: nobody has ever sent a contract here."""
+    found: Contracts | None = book.get(CONTRACTS)
+    return found if found is not None and found.plans else None
+
+
+def plan_in(book: Book, plan: str) -> Plan | None:
+    """The plan, if it has a contract."""
+    found: Plan | None = book.get(topic_of(plan))
+    return found if found is not None and found.revisions else None
+
+
+def plans_in(book: Book, plans: Iterable[str]) -> Iterator[Plan]:
+    return (found for plan in plans if (found := plan_in(book, plan)) is not None)
+
+
+def covering(contracts: Contracts, agent: str, role: str) -> tuple[str, ...]:
+    """The plans that say what this agent may touch, as far as they are not known to be complete."""
+    groups = (ONE_OF_ROLE + role, ALL_OF_ROLE + role, EVERYONE)
+    own, like_role = [], []
+    for plan, one in contracts.plans.items():
+        if one.closed:
+            continue
+        if agent in one.to or (one.by != agent and any(group in one.to for group in groups)):
+            own.append(plan)
+        elif role in one.to:
+            like_role.append(plan)
+    return tuple(own or like_role)
+
+
+def open_plans(book: Book, plans: Iterable[str]) -> list[Plan]:
+    return [plan for plan in plans_in(book, plans) if plan.is_open]
+
+
+# --- of a message ----------------------------------------------------------------------------------------------------
+
+
+def candidates(contracts: Contracts, said: Said) -> tuple[str, ...]:
+    """The plans that a message on a task may mean, the likeliest last: those with the task, or the sender's own."""
+    task, own = task_of(said), covering(contracts, said.sender, said.role)
+    with_task = [plan for plan, one in contracts.plans.items() if task in one.tasks] if task else []
+    return tuple([plan for plan in with_task if plan in own] or with_task or own)
+
+
+def task_of(said: Said) -> str:
+    return said.text("task") or said.correlation or ""
+
+
+def meant(said: Said, book: Book) -> Plan | None:
+    """The plan that a request or a submission means: the one that has its task, or the sender's only open one."""
+    contracts = contracts_in(book)
+    if contracts is None:
+        return None
+    found = list(plans_in(book, candidates(contracts, said)))
+    still_open = [plan for plan in found if plan.is_open]
+    task = task_of(said)
+    with_task = [plan for plan in still_open or found if plan.words is not None and task in plan.words.tasks]
+    if with_task:
+        return with_task[-1]
+    return still_open[0] if len(still_open) == 1 else None
+
+
+def widens(said: Said) -> bool:
+    """Does it ask for more than the contract allows?"""
+    return said.get("kind") in WIDENING
+
+
+def request_of(said: Said) -> str:
+    """The id of the request that an answer names."""
+    return said.text("request") or said.reply_to or ""
+
+
+def asked_plan(said: Said, book: Book) -> Plan | None:
+    """The plan that the answered request wants widened."""
+    contracts, request = contracts_in(book), request_of(said)
+    among = contracts.asks.get(request, ()) if contracts is not None else ()
+    return next((plan for plan in plans_in(book, among) if request in plan.asks), None)

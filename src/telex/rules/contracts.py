@@ -1,0 +1,105 @@
+"""May this path be touched under these contracts? Forbidden wins over allowed; one contract that allows is enough."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from telex.model.contract import GATE_OVERRIDE, SCOPE_CHANGE, Plan
+from telex.rules.coverage import allowing, forbidding
+from telex.rules.paths import Odd, Resolver, is_gits_own, normal, real
+
+NOT_IN_PROJECT, FORBIDDEN, OUTSIDE = "path-not-in-project", "path-forbidden", "path-outside-contract"
+LISTED_MAX, CHARACTERS_MAX = 4, 40  # of the names that a sentence lists, and of each
+ASKING = {FORBIDDEN: GATE_OVERRIDE, OUTSIDE: SCOPE_CHANGE}  # what to ask for
+
+
+class Judged(NamedTuple):
+    """What a contract says to a path; the code is None where it may be touched."""
+
+    code: str | None
+    why: str  # goes on after "because" or a colon
+    plan: Plan | None = None
+    pattern: str | None = None  # the one that decided
+    override: bool = False
+    path: str = ""  # as it was compared
+
+
+class Scope:
+    """What the latest contract of a plan lets be touched, with what was granted since; ready to be compared."""
+
+    def __init__(self, plan: Plan) -> None:
+        assert plan.words is not None, "a plan without a contract says nothing about paths"
+        self.plan = plan
+        self._against = forbidding(plan.words.forbidden) if plan.words.forbidden else None
+        self._allowed = allowing(plan.words.allowed)
+        self._granted = allowing(plan.granted) if plan.granted else None
+        self._lifted = allowing(plan.lifted) if plan.lifted else None
+
+    def judge(self, path: str) -> Judged:
+        """What it says to a (normal) path."""
+        plan = self.plan
+        against = self._against.cover(path) if self._against is not None else None
+        lifted = self._lifted.cover(path) if self._lifted is not None else None
+        if lifted is not None:
+            why = f"{short(lifted.text)} was set free by an override"
+            return Judged(None, why, plan, lifted.text, against is not None, path)
+        if against is not None:
+            return Judged(
+                FORBIDDEN, f"plan {short(plan.id)} forbids {short(against.text)}", plan, against.text, False, path
+            )
+        found = self._allowed.cover(path)
+        if found is not None:
+            return Judged(None, f"plan {short(plan.id)} allows {short(found.text)}", plan, found.text, False, path)
+        granted = self._granted.cover(path) if self._granted is not None else None
+        if granted is not None:
+            by = next(grant.by for grant in plan.grants if granted.text in grant.patterns and not grant.override)
+            why = f"{by} widened plan {short(plan.id)} by {short(granted.text)}"
+            return Judged(None, why, plan, granted.text, False, path)
+        return Judged(OUTSIDE, f"plan {short(plan.id)} allows {scope_of(plan)}", plan, None, False, path)
+
+
+def judge(path: str, scopes: Sequence[Scope], resolve: Resolver | None = None) -> Judged:
+    """What these contracts say together. `resolve` says where a path leads to on the disk at hand."""
+    found = normal(path)
+    if isinstance(found, Odd):
+        return Judged(NOT_IN_PROJECT, found.why)
+    if is_gits_own(found):
+        return Judged(FORBIDDEN, "what lies in .git is git's own", path=found)
+    led = found if resolve is None else real(found, resolve)
+    if led == found:
+        return _judged(found, scopes)
+    if isinstance(led, Odd):
+        return Judged(NOT_IN_PROJECT, led.why, path=found)
+    if is_gits_own(led):
+        return Judged(FORBIDDEN, f"it leads to {short(led)}, which is git's own", path=found)
+    named = _judged(found, scopes)
+    if named.code is not None:
+        return named
+    there = _judged(led, scopes)  # both must be right: the name that is shown, and the file that is written
+    return named if there.code is None else there._replace(why=f"it leads to {short(led)}, and {there.why}")
+
+
+def _judged(path: str, scopes: Sequence[Scope]) -> Judged:
+    if len(scopes) == 1:
+        return scopes[0].judge(path)
+    if not scopes:
+        return Judged(None, "no contract covers it", path=path)
+    each = [scope.judge(path) for scope in scopes]
+    allowed = [one for one in each if one.code is None]
+    forbidden = [one for one in each if one.code == FORBIDDEN]
+    return (allowed or forbidden or each)[0]
+
+
+def scope_of(plan: Plan) -> str:
+    """What a plan may touch, in a few words."""
+    assert plan.words is not None
+    patterns = (*plan.words.allowed, *plan.granted)
+    return f"only {listed(patterns)}" if patterns else "no path at all"
+
+
+def listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED_MAX} more" if len(names) > LISTED_MAX else ""
+    return ", ".join(map(short, names[:LISTED_MAX])) + more
+
+
+def short(text: str) -> str:
+    return text if len(text) <= CHARACTERS_MAX else text[: CHARACTERS_MAX - 1] + "…"

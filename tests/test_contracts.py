@@ -1,0 +1,253 @@
+"""Does a team keep to what was agreed? Contracts, reports against them, and what an approval changes."""
+
+from typing import Any
+
+import pytest
+
+from telex.model.contract import Plan
+from tests.bus_team import OpenTeam, Team, flow, open_team, speech_of, team
+from tests.contract_team import answer, ask, contract, granted, kept, report, send, told, warned
+from tests.proofs import proves
+
+__all__ = ["open_team", "team"]
+
+FILES = "$.payload.files_modified"
+
+
+def plan(team: Team, name: str = "P") -> Plan:
+    found = team.bus.book("plan")[f"plan:{name}"]
+    assert isinstance(found, Plan)
+    return found
+
+
+# --- revisions --------------------------------------------------------------------------------------------------------
+
+
+@proves("contracts/revisions/numbered")
+def test_every_revision_is_kept_with_its_number_and_digest(team: Team) -> None:
+    for objective in ("One", "Two", "Two", "One"):
+        kept(team, contract(objective=objective))
+    found = plan(team).revisions
+    assert [(one.number, one.words.objective, one.by) for one in found] == [
+        (1, "One", "lead"),
+        (2, "Two", "lead"),
+        (3, "One", "lead"),
+    ]
+    assert found[0].digest == found[2].digest != found[1].digest
+
+
+@proves("contracts/revisions/latest-holds")
+def test_the_latest_contract_of_a_plan_holds(team: Team) -> None:
+    kept(team, contract())
+    kept(team, contract(allowed_paths=["docs/"], tasks=["T3"]))
+    assert told(send(team, report(files=["src/a.py"])).findings) == [
+        ("task-not-in-plan", "$.payload.task_id"),
+        ("path-outside-contract", f"{FILES}[0]"),
+    ]
+    kept(team, report(task="T3", files=["docs/a.md"]))
+
+
+@proves("contracts/revisions/each-plan-its-own")
+def test_several_plans_do_not_disturb_each_other(team: Team) -> None:
+    kept(team, contract("P", allowed_paths=["src/"]))
+    kept(team, contract("Q", allowed_paths=["docs/"], tasks=["T9"], forbidden_paths=["src/x.py"]))
+    kept(team, report("P", files=["src/x.py"]))
+    kept(team, report("Q", "T9", files=["docs/a.md"]))
+    assert told(send(team, report("P", files=["docs/a.md"])).findings) == [("path-outside-contract", f"{FILES}[0]")]
+    assert {one.path: one.plan for one in team.bus.guard(["src/x.py", "docs/a"], agent="dev")} == {
+        "src/x.py": "P",
+        "docs/a": "Q",
+    }
+
+
+def test_a_revision_for_one_agent_frees_nobody_else(team: Team) -> None:
+    kept(team, contract(), to="dev")
+    kept(team, contract(objective="Other"), to="docs")
+    for agent in ("dev", "docs"):
+        [verdict] = team.bus.guard(["x"], agent=agent)
+        assert verdict.code == "path-outside-contract"
+
+
+# --- reports ----------------------------------------------------------------------------------------------------------
+
+
+@proves("contracts/none-no-word")
+def test_a_team_without_contracts_hears_nothing_of_them(team: Team) -> None:
+    assert kept(team, report(files=["../x", "/etc/passwd"])).findings == ()
+
+
+@proves("contracts/report/paths")
+def test_a_report_is_refused_for_each_file_that_was_not_agreed_on(team: Team) -> None:
+    kept(team, contract())
+    receipt = send(team, report(files=["src/a.py", "b.py", "src/.env", "/etc/passwd"]))
+    assert told(receipt.findings) == [
+        ("path-outside-contract", f"{FILES}[1]"),
+        ("path-forbidden", f"{FILES}[2]"),
+        ("path-not-in-project", f"{FILES}[3]"),
+    ]
+    says = [one.say for one in receipt.findings]
+    assert "approval_request of scope_change" in says[0]
+    assert "approval_request of gate_override" in says[1]
+    assert plan(team).done == {}
+
+
+@proves("contracts/report/task")
+def test_a_task_that_is_not_in_the_plan_is_refused_and_the_nearest_named(team: Team) -> None:
+    kept(team, contract(tasks=["reset-1", "mail-2"]))
+    [finding] = send(team, report(task="rset-1")).findings
+    assert (finding.code, finding.nearest) == ("task-not-in-plan", "reset-1")
+
+
+@proves("contracts/report/dependencies")
+def test_a_plan_waits_for_those_it_depends_on(team: Team) -> None:
+    kept(team, contract("B", depends_on=["A"], tasks=["B1"]))
+    waits = ("dependency-not-complete", "$.payload.plan_id")
+    assert told(send(team, report("B", "B1")).findings) == [waits]  # nobody knows A yet
+    kept(team, contract("A", tasks=["A1", "A2"]))
+    kept(team, report("A", "A1", status="complete"))
+    assert told(send(team, report("B", "B1")).findings) == [waits]
+    kept(team, report("A", "A2", status="complete"))
+    kept(team, report("B", "B1"))
+    kept(team, contract("A", tasks=["A1", "A2", "A3"]))  # there is more to do after all
+    assert told(send(team, report("B", "B1")).findings) == [waits]
+
+
+@proves("contracts/report/last-word")
+def test_the_last_report_on_a_task_holds(team: Team) -> None:
+    kept(team, contract(tasks=["T1"]))
+    kept(team, report(status="complete", commit="abc1234"))
+    assert (plan(team).done["T1"].commit, plan(team).is_open) == ("abc1234", False)
+    kept(team, report(status="failed"))
+    assert (plan(team).done, plan(team).is_open) == ({}, True)
+    [verdict] = team.bus.guard(["b.py"], agent="dev")
+    assert verdict.code == "path-outside-contract"
+
+
+@proves("contracts/report/budget")
+def test_tokens_are_counted_and_the_budget_is_not_overdrawn(team: Team) -> None:
+    kept(team, contract(token_budget=100))
+    kept(team, report(tokens_used=60))
+    spent = ("token-budget-spent", "$.payload.tokens_used")
+    assert told(send(team, report(tokens_used=41)).findings) == [spent]
+    kept(team, report(tokens_used=40))
+    assert told(send(team, report()).findings) == [spent]
+    kept(team, contract(token_budget=101))
+    kept(team, report())
+    assert plan(team).spent == 100
+
+
+@proves("contracts/report/unknown-plan")
+def test_another_plan_s_name_is_no_way_around_the_contract(team: Team) -> None:
+    kept(team, contract("reset-plan"))
+    receipt = kept(team, report("reset-plna", files=["src/a.py"]))
+    assert [(one.code, one.nearest) for one in receipt.findings] == [("plan-unknown", "reset-plan")]
+    refused = send(team, report("other", files=["b.py"]))
+    assert told(refused.findings) == [("path-outside-contract", f"{FILES}[0]")]
+
+
+@proves("contracts/lenient")
+def test_a_lenient_team_hears_it_and_nothing_changes(open_team: OpenTeam) -> None:
+    team = open_team(strict=False)
+    kept(team, contract(tasks=["T1"]))
+    receipt = kept(team, report(files=["b.py"], status="complete"))
+    assert told(receipt.findings) == [("path-outside-contract", f"{FILES}[0]")]
+    assert plan(team).is_open
+
+
+@proves("contracts/other-dialects")
+@pytest.mark.parametrize("files, code", [(["src/a.py"], None), (["b.py"], "path-outside-contract")])
+def test_commits_and_submissions_are_held_to_the_contract_of_their_task(
+    team: Team, files: list[str], code: str | None
+) -> None:
+    kept(team, contract(tasks=["TASK-001"]), to="dev")
+    wanted = [code] if code else []
+    payload = speech_of("build-flow", "COMMIT_REQUEST").tree["payload"] | {"files": files}
+    raw = flow("COMMIT_REQUEST", "c-1", "build-agent", "lead", payload=payload)
+    commit = team.bus.send(raw, sender="build-agent", role="dev", to="lead")
+    assert [one.code for one in commit.findings if one.code.startswith("path-")] == wanted
+    kept(team, contract("Q", tasks=["x"]), to="worker")
+    made = speech_of("signal-md", "worker_submission", files_changed=files)
+    submitted = team.bus.send(made.raw, sender="worker", to="orchestrator")
+    assert [one.code for one in submitted.findings if one.code.startswith("path-")] == wanted
+
+
+# --- what an approval changes -----------------------------------------------------------------------------------------
+
+
+@proves("contracts/approval/widens")
+def test_an_approved_scope_change_widens_the_contract_at_once_and_says_by_whom(team: Team) -> None:
+    kept(team, contract())
+    assert not send(team, report(files=["mail/a.py"])).accepted
+    request = granted(team, ["mail/"], conditions=["Tests first"])
+    [grant] = plan(team).grants
+    assert (grant.patterns, grant.by, grant.request, grant.override) == (("mail/",), "lead", request, False)
+    receipt = kept(team, report(files=["mail/a.py", "src/a.py"]))
+    assert [(one.code, one.severity) for one in receipt.findings] == [("approval-conditions", "note")]
+    [verdict] = team.bus.guard(["mail/a.py"], agent="dev")
+    assert (verdict.allowed, verdict.conditions) == (True, ("Tests first",))
+    assert "lead" in verdict.reason
+    assert not send(team, report(files=["mails/a.py"])).accepted
+
+
+@proves("contracts/approval/forbidden-wins")
+def test_a_scope_change_does_not_free_what_is_forbidden_and_an_override_does_for_ever(team: Team) -> None:
+    kept(team, contract())
+    granted(team, [".env"])
+    assert told(send(team, report(files=[".env"])).findings) == [("path-forbidden", f"{FILES}[0]")]
+    granted(team, [".env"], "gate_override")
+    kept(team, report(files=[".env"]))
+    [verdict] = team.bus.guard([".env"], agent="dev")
+    assert (verdict.allowed, verdict.override) == (True, True)
+    kept(team, contract(objective="Another"))
+    assert [one.override for one in plan(team).grants] == [False, True]
+
+
+@proves("contracts/approval/refused")
+def test_a_request_that_was_turned_down_changes_nothing(team: Team) -> None:
+    kept(team, contract())
+    request = kept(team, ask())
+    assert plan(team).asks.keys() == {request.id}
+    kept(team, answer(request.id, ["mail/"], approved=False))
+    assert (plan(team).asks, plan(team).grants) == ({}, ())
+    assert not send(team, report(files=["mail/a.py"])).accepted
+
+
+@proves("contracts/approval/which-plan")
+def test_an_approval_widens_the_plan_whose_task_was_named(team: Team) -> None:
+    kept(team, contract("P", tasks=["T1"]))
+    kept(team, contract("Q", tasks=["T9"]))
+    granted(team, ["mail/"], task="T9")
+    assert [len(plan(team, name).grants) for name in "PQ"] == [0, 1]
+    assert warned(kept(team, ask(task="elsewhere")).findings) == ["plan-not-clear"]
+    kept(team, report("P", "T1", status="complete"))
+    granted(team, ["more/"], task="")  # only one is open
+    assert [len(plan(team, name).grants) for name in "PQ"] == [0, 2]
+
+
+@proves("contracts/approval/says-nothing")
+def test_an_approval_without_paths_is_told_that_it_widens_nothing(team: Team) -> None:
+    kept(team, contract())
+    request = kept(team, ask())
+    assert warned(kept(team, answer(request.id)).findings) == ["approval-widens-nothing"]
+
+
+@proves("contracts/pattern-flaw")
+@pytest.mark.parametrize("words", [{"allowed_paths": ["../x"]}, {"forbidden_paths": ["C:\\secret"]}])
+def test_a_pattern_that_covers_nothing_is_told_to_whoever_wrote_it(team: Team, words: dict[str, Any]) -> None:
+    receipt = kept(team, contract(**words))
+    [name] = words
+    assert [(one.code, one.path) for one in receipt.findings] == [("pattern-covers-nothing", f"$.payload.{name}[0]")]
+
+
+# --- reviews ----------------------------------------------------------------------------------------------------------
+
+
+@proves("contracts/review-cycles")
+def test_reviews_of_a_plan_are_counted(team: Team) -> None:
+    def review(cycle: int, result: str) -> list[str]:
+        made = speech_of("vbw-company", "code_review_result", plan_id="P", cycle=cycle, result=result, critical=0)
+        return warned(team.bus.send(made.raw, sender="senior", to="lead").findings)
+
+    asked = [(1, "changes_requested"), (2, "changes_requested"), (2, "approve"), (4, "approve"), (5, "approve")]
+    assert [review(*one) for one in asked] == [[], [], ["cycle-out-of-order"], ["cycle-out-of-order"], []]
+    assert review(1, "approve") == []  # the next thing to review

@@ -1,0 +1,69 @@
+"""What can a person see of the contracts? `telex contract list`, `show` and `diff`."""
+
+import json
+
+from tests.bus_team import Shell, Team, open_team, shell, team
+from tests.contract_team import contract, granted, kept, report
+from tests.proofs import proves
+
+__all__ = ["open_team", "shell", "team"]
+
+
+def agreed(team: Team) -> None:
+    kept(team, contract(objective="Add reset", token_budget=100))
+    kept(team, contract(objective="Add reset", token_budget=200, allowed_paths=["src/", "docs/"], tasks=["T1"]))
+    kept(team, report(status="complete", commit="abc1234", tokens_used=60))
+    granted(team, ["mail/"], conditions=["Tests first"])
+    granted(team, [".env"], "gate_override")
+
+
+@proves("contracts/cli/list")
+def test_the_list_shows_every_plan_and_how_far_it_has_come(team: Team, shell: Shell) -> None:
+    assert "no contracts" in shell("contract").err
+    agreed(team)
+    kept(team, contract("Q", tasks=["Q1", "Q2"]), to="docs")
+    for words in (("contract",), ("contract", "list")):
+        lines = shell(*words).out.splitlines()
+        assert [line.split()[:5] for line in lines[1:]] == [
+            ["P", "2", "dev", "lead", "1/1"],
+            ["Q", "1", "docs", "lead", "0/2"],
+        ]
+    found = [json.loads(line) for line in shell("contract", "list", "--json").out.splitlines()]
+    assert [(one["plan"], one["open"], one["spent"]) for one in found] == [("P", False, 60), ("Q", True, 0)]
+
+
+@proves("contracts/cli/show")
+def test_one_plan_is_shown_with_all_that_was_granted_and_by_whom(team: Team, shell: Shell) -> None:
+    agreed(team)
+    shown = shell("contract", "show", "P").out
+    for words in ("revision 2", "docs/", "T1  done by dev in abc1234", "60 of 200", "mail/  by lead, asked by dev"):
+        assert words in shown
+    assert "override   .env  by lead" in shown
+    assert "if Tests first" in shown
+    before = shell("contract", "show", "P", "--revision", "1").out
+    assert "superseded by 2" in before
+    assert "docs/" not in before
+    facts = json.loads(shell("contract", "show", "P", "--json").out)
+    assert (facts["revision"], facts["conditions"]) == (2, ["Tests first"])
+    assert [one["override"] for one in facts["grants"]] == [False, True]
+
+
+@proves("contracts/cli/diff")
+def test_two_revisions_are_compared(team: Team, shell: Shell) -> None:
+    agreed(team)
+    lines = shell("contract", "diff", "P").out.splitlines()
+    assert lines[0] == "plan P  revision 1 by lead → 2 by lead"
+    assert [line for line in lines if line[:3] in ("  +", "  -")] == ["  - T2", "  + docs/", "  - 100", "  + 200"]
+    assert shell("contract", "diff", "P", "2", "1").out.count("+") == 2
+    assert "say the same" in shell("contract", "diff", "P", "2", "2").out
+    found = [json.loads(line) for line in shell("contract", "diff", "P", "--json").out.splitlines()]
+    assert [one["field"] for one in found] == ["tasks", "allowed", "budget"]
+
+
+def test_what_is_not_there_is_said_so(team: Team, shell: Shell) -> None:
+    agreed(team)
+    for words in (("show", "Pp"), ("show", "P", "--revision", "3"), ("diff", "P", "1", "9")):
+        assert shell("contract", *words).code == 3
+    assert shell("contract", "diff", "P", "1").code == 64
+    kept(team, contract("Q"))
+    assert "one revision" in shell("contract", "diff", "Q").err

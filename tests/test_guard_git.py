@@ -1,0 +1,143 @@
+"""What does the guard make of what git says? Staged files, the hook before a commit, and reports that are not true."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bus_team import Shell, Team, open_team, shell, team
+from tests.contract_team import contract, kept, report
+from tests.proofs import proves
+
+__all__ = ["open_team", "shell", "team"]
+
+
+class Repository:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.git("init", "-q")
+
+    def git(self, *words: str, ok: bool = True, **environment: str) -> str:
+        own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+        own |= {f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        done = subprocess.run(
+            ["git", *words],
+            cwd=self.root,
+            env=os.environ | own | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode == 0) is ok, done.stderr
+        return done.stdout + done.stderr
+
+    def write(self, *paths: str) -> None:
+        for path in paths:
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text("new\n")
+
+    def commit(self, *paths: str) -> None:
+        self.write(*paths)
+        self.git("add", *paths)
+        self.git("commit", "-qm", "one", "--no-verify")
+
+
+@pytest.fixture
+def repository(team: Team, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    monkeypatch.delenv("TELEX_AGENT", raising=False)
+    kept(team, contract())
+    return Repository(team.path.parent)
+
+
+@proves("guard/staged")
+def test_what_is_staged_is_asked_about_renames_and_deletions_too(repository: Repository, shell: Shell) -> None:
+    repository.commit("src/a.py", "lib/b.py", "lib/c.py")
+    repository.write("src/new.py", "src/a\tb.py", "unstaged.py")
+    repository.git("add", "src/new.py")
+    assert shell("guard", "--staged", "--as", "dev").code == 0
+    repository.git("mv", "lib/b.py", "src/b.py")
+    repository.git("rm", "-q", "lib/c.py")
+    repository.git("add", "src/a\tb.py")
+    ran = shell("guard", "--staged", "--as", "dev")
+    assert ran.code == 2
+    refused = [line.split()[1] for line in ran.err.splitlines() if line.startswith("refused")]
+    assert refused == ["lib/b.py", "lib/c.py", "src/a\\tb.py"]
+    assert "2 of 5 staged" in ran.out
+
+
+def test_a_repository_without_a_commit_has_staged_files_too(repository: Repository, shell: Shell) -> None:
+    repository.write("src/a.py", "b.py")
+    repository.git("add", "src/a.py", "b.py")
+    assert shell("guard", "--staged", "--as", "dev").code == 2
+
+
+@proves("guard/hook")
+def test_the_hook_stops_a_commit_that_no_contract_allows(repository: Repository, shell: Shell) -> None:
+    assert shell("guard", "--install", "--as", "dev").code == 0
+    repository.write("src/a.py", "b.py")
+    repository.git("add", "src/a.py")
+    repository.git("commit", "-qm", "one")
+    repository.git("add", "b.py")
+    assert "path-outside-contract" in repository.git("commit", "-qm", "two", ok=False)
+    repository.git("commit", "-qm", "two", TELEX_AGENT="human")
+    assert shell("guard", "--uninstall").code == 0
+    assert not (repository.root / ".git/hooks/pre-commit").exists()
+
+
+@proves("guard/hook-keeps-others")
+def test_a_hook_that_was_there_runs_first_and_comes_back(repository: Repository, shell: Shell) -> None:
+    hook = repository.root / ".git/hooks/pre-commit"
+    before = f"#!{sys.executable}\nprint('first')\n"
+    hook.write_text(before)
+    hook.chmod(0o755)
+    for _ in range(2):  # twice is as good as once
+        assert shell("guard", "--install", "--as", "dev").code == 0
+    repository.write("b.py")
+    repository.git("add", "b.py")
+    said = repository.git("commit", "-qm", "one", ok=False)
+    assert said.index("first") < said.index("path-outside-contract")
+    for _ in range(2):
+        assert shell("guard", "--uninstall").code == 0
+    assert hook.read_text() == before
+    repository.git("commit", "-qm", "one")
+
+
+@pytest.mark.parametrize("agent", ["a$(x)", 'a"; rm', "a`x`", "}x"])
+def test_no_name_gets_the_better_of_the_hook(repository: Repository, shell: Shell, agent: str) -> None:
+    assert shell("guard", "--install", "--as", agent).code == 64
+    assert not (repository.root / ".git/hooks/pre-commit").exists()
+
+
+def test_hooks_that_other_projects_use_are_left_alone(repository: Repository, shell: Shell, tmp_path: Path) -> None:
+    repository.git("config", "core.hooksPath", str(tmp_path.parent / "everybody"))
+    assert shell("guard", "--install", "--as", "dev").code == 1
+    assert not (tmp_path.parent / "everybody").exists()
+
+
+def test_somebody_must_be_named_for_the_hook(repository: Repository, shell: Shell) -> None:
+    assert shell("guard", "--install").code == 64
+
+
+@proves("guard/diff")
+def test_reports_are_compared_with_what_really_changed(team: Team, repository: Repository, shell: Shell) -> None:
+    repository.commit("src/a.py")
+    kept(team, report(files=["src/b.py", "./src//c.py"]))
+    repository.commit("src/b.py", "src/c.py")
+    assert shell("guard", "--diff", "HEAD~1", "--as", "dev").code == 0
+    repository.commit("src/d.py")
+    kept(team, report(files=["src/never.py"]))
+    ran = shell("guard", "--diff", "HEAD~2", "--as", "dev")
+    assert ran.code == 2
+    assert [line.split()[:2] for line in ran.err.splitlines()] == [["missing", "src/d.py"], ["extra", "src/never.py"]]
+    assert shell("guard", "--diff", "HEAD~2", "--as", "dev", "--json").out.count('"missing": ["src/d.py"]') == 1
+    assert shell("guard", "--diff", "HEAD~2", "--as", "dev", "--plan", "Q").code == 2  # nothing reported there
+    for base in ("nope", "--help", "--output=x"):
+        assert shell("guard", f"--diff={base}", "--as", "dev").code == 3
+    assert not (repository.root / "x").exists()
+
+
+def test_where_there_is_no_repository_git_says_so(team: Team, shell: Shell) -> None:
+    kept(team, contract())
+    assert shell("guard", "--staged", "--as", "dev").code == 3

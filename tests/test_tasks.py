@@ -1,0 +1,239 @@
+"""The states of a task: which moves there are, what failures lead to, and what a commit rests on."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from telex.flow.admission import check
+from telex.model.machine import TASK_STATES, Standing, standing
+from telex.model.refusal import Finding
+from telex.ports.bus import Receipt
+from tests.bus_team import OpenTeam, Team, codes, flow, open_team, team
+from tests.proofs import proves
+
+__all__ = ["open_team", "team"]
+
+DEV, CTO, HEAD = "fullstack-developer", "cto", "build-orchestrator"
+WAY = (
+    *("pending", "assigned", "planning", "validated", "in_progress", "testing"),
+    *("quality_review", "approved", "committing", "completed"),
+)
+
+
+def tell(team: Team, type_: str, task: str = "TASK-001", sender: str = HEAD, to: str = DEV, **payload: Any) -> Receipt:
+    """A message about a task, under an id of its own."""
+    tree = json.loads(flow(type_, f"m-{sum(1 for _ in team.bus.events())}", sender, to, task))
+    tree["payload"] |= payload
+    return team.bus.send(tree, sender=sender)
+
+
+def move(team: Team, came_from: str, goes_to: str, task: str = "TASK-001", **more: Any) -> Receipt:
+    return tell(team, "STATE_TRANSITION", task, fromState=came_from, toState=goes_to, **more)
+
+
+def go(team: Team, *states: str, task: str = "TASK-001") -> None:
+    """Through these states, each of which must be allowed."""
+    for came_from, goes_to in pairwise(states):
+        receipt = move(team, came_from, goes_to, task)
+        assert receipt.accepted, receipt.findings
+
+
+def fail(team: Team, times: int, task: str = "TASK-001") -> None:
+    for number in range(times):
+        receipt = tell(team, "STATUS_UPDATE", task, DEV, HEAD, status="FAILED", details=f"error {number + 1}")
+        assert receipt.accepted, receipt.findings
+
+
+def stands(team: Team, task: str = "TASK-001") -> Standing:
+    found = team.bus.book("task").get(f"task:{task}")
+    return standing(TASK_STATES, found.steps if found is not None else ())
+
+
+def refused(receipt: Receipt) -> list[Finding]:
+    assert not receipt.accepted
+    return [one for one in receipt.findings if one.severity == "refusal"]
+
+
+def escalations(team: Team, agent: str) -> list[dict[str, Any]]:
+    found = [json.loads(message.raw) for _, message in team.bus.inbox(agent) if message.type == "ESCALATION_REQUEST"]
+    return [one for one in found if one["from"] == "telex"]
+
+
+# --- moves ------------------------------------------------------------------------------------------------------------
+
+
+@proves("tasks/machine/way", "tasks/assigned")
+def test_a_task_goes_its_way_to_the_end(team: Team) -> None:
+    assert tell(team, "TASK_ASSIGNMENT").accepted
+    assert stands(team).state == "assigned"
+    go(team, *WAY[1:])
+    assert stands(team).state == "completed"
+    [finding] = refused(move(team, "completed", "planning"))
+    assert (finding.code, finding.path) == ("transition-not-allowed", "$.payload.toState")
+
+
+@proves("tasks/assigned")
+def test_assigning_a_task_again_leaves_it_where_it_is(team: Team) -> None:
+    tell(team, "TASK_ASSIGNMENT")
+    go(team, "assigned", "planning")
+    assert tell(team, "TASK_ASSIGNMENT", to="plan-manager").accepted
+    assert stands(team).state == "planning"
+    assert team.bus.book("task")["task:TASK-001"].assigned_to == "plan-manager"
+
+
+@proves("tasks/pending", "tasks/at-its-word")
+def test_a_task_that_nobody_spoke_of_is_pending_or_where_its_first_move_says(team: Team) -> None:
+    assert stands(team).state == "pending"
+    go(team, "pending", "assigned", "planning")
+    go(team, "testing", "quality_review", task="TASK-002")
+    assert stands(team, "TASK-002").state == "quality_review"
+    [finding] = refused(move(team, "testing", "completed", "TASK-003"))
+    assert finding.expected == "one of quality_review"
+    [finding, _] = refused(move(team, "doing", "done", "TASK-004"))  # a state that nobody knows is no word to take
+    assert (finding.path, finding.expected) == ("$.payload.fromState", "pending")
+    assert refused(move(team, "planning", "cto_intervention", "TASK-005"))
+
+
+@proves("tasks/from-differs")
+def test_a_move_from_elsewhere_is_refused_and_told_where_the_task_is(team: Team) -> None:
+    tell(team, "TASK_ASSIGNMENT")
+    [finding] = refused(move(team, "pending", "planning"))
+    assert (finding.code, finding.path) == ("transition-not-allowed", "$.payload.fromState")
+    assert (finding.expected, finding.found, finding.nearest) == ("assigned", "pending", "assigned")
+    assert stands(team).state == "assigned"
+
+
+@proves("tasks/no-such-move")
+def test_a_move_that_is_not_there_is_refused_and_told_those_that_are(team: Team) -> None:
+    go(team, "pending", "assigned", "planning")
+    [finding] = refused(move(team, "planning", "validate"))
+    assert (finding.code, finding.path) == ("transition-not-allowed", "$.payload.toState")
+    assert (finding.expected, finding.nearest) == ("one of validated, planning", "validated")
+    both = refused(move(team, "testing", "approved"))
+    assert [one.path for one in both] == ["$.payload.fromState", "$.payload.toState"]
+
+
+@proves("tasks/spelling")
+def test_states_compare_without_case_and_separators(team: Team) -> None:
+    go(team, "Validated", "IN-PROGRESS", "Testing", "quality review", "In Progress")
+    assert stands(team).state == "in_progress"
+
+
+@proves("tasks/repeated")
+def test_the_same_transition_again_is_a_duplicate(team: Team) -> None:
+    raw = flow("STATE_TRANSITION", "m-1", HEAD, DEV)
+    assert team.bus.send(raw, sender=HEAD).accepted
+    again = team.other().send(raw, sender=HEAD)
+    assert (again.accepted, again.duplicate) == (True, True)
+    assert len(team.bus.book("task")["task:TASK-001"].steps) == 1
+
+
+@proves("tasks/once")
+def test_of_two_moves_at_once_one_is_kept(team: Team) -> None:
+    go(team, "pending", "assigned", "planning")
+    one, other = team.other(), team.other()
+    for bus in (one, other):
+        assert bus.book("task")
+    raw = [flow("STATE_TRANSITION", id_, HEAD, DEV) for id_ in ("x-1", "x-2")]
+    assert one.send(raw[0], sender=HEAD).accepted
+    assert codes(other.send(raw[1], sender=HEAD).findings) == ["transition-not-allowed"] * 2
+
+
+@proves("tasks/lenient")
+def test_a_lenient_team_hears_the_same_and_nothing_moves(open_team: OpenTeam) -> None:
+    team = open_team(strict=False)
+    tell(team, "TASK_ASSIGNMENT")
+    receipt = move(team, "assigned", "completed")
+    assert receipt.accepted
+    assert codes(receipt.findings) == ["transition-not-allowed"]
+    assert stands(team).state == "assigned"
+
+
+# --- failures ---------------------------------------------------------------------------------------------------------
+
+FAILING = {
+    "planning": ("planning",),
+    "quality_review": ("in_progress", "testing", "quality_review"),
+    "committing": ("in_progress", "testing", "quality_review", "approved", "committing"),
+}
+
+
+def fail_in(team: Team, state: str, times: int) -> None:
+    """Fail there so many times, and come back."""
+    for _ in range(times):
+        if state == "in_progress":
+            fail(team, 1)
+        else:
+            go(team, state, *FAILING[state])
+
+
+@proves("tasks/failures", "tasks/cto-after-three", "tasks/escalation")
+@pytest.mark.parametrize("state", [*FAILING, "in_progress"])
+def test_three_failures_in_a_state_open_the_way_to_the_cto(team: Team, state: str) -> None:
+    go(team, "pending", *WAY[1 : WAY.index(state) + 1])
+    fail_in(team, state, 2)
+    [finding] = refused(move(team, state, "cto_intervention"))
+    assert (finding.code, finding.path) == ("transition-not-allowed", "$.payload.toState")
+    assert escalations(team, CTO) == []
+    fail_in(team, state, 1)
+    assert stands(team).failures(state) == 3
+    [escalation] = escalations(team, CTO)
+    assert escalation["payload"]["context"]["state"] == state
+    assert move(team, state, "cto_intervention").accepted
+
+
+@proves("tasks/escalation")
+def test_the_third_failure_tells_the_cto_what_failed_how_often(team: Team) -> None:
+    tell(team, "TASK_ASSIGNMENT", "TASK-007")
+    go(team, *WAY[1:5], task="TASK-007")
+    fail(team, 3, "TASK-007")
+    [escalation] = escalations(team, CTO)
+    assert (escalation["correlationId"], escalation["payload"]["taskId"]) == ("TASK-007", "TASK-007")
+    assert escalation["payload"]["escalationType"] == "CTO"
+    assert escalation["payload"]["failureHistory"] == [{"agent": DEV, "attempts": 3, "lastError": "error 3"}]
+    assert check(json.dumps(escalation)).findings == ()
+
+
+@proves("tasks/escalation/once", "tasks/fresh-start")
+def test_a_state_is_escalated_once_until_somebody_has_intervened(team: Team) -> None:
+    go(team, *WAY[:5])
+    fail(team, 5)
+    assert len(escalations(team, CTO)) == 1
+    go(team, "in_progress", "cto_intervention")
+    fail(team, 3)  # while somebody sees to it, nobody is told again
+    assert len(escalations(team, CTO)) == 1
+    go(team, "cto_intervention", "in_progress")
+    assert stands(team).failures("in_progress") == 0
+    assert refused(move(team, "in_progress", "cto_intervention"))
+    fail(team, 3)
+    assert len(escalations(team, CTO)) == 2
+
+
+@proves("tasks/human-after-two", "tasks/escalation/human")
+def test_after_two_interventions_a_person_is_asked(team: Team) -> None:
+    go(team, *WAY[:5])
+    fail(team, 3)
+    go(team, "in_progress", "cto_intervention")
+    [finding] = refused(move(team, "cto_intervention", "human_escalation"))
+    assert finding.expected == "one of planning, in_progress, quality_review, committing"
+    go(team, "cto_intervention", "in_progress")
+    fail(team, 3)
+    go(team, "in_progress", "cto_intervention", "in_progress")
+    fail(team, 3)
+    assert len(escalations(team, CTO)) == 2
+    [escalation] = escalations(team, "human")
+    assert escalation["payload"]["escalationType"] == "HUMAN"
+    go(team, "in_progress", "cto_intervention", "human_escalation")
+    assert refused(move(team, "human_escalation", "planning"))
+
+
+@proves("tasks/escalation/cto")
+def test_a_team_without_a_cto_asks_a_person_at_once(open_team: OpenTeam) -> None:
+    from telex.model.roster import Member
+
+    team = open_team(members=(Member(DEV, DEV, declared=True), Member(HEAD, HEAD, declared=True)))
+    go(team, *WAY[:5])
+    fail(team, 3)
+    assert [one["payload"]["escalationType"] for one in escalations(team, "human")] == ["HUMAN"]
