@@ -141,3 +141,22 @@ def test_reports_are_compared_with_what_really_changed(team: Team, repository: R
 def test_where_there_is_no_repository_git_says_so(team: Team, shell: Shell) -> None:
     kept(team, contract())
     assert shell("guard", "--staged", "--as", "dev").code == 3
+
+
+@proves("guard/project-in-repository")
+def test_a_project_inside_a_repository_is_guarded_from_its_own_root(
+    team: Team, repository: Repository, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = repository.root / "packages/mail"
+    (project / ".telex").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    repository.write("packages/mail/src/a.py")
+    repository.git("add", "packages/mail/src/a.py")
+    assert shell("guard", "--staged", "--as", "dev").code == 0
+    assert shell("guard", "--install", "--as", "dev").code == 0
+    repository.git("commit", "-qam", "one")
+    repository.write("packages/other/src/a.py")
+    repository.git("add", "packages/other/src/a.py")
+    assert "path-not-in-project" in repository.git("commit", "-qm", "two", ok=False)
+    kept(team, report(files=["src/a.py"]))
+    assert "../packages/other/src/a.py" in shell("guard", "--diff", "HEAD", "--as", "dev").err

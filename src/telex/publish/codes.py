@@ -40,8 +40,8 @@ SEVERITIES: Mapping[str, str] = {
     "error": "says nothing about the message: what was asked for could not be done",
 }
 OF_THE_BUS = (
-    "What depends on who is there is refused in a lenient team as well: there is nobody to deliver it to, or nobody known"
-    " to answer for it. What depends on what was agreed passes there, and changes nothing."
+    "What depends on who is there is refused in a lenient team as well: there is nobody to deliver it to, or nobody"
+    " known to answer for it. What depends on what was agreed passes there, and changes nothing."
 )
 _SHOWN = str.maketrans({"\r": "\\r", "\t": "\\t", "\ufeff": "\\ufeff", "\u200b": "\\u200b"})
 

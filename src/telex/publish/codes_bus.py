@@ -167,7 +167,7 @@ IDS = (
             sent(VBW_TYPED, "shutdown_request").rstrip("\n"),
             "$ telex send --as lead --to dev --id stop-2 stop.json",
         ),
-        say="Leave out --id: the message has an id of its own, stop-1.",
+        say="Leave out --id: the message has one of its own, stop-1.",
         after=_play("$ telex send --as lead --to dev stop.json"),
     ),
     BusExplanation(
@@ -301,7 +301,7 @@ WORLD = (
         " reading half of it would be worse than reading nothing.",
         "Upgrade Telex wherever the store is used.",
         before=_play(KEPT, "# a later Telex has written team.db", "$ telex inbox --as lead --store team.db"),
-        say="team.db was written by a later Telex (file version 99; this one knows 1): upgrade Telex to open it."
+        say="team.db was written by a later Telex (file version 99; this one knows 2): upgrade Telex to open it."
         " Nothing was changed.",
         after=_play("# Telex is upgraded", "$ telex inbox --as lead --store team.db"),
         severity="error",

@@ -11,20 +11,25 @@ if TYPE_CHECKING:
     from telex.model.contract import Verdict
 
 _KIND, _LINK = 0o170000, 0o120000  # as in stat.S_IFMT and stat.S_IFLNK, which cost an import
-MARKS = (".git", ".telex")  # what lies at the root of a project; the nearest repository comes first
+REPOSITORY, STORE = ".git", ".telex"  # what lies at the root of one, and at the root of a project
 
 
 def root_of(folder: str) -> str:
     """The root of the project that this folder is in; the folder itself where nothing tells."""
-    for mark in MARKS:
-        here = folder
-        while not os.path.lexists(os.path.join(here, mark)):
-            above = os.path.dirname(here)
-            if above == here:
-                break
-            here = above
-        else:
-            return here
+    return _nearest(folder, STORE, REPOSITORY) or folder
+
+
+def top_of(folder: str) -> str:
+    """The top of the repository; the folder itself where there is none, as git will say."""
+    return _nearest(folder, REPOSITORY) or folder
+
+
+def _nearest(folder: str, *marks: str) -> str | None:
+    while not any(os.path.lexists(os.path.join(folder, mark)) for mark in marks):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
     return folder
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 
 from telex.surfaces.cli.exits import FAILED, NOT_FOUND, CommandError
-from telex.surfaces.cli.guard_disk import root_of
+from telex.surfaces.cli.guard_disk import root_of, top_of
 from telex.surfaces.cli.render import shown
 
 # A rename counts as what it is to a contract: one path taken away and another written.
@@ -49,9 +49,15 @@ def git(root: str, *words: str) -> bytes:
     return Running(root, words).answer()
 
 
-def paths_in(answer: bytes) -> list[str]:
-    """Names as they are on disk: what is no UTF-8 keeps its bytes, and is told to be odd later."""
-    return [os.fsdecode(name) for name in answer.split(b"\0") if name]
+def paths_in(answer: bytes, root: str, top: str) -> list[str]:
+    """Names as they are on disk, from the project's root, which need not be the top of its repository. What is no
+    UTF-8 keeps its bytes, and is told to be odd later; so is what lies outside the project."""
+    names = [os.fsdecode(name) for name in answer.split(b"\0") if name]
+    inside = os.path.relpath(root, top).replace(os.sep, "/") + "/"
+    if inside == "./":
+        return names
+    upwards = "../" * inside.count("/")
+    return [name[len(inside) :] if name.startswith(inside) else upwards + name for name in names]
 
 
 class Staged:
@@ -59,12 +65,14 @@ class Staged:
 
     def __init__(self) -> None:
         self.root = root_of(os.getcwd())
-        self._git = Running(self.root, [*NAMES, "--cached"])
+        self._top = top_of(self.root)
+        self._git = Running(self._top, [*NAMES, "--cached"])
 
     def paths(self) -> list[str]:
-        return paths_in(self._git.answer())
+        return paths_in(self._git.answer(), self.root, self._top)
 
 
 def changed_since(root: str, base: str) -> list[str]:
     """Everything tracked that is not as it was then, committed or not."""
-    return paths_in(git(root, *NAMES, "--end-of-options", base, "--"))
+    top = top_of(root)
+    return paths_in(git(top, *NAMES, "--end-of-options", base, "--"), root, top)

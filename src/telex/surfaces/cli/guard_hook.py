@@ -4,7 +4,7 @@ import os
 import sys
 
 from telex.surfaces.cli.exits import DONE, FAILED, CommandError
-from telex.surfaces.cli.guard_disk import root_of
+from telex.surfaces.cli.guard_disk import root_of, top_of
 from telex.surfaces.cli.guard_git import git
 from telex.surfaces.cli.options import Asked
 from telex.surfaces.cli.render import shell_word, shown
@@ -16,19 +16,22 @@ SCRIPT = """#!/bin/sh
 # Nothing is committed that the contracts of whoever works here do not allow.
 before="$(dirname "$0")/{before}"
 if [ -x "$before" ]; then "$before" "$@" || exit $?; fi
-exec {telex} guard --staged --quiet --as "${{TELEX_AGENT:-{agent}}}"{store}
+{go}exec {telex} guard --staged --quiet --as "${{TELEX_AGENT:-{agent}}}"{store}
 """
 MODE = 0o755
 
 
 def run(doing: str, asked: Asked, agent: str | None) -> int:
-    folder = _hooks(root_of(os.getcwd()))
+    root = root_of(os.getcwd())
+    top = top_of(root)
+    folder = _hooks(top)
     if doing == "--uninstall":
         return _uninstall(folder)
     agent = asked.options.get("--as") or agent
     if not agent:
         raise CommandError("whose commits? telex guard --install --as NAME; TELEX_AGENT may name another each time")
-    return _install(folder, agent, asked.options.get("--store"))
+    inside = os.path.relpath(root, top)
+    return _install(folder, script(agent, asked.options.get("--store"), inside), agent)
 
 
 def _hooks(root: str) -> str:
@@ -44,7 +47,7 @@ def _hooks(root: str) -> str:
     return hooks
 
 
-def _install(folder: str, agent: str, store: str | None) -> int:
+def _install(folder: str, text: str, agent: str) -> int:
     os.makedirs(folder, exist_ok=True)
     hook, before = os.path.join(folder, HOOK), os.path.join(folder, BEFORE)
     again = _is_ours(hook)
@@ -54,7 +57,7 @@ def _install(folder: str, agent: str, store: str | None) -> int:
         os.rename(hook, before)
     made = f"{hook}.new"
     with open(made, "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(script(agent, store))
+        file.write(text)
     os.chmod(made, MODE)
     os.replace(made, hook)  # whole or not at all
     chained = " after the hook that was there" if os.path.lexists(before) else ""
@@ -63,11 +66,13 @@ def _install(folder: str, agent: str, store: str | None) -> int:
     return DONE
 
 
-def script(agent: str, store: str | None) -> str:
+def script(agent: str, store: str | None, inside: str = os.curdir) -> str:
+    """What git runs at the top of the repository; the project may lie `inside` it."""
     beside = os.path.join(os.path.dirname(sys.executable), "telex")
     telex = shell_word(beside) if os.access(beside, os.X_OK) else "telex"
     where = f" --store {shell_word(os.path.abspath(store))}" if store else ""
-    return SCRIPT.format(mark=MARK, before=BEFORE, telex=telex, agent=_in_braces(agent), store=where)
+    go = "" if inside == os.curdir else f"cd {shell_word(inside)} || exit 1\n"
+    return SCRIPT.format(mark=MARK, before=BEFORE, telex=telex, agent=_in_braces(agent), store=where, go=go)
 
 
 def _in_braces(agent: str) -> str:
