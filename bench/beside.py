@@ -14,7 +14,7 @@ from typing import Any
 
 import telex
 from bench.measure import UNPROMISED, Line, Turn, in_turns, pace, times_as_many
-from bench.peers import CACHE, peer
+from bench.peers import CACHE, SETTINGS, peer
 from bench.samples import updates
 
 ROUNDS = 5
@@ -24,7 +24,7 @@ OURS, OKF = "telex", "okf-agentbus, published and polled (NORMAL)"
 
 def lines() -> list[Line]:
     CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as name, telex.connect(f"{name}/telex.db") as bus:
+    with tempfile.TemporaryDirectory(dir=CACHE) as name, telex.connect(f"{name}/telex.db", settings=SETTINGS) as bus:
         raws = (raw for number in itertools.count() for raw in updates(f"turn-{number}", 1_000))
 
         def ours() -> None:

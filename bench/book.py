@@ -16,7 +16,7 @@ from bench.cold import TELEX
 from bench.floors import entry
 from bench.measure import Line, micro, process_seconds
 from bench.old_store import made
-from bench.peers import CACHE
+from bench.peers import outside
 from telex.client import drive
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import MessageType
@@ -70,7 +70,7 @@ def _read(store: SqliteStore) -> Iterator[Any]:
 def _sending(worked: Path) -> list[Line]:
     """Cold, into a store in which much was done, and into an empty one. Reports of a plan that has a contract, and of
     one that has none."""
-    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+    with tempfile.TemporaryDirectory(dir=outside()) as folder:
         full, empty = Path(folder, "full.db"), Path(folder, "empty.db")
         shutil.copy(worked, full)
         plans = {"of a plan with a contract": _name(MESSAGES // PER_PLAN // 2), "of a plan that nobody knows": "none"}

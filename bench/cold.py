@@ -9,7 +9,7 @@ from pathlib import Path
 
 import telex
 from bench.measure import Line, micro, process_seconds
-from bench.peers import CACHE
+from bench.peers import outside
 from bench.samples import updates
 from telex.dialects.vbw_typed import EXECUTION_UPDATE, VBW_TYPED
 from telex.dialects.writing import write
@@ -28,8 +28,7 @@ def lines() -> list[Line]:
 
 def _send() -> Line:
     """Into a store that is there: validated, kept, synced. Each message is a new one."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+    with tempfile.TemporaryDirectory(dir=outside()) as folder:
         send = [TELEX, "send", "--store", f"{folder}/telex.db", "--as", "dev", "--to", "lead", "-"]
         python = [sys.executable, "-I", "-c", "pass"]
         raws = iter(updates("cold", ROUNDS + 1))

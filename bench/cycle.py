@@ -13,7 +13,7 @@ from typing import Any
 import telex
 from bench.crew import Crew, Hands, Round
 from bench.measure import Line, micro, percentile, percentiles
-from bench.peers import CACHE, peer
+from bench.peers import CACHE, SETTINGS, peer
 
 ROUNDS = 5
 GROUP = 10
@@ -81,7 +81,7 @@ def _slowest(what: str, step: str, each: Sequence[float]) -> list[Line]:
 
 
 def one_at_a_time(path: str) -> Hands:
-    bus: Any = telex.connect(path).__enter__()
+    bus: Any = telex.connect(path, settings=SETTINGS).__enter__()
 
     def send(raws: Sequence[bytes]) -> None:
         receipt = bus.send(raws[0], sender="dev", to="lead")
@@ -96,7 +96,7 @@ def one_at_a_time(path: str) -> Hands:
 def in_groups(path: str) -> Hands:
     """What is sent or acked at once shares one commit."""
     run = asyncio.new_event_loop().run_until_complete
-    bus: Any = run(telex.connect(path).__aenter__())
+    bus: Any = run(telex.connect(path, settings=SETTINGS).__aenter__())
 
     async def send(raws: Sequence[bytes]) -> None:
         receipts = await asyncio.gather(*(bus.send(raw, sender="dev", to="lead") for raw in raws))

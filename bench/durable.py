@@ -12,7 +12,7 @@ from typing import Any
 import telex
 from bench.floors import RawGroups, syncs
 from bench.measure import UNPROMISED, Line, Turn, in_turns, pace, times_as_many
-from bench.peers import CACHE
+from bench.peers import CACHE, SETTINGS
 from bench.queues import QUEUES, in_threads
 from bench.samples import updates
 
@@ -28,7 +28,7 @@ def lines() -> list[Line]:
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as name, asyncio.Runner() as runner:
         folder = Path(name)
-        connection = telex.connect(folder / "telex.db")
+        connection = telex.connect(folder / "telex.db", settings=SETTINGS)
         bus = runner.run(connection.__aenter__())
         raw = RawGroups(folder / "raw.db")
         fresh = (f"turn-{number}" for number in itertools.count())  # no id is ever sent twice

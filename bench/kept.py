@@ -9,6 +9,7 @@ import telex
 from bench.durable import sent_by
 from bench.measure import Line, Turn, in_turns, pace, times_as_many
 from bench.old_store import store_of
+from bench.peers import SETTINGS
 from bench.samples import updates
 
 SMALL, LARGE = 10_000, 1_000_000
@@ -19,7 +20,7 @@ AT_MOST = 1.15
 
 def lines() -> list[Line]:
     with asyncio.Runner() as runner:
-        connections = {f"{kept:,} kept": telex.connect(store_of(kept)) for kept in (SMALL, LARGE)}
+        connections = {f"{kept:,} kept": telex.connect(store_of(kept), settings=SETTINGS) for kept in (SMALL, LARGE)}
         buses = {name: runner.run(connection.__aenter__()) for name, connection in connections.items()}
         small, large = buses
         found = []

@@ -7,15 +7,32 @@ import importlib
 import shutil
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
+from telex.config import Settings
+from telex.stores.doctor import file_system
+
 CACHE = Path(__file__).parent.parent / ".cache" / "bench"  # on the disk the project is on: /tmp may be memory
+# No report in here is about a commit of the project that happens to lie around it. What asking git costs is another
+# matter.
+SETTINGS = Settings(evidence="off")
 _PINS = Path(__file__).with_name("requirements.txt")
 _FOLDER = CACHE / "peers"
 _READY = _FOLDER / "installed.txt"  # the pins as they were when all of them were installed
 NAMES = ("huey", "persist-queue", "litequeue", "okf-agentbus")
+
+
+def outside() -> Path:
+    """A folder for stores that commands are started on: in no repository, and on a disk where there is one."""
+    folder = Path(tempfile.gettempdir())
+    if file_system(str(folder)) not in ("tmpfs", "ramfs"):
+        return folder
+    print("!! the folder for temporary files is memory: a store is made in the project, and git asked about reports")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    return CACHE
 
 
 def install() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import telex
 from bench.measure import Line, micro, percentile, percentiles
-from bench.peers import CACHE
+from bench.peers import CACHE, SETTINGS
 from bench.samples import updates
 
 IDLE_SECONDS = 8.0
@@ -52,7 +52,7 @@ def _wake(path: str, pipes: dict[str, Connection]) -> tuple[dict[str, float], di
     chance = random.Random(1)
     shares: dict[str, float] = {}
     wakes: dict[str, list[float]] = {agent: [] for agent in pipes}
-    with telex.connect(path) as bus:
+    with telex.connect(path, settings=SETTINGS) as bus:
         raws = iter(updates("wake", (WAKES + 1) * len(pipes)))
         for number in range(WAKES + 1):
             for agent, pipe in pipes.items():
@@ -82,12 +82,12 @@ def _report(reader: str, share: float, wakes: list[float]) -> list[Line]:
 def _read(agent: str, path: str, pipe: Connection) -> None:
     """Wait, say when it came and what the waiting cost, take it, wait again."""
     if READERS[agent] == "blocking":
-        with telex.connect(path) as bus:
+        with telex.connect(path, settings=SETTINGS) as bus:
             _answer(pipe, lambda: bus.receive(agent, wait=WAIT_SECONDS), lambda token: bus.ack(token, agent=agent))
         return
 
     with asyncio.Runner() as loop:
-        connection: Any = telex.connect(path)
+        connection: Any = telex.connect(path, settings=SETTINGS)
         bus = loop.run(connection.__aenter__())
         _answer(
             pipe,
