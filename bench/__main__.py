@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import beside, book, cold, cycle, durable, guard, in_process, kept, many, waiting
+from bench import beside, book, cold, cycle, durable, guard, in_process, kept, many, replay, translation, waiting
 from bench.measure import Line, figure
 from bench.peers import versions
 
@@ -16,11 +16,13 @@ ROOMS = {
     "cold start": cold,
     "the guard": guard,
     "many messages": many,
+    "a log replayed": replay,
     "durable sends": durable,
     "there and back": cycle,
     "a million kept": kept,
     "waiting readers": waiting,
     "the rules of the work": book,
+    "other dialects": translation,
     "beside another bus": beside,
 }
 _INTRO = """# Benchmarks

@@ -6,16 +6,18 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 
 from bench.cold import TELEX
-from bench.measure import Line, micro, process_seconds
+from bench.measure import UNPROMISED, Line, micro, process_seconds, ratio
 from bench.peers import CACHE
 from telex.dialects.vbw_typed import PLAN_CONTRACT, VBW_TYPED
 from telex.dialects.writing import write
 
-ROUNDS = 21
+ROUNDS = 41
 STAGED = 1_000
 FOLDERS = 40
 START_MAX = 6  # times the start of Python
@@ -39,42 +41,59 @@ def lines() -> list[Line]:
 
 
 def _measured() -> list[Line]:
-    one = [TELEX, "guard", "src/module30/part/file1.py", "--as", "dev"]
     commands = {
         "python": [sys.executable, "-I", "-c", "pass"],
-        "one": one,
+        "one": [TELEX, "guard", "src/module30/part/file1.py", "--as", "dev"],
         "staged": [TELEX, "guard", "--staged", "--as", "dev"],
         "git": ["git", "diff", "--cached", "--name-only"],
     }
     for name, command in commands.items():  # once for the disk cache and the compiled modules
         done = subprocess.run(command, capture_output=True, check=False)
         assert done.returncode == 0, f"{name}: {done.stderr!r}"
-    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    used: dict[str, list[float]] = {name: [] for name in commands}
+    waited: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(ROUNDS):
         for name, command in commands.items():
-            seconds[name].append(process_seconds(command))
-    middle = {name: statistics.median(each) for name, each in seconds.items()}
-    start = statistics.median(ours / python for ours, python in zip(seconds["one"], seconds["python"], strict=True))
-    allowed = 2 * middle["git"] + START_MAX * middle["python"]
-    share = middle["staged"] / allowed
+            began = time.perf_counter()
+            used[name].append(process_seconds(command))
+            waited[name].append(time.perf_counter() - began)
+    start = ratio(used, "one", "python")
+    what = f"telex guard --staged of {STAGED:,} files under the same contract, cold"
+    allowed = "twice git diff --cached --name-only, and telex guard of one path"
+    staged = _of_what_is_allowed(waited)
     return [
         Line(
             "telex guard of one path, cold, under a contract of 200 patterns (CPU time)",
-            micro(middle["one"]),
+            micro(statistics.median(used["one"])),
             "python -I -c pass",
             start,
             f"at most {START_MAX} ×",
             start <= START_MAX,
         ),
+        # By the clock, since a commit waits by the clock: git answers while the guard is still starting.
         Line(
-            f"telex guard --staged of {STAGED:,} files under the same contract, cold (CPU time)",
-            micro(middle["staged"]),
-            f"twice git diff --cached --name-only, and {START_MAX} × python -I -c pass",
-            share,
+            f"{what} (elapsed)",
+            micro(statistics.median(waited["staged"])),
+            f"{allowed} (elapsed)",
+            staged,
             "at most 1 ×",
-            share <= 1,
+            staged <= 1,
+        ),
+        Line(
+            f"{what} (CPU time)",
+            micro(statistics.median(used["staged"])),
+            f"{allowed} (CPU time)",
+            _of_what_is_allowed(used),
+            UNPROMISED,
+            True,
         ),
     ]
+
+
+def _of_what_is_allowed(seconds: Mapping[str, Sequence[float]]) -> float:
+    """What is staged, as a share of what it may take: the median of the rounds' own."""
+    rounds = zip(seconds["staged"], seconds["git"], seconds["one"], strict=True)
+    return statistics.median(staged / (2 * git + one) for staged, git, one in rounds)
 
 
 def _agree(root: Path) -> None:

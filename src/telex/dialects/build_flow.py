@@ -37,6 +37,8 @@ ENVELOPE: Fields = fields(
     },
     {"replyTo": TEXT, "broadcast": BOOLEAN, "event": BOOLEAN},
 )
+# What the envelope says in every type, beside what the bus itself looks at.
+ABOUT = {"everyone": "broadcast", "happened": "event"}
 PERCENT = Number(at_least=0, at_most=100)
 
 CORRELATION_DIFFERS = HardRule(
@@ -127,7 +129,18 @@ TASK_ASSIGNMENT = _type(
     },
     deed=Deed(
         "assign",
-        {"task": "taskId", "title": "title", "depends_on": "dependencies"},
+        {
+            "task": "taskId",
+            "title": "title",
+            "depends_on": "dependencies",
+            "details": "description",
+            "phase_number": "phase",
+            "design": "context.approvedDesign",
+            "docs": "context.existingDocs",
+            "constraints": "context.constraints",
+            "plan_file": "context.planFile",
+            **ABOUT,
+        },
     ),
 )
 
@@ -152,7 +165,14 @@ STATUS_UPDATE = _type(
     ),
     deed=Deed(
         "status",
-        {"task": "taskId", "status": "status", "details": "details", "blockers": "blockers"},
+        {
+            "task": "taskId",
+            "status": "status",
+            "details": "details",
+            "blockers": "blockers",
+            "percent": "progress",
+            **ABOUT,
+        },
     ),
 )
 
@@ -165,7 +185,7 @@ STATE_TRANSITION = _type(
     event=True,
     deed=Deed(
         "move",
-        {"task": "taskId", "came_from": "fromState", "goes_to": "toState", "reason": "reason"},
+        {"task": "taskId", "came_from": "fromState", "goes_to": "toState", "reason": "reason", **ABOUT},
     ),
 )
 
@@ -190,7 +210,16 @@ VALIDATION_REQUEST = _type(
     reply="VALIDATION_RESPONSE",
     deed=Deed(
         "ask",
-        {"task": "taskId", "kind": "validationType", "subject": "subject", "files": "details.files"},
+        {
+            "task": "taskId",
+            "kind": "validationType",
+            "subject": "subject",
+            "files": "details.files",
+            "approach": "details.approach",
+            "changes": "details.changes",
+            "plan_file": "details.planFile",
+            **ABOUT,
+        },
     ),
 )
 
@@ -216,7 +245,14 @@ VALIDATION_RESPONSE = _type(
     replyTo="msg-1",
     deed=Deed(
         "answer",
-        {"task": "taskId", "decision": "decision", "reasons": "reasons", "conditions": "conditions"},
+        {
+            "task": "taskId",
+            "decision": "decision",
+            "reasons": "reasons",
+            "conditions": "conditions",
+            "suggestions": "suggestions",
+            **ABOUT,
+        },
     ),
 )
 
@@ -253,7 +289,16 @@ QUALITY_REPORT = _type(
     ),
     deed=Deed(
         "quality",
-        {"task": "taskId", "status": "status"},
+        {
+            "task": "taskId",
+            "status": "status",
+            "gates": "gates",
+            "gates/text": "gates[].name",
+            "gates/status": "gates[].status",
+            "failed": "failureCount",
+            "advice": "actions",
+            **ABOUT,
+        },
     ),
 )
 
@@ -287,6 +332,18 @@ ERROR_REPORT = _type(
             expected="at least the number of errors listed",
         ),
     ),
+    deed=Deed(
+        "diagnosis",
+        {
+            "task": "taskId",
+            "severity": "severity",
+            "count": "count",
+            "evidence": "errors",
+            "evidence/text": "errors[].message",
+            "hypothesis": "pattern",
+            **ABOUT,
+        },
+    ),
 )
 
 ESCALATION_REQUEST = _type(
@@ -319,7 +376,10 @@ ESCALATION_REQUEST = _type(
             "history_agent": "failureHistory[].agent",
             "history_attempts": "failureHistory[].attempts",
             "history_error": "failureHistory[].lastError",
+            "history/text": "failureHistory[].lastError",
+            "history/agent": "failureHistory[].agent",
             "context": "context",
+            **ABOUT,
         },
     ),
 )
@@ -355,7 +415,15 @@ COMMIT_REQUEST = _type(
     ),
     deed=Deed(
         "commit",
-        {"task": "taskId", "approval": "approvalRef", "files": "files", "gates": "metadata.qualityGatesPassed"},
+        {
+            "task": "taskId",
+            "approval": "approvalRef",
+            "files": "files",
+            "gates": "metadata.qualityGatesPassed",
+            "message": "commitMessage",
+            "approver": "metadata.approvedBy",
+            **ABOUT,
+        },
     ),
 )
 
@@ -369,6 +437,10 @@ DOC_QUERY = _type(
     ),
     {"queryType": "SEARCH", "topic": "Password reset", "keywords": ["auth", "mail"]},
     reply="DOC_RESPONSE",
+    deed=Deed(
+        "question",
+        {"query": "queryType", "topic": "topic", "keywords": "keywords", "context": "context", **ABOUT},
+    ),
 )
 
 DOC_RESPONSE = _type(
@@ -390,6 +462,16 @@ DOC_RESPONSE = _type(
         "recommendation": "UPDATE_EXISTING",
     },
     replyTo="msg-1",
+    deed=Deed(
+        "findings",
+        {
+            "found": "found",
+            "documents": "documents",
+            "documents/name": "documents[].path",
+            "recommendation": "recommendation",
+            **ABOUT,
+        },
+    ),
 )
 
 CODEBASE_REVIEW_REPORT = _type(
@@ -435,6 +517,16 @@ CODEBASE_REVIEW_REPORT = _type(
         "blockers": [],
         "readyForImplementation": True,
     },
+    deed=Deed(
+        "survey",
+        {
+            "task": "taskId",
+            "ready": "readyForImplementation",
+            "advice": "findings.architecture.recommendations",
+            "blockers": "blockers",
+            **ABOUT,
+        },
+    ),
 )
 
 MESSAGE_ERROR = _type(
@@ -449,6 +541,10 @@ MESSAGE_ERROR = _type(
         }
     ),
     {"originalMessageId": "msg-1", "errorType": "MISSING_FIELD", "details": "$.payload.taskId is missing"},
+    deed=Deed(
+        "unread",
+        {"original": "originalMessageId", "error": "errorType", "details": "details", **ABOUT},
+    ),
 )
 
 BUILD_FLOW = Dialect(

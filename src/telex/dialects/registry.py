@@ -10,6 +10,9 @@ from telex.dialects.vbw_typed import VBW_TYPED
 # The reading ladder: a full envelope says most, a flat message less, plain text nothing.
 BUILT_IN: tuple[Dialect, ...] = (VBW_TYPED, BUILD_FLOW, VBW_HANDOFF, VBW_COMPANY, SIGNAL_MD)
 
+# Dialects that are versions of one: whoever says `vbw@1.0` means the one whose version that is.
+FAMILIES: dict[str, tuple[str, ...]] = {"vbw": (VBW_TYPED.name, VBW_HANDOFF.name)}
+
 PLAIN = Dialect(
     name="plain",
     version="1.0",

@@ -49,7 +49,7 @@ WORKER_SUBMISSION = MessageType(
     body_example="## Result\nA reset link works once.\n\n## Self-Assessment\nAC2 waits for the mail template.\n",
     deed=Deed(
         "signal",
-        {"signal": "signal", "files": "files_changed", "qa": "qa_check"},
+        {"signal": "signal", "files": "files_changed", "qa": "qa_check", "coverage": "ac_coverage"},
     ),
 )
 
@@ -88,7 +88,13 @@ REVIEW_VERDICT = MessageType(
     body_example="## Findings\nMODERATE: two names say too little.\n",
     deed=Deed(
         "signal",
-        {"signal": "signal"},
+        {
+            "signal": "signal",
+            "critical": "critical_count",
+            "moderate": "moderate_count",
+            "minor": "minor_count",
+            "coverage": "ac_coverage",
+        },
     ),
 )
 
@@ -137,7 +143,16 @@ AUDIT_VERDICT = MessageType(
     body_example="## Security\nOne medium finding.\n\n## Runtime\n31 tests, all passed.\n",
     deed=Deed(
         "signal",
-        {"signal": "signal"},
+        {
+            "signal": "signal",
+            "critical": "security_findings.critical",
+            "high": "security_findings.high",
+            "medium": "security_findings.medium",
+            "low": "security_findings.low",
+            "build": "build_status",
+            "tests": "test_status",
+            "typecheck": "typecheck_status",
+        },
     ),
 )
 
@@ -220,6 +235,8 @@ PLAN_RESULT = MessageType(
             "waves": "wave_count",
             "steps": "step_count",
             "has_blockers": "has_blockers",
+            "risks": "risk_tags",
+            "risks/text": "risk_tags[]",
         },
     ),
 )
@@ -244,7 +261,7 @@ RESEARCH_RESULT = MessageType(
     body_example="The one in use can send templates.\n",
     deed=Deed(
         "signal",
-        {"signal": "signal", "topic": "topic", "verified": "verified"},
+        {"signal": "signal", "topic": "topic", "verified": "verified", "gotchas": "has_gotchas"},
     ),
 )
 

@@ -39,6 +39,7 @@ CHAIN = {
 LEVELS = one_of("high", "medium", "low")
 VERDICTS = one_of("PASS", "FAIL", "PARTIAL")
 REPORT: dict[str, Kind] = {"artifact": TEXT, "committed": BOOLEAN}
+REPORTED = {"artifact": "artifact", "committed": "committed"}
 
 
 def _critical_within(total: str) -> HardRule:
@@ -88,6 +89,10 @@ ARCHITECTURE_DESIGN = MessageType(
         "risks": [{"risk": "A token is stolen by a script", "impact": "high", "mitigation": "HttpOnly cookies"}],
         "committed": True,
     },
+    deed=Deed(
+        "design",
+        {"phase": "phase", "decisions": "decisions", "risks": "risks", "risks/text": "risks[].risk", **REPORTED},
+    ),
 )
 
 SENIOR_SPEC = MessageType(
@@ -104,6 +109,10 @@ SENIOR_SPEC = MessageType(
         "concerns": ["The second task may need a checkpoint"],
         "committed": True,
     },
+    deed=Deed(
+        "spec",
+        {"plan": "plan_id", "enriched": "tasks_enriched", "concerns": "concerns", "committed": "committed"},
+    ),
 )
 
 DEV_PROGRESS = MessageType(
@@ -126,7 +135,7 @@ DEV_PROGRESS = MessageType(
     },
     deed=Deed(
         "progress",
-        {"plan": "plan_id", "task": "task", "status": "status", "commit": "commit"},
+        {"plan": "plan_id", "task": "task", "status": "status", "commit": "commit", "concerns": "concerns"},
     ),
 )
 
@@ -147,7 +156,14 @@ DEV_BLOCKER = MessageType(
     },
     deed=Deed(
         "blocker",
-        {"plan": "plan_id", "task": "task", "blocker": "blocker", "needs": "needs"},
+        {
+            "plan": "plan_id",
+            "task": "task",
+            "blocker": "blocker",
+            "needs": "needs",
+            "attempted": "attempted",
+            "attempted/text": "attempted[]",
+        },
     ),
 )
 
@@ -180,7 +196,14 @@ CODE_REVIEW_RESULT = MessageType(
     },
     deed=Deed(
         "review",
-        {"plan": "plan_id", "result": "result", "cycle": "cycle"},
+        {
+            "plan": "plan_id",
+            "result": "result",
+            "cycle": "cycle",
+            "findings": "findings_count",
+            "critical": "critical",
+            **REPORTED,
+        },
     ),
 )
 
@@ -229,6 +252,19 @@ QA_RESULT = MessageType(
         "artifact": "phases/01/verification.jsonl",
         "committed": True,
     },
+    deed=Deed(
+        "verdict",
+        {
+            "result": "result",
+            "tier": "tier",
+            "passed": "checks.passed",
+            "failed": "checks.failed",
+            "total": "checks.total",
+            "failures": "failures",
+            "failures/text": "failures[].check",
+            **REPORTED,
+        },
+    ),
 )
 
 QA_CODE_RESULT = MessageType(
@@ -268,6 +304,20 @@ QA_CODE_RESULT = MessageType(
         "artifact": "phases/01/qa-code.jsonl",
         "committed": True,
     },
+    deed=Deed(
+        "verdict",
+        {
+            "result": "result",
+            "passed": "tests.passed",
+            "failed": "tests.failed",
+            "skipped": "tests.skipped",
+            "lint_errors": "lint.errors",
+            "lint_warnings": "lint.warnings",
+            "findings": "findings_count",
+            "critical": "critical",
+            **REPORTED,
+        },
+    ),
 )
 
 SECURITY_AUDIT = MessageType(
@@ -295,6 +345,16 @@ SECURITY_AUDIT = MessageType(
         "artifact": "phases/01/security-audit.jsonl",
         "committed": True,
     },
+    deed=Deed(
+        "verdict",
+        {
+            "result": "result",
+            "findings": "findings",
+            "critical": "critical",
+            "categories": "categories",
+            **REPORTED,
+        },
+    ),
 )
 
 SCOUT_FINDINGS = MessageType(
@@ -317,6 +377,17 @@ SCOUT_FINDINGS = MessageType(
         "artifact": "phases/01/research.jsonl",
         "committed": True,
     },
+    deed=Deed(
+        "findings",
+        {
+            "domain": "domain",
+            "documents": "findings",
+            "documents/name": "findings[].query",
+            "documents/text": "findings[].finding",
+            "documents/confidence": "findings[].confidence",
+            **REPORTED,
+        },
+    ),
 )
 
 DEBUGGER_REPORT = MessageType(
@@ -344,6 +415,18 @@ DEBUGGER_REPORT = MessageType(
         "recommended_fix": "Hold a lock while a token is refreshed",
         "artifact": "phases/01/debug-report.jsonl",
     },
+    deed=Deed(
+        "diagnosis",
+        {
+            "hypothesis": "hypothesis",
+            "evidence": "evidence_for",
+            "evidence/text": "evidence_for[]",
+            "against": "evidence_against",
+            "confidence": "confidence",
+            "fix": "recommended_fix",
+            "artifact": "artifact",
+        },
+    ),
 )
 
 ESCALATION = MessageType(
@@ -388,6 +471,7 @@ ESCALATION = MessageType(
             "by": "from",
             "reason": "issue",
             "evidence": "evidence",
+            "evidence/text": "evidence[]",
             "advice": "recommendation",
             "severity": "severity",
         },

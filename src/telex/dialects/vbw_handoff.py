@@ -44,6 +44,18 @@ SCOUT_FINDINGS = MessageType(
         "confidence": "high",
         "confidence_rationale": "Every import was followed",
     },
+    deed=Deed(
+        "findings",
+        {
+            "domain": "domain",
+            "documents": "documents",
+            "documents/name": "documents[].name",
+            "documents/text": "documents[].content",
+            "elsewhere": "cross_cutting",
+            "confidence": "confidence",
+            "rationale": "confidence_rationale",
+        },
+    ),
 )
 
 DEV_PROGRESS = MessageType(
@@ -66,7 +78,7 @@ DEV_PROGRESS = MessageType(
     },
     deed=Deed(
         "progress",
-        {"plan": "plan_id", "task": "task", "status": "status", "commit": "commit"},
+        {"plan": "plan_id", "task": "task", "status": "status", "commit": "commit", "concerns": "concerns"},
     ),
 )
 
@@ -87,7 +99,14 @@ DEV_BLOCKER = MessageType(
     },
     deed=Deed(
         "blocker",
-        {"plan": "plan_id", "task": "task", "blocker": "blocker", "needs": "needs"},
+        {
+            "plan": "plan_id",
+            "task": "task",
+            "blocker": "blocker",
+            "needs": "needs",
+            "attempted": "attempted",
+            "attempted/text": "attempted[]",
+        },
     ),
 )
 
@@ -133,6 +152,19 @@ QA_RESULT = MessageType(
         ],
         "body": "## Checks\nTwo of twenty failed.",
     },
+    deed=Deed(
+        "verdict",
+        {
+            "result": "result",
+            "tier": "tier",
+            "passed": "checks.passed",
+            "failed": "checks.failed",
+            "total": "checks.total",
+            "failures": "failures",
+            "failures/text": "failures[].check",
+            "body": "body",
+        },
+    ),
 )
 
 DEBUGGER_REPORT = MessageType(
@@ -158,6 +190,17 @@ DEBUGGER_REPORT = MessageType(
         "confidence": "medium",
         "recommended_fix": "Hold a lock while a token is refreshed",
     },
+    deed=Deed(
+        "diagnosis",
+        {
+            "hypothesis": "hypothesis",
+            "evidence": "evidence_for",
+            "evidence/text": "evidence_for[]",
+            "against": "evidence_against",
+            "confidence": "confidence",
+            "fix": "recommended_fix",
+        },
+    ),
 )
 
 VBW_HANDOFF = Dialect(

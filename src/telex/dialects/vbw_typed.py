@@ -40,6 +40,8 @@ ENVELOPE: Fields = fields(
     },
     {"target_role": one_of(*ROLES)},
 )
+# What the envelope says in every type, beside what the bus itself looks at.
+ABOUT = {"phase_number": "phase", "confidence": "confidence"}
 
 
 def _example(type_: str, id_: str, role: str, payload: Tree, task: str = "1-1-T1", confidence: str = "high") -> Tree:
@@ -83,6 +85,18 @@ SCOUT_FINDINGS = MessageType(
                 {"target_domain": "quality", "finding": "No test covers the retry loop", "relevance": "high"}
             ],
             "confidence_rationale": "Read from the lock file",
+        },
+    ),
+    deed=Deed(
+        "findings",
+        {
+            "domain": "domain",
+            "documents": "documents",
+            "documents/name": "documents[].name",
+            "documents/text": "documents[].content",
+            "elsewhere": "cross_cutting",
+            "rationale": "confidence_rationale",
+            **ABOUT,
         },
     ),
 )
@@ -149,6 +163,7 @@ PLAN_CONTRACT = MessageType(
             "must_haves": "must_haves",
             "checks": "verification_checks",
             "budget": "token_budget",
+            **ABOUT,
         },
     ),
 )
@@ -196,6 +211,9 @@ EXECUTION_UPDATE = MessageType(
             "commit": "commit",
             "files": "files_modified",
             "tokens": "tokens_used",
+            "concerns": "concerns",
+            "evidence": "evidence",
+            **ABOUT,
         },
     ),
 )
@@ -227,7 +245,16 @@ BLOCKER_REPORT = MessageType(
     ),
     deed=Deed(
         "blocker",
-        {"plan": "plan_id", "task": "task_id", "blocker": "blocker", "needs": "needs", "severity": "severity"},
+        {
+            "plan": "plan_id",
+            "task": "task_id",
+            "blocker": "blocker",
+            "needs": "needs",
+            "severity": "severity",
+            "attempted": "attempted",
+            "attempted/text": "attempted[]",
+            **ABOUT,
+        },
     ),
 )
 
@@ -287,7 +314,19 @@ QA_VERDICT = MessageType(
     ),
     deed=Deed(
         "verdict",
-        {"result": "result", "task": "task"},
+        {
+            "result": "result",
+            "task": "task",
+            "tier": "tier",
+            "passed": "checks.passed",
+            "failed": "checks.failed",
+            "total": "checks.total",
+            "failures": "failures",
+            "failures/text": "failures[].check",
+            "body": "body",
+            "advice": "recommendations",
+            **ABOUT,
+        },
     ),
 )
 
@@ -338,6 +377,7 @@ APPROVAL_REQUEST = MessageType(
             "options": "options",
             "deadline": "deadline",
             "task": "task",
+            **ABOUT,
         },
     ),
 )
@@ -373,7 +413,7 @@ APPROVAL_RESPONSE = MessageType(
             "conditions": "conditions",
             "modifications": "modifications",
             "task": "task",
-            "confidence": "confidence",
+            **ABOUT,
         },
     ),
 )
@@ -391,7 +431,7 @@ SHUTDOWN_REQUEST = MessageType(
     ),
     deed=Deed(
         "stop",
-        {"reason": "reason", "team": "team_name"},
+        {"reason": "reason", "team": "team_name", **ABOUT},
     ),
 )
 
@@ -416,7 +456,13 @@ SHUTDOWN_RESPONSE = MessageType(
     ),
     deed=Deed(
         "stopped",
-        {"request": "request_id", "approved": "approve", "status": "final_status", "pending": "pending_work"},
+        {
+            "request": "request_id",
+            "approved": "approve",
+            "status": "final_status",
+            "pending": "pending_work",
+            **ABOUT,
+        },
     ),
 )
 

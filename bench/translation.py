@@ -1,0 +1,72 @@
+"""What does it cost to tell a message in another dialect, beside reading it and writing it down?"""
+
+import statistics
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from bench.measure import Line, interleaved, micro, ratio
+from bench.samples import messages
+from telex.dialects.reading import read
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect, MessageType, Tree
+from telex.dialects.writing import write
+from telex.flow.book.said import tree_of
+from telex.translation.translate import Header, Translation, header_of, translate
+
+ROUNDS = 51
+
+
+class Job(NamedTuple):
+    raw: bytes
+    type: MessageType
+    tree: Tree
+    body: str | None
+    to: Dialect
+    header: Header
+    told: Translation
+
+
+def lines() -> list[Line]:
+    return [_line(dialect) for dialect in BUILT_IN]
+
+
+def _line(dialect: Dialect) -> Line:
+    """Every message of the dialect into every other that has a counterpart."""
+    jobs = [job for raw in messages(dialect) for job in _jobs(dialect, raw)]
+
+    def both(job: Job) -> None:
+        tree_of(job.raw, dialect, job.type)
+        write(job.to, job.told.tree, job.told.body)
+
+    work = {
+        "translate": _each(lambda job: translate(job.tree, dialect, job.type, job.to, job.header, job.body), jobs),
+        "decode and encode": _each(both, jobs),
+    }
+    seconds = interleaved(work, ROUNDS)
+    times = ratio(seconds, "translate", "decode and encode")
+    ours = micro(statistics.median(seconds["translate"]) / len(jobs))
+    what = f"{dialect.name}: a message told in another dialect, with an account of every field"
+    against = "reading the message and writing the translation"
+    return Line(what, ours, against, times, "at most 2 ×", times <= 2)
+
+
+def _jobs(dialect: Dialect, raw: bytes) -> list[Job]:
+    reading = read(raw, (dialect,), forced=dialect)
+    type_ = reading.told.type
+    assert type_ is not None
+    tree = tree_of(raw, dialect, type_)
+    header = header_of(tree, dialect, type_, id="01-id", at=1_790_000_000.0, sender="somebody")
+    found = []
+    for to in BUILT_IN:
+        told = translate(tree, dialect, type_, to, header, reading.body)
+        if to is not dialect and isinstance(told, Translation):
+            found.append(Job(raw, type_, tree, reading.body, to, header, told))
+    return found
+
+
+def _each(run: Callable[[Job], Any], jobs: list[Job]) -> Callable[[], None]:
+    def work() -> None:
+        for job in jobs:
+            run(job)
+
+    return work

@@ -1,0 +1,116 @@
+"""What has been told so far, and what has become of every field? One message on its way into another dialect."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from telex.dialects.reaching import put
+from telex.dialects.spec import TYPE, Tree
+from telex.model.limits import LIMITS
+from telex.translation import bodies
+from telex.translation.plan import Plan
+from telex.translation.report import Change, Header
+from telex.translation.row import Borrowed, Counted, Length, Listed, Worth
+
+BY_THE_BUS = "as the bus has it"
+
+
+class Account:
+    """Filled in step by step, by `envelopes` and `telling`."""
+
+    __slots__ = (
+        "carried",
+        "header",
+        "invented",
+        "loose",
+        "lost",
+        "narrowed",
+        "plan",
+        "result",
+        "roles",
+        "sections",
+        "sources",
+        "spoken",
+        "thread",
+        "told",
+        "tree",
+        "vague",
+        "values",
+        "wired",
+        "written",
+    )
+
+    def __init__(self, plan: Plan, tree: Tree, header: Header, body: str | None) -> None:
+        self.plan, self.tree, self.header = plan, tree, header
+        parsed: dict[str, Any] = {}
+        self.loose = None  # a body that the row knows nothing of
+        if plan.row.body is not None:
+            parsed = bodies.parse(plan.row.body, body or "", plan.type.sections)
+        elif body:
+            self.loose = body
+        self.values = [one.get(tree) if one.get is not None else parsed.get(one.name) for one in plan.reads]
+        self.result: Tree = {TYPE: plan.becomes.name}
+        if plan.to.wire.version is not None:
+            self.result[plan.to.wire.version] = plan.to.version
+        self.sections: dict[str, Any] = {}  # what goes into the body
+        self.written: dict[str, Any] = {}  # by path: what a place of the result says
+        self.sources: dict[str, int] = {}  # by path: the read that it comes from
+        self.spoken: set[str] = set()
+        self.wired: set[str] = set()  # places of the original that the envelope of the result tells
+        self.thread: Any = None
+        self.told = list(plan.at_home)
+        self.vague = [False] * len(plan.reads)
+        self.lost: list[Change] = []
+        self.invented: list[Change] = []
+        self.narrowed: list[Change] = []
+        self.carried: list[tuple[str, str]] = []
+        self.roles: tuple[str, str | None] = ("", None)
+
+    def write(self, path: str, steps: tuple[str, ...], value: Any) -> None:
+        self.written[path] = value
+        if len(steps) == 1:
+            self.result[steps[0]] = value
+        elif len(steps) == 2:
+            inside = self.result.get(steps[0])
+            if inside is None:
+                inside = self.result[steps[0]] = {}
+            inside[steps[1]] = value
+        else:
+            put(self.result, steps, value)
+
+    def invent(self, path: str, slot: str | None, value: Any, reason: str) -> None:
+        self.invented.append(Change(path, slot, value, reason))
+
+    def lose(self, path: str, slot: str | None, value: Any, reason: str) -> None:
+        self.lost.append(Change(path, slot, value, reason))
+
+    def narrow(self, path: str, slot: str | None, value: Any, reason: str) -> None:
+        self.narrowed.append(Change(path, slot, value, reason))
+
+    def slot(self, name: str) -> Any:
+        """What the original says of it."""
+        if name == "$correlation":
+            return self.header.correlation or self.thread
+        if name.startswith("$"):
+            return getattr(self.header, name[1:])
+        return next((self.values[one] for one in self.plan.by_slot.get(name, ()) if self.values[one] is not None), None)
+
+    def worth(self, value: Worth, fits: Any = None) -> Any:
+        match value:
+            case Borrowed(slots, otherwise):
+                said = [self.slot(one) for one in slots]
+                return next((one for one in said if one and (fits is None or fits(one))), otherwise)
+            case Listed(slot):
+                said = self.slot(slot)
+                return [said] if isinstance(said, str) else []
+            case Counted(slots):
+                together = sum(one for slot in slots if type(one := self.slot(slot)) is int)
+                return min(together, LIMITS.integer_max)
+            case Length(slot):
+                said = self.slot(slot)
+                return len(said) if isinstance(said, list) else 0
+        return value
+
+
+def moment(at: float) -> str:
+    """A point in time as every dialect writes it."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,119 @@
+"""What does the envelope of the result say: who, to whom, when, under which id, in answer to what?
+
+What the original says of that is told where there is a place for it; the rest is what the bus knows.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from telex.dialects.spec import ANY
+from telex.rules.authorization import EVERYONE, same_name
+from telex.translation.account import BY_THE_BUS, Account, moment
+from telex.translation.plan import Wired
+from telex.translation.roles import ROLES_REMEMBERED_MAX as NAMES_REMEMBERED_MAX
+from telex.translation.roles import counterpart
+
+
+def address(account: Account) -> None:
+    """Who it is from and to, as the dialect calls them."""
+    plan, header = account.plan, account.header
+    mine = counterpart(header.sender_role, plan.dialect, plan.to, plan.becomes.senders)
+    receivers = plan.type.receivers
+    theirs = header.recipient_role or (receivers[0] if receivers != ANY else None)
+    whom = counterpart(theirs, plan.dialect, plan.to, plan.becomes.receivers) if theirs is not None else None
+    if plan.to.chain and plan.wires["recipient"].there is not None:
+        whom = plan.to.chain.get(mine, whom)
+    account.roles = (mine, whom)
+    names = plan.to.addresses == "names"
+    _name(account, "sender", header.sender if names else mine, plan.type.senders)
+    everyone = header.recipient == EVERYONE
+    named = (header.recipient or whom) if names else whom
+    _name(account, "recipient", named, receivers, unclear=everyone and not names)
+    if everyone and names and "everyone" in plan.places:
+        place = plan.places["everyone"]
+        if place.slot not in plan.by_slot:
+            account.write(place.path, place.steps, True)
+            account.invent(place.path, "everyone", True, BY_THE_BUS)
+
+
+def _name(account: Account, what: str, value: str | None, allowed: tuple[str, ...], *, unclear: bool = False) -> None:
+    slot, here, there, alone = account.plan.wires[what]
+    said = here.get(account.tree) if here is not None else None
+    unwanted = there is not None and not there.required and (said is None or unclear)
+    if there is None or value is None or unwanted or not there.fits(value):
+        if here is not None and said is not None and alone:
+            account.lose(here.path, slot, said, "who it is stands with the message, not in it")
+        return
+    account.write(there.path, there.steps, value)
+    if here is None or said is None:
+        account.invent(there.path, slot, value, BY_THE_BUS)
+        return
+    account.carried.append((here.path, there.path))
+    account.wired.add(here.path)
+    if said != value and not _told_back(account, said, value, allowed):
+        account.narrow(here.path, slot, said, f"{value} is what {account.plan.to.name} calls it")
+
+
+def _told_back(account: Account, said: Any, value: str, allowed: tuple[str, ...]) -> bool:
+    if not isinstance(said, str):
+        return False
+    if account.plan.to.addresses == "names" or account.plan.dialect.addresses == "names":
+        return _same_name(said, value)
+    return counterpart(value, account.plan.to, account.plan.dialect, allowed) == said
+
+
+@lru_cache(NAMES_REMEMBERED_MAX)
+def _same_name(said: str, value: str) -> bool:
+    return same_name(said, value)
+
+
+def envelope(account: Account) -> None:
+    """Its id, its time, and what it answers."""
+    for what in ("id", "timestamp", "reply_to"):
+        slot, here, there, alone = account.plan.wires[what]
+        said = here.get(account.tree) if here is not None else None
+        if here is not None and said is not None:
+            if there is not None and said != "" and there.fits(said):
+                account.write(there.path, there.steps, said)
+                account.carried.append((here.path, there.path))
+                account.wired.add(here.path)
+                continue
+            if alone:
+                account.lose(here.path, slot, said, account.plan.kept)
+        if there is not None:
+            header = account.header
+            value = header.id if what == "id" else header.reply_to
+            if what == "timestamp" or (value is not None and there.fits(value)):
+                value = moment(header.at) if what == "timestamp" else value
+                account.write(there.path, there.steps, value)
+                account.invent(there.path, slot, value, BY_THE_BUS)
+
+
+def correlate(account: Account) -> None:
+    """The conversation it belongs to: by its own field, or as good as told where the task has the same name."""
+    slot, here, there, alone = account.plan.wires["correlation"]
+    said = here.get(account.tree) if here is not None else None
+    if there is not None and there.path not in account.written:
+        if isinstance(said, str) and said and there.fits(said):
+            account.write(there.path, there.steps, said)
+        else:
+            _call(account, there, slot)
+    account.thread = account.written.get(there.path) if there is not None else None
+    if here is None or said is None:
+        return
+    if there is not None and account.thread == said:
+        account.carried.append((here.path, there.path))
+        account.wired.add(here.path)
+        account.invented = [one for one in account.invented if one.path != there.path]
+    elif alone:
+        account.lose(here.path, slot, said, account.plan.kept)
+
+
+def _call(account: Account, there: Wired, slot: str) -> None:
+    """A conversation that the original does not name: as the bus calls it, or by the task, or by the message itself."""
+    known = (account.slot("$correlation"), account.slot("task"))
+    value = next((one for one in known if isinstance(one, str) and one and there.fits(one)), None)
+    if value is None:
+        value = "" if there.may_be_empty else account.header.id
+    account.write(there.path, there.steps, value)
+    account.invent(there.path, slot, value, BY_THE_BUS)

@@ -1,0 +1,141 @@
+"""Where does a type keep what it means? Its slots, by the names of its deed and by the headings of its body."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from telex.dialects.spec import (
+    NOTE,
+    TEXT,
+    TEXTS,
+    Dialect,
+    Group,
+    Integer,
+    Kind,
+    ListOf,
+    MapOf,
+    MessageType,
+    Moment,
+    Number,
+    OneOf,
+    Text,
+    Tree,
+    fields,
+    kind_at,
+)
+from telex.model.paths import path_of
+from telex.translation.kinds import Values
+from telex.translation.row import Least, Row
+
+BODY = "$.body"
+UNKNOWN = "unknown"
+UNSAID = Least(..., "")  # a choice that nobody can make for the sender
+PAGES = ListOf(Group(fields({"name": TEXT, "text": NOTE})))
+Steps = tuple[str, ...]
+
+
+class Part(NamedTuple):
+    """One thing that each item of a list says; no step: the item itself."""
+
+    steps: Steps
+    kind: Kind
+    required: bool
+
+
+TEXT_PARTS = {"text": Part((), TEXT, required=True)}
+PAGE_PARTS = {"name": Part(("name",), TEXT, required=True), "text": Part(("text",), NOTE, required=True)}
+
+
+class Place(NamedTuple):
+    """Where a slot stands in a type."""
+
+    slot: str
+    name: str  # the deed's for it
+    path: str
+    steps: Steps
+    kind: Kind
+    values: Values | None
+    parts: Mapping[str, Part]
+    in_body: bool = False
+
+
+def places_of(dialect: Dialect, type_: MessageType, row: Row) -> list[Place]:
+    """Every slot that the row knows, own names before borrowed ones, and those in the body last."""
+    assert type_.deed is not None, f"{type_.name} has no names for its fields"
+    said = type_.deed.names
+    whole = dialect.fields_of(type_)
+    found = []
+    for slot, name in (*((one, one) for one in said), *row.names.items()):
+        where = said.get(name)
+        if where is None or "/" in slot or "[]" in where:
+            continue
+        steps = dialect.locate(type_, where)
+        field = kind_at(whole, steps)
+        assert field is not None, f"{type_.name} has no field {where}"
+        parts = _parts(said, name, where, field.kind)
+        found.append(Place(slot, name, path_of(*steps), steps, field.kind, row.values.get(slot), parts))
+    body = row.body
+    if body is None:
+        return found
+    kinds: dict[str, Kind] = {one.slot: TEXTS if one.listed else TEXT for one in body.sections}
+    kinds[body.main] = PAGES if body.pages else TEXT
+    for slot, name in (*((one, one) for one in kinds), *row.names.items()):
+        if name in kinds and name not in said:
+            parts = PAGE_PARTS if body.pages and name == body.main else TEXT_PARTS if kinds[name] is TEXTS else {}
+            found.append(Place(slot, name, BODY, (), kinds[name], None, parts, in_body=True))
+    return found
+
+
+def _parts(said: Mapping[str, str], name: str, where: str, kind: Kind) -> dict[str, Part]:
+    found: dict[str, Part] = {}
+    if not isinstance(kind, ListOf):
+        return found
+    for part, at in said.items():
+        if part.startswith(f"{name}/"):
+            step = at.removeprefix(f"{where}[]").removeprefix(".")
+            inner = kind_at(kind.item.fields, (step,)) if step and isinstance(kind.item, Group) else None
+            steps = (step,) if step else ()
+            found[part.partition("/")[2]] = (
+                Part(steps, inner.kind, inner.required) if inner else Part((), kind.item, required=True)
+            )
+    return found
+
+
+def getter(steps: Steps) -> Callable[[Tree], Any]:
+    """As `reach`, for places that are in no list, and quicker: a dozen of them are looked at in every message."""
+    first, *rest = steps
+    if not rest:
+        return lambda tree: tree.get(first)
+    second, *more = rest
+
+    def get(tree: Tree) -> Any:
+        inside = tree.get(first)
+        if type(inside) is not dict:
+            return None
+        found = inside.get(second)
+        for step in more:
+            if type(found) is not dict:
+                return None
+            found = found.get(step)
+        return found
+
+    return get
+
+
+def default(kind: Kind, reason: str) -> Least:
+    """What a field says that has nothing to say. A choice or a yes or no is never made by default."""
+    match kind:
+        case Text(may_be_empty=True):
+            return Least("", reason)
+        case Text():
+            return Least(UNKNOWN, reason)
+        case Integer(low, _) | Number(low, _):
+            return Least(int(low or 0), reason)
+        case ListOf():
+            return Least([], reason)
+        case MapOf():
+            return Least({}, reason)
+        case OneOf((only,)):
+            return Least(only, reason)
+        case Moment():
+            return Least(None, "when the message was sent")
+    return UNSAID

@@ -1,0 +1,110 @@
+"""What is known of a pair of rows before there is a message? Made by `plans`, once for each pair, and followed by
+`telling`."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from telex.dialects.spec import Dialect, HardRule, MessageType, Tree
+from telex.translation.kinds import Test, Values, Way
+from telex.translation.places import Place, Steps
+from telex.translation.row import Least, Row
+
+
+class Items(NamedTuple):
+    """How the items of one list become those of another."""
+
+    moves: tuple[tuple[Steps, str, Steps, str, Way], ...]  # each step with how it stands in a path
+    needs: tuple[tuple[str, str, str, Least], ...]  # step, in a path, slot, what is written there
+    moved: frozenset[str]
+    whole: bool  # the items of the original are themselves what is said
+
+
+class Read(NamedTuple):
+    """One place of the original. Where it says something, that is carried over or reported."""
+
+    path: str
+    slot: str
+    name: str
+    get: Callable[[Tree], Any] | None  # None: in the body
+    spelt: Values | None
+    at_home: bool = False  # said by the type itself, there and back
+
+
+class Carry(NamedTuple):
+    """One place of the original that may stand in one of the result."""
+
+    read: int
+    slot: str
+    place: str  # by which it is known what stands there already: the path, and in a body the slot besides
+    path: str
+    steps: Steps  # none: in the body
+    name: str  # of its section
+    way: Way
+    exact: bool
+    items: Items | None
+
+
+class Need(NamedTuple):
+    """A place that must say something."""
+
+    path: str
+    steps: Steps
+    slot: str
+    fits: Test
+    least: Least
+    plain: bool  # that is written as it stands
+    within: Callable[[Tree], Any] | None  # only where this is there
+
+
+class Wired(NamedTuple):
+    path: str
+    steps: Steps
+    get: Callable[[Tree], Any]
+    fits: Test
+    required: bool
+    may_be_empty: bool
+
+
+class Known(NamedTuple):
+    """Which fields of an object are looked at, and of which of them the inside is."""
+
+    path: str
+    names: frozenset[str]
+    groups: tuple[tuple[str, "Known"], ...]
+
+
+class Wire(NamedTuple):
+    """One thing that envelopes say, here and there."""
+
+    slot: str  # $id, $sender
+    here: Wired | None
+    there: Wired | None
+    alone: bool  # in the original it is nothing else besides
+
+
+class Plan(NamedTuple):
+    """A row of one dialect and the row of another that it becomes."""
+
+    dialect: Dialect
+    type: MessageType
+    row: Row
+    to: Dialect
+    becomes: MessageType
+    spoken: Row
+    reads: tuple[Read, ...]
+    by_slot: Mapping[str, tuple[int, ...]]
+    carries: tuple[Carry, ...]
+    constants: tuple[tuple[str, Steps, Any], ...]
+    meant: tuple[tuple[int, str, Any], ...]  # a read whose value the other type itself says: slot, the plainest value
+    needs: tuple[Need, ...]
+    groups: tuple[Steps, ...]  # objects that must be there, with or without anything in them
+    wires: Mapping[str, Wire]
+    rules: tuple[tuple[Callable[[Tree], Any], HardRule], ...]
+    places: Mapping[str, Place]  # of the result, by the deed's names
+    known: Known
+    order: tuple[str, ...]  # of the fields of the result
+    threaded_first: bool  # the conversation has a field of its own, and is not called by whatever the task is
+    at_home: tuple[bool, ...]  # for each read
+    no_place: str  # why a field is lost
+    kept: str  # why something of the envelope is
+    strays: str | None  # where the way back leads elsewhere: the path of what cannot be told back

@@ -1,0 +1,265 @@
+"""How does one row become another? Everything that can be found out before there is a message, once for each pair."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from telex.dialects.evaluation import on_tree, reach
+from telex.dialects.expressions import compile_rule, names, parse
+from telex.dialects.spec import (
+    TYPE,
+    Dialect,
+    Fields,
+    Group,
+    HardRule,
+    ListOf,
+    MessageType,
+    Moment,
+    Text,
+    Tree,
+    kind_at,
+)
+from telex.model.paths import join, path_of
+from telex.translation.kinds import fits, way
+from telex.translation.places import UNSAID, Place, Steps, default, getter, places_of
+from telex.translation.plan import Carry, Items, Known, Need, Plan, Read, Wire, Wired
+from telex.translation.row import Row
+
+TYPE_PATH = path_of(TYPE)
+WIRED = ("id", "timestamp", "reply_to", "sender", "recipient", "correlation")
+
+
+def make(dialect: Dialect, row: Row, to: Dialect, spoken: Row, home: tuple[Row, ...]) -> Plan:
+    """`home` are the rows that the way back may lead to."""
+    type_, becomes = dialect.types[row.type], to.types[spoken.type]
+    ours, theirs = places_of(dialect, type_, row), places_of(to, becomes, spoken)
+    reads, by_slot = _reads(ours, row)
+    wires = {
+        name: Wire(
+            f"${name}",
+            here := _wired(dialect, type_, name),
+            _wired(to, becomes, name),
+            here is None or here.path not in {read.path for read in reads},
+        )
+        for name in WIRED
+    }
+    index = {(one.path, one.name if one.get is None else ""): number for number, one in enumerate(reads)}
+    constants = [
+        (place.path, place.steps, row_value)
+        for place in theirs
+        if (row_value := _constant(place, row, spoken)) is not None
+    ]
+    taken = {path for path, _, _ in constants}
+    carries = _carries(ours, theirs, index, taken, row, spoken)
+    strays = None
+    if row.type not in {one.type for one in home}:
+        strays = TYPE_PATH
+    elif row not in home:
+        strays = next((one.path for one in ours if one.slot in row.when), TYPE_PATH)
+    meant = tuple(
+        (number, slot, values[0]) for slot, values in spoken.means.items() for number in by_slot.get(slot, ())
+    )
+    return Plan(
+        dialect,
+        type_,
+        row,
+        to,
+        becomes,
+        spoken,
+        tuple(reads),
+        by_slot,
+        carries,
+        tuple(constants),
+        meant,
+        *_needs(to, becomes, theirs, spoken, f"{row.type} says nothing of it"),
+        wires,
+        _rules(to, becomes),
+        {place.name: place for place in reversed(theirs)},
+        _known(dialect, ours, wires),
+        tuple(to.fields_of(becomes)),
+        to.wire.correlation in to.envelope,
+        tuple(read.at_home for read in reads),
+        f"{spoken.type} has no place for it",
+        f"{to.name} does not write it; the bus keeps it",
+        strays,
+    )
+
+
+# --- places ----------------------------------------------------------------------------------------------------------
+
+
+def _wired(dialect: Dialect, type_: MessageType, name: str) -> Wired | None:
+    where = getattr(dialect.wire, name)
+    if where is None:
+        return None
+    steps = dialect.locate(type_, where)
+    field = kind_at(dialect.fields_of(type_), steps)
+    if field is None:
+        return None
+    return Wired(
+        path_of(*steps),
+        steps,
+        getter(steps),
+        fits(field.kind),
+        field.required,
+        isinstance(field.kind, Text) and field.kind.may_be_empty,
+    )
+
+
+# --- from the one to the other ---------------------------------------------------------------------------------------
+
+
+def _reads(ours: list[Place], row: Row) -> tuple[list[Read], dict[str, tuple[int, ...]]]:
+    reads: list[Read] = []
+    seen: dict[tuple[str, str], int] = {}
+    by_slot: dict[str, tuple[int, ...]] = {}
+    for place in sorted(ours, key=lambda one: not one.in_body):  # what the body says in so many words goes first
+        key = (place.path, place.name if place.in_body else "")
+        if key not in seen:
+            seen[key] = len(reads)
+            at_home = len(row.when.get(place.slot, ())) == 1
+            get = None if place.in_body else getter(place.steps)
+            reads.append(Read(place.path, place.slot, place.name, get, place.values, at_home))
+        elif place.values is not None:
+            reads[seen[key]] = reads[seen[key]]._replace(spelt=place.values)
+        by_slot[place.slot] = (*by_slot.get(place.slot, ()), seen[key])
+    return reads, by_slot
+
+
+def _constant(place: Place, row: Row, spoken: Row) -> Any:
+    """What is written there whatever the original says: by the type it becomes, or by the type it was."""
+    mine = spoken.when.get(place.slot, ())
+    if len(mine) == 1:
+        return mine[0]
+    told = row.means.get(place.slot)
+    if told is None:
+        return None
+    return told[0] if place.values is None else place.values.get(told[0])
+
+
+def _carries(
+    ours: list[Place], theirs: list[Place], index: dict[tuple[str, str], int], taken: set[str], row: Row, spoken: Row
+) -> tuple[Carry, ...]:
+    found: list[tuple[tuple[int, int, int], Carry]] = []
+    by_slot: dict[str, list[Place]] = {}
+    for place in sorted((one for one in ours if one.slot not in row.unread), key=lambda one: not one.in_body):
+        by_slot.setdefault(place.slot, []).append(place)
+    for preference, there in enumerate(theirs):
+        if there.path in taken or there.slot in spoken.means:
+            continue
+        for rank, here in enumerate(by_slot.get(there.slot, ())):
+            borrowed = (here.slot != here.name) + (there.slot != there.name)
+            if there.in_body and there.slot in spoken.names:
+                borrowed += 2  # in so many words, where the field has none for it
+            items = _items(here, there, spoken)
+            carry = Carry(
+                index[here.path, here.name if here.in_body else ""],
+                there.slot,
+                f"{there.path}#{there.name}" if there.in_body else there.path,
+                there.path,
+                there.steps,
+                there.name,
+                way(here.kind, here.values, there.kind, there.values),
+                _leads_back(here, there, ours, theirs, spoken),
+                items,
+            )
+            found.append(((borrowed, preference, rank), carry))
+    return tuple(carry for _, carry in sorted(found, key=lambda one: one[0]))
+
+
+def _leads_back(here: Place, there: Place, ours: list[Place], theirs: list[Place], spoken: Row) -> bool:
+    """Of all that the other place may mean, is the first that we know the one that it means here?"""
+    if there.in_body or there.slot in spoken.unread:
+        return there.slot not in spoken.unread
+    known = {one.slot for one in ours}
+    meanings = [one.slot for one in theirs if one.path == there.path and one.slot in known]
+    return next((one.path for one in ours if one.slot == meanings[0]), None) == here.path if meanings else False
+
+
+def _items(here: Place, there: Place, spoken: Row) -> Items | None:
+    if here.kind == there.kind or not here.parts or not there.parts:
+        return None
+    moves = tuple(
+        (
+            part.steps,
+            "" if here.in_body else "".join(join("", step) for step in part.steps),
+            there.parts[name].steps,
+            "" if there.in_body else "".join(join("", step) for step in there.parts[name].steps),
+            way(part.kind, None, there.parts[name].kind, None),
+        )
+        for name, part in here.parts.items()
+        if name in there.parts
+    )
+    needs = []
+    if isinstance(there.kind, ListOf) and isinstance(there.kind.item, Group):
+        slots = {part.steps: name for name, part in there.parts.items()}
+        for step, field in there.kind.item.fields.items():
+            if field.required:
+                part = slots.get((step,), step)
+                slot = f"{there.name}/{part}"
+                least = spoken.least.get(slot) or default(field.kind, "nothing is said of it")
+                assert least is not UNSAID, f"the row of {spoken.type} has to say what {slot} is"
+                needs.append((step, "" if there.in_body else join("", step), slot, least))
+    moved = frozenset(steps[0] for steps, *_ in moves if steps)
+    return Items(moves, tuple(needs), moved, whole=any(not steps for steps, *_ in moves))
+
+
+def _rules(to: Dialect, type_: MessageType) -> tuple[tuple[Callable[[Tree], Any], HardRule], ...]:
+    """Those that would stop the message."""
+    found = []
+    for rule in (*to.rules, *type_.rules):
+        if rule.severity == "refusal":
+            node = parse(rule.broken_when)
+            fields = [kind_at(to.fields_of(type_), to.locate(type_, name)) for name in names(node)]
+            if any(field is not None and isinstance(field.kind, Moment) for field in fields):
+                found.append((on_tree(node, to, type_), rule))  # times are compared as times
+            else:
+                found.append((compile_rule(node, lambda name: _place(to.locate(type_, name))), rule))
+    return tuple(found)
+
+
+def _place(steps: Steps) -> Callable[[Tree], Any]:
+    return reach(steps) if any(step.endswith("[]") for step in steps) else getter(steps)
+
+
+# --- what must be there ----------------------------------------------------------------------------------------------
+
+
+def _needs(
+    to: Dialect, type_: MessageType, theirs: list[Place], row: Row, reason: str
+) -> tuple[tuple[Need, ...], tuple[Steps, ...]]:
+    slots = {place.path: place.name for place in reversed(theirs) if not place.in_body}
+    needs: list[Need] = []
+    groups: list[Steps] = []
+
+    def look(inside: Fields, steps: Steps, within: Callable[[Tree], Any] | None) -> None:
+        for name, field in inside.items():
+            here = (*steps, name)
+            if isinstance(field.kind, Group):
+                if field.required and within is None:
+                    groups.append(here)
+                look(field.kind.fields, here, within if field.required else getter(here))
+            elif field.required and not (len(here) == 1 and name in (TYPE, to.wire.version)):
+                path = path_of(*here)
+                slot = slots.get(path, name)
+                least = row.least.get(slot) or default(field.kind, reason)
+                plain = least is not UNSAID and (least.value is None or not isinstance(least.value, tuple))
+                needs.append(Need(path, here, slot, fits(field.kind), least, plain and least.value is not None, within))
+
+    look(to.fields_of(type_), (), None)
+    return tuple(needs), tuple(groups)
+
+
+def _known(dialect: Dialect, ours: list[Place], wires: Mapping[str, Wire]) -> Known:
+    steps = [place.steps for place in ours if not place.in_body]
+    steps += [wire.here.steps for wire in wires.values() if wire.here is not None]
+    steps += [(name,) for name in (TYPE, dialect.wire.version) if name is not None]
+    return _inside((), steps)
+
+
+def _inside(above: Steps, steps: list[Steps]) -> Known:
+    inner: dict[str, list[Steps]] = {}
+    for one in steps:
+        if len(one) > 1:
+            inner.setdefault(one[0], []).append(one[1:])
+    groups = tuple((name, _inside((*above, name), below)) for name, below in inner.items())
+    return Known(path_of(*above), frozenset(one[0] for one in steps), groups)

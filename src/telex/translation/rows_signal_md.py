@@ -1,0 +1,172 @@
+"""What does each type of signal-md mean to others? Much of it stands in the markdown body, under headings."""
+
+from telex.translation.row import Body, Borrowed, Least, Row, Section
+
+_TASK, _PLAN, _COMMIT = Section("Task", "task"), Section("Plan", "plan"), Section("Commit", "commit")
+_SEVERITY = Section("Severity", "severity")
+_STOPPED = Least("fail", "the work cannot go on")
+_BLOCKED = Body(
+    "blocker",
+    "Result",
+    (_TASK, _PLAN, Section("Needs", "needs"), Section("Tried", "attempted", listed=True), _SEVERITY),
+)
+_ESCALATED = Body(
+    "reason",
+    "Result",
+    (_TASK, Section("Evidence", "evidence", listed=True), Section("Recommendation", "advice"), _SEVERITY),
+)
+_ALSO_BLOCKED = {"blocker": "reason", "needs": "advice", "attempted": "evidence"}
+_VERDICTS = ("pass", "pass_with_notes", "fail")
+_RESULT = {"pass": "pass", "notes": "pass_with_notes", "fail": "fail", "partly": "fail"}
+_VERDICT_SECTIONS = (
+    _TASK,
+    _PLAN,
+    Section("Tier", "tier"),
+    Section("Artifact", "artifact"),
+    Section("Failures", "failures", listed=True),
+    Section("Recommendations", "advice", listed=True),
+)
+_ANSWER_SECTIONS = (
+    _TASK,
+    Section("Conditions", "conditions", listed=True),
+    Section("Modifications", "modifications", listed=True),
+)
+
+
+def _stopped(type_: str) -> tuple[Row, Row]:
+    """Any agent may say that it is blocked, or escalate, in whatever type it would have sent."""
+    blocked = Row(type_, ("blocked",), serves=("none",), when={"signal": ("blocked",)}, body=_BLOCKED)
+    escalated = Row(
+        type_,
+        ("escalate", "blocked"),
+        serves=("none",),
+        when={"signal": ("escalate",)},
+        names=_ALSO_BLOCKED,
+        body=_ESCALATED,
+    )
+    return blocked, escalated
+
+
+SIGNAL_MD_ROWS = (
+    Row(
+        "worker_submission",
+        ("progress",),
+        when={"signal": ("rfr",)},
+        names={"status": "qa"},
+        values={"status": {"done": "pass", "partly": "fail"}},
+        least={"qa": Least("fail", "the work is not said to be complete")},
+        body=Body(
+            "details",
+            "Result",
+            (_TASK, _PLAN, _COMMIT, Section("Status", "status"), Section("Self-Assessment", "concerns", listed=True)),
+        ),
+    ),
+    Row(
+        "worker_submission",
+        ("blocked",),
+        when={"signal": ("blocked",)},
+        least={"qa": _STOPPED},
+        body=_BLOCKED,
+    ),
+    Row(
+        "worker_submission",
+        ("escalate", "blocked"),
+        when={"signal": ("escalate",)},
+        names=_ALSO_BLOCKED,
+        least={"qa": _STOPPED},
+        body=_ESCALATED,
+    ),
+    Row(
+        "review_verdict",
+        ("review", "verdict"),
+        serves=("review", "verdict"),
+        when={"signal": _VERDICTS},
+        names={"result": "signal"},
+        values={"result": _RESULT},
+        remedies={"critical-means-fail": {"signal": "fail"}},
+        body=Body("body", "Findings", _VERDICT_SECTIONS),
+    ),
+    *_stopped("review_verdict"),
+    Row(
+        "audit_verdict",
+        ("audit", "code", "verdict"),
+        serves=("audit", "code"),
+        when={"signal": _VERDICTS},
+        names={"result": "signal"},
+        values={"result": _RESULT},
+        least={
+            "build": Least("skipped", "nothing is said of a build"),
+            "tests": Least("skipped", "nothing is said of tests"),
+        },
+        remedies={"audit-means-fail": {"signal": "fail"}},
+        body=Body("body", "Runtime", _VERDICT_SECTIONS),
+    ),
+    *_stopped("audit_verdict"),
+    Row("triage_result", ("triage",), when={"signal": ("triage_complete",)}),
+    *_stopped("triage_result"),
+    Row(
+        "plan_result",
+        ("design",),
+        when={"signal": ("plan_complete",)},
+        names={"artifact": "plan_file"},
+        least={"has_blockers": Least(False, "none are named")},
+        body=Body("body", "Summary", (Section("Phase", "phase"),)),
+    ),
+    *_stopped("plan_result"),
+    Row(
+        "research_result",
+        ("findings",),
+        when={"signal": ("research_complete",)},
+        least={"verified": Least(False, "nothing is said of how it was verified")},
+        body=Body(
+            "documents",
+            "Documents",
+            (Section("Confidence", "confidence"), Section("Why", "rationale"), Section("Artifact", "artifact")),
+            pages=True,
+        ),
+    ),
+    *_stopped("research_result"),
+    Row(
+        "task_assignment",
+        ("assign",),
+        when={"signal": ("execute",)},
+        body=Body(
+            "details",
+            "Details",
+            (
+                Section("Title", "title"),
+                Section("Depends on", "depends_on", listed=True),
+                Section("Constraints", "constraints", listed=True),
+                Section("Allowed paths", "allowed", listed=True),
+                Section("Forbidden paths", "forbidden", listed=True),
+                Section("Checks", "checks", listed=True),
+                Section("Design", "design"),
+                Section("Documents", "docs", listed=True),
+            ),
+        ),
+    ),
+    Row(
+        "revision_request",
+        ("answer",),
+        when={"signal": ("revise",)},
+        means={"decision": ("no",)},
+        body=Body("reasons", "Reasons", _ANSWER_SECTIONS),
+    ),
+    Row(
+        "approval",
+        ("answer", "release"),
+        serves=("answer", "release"),
+        when={"signal": ("lgtm",)},
+        means={"decision": ("yes", "conditional")},
+        body=Body("reasons", "Reasons", (*_ANSWER_SECTIONS, Section("Files", "files", listed=True))),
+    ),
+    Row("triage_request", ("size-up",), when={"signal": ("execute",)}),
+    Row("architecture_request", ("plan",), when={"signal": ("plan",)}),
+    Row(
+        "research_request",
+        ("question",),
+        when={"signal": ("research",)},
+        least={"topic": Least(Borrowed(("$correlation",), "unknown"), "no topic is named")},
+        body=Body("context", "Context", (Section("Keywords", "keywords", listed=True),)),
+    ),
+)

@@ -1,0 +1,96 @@
+"""What does each type of vbw-typed mean to others?"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from telex.translation.row import Borrowed, Counted, Least, Listed, Row
+
+SEVERITY = {"high": "blocking", "medium": "degraded", "low": "informational"}
+STATUS = {"done": "complete", "partly": "partial", "failed": "failed", "started": "partial"}
+RESULT = {"pass": "PASS", "fail": "FAIL", "partly": "PARTIAL", "notes": "PASS"}
+NO_PLAN = Least("unknown", "no plan is named")
+ITS_TASK = Least(Borrowed(("task", "$correlation"), "unknown"), "the conversation stands for its task")
+_UNSURE: Mapping[str, Least] = {"confidence": Least("medium", "no confidence is stated")}
+
+
+def _row(type_: str, *intents: str, least: Mapping[str, Least] = _UNSURE, **rest: Any) -> Row:
+    return Row(type_, intents, least={**_UNSURE, **least}, **rest)
+
+
+VBW_TYPED_ROWS = (
+    _row(
+        "scout_findings",
+        "findings",
+        names={"topic": "domain"},
+        least={"domain": Least("tech-stack", "no domain is named"), "documents": Least([], "there are none")},
+    ),
+    _row(
+        "plan_contract",
+        "assign",
+        names={"task": "plan", "details": "objective", "title": "objective", "constraints": "must_haves"},
+        least={
+            "plan": ITS_TASK,
+            "objective": Least(Borrowed(("task", "$correlation"), "unknown"), "nothing more is said of it"),
+            "tasks": Least(Listed("task"), "the one task that is given"),
+            "allowed": Least(["**"], "no path is closed off"),
+        },
+    ),
+    _row(
+        "execution_update",
+        "progress",
+        names={"details": "evidence"},
+        values={"status": STATUS},
+        least={
+            "plan": NO_PLAN,
+            "task": ITS_TASK,
+            "status": Least("partial", "it is not said to be complete"),
+            "commit": Least("", "no commit is named"),
+        },
+        remedies={"complete-without-commit": {"commit": "unknown"}},
+    ),
+    _row(
+        "blocker_report",
+        "blocked",
+        values={"severity": SEVERITY},
+        least={"plan": NO_PLAN, "task": ITS_TASK},
+    ),
+    _row(
+        "qa_verdict",
+        "verdict",
+        values={"result": RESULT},
+        least={
+            "tier": Least("standard", "no depth is named"),
+            "total": Least(Counted(("passed", "failed", "skipped")), "all that were counted"),
+        },
+        remedies={"checks-exceed-total": {"total": Counted(("passed", "failed"))}},
+    ),
+    _row(
+        "approval_request",
+        "ask",
+        "escalate",
+        names={"reason": "subject", "advice": "options"},
+        values={
+            "kind": {
+                "plan": "plan_approval",
+                "gate": "gate_override",
+                "scope": "scope_change",
+                "quality": "gate_override",
+                "security": "gate_override",
+                "code": "gate_override",
+            }
+        },
+        least={"kind": Least("plan_approval", "the original does not say of which kind")},
+    ),
+    _row(
+        "approval_response",
+        "answer",
+        names={"decision": "approved", "reasons": "reason"},
+        values={"decision": {"yes": True, "no": False, "conditional": True}},
+        least={
+            "request": Least(Borrowed(("$reply_to", "$correlation"), "unknown"), "the request is not named"),
+            "reason": Least("none given", "no reason is given"),
+        },
+    ),
+    _row("shutdown_request", "stop"),
+    _row("shutdown_response", "stopped"),
+)

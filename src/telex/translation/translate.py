@@ -1,0 +1,112 @@
+"""What does a message say in another dialect, and what is lost or made up on the way? The one door of this room.
+
+The original is never changed and nothing is left out without being named: each of its fields is carried over, narrowed
+(told, but not so that it could be told back) or lost, and each field of the result is carried over or invented.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from telex.dialects.moments import read_moment
+from telex.dialects.reaching import reach
+from telex.dialects.spec import ANY, Dialect, MessageType, Tree
+from telex.translation.kinds import canonical
+from telex.translation.lexicon import home_of, routes, why_not
+from telex.translation.plain_values import typed
+from telex.translation.plan import Plan
+from telex.translation.plans import make
+from telex.translation.report import Change, Header, NoCounterpart, Translation
+from telex.translation.telling import tell
+
+__all__ = ["Change", "Header", "NoCounterpart", "Translation", "header_of", "translate"]
+
+WAYS_REMEMBERED_MAX = 1_000
+
+
+class Way(NamedTuple):
+    """One act that a message of a type may be, and what becomes of it."""
+
+    whens: tuple[tuple[Callable[[Tree], Any], tuple[Any, ...]], ...]  # a place, and what it says then
+    plans: tuple[Plan, ...]
+
+
+_REMEMBERED: dict[tuple[int, int], tuple[MessageType, Dialect, tuple[Way, ...]]] = {}
+
+
+def header_of(tree: Tree, dialect: Dialect, type_: MessageType, *, id: str, at: float, sender: str) -> Header:
+    """What a message says of itself, for whoever has nothing but its text. The arguments fill in what it does not.
+
+    Where the dialect writes roles the sender is called by its role; where it says nothing, by the first that may send
+    it."""
+    wire = dialect.wire
+
+    def said(name: str | None) -> str | None:
+        value = reach(dialect.locate(type_, name))(tree) if name else None
+        return str(value) if isinstance(value, str) and value else None
+
+    moment = read_moment(said(wire.timestamp) or "").at
+    who, whom = said(wire.sender), said(wire.recipient)
+    first = sender if type_.senders == ANY else type_.senders[0]
+    roles = dialect.addresses == "roles"
+    return Header(
+        id=said(wire.id) or id,
+        at=moment.timestamp() if moment is not None else at,
+        sender=who or (first if roles else sender),
+        sender_role=who or first,
+        recipient=whom,
+        recipient_role=whom if whom != "*" else None,
+        correlation=said(wire.correlation),
+        reply_to=said(wire.reply_to),
+    )
+
+
+def translate(
+    tree: Tree, dialect: Dialect, type_: MessageType, to: Dialect, header: Header, body: str | None = None
+) -> Translation | NoCounterpart:
+    """The message as a reader of that dialect would have been sent it. A dialect to itself gives the message back."""
+    if to.name == dialect.name:
+        return Translation(to, type_, tree, body, sender_role=header.sender_role, recipient_role=header.recipient_role)
+    if dialect.form == "front-matter":
+        tree = typed(tree, dialect.fields_of(type_))
+    for way in _ways(dialect, type_, to):
+        if not way.whens or all(get(tree) in values for get, values in way.whens):
+            for plan in way.plans:
+                if not plan.spoken.means or _may_mean(tree, plan):
+                    return tell(plan, tree, header, body)
+            if way.plans:
+                return NoCounterpart(to, f"{to.name} has no message that says what this {type_.name} says.")
+            break
+    return NoCounterpart(to, why_not(dialect, type_.name, to))
+
+
+def _ways(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[Way, ...]:
+    """Made once for each type and dialect, and remembered."""
+    found = _REMEMBERED.get((id(type_), id(to)))  # the values are kept with the entry, so an id is never used again
+    if found is None:
+        if len(_REMEMBERED) >= WAYS_REMEMBERED_MAX:
+            _REMEMBERED.clear()
+        found = _REMEMBERED[id(type_), id(to)] = (type_, to, _find(dialect, type_, to))
+    return found[2]
+
+
+def _find(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[Way, ...]:
+    names = type_.deed.names if type_.deed is not None else {}
+    ways = []
+    for row, becomes in routes(dialect.name, type_.name, to.name):
+        whens = tuple((reach(dialect.locate(type_, names[slot])), values) for slot, values in row.when.items())
+        plans = tuple(make(dialect, row, to, other, home_of(other, dialect.name)) for other in becomes)
+        ways.append(Way(whens, plans))
+    return tuple(ways)
+
+
+def _may_mean(tree: Tree, plan: Plan) -> bool:
+    """Does the type say by itself what the original says in a field, or does that say nothing of it?"""
+    for slot, values in plan.spoken.means.items():
+        for number in plan.by_slot.get(slot, ()):
+            read = plan.reads[number]
+            said = read.get(tree) if read.get is not None else None
+            if said is not None and canonical(said, read.spelt) not in values:
+                return False
+        if slot in plan.row.means and plan.row.means[slot][0] not in values:
+            return False
+    return True

@@ -1,0 +1,88 @@
+"""Does a translation always pass in its own dialect, account for every field, and lose exactly what it says it loses?
+
+For random valid messages of every type, between every two dialects.
+"""
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect, MessageType, Tree
+from telex.testing.strategies import bodies, messages
+from telex.translation.lexicon import counterparts
+from telex.translation.translate import NoCounterpart, Translation, header_of
+from tests.proofs import proves
+from tests.translating import Sent, refused, unaccounted, unreported
+
+EVERY_DIALECT = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
+TEXT = st.none() | st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1, max_size=12)
+
+
+def _sent(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[Sent]:
+    def made(tree: Tree, body: str, correlation: str | None, reply_to: str | None) -> Sent:
+        header = header_of(tree, dialect, type_, id="01-id", at=1_790_000_000.0, sender="somebody")
+        known = header._replace(correlation=header.correlation or correlation, reply_to=header.reply_to or reply_to)
+        return Sent(dialect, type_, tree, body if dialect.form == "front-matter" else None, known)
+
+    return st.builds(made, messages(dialect, type_), bodies(), TEXT, TEXT)
+
+
+PAIRS = {
+    dialect.name: st.one_of(
+        [
+            st.tuples(_sent(dialect, type_), st.just(to))
+            for type_ in dialect.types.values()
+            for to in BUILT_IN
+            if to is not dialect and counterparts(dialect, type_.name, to)
+        ]
+    )
+    for dialect in BUILT_IN
+}
+
+
+def told(one: Sent, to: Dialect) -> Translation | None:
+    found = one.translated(to)
+    if isinstance(found, NoCounterpart):
+        # A type may be several acts, of which one has no counterpart; or two fields together would be refused there.
+        assert "has no message" in found.reason or "it would be refused" in found.reason
+        return None
+    return found
+
+
+@proves("translation/never-refused")
+@EVERY_DIALECT
+@given(data=st.data())
+def test_no_translation_is_refused_by_its_own_dialect(dialect: Dialect, data: st.DataObject) -> None:
+    one, to = data.draw(PAIRS[dialect.name])
+    found = told(one, to)
+    assert found is None or refused(found, one.header) == []
+
+
+@proves("translation/accounted")
+@EVERY_DIALECT
+@given(data=st.data())
+def test_every_field_is_accounted_for(dialect: Dialect, data: st.DataObject) -> None:
+    one, to = data.draw(PAIRS[dialect.name])
+    before = copy.deepcopy(one.tree)
+    found = told(one, to)
+    assert found is None or unaccounted(one, found) == []
+    assert one.tree == before
+
+
+@proves("translation/there-and-back")
+@EVERY_DIALECT
+@given(data=st.data())
+def test_there_and_back_changes_exactly_what_was_told(dialect: Dialect, data: st.DataObject) -> None:
+    one, to = data.draw(PAIRS[dialect.name])
+    found = told(one, to)
+    if found is None:
+        return
+    back = one.as_told(found).translated(dialect)
+    strays = any(change.slot == "$type" for change in found.narrowed)
+    if isinstance(back, NoCounterpart) or back.type != one.type:
+        assert strays
+    elif not strays:
+        assert unreported(one, found, back) == []

@@ -1,0 +1,100 @@
+"""What does each row of the lexicon make of a plain message, in every other dialect? Written down in
+`translations.jsonl`, one line for each row and dialect, to be read by whoever changes a row.
+
+    python -m tests.translation_rows > tests/translations.jsonl
+"""
+
+import copy
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from telex.dialects.reaching import put
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect
+from telex.translation.lexicon import ROWS
+from telex.translation.row import Row
+from telex.translation.translate import Change, NoCounterpart, header_of
+from tests.translating import Sent
+
+WRITTEN = Path(__file__).parent / "translations.jsonl"
+# What a type's own example leaves out and the row is about.
+MORE: dict[str, dict[str, Any]] = {
+    "build-flow/STATUS_UPDATE/blocked": {
+        "blockers": ["The session table is not there yet", "The mail service is down"],
+        "details": "Plan 1-1 committed",
+    },
+    "build-flow/VALIDATION_RESPONSE/answer": {"suggestions": ["src/mail/"]},
+    "signal-md/worker_submission/blocked": {"qa_check": "fail"},
+}
+BODIES = {
+    "blocked": "The session table is not there yet.\n",
+    "escalate": "The design assumes no server-side state.\n",
+    "answer": "Two names say too little.\n",
+}
+
+
+class Told(NamedTuple):
+    """A row of one dialect and what it is in another."""
+
+    dialect: Dialect
+    row: Row
+    to: Dialect
+
+    @property
+    def id(self) -> str:
+        return f"{self.dialect.name}/{self.row.type}/{self.row.intents[0]}"
+
+    def sent(self) -> Sent:
+        """The type's own example, as this act."""
+        type_ = self.dialect.types[self.row.type]
+        assert type_.deed is not None
+        tree = copy.deepcopy(type_.example)
+        for slot, values in self.row.when.items():
+            steps = self.dialect.locate(type_, type_.deed.names[slot])
+            if not any(tree.get(steps[0]) == value or _at(tree, steps) == value for value in values):
+                put(tree, steps, values[0])
+        for name, value in MORE.get(self.id, {}).items():
+            put(tree, self.dialect.locate(type_, name), value)
+        body = type_.body_example if self.dialect.form == "front-matter" else None
+        if body is not None and self.row.intents[0] in BODIES:
+            body = BODIES[self.row.intents[0]]
+        header = header_of(tree, self.dialect, type_, id="01-id", at=1_790_000_000.0, sender="somebody")
+        return Sent(self.dialect, type_, tree, body, header._replace(reply_to=header.reply_to or "ask-1"))
+
+    def line(self) -> str:
+        """What it is told as."""
+        told = self.sent().translated(self.to)
+        known: dict[str, Any] = {"row": self.id, "to": self.to.name}
+        if isinstance(told, NoCounterpart):
+            known |= {"none": told.reason}
+        else:
+            known |= {"tree": told.tree, "body": told.body, "from": told.sender_role, "for": told.recipient_role}
+            known |= {"lost": _paths(told.lost), "invented": _paths(told.invented), "narrowed": _paths(told.narrowed)}
+        return json.dumps(known, ensure_ascii=False)
+
+
+def _at(tree: Any, steps: tuple[str, ...]) -> Any:
+    for step in steps:
+        tree = tree.get(step) if isinstance(tree, dict) else None
+    return tree
+
+
+def _paths(changes: tuple[Change, ...]) -> list[str]:
+    return [one.path for one in changes]
+
+
+def every_row() -> Iterator[tuple[Dialect, Row]]:
+    for dialect in BUILT_IN:
+        yield from ((dialect, row) for row in ROWS[dialect.name])
+
+
+def every_pair() -> Iterator[Told]:
+    for dialect, row in every_row():
+        yield from (Told(dialect, row, to) for to in BUILT_IN if to is not dialect)
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{told.line()}\n" for told in every_pair())
