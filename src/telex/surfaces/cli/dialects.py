@@ -10,7 +10,7 @@ from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.asking import json_option
 from telex.surfaces.cli.dialect_option import dialect_from
-from telex.surfaces.cli.exits import DONE, NOT_FOUND
+from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
 from telex.surfaces.cli.render import Screen
 from telex.surfaces.cli.table import table_lines
 
@@ -21,10 +21,19 @@ ALL = (*BUILT_IN, PLAIN)
 @click.argument("name", metavar="[NAME]", required=False)
 @json_option
 @click.option("--page", is_flag=True, help="Print the whole page, in markdown.")
-def command(name: str | None, as_json: bool, page: bool) -> int:
+@click.option(
+    "--matrix", "is_matrix", is_flag=True, help="What becomes of each type in other dialects, and what is lost."
+)
+def command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int:
     """List the dialects, or one dialect's types with who sends them to whom."""
     dialect = dialect_from(name, unknown=NOT_FOUND) if name is not None else None
-    if page:
+    if is_matrix and page:
+        raise CommandError("say --matrix or --page, not both")
+    if is_matrix:
+        from telex.surfaces.cli.matrix import tell
+
+        tell((dialect,) if dialect else BUILT_IN, as_json=as_json)
+    elif page:
         sys.stdout.write(_page(dialect))
     elif as_json:
         whole = _summary(dialect) | {"types": [_facts(type_) for type_ in dialect.types.values()]} if dialect else None

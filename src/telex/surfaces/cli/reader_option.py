@@ -1,0 +1,54 @@
+"""What does a reader read? A dialect by its name, in a version, perhaps with later names of fields; or a file."""
+
+from typing import NamedTuple
+
+import click
+
+from telex.dialects.registry import BUILT_IN, FAMILIES, PLAIN, by_name
+from telex.dialects.spec import Dialect, MessageType, Tree
+from telex.flow.versions import respellings, understood
+from telex.model.limits import LIMITS
+from telex.model.refusal import Finding
+from telex.model.version import AT, choice_of
+from telex.surfaces.cli.dialect_option import dialect_from, is_file
+from telex.surfaces.cli.exits import CommandError
+from telex.surfaces.cli.render import shown
+
+
+class Reader(NamedTuple):
+    dialect: Dialect
+    spellings: tuple[str, ...] = ()  # fields that it wants under their later names
+
+    def spelt(self, tree: Tree, type_: MessageType) -> Tree:
+        """The message with those of its fields renamed that this reader knows by another name."""
+        wanted = {name: later for name, later in respellings(type_).items() if later in self.spellings}
+        inside = tree.get(self.dialect.payload) if self.dialect.payload else tree
+        if not wanted or not isinstance(inside, dict):
+            return tree
+        renamed = {wanted.get(name, name): value for name, value in inside.items()}
+        return tree | {self.dialect.payload: renamed} if self.dialect.payload else renamed
+
+
+def reader_from(text: str) -> Reader:
+    """Whoever reads this.
+
+    Raises:
+        CommandError: when there is no such dialect or version, or its file is missing or flawed.
+    """
+    if is_file(text):
+        return Reader(dialect_from(text))
+    meant = understood(text, BUILT_IN, LIMITS)
+    if isinstance(meant, Finding):
+        raise CommandError(shown(f"{meant.say} (expected {meant.expected})"))
+    choice = choice_of(meant)
+    dialect = by_name(choice.dialect)
+    assert dialect is not None
+    return Reader(dialect, choice.spellings)
+
+
+def readers(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    """How the word may go on."""
+    names = [dialect.name for dialect in (*BUILT_IN, PLAIN)]
+    versions = {dialect.name: dialect.version for dialect in BUILT_IN}
+    names += [f"{family}{AT}{versions[name]}" for family, members in FAMILIES.items() for name in members]
+    return [name for name in names if name.startswith(begun)]

@@ -1,0 +1,246 @@
+"""What do `telex translate` and `telex dialects --matrix` print, and with which exit code do they leave?"""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from telex.dialects.registry import BUILT_IN, by_name
+from telex.flow.admission import Desk, check
+from telex.publish import migration, translation
+from telex.surfaces.cli.main import main
+from telex.trace.words import cells
+from telex.translation.lexicon import pairs
+from tests.proofs import proves
+from tests.test_cli_kit import SAMPLES, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
+
+Capture = pytest.CaptureFixture[str]
+SHUTDOWN = str(SAMPLES / "vbw-typed/6-shutdown.json")
+BYE = example("vbw-typed", "shutdown_response")
+EVERY_PAIR = {(dialect.name, type_, to.name, other) for dialect, type_, to, other in pairs()}
+
+
+def run(capsys: Capture, *args: str) -> Ran:
+    code = main(list(args))
+    return Ran(code, *capsys.readouterr())
+
+
+# --- translate -------------------------------------------------------------------------------------------------------
+
+
+@proves("rendering/translate")
+def test_the_message_is_on_stdout_and_what_was_lost_or_made_up_on_stderr(tmp_path: Path, capsys: Capture) -> None:
+    ran = run(capsys, "translate", "--to", "build-flow", put(tmp_path, "update.json", UPDATE))
+    assert (ran.code, ran.answer["type"], ran.answer["payload"]["status"]) == (0, "STATUS_UPDATE", "COMPLETED")
+    assert check(ran.out, Desk(forced=by_name("build-flow"))).valid
+    head, headings, *report = ran.err.splitlines()
+    assert head == "vbw-typed execution_update → build-flow STATUS_UPDATE"
+    assert headings.split() == ["where", "what", "why"]
+    lost = next(line for line in report if line.startswith("lost") and "$.payload.commit" in line)
+    assert re.split(r" {2,}", lost)[2:] == ["abc1234", "STATUS_UPDATE has no place for it"]
+    assert any(line.startswith("invented  $.to ") for line in report)
+
+
+@proves("rendering/translate")
+@pytest.mark.parametrize("dialect", [dialect.name for dialect in BUILT_IN])
+def test_every_sample_is_translated_into_what_is_accepted_or_said_not_to_be(dialect: str, capsys: Capture) -> None:
+    files = [
+        file for folder in SAMPLES.iterdir() if folder.name not in ("broken", "plain") for file in folder.iterdir()
+    ]
+    codes = {}
+    for file in files:
+        ran = run(capsys, "translate", "--to", dialect, str(file))
+        codes[file] = ran.code
+        assert ran.code in (0, 3), ran
+        assert ran.code == 3 or check(ran.out, Desk(forced=by_name(dialect))).valid, ran
+        assert (ran.out == "") == (ran.code == 3)
+    assert list(codes.values()).count(0) >= 8
+
+
+@proves("rendering/translate")
+def test_front_matter_comes_with_its_body_and_goes_through_a_pipe(tmp_path: Path) -> None:
+    blocker = example("vbw-typed", "blocker_report")
+    there = process("translate", "--to", "signal-md", put(tmp_path, "blocker.json", blocker))
+    assert there.out.startswith("---\ntype: worker_submission\nsignal: blocked\n")
+    assert "The session table is not there yet" in there.out.partition("\n---\n")[2]
+    back = process("translate", "--to", "vbw-typed", "-", stdin=there.out.encode())
+    assert back.answer["type"] == "blocker_report"
+    assert back.answer["payload"] == blocker["payload"]
+
+
+@proves("rendering/translate")
+def test_who_sends_it_is_said_where_the_message_does_not(tmp_path: Path, capsys: Capture) -> None:
+    note = put(
+        tmp_path, "note.md", "---\ntype: worker_submission\nsignal: rfr\nfiles_changed: []\nqa_check: pass\n---\nA"
+    )
+    told = run(capsys, "translate", "--to", "vbw-typed", "--as", "documenter", note)
+    assert told.answer["author_role"] == "docs"
+    assert run(capsys, "translate", "--to", "vbw-typed", note).answer["author_role"] == "dev"
+    assert run(capsys, "translate", "--to", "vbw-typed", "--as", "reviewer", note).code == 2
+
+
+@proves("rendering/translate/json")
+def test_a_program_gets_the_message_and_the_report(tmp_path: Path, capsys: Capture) -> None:
+    file = put(tmp_path, "update.json", UPDATE)
+    ran = run(capsys, "translate", "--to", "vbw-handoff", "--json", file)
+    assert (ran.code, ran.err) == (0, "")
+    assert {
+        "dialect": "vbw-handoff",
+        "type": "dev_progress",
+        "body": None,
+        "invented": [],
+    }.items() <= ran.answer.items()
+    assert json.loads(ran.answer["text"]) == ran.answer["message"]
+    [files] = [lost for lost in ran.answer["lost"] if lost["path"] == "$.payload.files_modified"]
+    assert files["value"] == ["src/auth/reset.py"]
+    assert files["reason"]
+    assert set(files) == {"path", "slot", "value", "reason"}
+    nothing = run(capsys, "translate", "--to", "vbw-handoff", "--json", SHUTDOWN)
+    assert (nothing.code, nothing.answer["message"], nothing.answer["type"]) == (3, None, None)
+    assert nothing.answer["markdown"].startswith("# shutdown_request from lead\n")
+    refused = run(capsys, "translate", "--to", "vbw-typed", "--json", put(tmp_path, "wrong.json", WRONG_CASE))
+    assert (refused.code, refused.answer["valid"]) == (2, False)
+
+
+@proves("rendering/translate/none")
+def test_what_has_no_counterpart_is_told_why_and_offered_as_markdown(capsys: Capture) -> None:
+    ran = run(capsys, "translate", "--to", "signal-md", SHUTDOWN)
+    assert (ran.code, ran.out) == (3, "")
+    assert "signal-md has no message that asks a team to stop" in ran.err
+    assert ran.err.rstrip().endswith(f"telex translate --to plain {SHUTDOWN}")
+
+
+@proves("rendering/translate/markdown")
+def test_any_message_is_printed_as_markdown(capsys: Capture) -> None:
+    told = run(capsys, "translate", "--to", "plain", SHUTDOWN)
+    assert (told.code, told.err) == (0, "")
+    assert told.out.startswith("# shutdown_request from lead\n\nAsks every teammate")
+    assert run(capsys, "translate", "--to", "plain", "--json", SHUTDOWN).answer["text"] == told.out
+
+
+@proves("rendering/translate/text")
+@pytest.mark.parametrize("name, what", [("standup.md", "plain text"), ("idle-frame.json", "a coding tool's own frame")])
+def test_what_nobody_typed_is_printed_as_it_is(name: str, what: str, capsys: Capture) -> None:
+    file = SAMPLES / "plain" / name
+    ran = run(capsys, "translate", "--to", "vbw-typed", str(file))
+    assert (ran.code, ran.out.rstrip("\n")) == (0, file.read_text().rstrip("\n"))
+    assert ran.err == f"{what}: every reader gets it as it is\n"
+    assert run(capsys, "translate", "--to", "vbw-typed", "--json", str(file)).answer["dialect"] == "plain"
+
+
+@proves("rendering/translate/refused")
+def test_a_refused_message_is_not_translated(tmp_path: Path, capsys: Capture) -> None:
+    ran = run(capsys, "translate", "--to", "vbw-typed", put(tmp_path, "wrong.json", WRONG_CASE))
+    assert (ran.code, ran.out) == (2, "")
+    assert "not-one-of" in ran.err
+
+
+@proves("rendering/translate/reader")
+def test_a_reader_is_named_by_version_and_may_ask_for_later_names(tmp_path: Path, capsys: Capture) -> None:
+    file = put(tmp_path, "bye.json", BYE)
+    later = run(capsys, "translate", "--to", "vbw-typed@2.0+approved", file)
+    assert later.answer["payload"] == {"approved": True} | {
+        name: value for name, value in BYE["payload"].items() if name != "approve"
+    }
+    assert run(capsys, "translate", "--to", "vbw@2.0", put(tmp_path, "later.json", later.answer)).answer == BYE
+    update = put(tmp_path, "update.json", UPDATE)
+    old = [run(capsys, "translate", "--to", name, update) for name in ("vbw@1.0", "vbw-handoff", "vbw-handoff@1.0")]
+    assert [ran.answer["type"] for ran in old] == ["dev_progress"] * 3
+
+
+@proves("rendering/translate/reader")
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("vbw@3.0", "vbw-typed@2.0, vbw-handoff@1.0"),
+        ("vbw-typed@1.0", "vbw-typed@2.0"),
+        ("build-flaw", "build-flow"),
+        ("vbw-typed+zork", "vbw-typed@2.0+approved"),
+        ("\x1b[31m", "signal-md"),
+        ("nowhere/own.toml", "no such file"),
+    ],
+)
+def test_a_reader_that_there_is_not_is_told_what_there_is(name: str, said: str, capsys: Capture) -> None:
+    code, out, err = run(capsys, "translate", "--to", name, SHUTDOWN)
+    assert (code, out) == (3 if ".toml" in name else 64, "")
+    assert said in err
+    assert "\x1b" not in err
+
+
+@proves("rendering/translate/reader")
+def test_a_shell_is_told_which_readers_there_are() -> None:
+    ran = process(_TELEX_COMPLETE="bash_complete", COMP_WORDS="telex translate --to vbw", COMP_CWORD="3")
+    offered = [line.partition(",")[2] for line in ran.out.splitlines()]
+    assert offered == ["vbw-typed", "vbw-handoff", "vbw-company", "vbw@2.0", "vbw@1.0"]
+
+
+@pytest.mark.parametrize(
+    "args, code",
+    [([SHUTDOWN], 64), (["--to", "plain"], 64), (["--to", "plain", "nope"], 3), (["--to", "plain", "."], 64)],
+)
+def test_wrong_usage_is_no_refusal(args: list[str], code: int, capsys: Capture) -> None:
+    assert run(capsys, "translate", *args).code == code
+
+
+def test_on_a_terminal_it_fits_and_nothing_acts(tmp_path: Path) -> None:
+    hostile = example("vbw-handoff", "dev_blocker", blocker="red \x1b[31m", needs="long " * 40, task="\u202etask")
+    file = put(tmp_path, "blocker.json", hostile)
+    for reader in ("signal-md", "build-flow", "plain"):
+        seen = terminal("translate", "--to", reader, file, NO_COLOR="1")
+        assert seen.code == 0
+        assert not {"\x1b", "\u202e"} & set(seen.out)
+    report = terminal("translate", "--to", "build-flow", put(tmp_path, "update.json", UPDATE), NO_COLOR="1").out
+    assert max(map(cells, report.splitlines())) <= 80
+
+
+# --- the matrix ------------------------------------------------------------------------------------------------------
+
+
+@proves("rendering/matrix")
+def test_the_matrix_has_every_pair_and_a_reason_for_every_one_that_is_missing(capsys: Capture) -> None:
+    entries = run(capsys, "dialects", "--matrix", "--json").answers
+    found = {(one["dialect"], one["type"], one["to"], one["becomes"]) for one in entries if one["becomes"]}
+    assert found == EVERY_PAIR
+    for dialect in BUILT_IN:
+        for to in BUILT_IN:
+            for type_ in dialect.types if to is not dialect else ():
+                of_pair = [
+                    one for one in entries if (one["dialect"], one["type"], one["to"]) == (dialect.name, type_, to.name)
+                ]
+                assert of_pair
+                assert all(one["becomes"] or one["reason"] for one in of_pair)
+
+
+@proves("rendering/matrix")
+def test_the_counts_are_those_of_the_example(tmp_path: Path, capsys: Capture) -> None:
+    made = run(capsys, "translate", "--to", "signal-md", "--json", put(tmp_path, "update.json", UPDATE)).answer
+    [row] = [
+        line.split()
+        for line in run(capsys, "dialects", "--matrix", "vbw-typed").out.split("blocker_report ")[0].splitlines()
+        if "signal-md worker_submission" in line
+    ]
+    counted = [str(len(made[kind])) if made[kind] else "·" for kind in ("lost", "invented", "narrowed")]
+    assert row[-3:] == counted
+
+
+@proves("rendering/matrix")
+def test_the_matrix_can_be_asked_for_one_dialect_and_for_ones_own(capsys: Capture) -> None:
+    whole = run(capsys, "dialects", "--matrix", "--json").answers
+    one = run(capsys, "dialects", "--matrix", "signal-md", "--json").answers
+    assert one == [entry for entry in whole if entry["dialect"] == "signal-md"]
+    assert "release_ready" in run(capsys, "dialects", "--matrix", "docs/examples/release-train.toml").out
+    assert run(capsys, "dialects", "--matrix", "--page").code == 64
+    assert run(capsys, "dialects", "--matrix", "nope").code == 3
+    assert max(map(cells, terminal("dialects", "--matrix", NO_COLOR="1").out.splitlines())) <= 80
+
+
+@proves("rendering/matrix/page")
+def test_the_page_has_the_matrix_with_its_counts() -> None:
+    page = (SAMPLES.parent / translation.PAGE).read_text(encoding="utf-8")
+    shown = re.findall(r"\[\w+\]\(dialects/[\w-]+\.md#\w+\) \d+/\d+/\d+", page)
+    assert len(shown) == len(EVERY_PAIR) >= 60
+    version = (SAMPLES.parent / migration.PAGE).read_text(encoding="utf-8")
+    for row in ("| `$.task` | `$.payload.task_id` |  |", "| `$.payload.commit` | `$.commit` |  |"):
+        assert row in version
+    assert all(f"| [{name}](" in version for name in ("debugger_report", "shutdown_request", "plan_contract"))
