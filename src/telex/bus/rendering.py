@@ -1,0 +1,76 @@
+"""How does a reader get what it does not read? Rendered while it is leased, and written down together with that.
+
+Only for members that say what they read; this file is not even imported for the others.
+"""
+
+import json
+from collections.abc import Sequence
+
+from telex.bus.office import Office
+from telex.flow.dispatch import rendering_for
+from telex.model.event import CHANGES, Event
+from telex.model.message import Leased, Message, Rendering
+from telex.model.roster import ONE_OF_ROLE, Member
+
+
+def rendered(office: Office, message: Message, member: Member) -> Rendering | None:
+    """The message as the member reads it. None: as it was sent."""
+    try:
+        return rendering_for(message, member, office.dialects, office.limits)
+    except Exception:  # a mistake of ours must not keep a message from its reader for ever: it has the original
+        return None
+
+
+async def answered_unnamed(
+    office: Office, member: Member, answers: frozenset[str], correlation: str | None, inboxes: Sequence[str]
+) -> str | None:
+    """The one request that somebody answers who does not say which: of those that it was shown as a type which this
+    answers, the one of the same conversation, or the one in its hands where it speaks of none."""
+    among = await office.store.held(member.name)
+    if correlation is not None:
+        # What belongs to no conversation was shown as one of its own, under its id.
+        asked = [*await office.store.asked(None, correlation), *await office.store.asked(correlation, None)]
+        same = [one for one in among if correlation in (one.correlation, one.id)]
+        among = [*same, *(message for _, message in asked)]
+    back = [one for one in among if not {one.sender, ONE_OF_ROLE + one.role}.isdisjoint(inboxes)]
+    found = {one.id for one in back if one.sender != member.name and _was_shown_as(office, one, member, answers)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _was_shown_as(office: Office, message: Message, member: Member, types: frozenset[str]) -> bool:
+    rendering = rendered(office, message, member)
+    return rendering is not None and rendering.type in types
+
+
+async def lease(
+    office: Office,
+    member: Member,
+    inboxes: Sequence[str],
+    now: float,
+    until: float,
+    most: int,
+    only: Sequence[int] = (),
+) -> list[Leased]:
+    """As the store leases, each with what the reader is given in its place."""
+    made: dict[int, Rendering | None] = {}
+    if most > 1 and not only:  # nobody can write while a lease is: what takes long is done before
+        waiting = await office.store.waiting(inboxes, most)
+        made = {one.seq: rendered(office, message, member) for one, message in waiting if one.state == "stored"}
+
+    def told(leased: Leased) -> Event | None:
+        if leased.delivery not in made:
+            made[leased.delivery] = rendered(office, leased.message, member)
+        rendering = made[leased.delivery]
+        if rendering is None:
+            return None
+        detail = json.dumps(facts(rendering))
+        return Event(0, now, "translated", member.name, leased.message.seq, leased.delivery, leased.inbox, detail)
+
+    leases = await office.store.lease(inboxes, member.name, now, until, most, only, told)
+    return [one._replace(rendering=made.get(one.delivery)) for one in leases]
+
+
+def facts(rendering: Rendering) -> dict[str, str | int | None]:
+    """For the record: into what, and how much of it is not the same."""
+    counts = {name: len(getattr(rendering, name)) for name in CHANGES}
+    return {"dialect": rendering.dialect, "type": rendering.type} | {n: count for n, count in counts.items() if count}

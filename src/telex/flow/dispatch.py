@@ -1,0 +1,145 @@
+"""In which words does a reader get a message? As it was sent if it reads that, else translated, else as markdown.
+
+A rendering is a function of the original and its reader, so it is made whenever it is wanted and never kept. Text that
+nobody typed is read by everybody, and so is what cannot be read at all: both are handed over as they came.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from telex.dialects.reading import read
+from telex.dialects.registry import PLAIN
+from telex.dialects.spec import Dialect, MessageType, Tree
+from telex.dialects.writing import write
+from telex.flow.book.said import tree_of
+from telex.flow.versions import respellings
+from telex.model.limits import LIMITS, Limits
+from telex.model.message import Message, Rendering
+from telex.model.refusal import refusals
+from telex.model.roster import Member
+from telex.model.version import Choice, choice_of
+
+if TYPE_CHECKING:
+    from telex.translation.translate import Change, Header, Translation
+
+Dialects = Mapping[str, Dialect]
+
+
+def rendering_for(message: Message, member: Member, dialects: Dialects, limits: Limits = LIMITS) -> Rendering | None:
+    """What this member is given in the place of the message. None: the message itself."""
+    dialect = dialects.get(message.dialect or "")
+    type_ = dialect.types.get(message.type or "") if dialect is not None else None
+    if dialect is None or type_ is None or not member.dialects:
+        return None
+    choices = choices_of(member.dialects)
+    read_as = next((one for one in choices if _is_that(one, dialect)), None)
+    if read_as is not None:
+        return _respelt(message, dialect, type_, read_as, limits)
+    return _in_other_words(message, dialect, type_, member, dialects, limits)
+
+
+def _in_other_words(
+    message: Message, dialect: Dialect, type_: MessageType, member: Member, dialects: Dialects, limits: Limits
+) -> Rendering:
+    from telex.rules.validation import validate  # a reader that reads what it is sent does without all of this
+    from telex.translation.markdown import render
+    from telex.translation.translate import Translation, translate
+
+    tree, body = _said(message, dialect, type_, limits)
+    header = _header(message, member)
+    # What a lenient team let pass may be any shape at all; markdown can say it, and another dialect could not.
+    whole = not refusals(validate(tree, dialect, type_, body=body, limits=limits).findings)
+    begun = message.id if type_.reply is not None else None  # its answer then names a conversation that can be found
+    placed = header._replace(correlation=message.correlation or begun)
+    for choice, to in _ways(choices_of(member.dialects), dialects) if whole else ():
+        made = translate(tree, dialect, type_, to, placed, body)
+        if isinstance(made, Translation):
+            return _written(made, choice)
+    return Rendering(PLAIN.name, None, _bytes(render(tree, dialect, type_, header, body)))
+
+
+@lru_cache(maxsize=1024)
+def choices_of(dialects: tuple[str, ...]) -> tuple[Choice, ...]:
+    """What a member reads, its first choice first."""
+    return tuple(map(choice_of, dialects))
+
+
+def _is_that(choice: Choice, dialect: Dialect) -> bool:
+    """Somebody may have joined before the team's own dialect had its present version."""
+    return choice.dialect == dialect.name and choice.version in (None, dialect.version)
+
+
+def _ways(choices: tuple[Choice, ...], dialects: Dialects) -> Iterator[tuple[Choice, Dialect]]:
+    """The dialects to be tried, up to where the reader would rather have markdown."""
+    for choice in choices:
+        if choice.dialect == PLAIN.name:
+            return
+        to = dialects.get(choice.dialect)
+        if to is not None and _is_that(choice, to):
+            yield choice, to
+
+
+def _said(message: Message, dialect: Dialect, type_: MessageType, limits: Limits) -> tuple[Tree, str | None]:
+    if dialect.form == "json":
+        return tree_of(message.raw, dialect, type_), None
+    reading = read(message.raw, (dialect,), forced=dialect, limits=limits)
+    return reading.tree, reading.body
+
+
+def _header(message: Message, member: Member) -> "Header":
+    from telex.translation.translate import Header
+
+    return Header(
+        message.id,
+        message.at,
+        message.sender,
+        message.role,
+        member.name,
+        member.role,
+        message.correlation,
+        message.reply_to,
+    )
+
+
+# --- written down -----------------------------------------------------------------------------------------------------
+
+
+def _written(made: "Translation", choice: Choice) -> Rendering:
+    tree = _spelt_for(choice, made.tree, made.dialect, made.type) or made.tree
+    raw = _bytes(write(made.dialect, tree, made.body))
+    changes = (_places(made.lost), _places(made.invented), _places(made.narrowed))
+    return Rendering(made.dialect.name, made.type.name, raw, *changes)
+
+
+def _respelt(
+    message: Message, dialect: Dialect, type_: MessageType, choice: Choice, limits: Limits
+) -> Rendering | None:
+    """For who reads the dialect: its fields under the names that the reader knows them by."""
+    if not respellings(type_):
+        return None
+    reading = read(message.raw, (dialect,), forced=dialect, limits=limits)
+    tree = _spelt_for(choice, reading.tree, dialect, type_)
+    return None if tree is None else Rendering(dialect.name, type_.name, _bytes(write(dialect, tree, reading.body)))
+
+
+def _spelt_for(choice: Choice, tree: Tree, dialect: Dialect, type_: MessageType) -> Tree | None:
+    """The message with each field under the name that was chosen for it. None: it has them all."""
+    later = respellings(type_)
+    inside = tree.get(dialect.payload) if dialect.payload else tree
+    if not later or not isinstance(inside, dict):
+        return None
+    wanted = {name: later[name] for name in later if later[name] in choice.spellings}
+    wanted |= {spelling: name for name, spelling in later.items() if spelling not in choice.spellings}
+    if not any(name in inside and wanted[name] not in inside for name in wanted):
+        return None
+    renamed = {name if wanted.get(name, name) in inside else wanted[name]: value for name, value in inside.items()}
+    return {**tree, dialect.payload: renamed} if dialect.payload else renamed
+
+
+def _places(changes: "tuple[Change, ...]") -> tuple[str, ...]:
+    return tuple(change.path for change in changes)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")  # half a character is written as JSON would have it

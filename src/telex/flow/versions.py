@@ -1,0 +1,74 @@
+"""Does anybody here speak that version of that dialect? What is said to whoever asks for another.
+
+A version is the dialect's own; names that a family of dialects shares are resolved here and kept nowhere, so that a
+roster names what there is.
+"""
+
+from collections.abc import Iterable
+
+from telex.dialects.registry import FAMILIES, PLAIN
+from telex.dialects.spec import Dialect, MessageType
+from telex.flow.membership import dialect_unknown
+from telex.flow.routing import listed
+from telex.model.limits import Limits
+from telex.model.nearest import nearest
+from telex.model.paths import ROOT
+from telex.model.refusal import Finding
+from telex.model.version import AT, PLUS, Choice, choice_of
+
+
+def understood(text: str, dialects: Iterable[Dialect], limits: Limits) -> str | Finding:
+    """The choice as it is written down: with the dialect's own name, where it was called by its family's."""
+    known = {dialect.name: dialect for dialect in (*dialects, PLAIN)}
+    choice = choice_of(text)
+    family = [known[name] for name in FAMILIES.get(choice.dialect, ()) if name in known]  # the latest first
+    dialect = known.get(choice.dialect) or next((one for one in family if one.version == choice.version), None)
+    found = text[: limits.found_characters_max]
+    if dialect is None:
+        return _no_version(choice, family, found) if family else dialect_unknown(choice.dialect[: len(found)], [*known])
+    if choice.version not in (None, dialect.version):
+        return _no_version(choice, [dialect, *_relatives(dialect, known)], found)
+    later = later_spellings(dialect)
+    unknown = next((one for one in choice.spellings if one not in later), None)
+    if unknown is not None:
+        return _no_spelling(choice, dialect, unknown, later, found)
+    told = choice.version is not None and not set(choice.version) & set(" \t")  # a store lists them with blanks between
+    return choice._replace(dialect=dialect.name, version=choice.version if told else None).text
+
+
+def later_spellings(dialect: Dialect) -> list[str]:
+    """Names that fields of this dialect also go by."""
+    found = (name for type_ in dialect.types.values() for name in respellings(type_).values())
+    return list(dict.fromkeys(found))
+
+
+def respellings(type_: MessageType) -> dict[str, str]:
+    """A type's fields that have a later name, and that name."""
+    return {name: field.later_spelling for name, field in type_.fields.items() if field.later_spelling is not None}
+
+
+def _relatives(dialect: Dialect, known: dict[str, Dialect]) -> list[Dialect]:
+    """The other dialects of its family."""
+    names = [name for family in FAMILIES.values() if dialect.name in family for name in family]
+    return [known[name] for name in names if name in known and name != dialect.name]
+
+
+def _no_version(choice: Choice, there: list[Dialect], found: str) -> Finding:
+    """To whoever asks for another version than there is. Of a family the right one may go by another name."""
+    supported = [one.name + AT + one.version for one in there]
+    exact = next((one.name + AT + one.version for one in there if one.version == choice.version), None)
+    meant = exact or nearest(found, supported) or supported[0]
+    if choice.version is None:
+        say = f"Say which version of {choice.dialect} is read: {' or '.join(supported)}."
+    else:
+        say = f"Take {meant}: nobody here speaks version {choice.version[:20]} of {choice.dialect}."
+    return Finding("version-unknown", ROOT, say, expected=listed(supported), found=found, nearest=meant)
+
+
+def _no_spelling(choice: Choice, dialect: Dialect, unknown: str, later: list[str], found: str) -> Finding:
+    name = dialect.name + AT + dialect.version
+    supported = [name, *(name + PLUS + one for one in later)]
+    close = nearest(unknown, later)
+    meant = name + PLUS + close if close else name
+    say = f"Take {meant}: no field of {dialect.name} is ever called {unknown[: len(found)]}."
+    return Finding("version-unknown", ROOT, say, expected=listed(supported), found=found, nearest=meant)

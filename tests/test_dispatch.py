@@ -1,0 +1,219 @@
+"""In which words is a message handed to its reader? As it was sent if it reads that, else translated, else markdown."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect, MessageType
+from telex.flow.admission import STRICT, check
+from telex.flow.dispatch import rendering_for
+from telex.model.digest import digest_of
+from telex.model.message import Leased, Message, Rendering
+from telex.model.refusal import refusals
+from telex.model.roster import Member
+from tests.arbitrary import VALUES, ascii_json
+from tests.bus_team import EVERY_TYPE, OpenTeam, Team, every_type, open_team, speech, speech_of, team
+from tests.proofs import proves
+
+__all__ = ["open_team", "team"]
+
+DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
+PROGRESS = speech_of("vbw-typed", "execution_update", "up-1")
+
+
+def message_of(dialect: Dialect, type_: MessageType, raw: bytes | None = None, role: str | None = None) -> Message:
+    """A message as it is kept."""
+    said = speech(dialect, type_, "m-1")
+    raw = said.raw if raw is None else raw
+    names = (said.sender, role or said.sender, "ada", dialect.name, type_.name)
+    return Message(1, "m-1", 1_700_000_000.0, *names, 3, None, None, digest_of(raw), raw)
+
+
+def reader(*reads: str, role: str = "lead") -> Member:
+    return Member("ada", role, reads)
+
+
+def given_to(team: Team, *reads: str, role: str = "lead") -> Leased:
+    """What ada is given of an execution_update."""
+    team.bus.join("ada", role=role, dialects=reads)
+    team.say(PROGRESS, to="ada")
+    return team.take("ada")
+
+
+def rendered(leased: Leased) -> Rendering:
+    assert leased.rendering is not None
+    return leased.rendering
+
+
+# --- which form ------------------------------------------------------------------------------------------------------
+
+
+@proves("dispatch/reader/own-dialect")
+@every_type
+def test_a_reader_of_the_dialect_is_given_what_was_sent(dialect: Dialect, type_: MessageType) -> None:
+    for reads in ([dialect.name], [f"{dialect.name}@{dialect.version}"], ["plain", dialect.name]):
+        assert rendering_for(message_of(dialect, type_), reader(*reads), DIALECTS) is None
+
+
+@proves("dispatch/reader/own-dialect")
+def test_of_what_was_handed_over_as_it_was_sent_no_event_says_otherwise(team: Team) -> None:
+    leased = given_to(team, "signal-md", "vbw-typed@2.0")
+    assert (leased.rendering, leased.raw) == (None, PROGRESS.raw)
+    assert team.kinds("up-1") == ["accepted", "leased"]
+
+
+@proves("dispatch/reader/anything")
+def test_whoever_reads_anything_is_given_what_was_sent(team: Team) -> None:
+    assert given_to(team).raw == PROGRESS.raw
+
+
+@proves("dispatch/reader/anything")
+def test_nothing_of_translation_is_imported_for_whoever_reads_anything() -> None:
+    script = (
+        "import sys, telex\n"
+        "with telex.connect('memory:') as bus:\n"
+        "    bus.send('The build is red.', sender='dev', to='lead')\n"
+        "    [leased] = bus.receive('lead')\n"
+        "    bus.ack(leased.token, agent='lead')\n"
+        "print([name for name in sys.modules if 'translation' in name or 'rendering' in name])"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+@proves("dispatch/reader/first-choice")
+def test_the_first_dialect_with_a_counterpart_is_taken(team: Team) -> None:
+    found = rendered(given_to(team, "build-flow", "vbw-handoff"))
+    assert (found.dialect, found.type) == ("build-flow", "STATUS_UPDATE")
+    shutdown = DIALECTS["vbw-typed"].types["plan_contract"]
+    found_next = rendering_for(
+        message_of(DIALECTS["vbw-typed"], shutdown), reader("vbw-handoff", "build-flow"), DIALECTS
+    )
+    assert found_next is not None
+    assert found_next.dialect == "build-flow"
+
+
+@proves("dispatch/reader/markdown")
+@pytest.mark.parametrize("reads", ["vbw-handoff", "vbw-company", "signal-md", "build-flow"])
+def test_what_no_dialect_of_the_reader_can_say_is_markdown(team: Team, reads: str) -> None:
+    team.bus.join("ada", role="dev", dialects=[reads])
+    team.say(speech_of("vbw-typed", "shutdown_request", "stop-1"), to="ada")
+    found = rendered(team.take("ada"))
+    assert (found.dialect, found.type) == ("plain", None)
+    assert found.raw.startswith(b"# shutdown_request from lead to ada (dev)\n")
+    assert b"stop-1" in found.raw, "nobody could answer it"
+
+
+@proves("dispatch/reader/plain")
+def test_a_reader_of_plain_is_given_markdown_unless_it_would_rather_have_a_dialect() -> None:
+    message = message_of(PROGRESS.dialect, PROGRESS.type)
+    for reads, dialect in {
+        ("plain",): "plain",
+        ("plain", "build-flow"): "plain",
+        ("build-flow", "plain"): "build-flow",
+    }.items():
+        found = rendering_for(message, reader(*reads), DIALECTS)
+        assert found is not None
+        assert found.dialect == dialect
+
+
+@proves("dispatch/reader/text")
+@pytest.mark.parametrize(
+    "text", ["The build is red.", '{"type": "idle_notification", "from": "dev", "request_id": "7"}']
+)
+def test_what_nobody_typed_comes_as_it_was_sent(team: Team, text: str) -> None:
+    team.bus.join("ada", role="lead", dialects=["signal-md"])
+    team.note(text, to="ada")
+    leased = team.take("ada")
+    assert (leased.rendering, leased.raw) == (None, text.encode())
+
+
+PAIRS = [(dialect, type_, to) for dialect, type_ in EVERY_TYPE for to in BUILT_IN if to is not dialect]
+
+
+@proves("dispatch/reader/every-type")
+@pytest.mark.parametrize("dialect, type_, to", PAIRS, ids=lambda one: one.name)
+def test_whatever_is_said_a_reader_of_one_other_dialect_can_read_it(
+    dialect: Dialect, type_: MessageType, to: Dialect
+) -> None:
+    found = rendering_for(message_of(dialect, type_), reader(to.name), DIALECTS)
+    assert found is not None
+    if found.type is None:
+        assert found.dialect == "plain"
+        return
+    checked = check(found.raw, STRICT._replace(forced=to))
+    assert (found.dialect, checked.dialect, checked.type) == (to.name, to, found.type)
+    assert not refusals(checked.findings)
+
+
+@proves("dispatch/reader/shared")
+def test_two_who_share_an_inbox_are_each_given_their_own_dialect(team: Team) -> None:
+    for name, reads in {"ada": "vbw-handoff", "bob": "build-flow"}.items():
+        team.bus.join(name, role="lead", dialects=[reads])
+    for id_ in ("up-1", "up-2"):
+        team.say(speech_of("vbw-typed", "execution_update", id_), to="role:lead")
+    assert [rendered(team.take(name)).type for name in ("ada", "bob")] == ["dev_progress", "STATUS_UPDATE"]
+
+
+@proves("dispatch/reader/older-version")
+def test_a_version_that_the_team_no_longer_has_is_not_taken_for_the_one_it_has() -> None:
+    message = message_of(PROGRESS.dialect, PROGRESS.type)
+    now = DIALECTS | {"vbw-typed": PROGRESS.dialect._replace(version="2.1")}
+    found = rendering_for(message, reader("vbw-typed@2.0", "build-flow"), now)
+    assert found is not None
+    assert found.dialect == "build-flow"
+    assert rendering_for(message, reader("vbw-typed@2.1", "build-flow"), now) is None
+
+
+# --- what should not be, and is ---------------------------------------------------------------------------------------
+
+
+@proves("dispatch/reader/malformed")
+def test_what_a_lenient_team_let_pass_though_it_is_malformed_is_markdown(open_team: OpenTeam) -> None:
+    team = open_team(strict=False)
+    team.bus.join("ada", role="lead", dialects=["build-flow"])
+    tree = PROGRESS.tree | {"payload": PROGRESS.tree["payload"] | {"status": ["all", "sorts"], "task_id": 7}}
+    receipt = team.bus.send(tree, sender="dev", to="ada")
+    assert refusals(receipt.findings)
+    found = rendered(team.take("ada"))
+    assert found.dialect == "plain"
+    assert b"all" in found.raw
+
+
+@st.composite
+def _odd_messages(draw: st.DrawFn) -> tuple[Dialect, MessageType, bytes]:
+    """A message some of whose fields are anything at all, or a piece of one."""
+    dialect, type_ = draw(st.sampled_from(EVERY_TYPE))
+    said = speech(dialect, type_)
+    if dialect.form != "json":
+        end = draw(st.integers(0, len(said.raw)))
+        return dialect, type_, draw(st.sampled_from([said.raw[:end], said.raw[end:]]))
+    inside = said.tree[dialect.payload] if dialect.payload else said.tree
+    for place in (said.tree, inside):
+        names = draw(st.lists(st.sampled_from(sorted(place)), max_size=3))
+        place |= {name: draw(VALUES) for name in names if name != "type"}
+    return dialect, type_, ascii_json(said.tree)
+
+
+@proves("dispatch/reader/never-fails")
+@given(_odd_messages(), st.sampled_from([dialect.name for dialect in BUILT_IN]))
+def test_whatever_passed_its_reader_is_given_something(odd: tuple[Dialect, MessageType, bytes], reads: str) -> None:
+    dialect, type_, raw = odd
+    found = rendering_for(message_of(dialect, type_, raw), reader(reads), DIALECTS)
+    assert found is None or found.raw.strip()
+    if found is not None and found.type is not None:
+        assert not refusals(check(found.raw, STRICT._replace(forced=DIALECTS[reads])).findings)
+
+
+@proves("dispatch/reader/our-mistake")
+def test_where_rendering_fails_the_original_is_handed_over(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("telex.translation.translate.translate", broken)
+    leased = given_to(team, "build-flow")
+    assert (leased.rendering, leased.raw) == (None, PROGRESS.raw)
