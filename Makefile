@@ -45,7 +45,7 @@ ifdef SEED
 	@$(BIN)/python -m telex.testing.simulator --seeds $(SEED) --store memory
 	@$(BIN)/python -m telex.testing.simulator --seeds $(SEED) --store sqlite
 else
-	@printf '\nThis takes about twenty minutes: teams in memory 11, teams on a file 3, power cuts 1, kills 5.\n'
+	@printf '\nThis takes about twenty minutes: teams in memory 11, teams on a file 3, power cuts 1, kills 6.\n'
 	$(call part,20000 simulated teams in memory)
 	@$(BIN)/python -m telex.testing.simulator --seeds 0:20000 --store memory
 	$(call part,2000 simulated teams of two processes on one file)
@@ -54,6 +54,8 @@ else
 	@$(BIN)/python -m tests.crash.power --points 1000
 	$(call part,2000 times kill -9)
 	@$(BIN)/python -m tests.crash.kills --kills 2000
+	$(call part,500 times kill -9 while the rules of the work are at stake)
+	@$(BIN)/python -m tests.crash.book_kills --kills 500
 endif
 
 bench: $(READY) ## measure Telex beside its floors and peers

@@ -11,7 +11,7 @@ pytest_plugins = ["pytester", "tests.proofs"]
 
 ROOT = Path(__file__).parent.parent
 
-for name, examples in {"quick": 25, "test": 200, "long": 20_000}.items():
+for name, examples in {"quick": 15, "test": 200, "long": 20_000}.items():
     settings.register_profile(
         name,
         max_examples=examples,

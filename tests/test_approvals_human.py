@@ -5,7 +5,8 @@ import json
 import pytest
 
 from telex.errors import NotFound, ValueWrong
-from tests.bus_team import Shell, Team, codes, open_team, shell, speech_of, team
+from telex.model.refusal import Severity
+from tests.bus_team import OpenTeam, Shell, Team, codes, open_team, shell, speech_of, team
 from tests.proofs import proves
 from tests.test_approvals import CTO, DEV, approval, ask, question, typed
 
@@ -147,3 +148,13 @@ def test_what_a_request_says_is_only_text(team: Team, shell: Shell) -> None:
         shown = shell(*args).out
         assert "gone" in shown
         assert not {"\x1b", "\u202e"} & set(shown)
+
+
+@proves("approvals/human/asked")
+@pytest.mark.parametrize("misdelivery", ["warning", "refusal"])
+def test_a_person_may_be_asked_in_every_dialect(open_team: OpenTeam, misdelivery: Severity) -> None:
+    team = open_team(misdelivery=misdelivery)
+    ask(team, to="human"), question(team, to="human")
+    for name in ("ask-1", "q-1"):
+        assert '"findings"' not in (team.story(name).events[0].detail or "")
+        assert team.bus.approve(name, approved=True, reason="Fine").accepted

@@ -43,7 +43,9 @@ __all__ = ["twins"]
 
 
 @every_json_type
-@pytest.mark.parametrize("preferred", [True, False], ids=["preferred", "not preferred"])
+@pytest.mark.parametrize(
+    "preferred", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["preferred", "not preferred"]
+)
 def test_every_type_is_answered_and_kept_alike_by_both_ways(
     twins: OpenTwins, dialect: Dialect, type_: MessageType, preferred: bool
 ) -> None:

@@ -168,7 +168,7 @@ def test_snapshots_change_nothing(acts: list[Any]) -> None:
         store = SqliteStore.open(path, durable=False)
         for kind in FOLDS:
             for topic, state in drive(LocalBus(store, FakeClock()).book(kind)).items():
-                assert snapshots.thawed(snapshots.frozen(state)) == state, topic
+                assert snapshots.unsealed(topic, 7, snapshots.sealed(topic, 7, state)) == state
         drive(store.close())
 
 
@@ -186,8 +186,9 @@ def test_a_snapshot_that_is_none_of_ours_is_taken_for_nothing(words: str) -> Non
     contract = dict(DIALECTS["vbw-typed"].types["plan_contract"].example)
     store, clock = MemoryStore(), FakeClock()
     assert drive(LocalBus(store, clock).send(contract, sender="lead", to="dev")).accepted
-    drive(store.keep_snapshot("plan:1-1", 1, words))
-    assert book_of(LocalBus(store, clock)) == book_folded(store)
+    for text in (words, snapshots.seal("plan:1-1", 1, words) + words):
+        drive(store.keep_snapshot("plan:1-1", 1, text))
+        assert book_of(LocalBus(store, clock)) == book_folded(store)
 
 
 Answers = list[Receipt]
@@ -267,7 +268,8 @@ def test_the_doctor_names_a_topic_that_is_not_what_the_log_says(
     path = str(tmp_path / "one.db")
     assert main(["doctor", "--store", path]) == 0
     assert "2 topics of the work, as the log has it" in capsys.readouterr().out
-    drive(store.keep_snapshot("contracts", drive(store.topic("contracts"))[0][1].seq, snapshots.frozen(None)))
+    seq = drive(store.topic("contracts"))[0][1].seq
+    drive(store.keep_snapshot("contracts", seq, snapshots.sealed("contracts", seq, None)))
     other = apsw.Connection(path)
     other.execute("DELETE FROM topics WHERE name = 'plan:1-1'")
     other.close()

@@ -67,7 +67,7 @@ def test_a_request_is_answered_from_the_askers_own_inbox_though_another_used_its
 
 @pytest.mark.parametrize("sender, to", [("scout", "docs"), ("dev", "qa")], ids=["to somebody else", "by the asker"])
 def test_only_what_comes_back_to_the_asker_from_another_is_an_answer(team: Team, sender: str, to: str) -> None:
-    team.bus.send(flow("VALIDATION_REQUEST", "q-1", "dev", "qa"), sender="dev")
+    team.bus.send(flow("DOC_QUERY", "q-1", "dev", "qa"), sender="dev")
     team.bus.send("About q-1.", sender=sender, to=to, reply_to="q-1")
     assert team.story("q-1").answer_by is not None
     team.bus.send("Yes.", sender="qa", to="dev", reply_to="q-1")

@@ -62,7 +62,7 @@ def test_a_message_is_received_as_it_was_sent_and_the_way_to_ack_it_is_told(tele
 
 
 def test_a_message_that_waits_for_an_answer_says_how_to_give_one(telex: Telex) -> None:
-    ask = example("build-flow", "VALIDATION_REQUEST") | {"from": "fullstack-developer", "to": "cto"}
+    ask = example("build-flow", "DOC_QUERY") | {"from": "fullstack-developer", "to": "cto"}
     id_ = sent(telex, ask, sender="fullstack-developer", to="cto")
     answer, done = telex("receive", "--as", "cto").err.splitlines()[-2:]
     assert answer.startswith("answer it by ")

@@ -229,6 +229,7 @@ def test_a_person_sees_all_once_and_in_order(tmp_path: Path) -> None:
     assert seen.out.count("refused   ") == 1
 
 
+@pytest.mark.slow
 def test_a_person_who_waits_sees_a_bar_and_nobody_else_does(tmp_path: Path) -> None:
     file = put(tmp_path, "log.jsonl", *[WRONG_CASE] * 3_000)
     seen = terminal("check", file, NO_COLOR="1").out

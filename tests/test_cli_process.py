@@ -114,7 +114,7 @@ def test_output_that_cannot_be_written_is_an_error_and_no_traceback(tmp_path: Pa
     assert (ran.returncode, ran.stderr) == (1, "telex: No space left on device\n")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.slow), "utf-8"])
 def test_any_encoding_of_the_terminal_will_do(tmp_path: Path, encoding: str) -> None:
     file = put(tmp_path, "progress.json", PROGRESS | {"status": "vollständig ✓"})
     folder = str(tmp_path)

@@ -71,7 +71,11 @@ def test_json_has_no_numbers_that_json_does_not_have() -> None:
 
 
 @pytest.mark.parametrize("trick", TRICKS.values(), ids=TRICKS)
-@pytest.mark.parametrize("options", [(), ("--json",), ("--format", "vbw")], ids=["words", "json", "vbw"])
+@pytest.mark.parametrize(
+    "options",
+    [(), pytest.param(("--json",), marks=pytest.mark.slow), pytest.param(("--format", "vbw"), marks=pytest.mark.slow)],
+    ids=["words", "json", "vbw"],
+)
 def test_no_trick_in_a_message_gets_through_check(tmp_path: Path, trick: str, options: tuple[str, ...]) -> None:
     sent = PROGRESS | {"status": trick, f"key {trick}": trick, "concerns": [{trick: trick}]}
     ran = process("check", *options, put(tmp_path, "progress.json", sent))

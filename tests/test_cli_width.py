@@ -20,6 +20,7 @@ def widest(ran: Ran) -> int:
     return max(map(cells, ran.out.splitlines()))
 
 
+@pytest.mark.slow
 def test_every_command_of_the_readme_fits_eighty_columns(desk: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for block in blocks(ROOT / "README.md"):
@@ -31,11 +32,13 @@ def test_every_command_of_the_readme_fits_eighty_columns(desk: Path) -> None:
             assert bool(ran.out) == bool(shown), f"$ {command}\n{ran.out}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["send", "check", "receive", "request", "log", "events", "team", "trace", "inbox"])
 def test_help_fits(command: str) -> None:
     assert widest(terminal(command, "--help", NO_COLOR="1")) <= 80
 
 
+@pytest.mark.slow
 def test_an_inbox_of_long_ids_fits_and_leaves_every_id_whole(telex: Telex) -> None:
     ask = example("build-flow", "VALIDATION_REQUEST", messageId=UUID)
     ask |= {"from": "fullstack-developer", "to": "build-orchestrator"}
@@ -60,6 +63,7 @@ def test_a_column_that_says_nothing_gives_way_first(telex: Telex) -> None:
     assert "tries" in terminal("inbox", "--as", "lead", columns=100, NO_COLOR="1").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [["search", "wombat"], ["show", UUID], ["why", UUID], ["log"], ["events"], ["dead"]])
 def test_the_record_fits(telex: Telex, args: list[str]) -> None:
     ask = example("build-flow", "VALIDATION_REQUEST", messageId=UUID)
@@ -84,7 +88,7 @@ def test_a_long_error_is_folded(telex: Telex) -> None:
 
 
 def test_a_command_to_be_typed_goes_on_as_a_shell_takes_it(telex: Telex) -> None:
-    ask = example("build-flow", "VALIDATION_REQUEST", messageId=UUID)
+    ask = example("build-flow", "DOC_QUERY", messageId=UUID)
     ask |= {"from": "fullstack-developer", "to": "build-orchestrator"}
     sent(telex, ask, sender="fullstack-developer", to="build-orchestrator")
     seen = terminal("receive", "--as", "build-orchestrator", NO_COLOR="1").out

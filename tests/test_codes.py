@@ -37,6 +37,7 @@ OF_THE_WORK = (
     "stopping",
     "escalation",
     "ending",
+    "versions",
 )
 OF_THE_BUS = [file for file in FILES if file.parent.name in ("bus", "book", "work") or file.stem in OF_THE_WORK]
 SOURCES = [

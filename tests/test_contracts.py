@@ -251,3 +251,13 @@ def test_reviews_of_a_plan_are_counted(team: Team) -> None:
     asked = [(1, "changes_requested"), (2, "changes_requested"), (2, "approve"), (4, "approve"), (5, "approve")]
     assert [review(*one) for one in asked] == [[], [], ["cycle-out-of-order"], ["cycle-out-of-order"], []]
     assert review(1, "approve") == []  # the next thing to review
+
+
+@proves("contracts/allowed-for-nothing")
+@pytest.mark.parametrize("allowed, forbidden", [("src/auth", "src/auth/"), ("src/auth/", "SRC"), ("a/b.md", "*.md")])
+def test_a_path_that_is_allowed_for_nothing_is_told(team: Team, allowed: str, forbidden: str) -> None:
+    receipt = kept(team, contract(allowed_paths=["ok/", allowed], forbidden_paths=[forbidden, "ok/not-this/"]))
+    [found] = receipt.findings
+    assert (found.code, found.path) == ("path-allowed-for-nothing", "$.payload.allowed_paths[1]")
+    [verdict] = team.bus.guard([allowed.rstrip("/") + ("" if allowed.endswith("md") else "/x.py")], agent="dev")
+    assert verdict.code == "path-forbidden"

@@ -11,15 +11,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from telex.testing.planted import BUGS
+from tests.typed import plain, type_here
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+SLOW = ("docs/testing-your-store.md",)
+IN_A_HURRY = os.environ.get("TELEX_PROFILE") == "quick"
 NOT_RUN = ("pip install", "make ", "git ")  # they need the network or an hour; the tests run in what they make
 _BLOCK = re.compile(r"^```(?P<kind>console|python)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _VARYING = {
@@ -64,6 +67,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(command: str, folder: Path) -> str:
     """What a person sees in a terminal: both streams, in one order."""
+    if IN_A_HURRY and (piped := plain(command)) is not None:
+        return type_here(piped, folder)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "120"}
     done = subprocess.run(
@@ -97,7 +102,14 @@ def type_in(block: Block, folder: Path) -> None:
         assert fits(printed, shown), f"block {block.number}\n$ {command}\n" + "\n".join(printed)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT)))
+def played() -> Iterator[Any]:
+    """Every page with something to type. One of them starts a whole run of tests."""
+    for page in filter(blocks, PAGES):
+        name = str(page.relative_to(ROOT))
+        yield pytest.param(page, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
+
+
+@pytest.mark.parametrize("page", list(played()))
 def test_what_is_shown_on_a_page_is_what_happens(page: Path, desk: Path) -> None:
     for block in blocks(page):
         if block.kind == "console":

@@ -247,3 +247,15 @@ def test_what_only_a_lenient_team_lets_pass_does_not_climb(open_team: OpenTeam) 
     team.later(FIVE_MINUTES)
     assert team.bus.escalations(answered=True) == []
     assert team.inbox("human") == []
+
+
+@proves("escalation/answer/any-step")
+@pytest.mark.parametrize("step", [0, 1])
+def test_a_decision_may_name_any_step(team: Team, step: int) -> None:
+    raw = flow("ESCALATION_REQUEST", "e1", "fullstack-developer", "cto")
+    assert team.bus.send(raw, sender="fullstack-developer").accepted
+    team.later(FIVE_MINUTES + 1)
+    named = matter(team).rungs[step].id
+    decision = flow("VALIDATION_RESPONSE", "d1", "cto", "fullstack-developer", replyTo=named)
+    receipt = team.bus.send(decision, sender="cto")
+    assert (receipt.accepted, answered(team)) == (True, True), receipt.findings

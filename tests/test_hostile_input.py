@@ -354,6 +354,7 @@ PILES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(30)  # each takes well under a second; what is caught here takes hours
 @pytest.mark.parametrize("pile", PILES)
 def test_a_mebibyte_of_anything_is_answered(pile: str) -> None:

@@ -107,6 +107,7 @@ def test_a_new_file_takes_every_step(tmp_path: Path, later: object) -> None:
     assert version(tmp_path / "new.db") == (VERSION + 1, 0)
 
 
+@pytest.mark.slow
 def test_several_processes_at_once_bring_it_up_to_date_once(store: Path) -> None:
     """All have seen the older version, and wait for the lock, when the first of them begins."""
     with open(f"{store}-lock", "rb+") as lock:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from telex.rules.coverage import Patterns, allowing, forbidding
-from telex.rules.patterns import compiled, covers, flaw
+from telex.rules.patterns import Name, compiled, covers, flaw, name_fits
 from tests.proofs import proves
 
 LETTERS = "ab.-"
@@ -124,3 +124,19 @@ def test_no_pattern_takes_long(pattern: str) -> None:
     assert not covers(made, "a" * 255)
     assert not covers(made, "/".join(["a"] * 200))
     assert time.process_time() - started < 5.0  # a regular expression would take longer than the universe has
+
+
+@proves("contracts/patterns/bounded")
+@pytest.mark.parametrize("form", ["*a{}*b", "src/*a{}*b", "src/**/*a{}*b/c*", "[a-c]?{}x*"])
+def test_of_thousands_of_patterns_few_are_looked_at_closely(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+
+    def counted(name: Name, given: str) -> bool:
+        looks.append(given)
+        return name_fits(name, given)
+
+    monkeypatch.setattr("telex.rules.patterns.name_fits", counted)
+    many = allowing(tuple(form.format(number) for number in range(5_000)))
+    paths = [f"src/d{number % 10}/f{number}.py" for number in range(100)]
+    assert [many.cover(path) for path in paths] == [None] * len(paths)
+    assert len(looks) < 10_000  # and not five thousand for each

@@ -1,12 +1,14 @@
 """What counts as an answer to a request to shut down, and what is an agent that has answered still able to do?"""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from telex.errors import NotAMember
 from telex.model.roster import Member
-from tests.bus_team import OpenTeam, Team, codes, open_team, speech_of, team
+from telex.wiring import connect
+from tests.bus_team import QUICK, OpenTeam, Team, codes, open_team, speech_of, team
 from tests.proofs import proves
 from tests.test_shutdown_kit import agrees, joined, reply, request
 
@@ -28,6 +30,17 @@ def test_an_agent_that_agrees_has_stopped(asked_team: Team) -> None:
     agrees(asked_team, "ada", "stop-1")
     assert {one.member.name: one.state for one in asked_team.bus.roster()}["ada"] == "shut down"
     assert [event.agent for event, _ in asked_team.bus.events() if event.kind == "stopped"] == ["ada"]
+
+
+@proves("shutdown/answer/at-once")
+def test_it_has_stopped_in_the_very_moment_of_its_answer(tmp_path: Path) -> None:
+    with connect(tmp_path / "t.db", settings=QUICK) as bus:  # on a clock that goes on
+        bus.join("ada", role="dev")
+        bus.send(speech_of("vbw-typed", "shutdown_request", "stop-1").raw, sender="lead", to="ada")
+        agrees(bus, "ada", "stop-1")
+        [heard] = [event.at for event, message in bus.events() if message and message.id == "ada-to-stop-1"]
+        assert [event.at for event, _ in bus.events() if event.kind == "stopped"] == [heard]
+        assert [one.member.stopped_at for one in bus.roster() if one.member.name == "ada"] == [heard]
 
 
 @proves("shutdown/answer/nothing-more-sent")
@@ -193,6 +206,14 @@ def test_text_is_no_answer_and_its_sender_is_told_how_to_answer(asked_team: Team
     filled["payload"] |= {"approve": True, "final_status": "idle"}
     assert asked_team.bus.send(filled, sender="ada", to="lead").accepted
     assert codes(asked_team.bus.send("bye", sender="ada", to="lead").findings) == [SHUT_DOWN]
+
+
+@proves("shutdown/answer/prose")
+def test_text_in_reply_leaves_the_request_waiting(asked_team: Team) -> None:
+    asked_team.bus.send("Sure, stopping now!", sender="ada", to="lead", reply_to="stop-1")
+    assert (asked_team.story("stop-1").answer_by is not None, asked_team.kinds("stop-1")) == (True, ["accepted"])
+    agrees(asked_team, "ada", "stop-1")
+    assert "answered" in asked_team.kinds("stop-1")
 
 
 @proves("shutdown/answer/prose")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.bus_team import Shell, Team, open_team, shell, team
 from tests.proofs import proves
-from tests.test_shutdown_kit import PHASE, agrees, asked, joined, reply
+from tests.test_shutdown_kit import PHASE, agrees, asked, joined, reply, request, states
 
 __all__ = ["open_team", "shell", "team"]
 
@@ -89,3 +89,16 @@ def test_the_shell_says_it_to_an_agent_that_has_stopped(asked_team: Team, shell:
     assert (ran.code, "sender-has-shut-down" in ran.err) == (2, True)
     assert shell("team", "join", "ada").code == 0
     assert shell("receive", "--as", "ada").code in (0, 4)
+
+
+@proves("shutdown/cli/receive")
+def test_who_takes_the_request_is_shown_how_to_answer(team: Team, shell: Shell) -> None:
+    joined(team, "ada")
+    request(team)
+    hint = shell("receive", "--as", "ada").err
+    assert "an ack is none: telex new shutdown_response --as dev request_id=stop-1" in hint
+    assert "and send it: telex send --as ada" in hint
+    assert shell("ack", "stop-1", "--as", "ada").code == 0
+    assert states(team.bus.shut_down(agent="lead", reason=PHASE, wait=False)) == {"ada": "silent"}
+    agrees(team, "ada", "stop-1")
+    assert shell("receive", "--as", "ada").code == 2  # it has stopped

@@ -135,3 +135,15 @@ def test_agents_in_threads_of_their_own_all_stop(tmp_path: Path) -> None:
                 one.result(30.0)
         assert (states(report), report.dissolved) == (dict.fromkeys(names, "approved"), True)
         assert len(report.requests) == 1
+
+
+@proves("shutdown/hand-back/forced")
+def test_who_was_stopped_by_force_is_not_said_to_have_done_anything(team: Team) -> None:
+    joined(team, "ada", "kim")
+    request(team)
+    assert len(team.bus.receive("ada", lease=600.0)) == len(team.bus.receive("kim", lease=600.0)) == 1
+    agrees(team, "kim", "stop-1")
+    assert [event.agent for event in team.story("stop-1").events if event.kind == "acked"] == ["kim"]
+    assert team.bus.shut_down(agent="lead", reason=PHASE, deadline=0.0, force=True).dissolved
+    assert [event.agent for event in team.story("stop-1").events if event.kind == "acked"] == ["kim"]
+    assert team.kinds("stop-1")[-1] == "withdrawn"

@@ -264,6 +264,7 @@ FIFTY = [f"agent-{number:02}" for number in range(50)]
 SILENT, REFUSING = FIFTY[7:12], FIFTY[30:33]
 
 
+@pytest.mark.slow
 @proves("shutdown/run/fifty", "shutdown/run/next-team")
 def test_fifty_of_whom_five_are_silent_and_three_refuse_twice_in_a_row(team: Team) -> None:
     expected = dict.fromkeys(FIFTY, "approved") | dict.fromkeys(SILENT, "silent")

@@ -3,6 +3,7 @@
 import shlex
 from itertools import permutations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ def test_the_circles_found_are_those_that_a_search_of_every_order_finds(pairs: s
     assert [len(one) for one in found] == sorted(len(one) for one in found)
 
 
+@pytest.mark.slow
 @proves("stall/circles-bounded")
 def test_a_tangle_of_hundreds_ends_and_names_a_circle() -> None:
     names = [f"a{number:03}" for number in range(200)]

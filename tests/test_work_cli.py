@@ -159,10 +159,15 @@ def test_hostile_words_in_a_work_are_shown_escaped(begun: Callable[..., Crew], s
 
 
 @proves("work/table")
-def test_the_machine_is_printed_as_a_table_a_diagram_and_a_figure(shell: Shell) -> None:
+def test_the_machine_is_printed_as_a_table_and_a_diagram(shell: Shell) -> None:
     table = shell("work", "--machine").out
     assert all(move.when in table and move.then in table for move in MOVES)
     assert shell("work", "--machine", "--mermaid").out in (ROOT / PAGE).read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@proves("work/table")
+def test_how_large_the_machine_is_and_that_nothing_in_it_is_stuck_is_printed(shell: Shell) -> None:
     figure = shell("work", "--machine", "--search").out
     assert "     0  dead ends" in figure
     assert "     0  states that come round again" in figure

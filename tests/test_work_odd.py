@@ -40,6 +40,22 @@ def test_whoever_answers_an_older_dispatch_is_told_which_one_is_open(team: Team,
     assert "--reply-to W.w1.s1.i1" in receipt.findings[-1].say
 
 
+@proves("work/names-nothing")
+def test_a_result_that_names_no_dispatch_is_told_which_are_waited_for(team: Team, crew: Callable[..., Crew]) -> None:
+    story, triage = crew(), result("triage_result", **smooth("W", "triage_result"))
+    [taken] = team.bus.receive("architect")
+    assert team.bus.ack(taken.token, agent="architect")  # so that it is no longer in its hands
+    for named in (None, "X"):
+        receipt = team.bus.send(triage, sender="architect", to="orchestrator", reply_to=named)
+        [finding] = [one for one in receipt.findings if one.code == "signal-out-of-turn"]
+        assert (receipt.accepted, finding.severity, finding.expected) == (True, "warning", "one of W")
+    assert story.work().odd_count == 0
+    heard = team.bus.send(triage, sender="architect", to="orchestrator", reply_to="W")
+    assert [one.code for one in heard.findings if one.code == "signal-out-of-turn"] == []
+    late = team.bus.send(triage, sender="architect", to="orchestrator")
+    assert [one.code for one in late.findings if one.code == "signal-out-of-turn"] == []  # nothing waits for such a one
+
+
 @proves("work/book")
 def test_a_signal_in_a_conversation_that_nobody_began_as_a_work_is_no_matter_of_the_book(team: Team) -> None:
     sent = team.bus.send(result("worker_submission"), sender="worker", to="orchestrator", correlation="elsewhere")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from telex.bus.orchestrating import Orchestrator
+from telex.bus.orchestrating import Orchestrator, Turn
 from telex.client import SyncBus, drive
 from telex.clock import SteadyClock
 from telex.dialects.registry import BUILT_IN
@@ -205,3 +205,28 @@ def test_an_orchestrator_that_comes_back_after_days_sends_nothing_again(team: Te
     team.later(beyond)
     assert drive(crew.hired(team.other()).step()).sent == ()
     assert dispatches(team) == before
+
+
+@proves("work/two-at-once")
+def test_two_who_lead_a_work_at_the_same_moment_send_each_dispatch_once(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crew = Crew(team)
+    crew.start()
+    crew.act("architect")
+    boss, look = Orchestrator(team.other().awaitable, "boss", role="orchestrator"), Orchestrator._was_sent
+    turns: list[Turn] = []
+
+    async def interrupted(self: Orchestrator, *about: Any) -> bool:
+        """Just when it has seen that nothing was sent, the other sends it."""
+        found = await look(self, *about)
+        if self is boss and not turns:
+            turns.append(await crew.orchestrator.step())
+        return found
+
+    monkeypatch.setattr(Orchestrator, "_was_sent", interrupted)
+    turns.append(drive(boss.step(also=["W"])))
+    assert [[one.id for one in turn.sent] for turn in turns] == [["W.plan"], []]
+    assert [len(turn.refused) for turn in turns] == [0, 0]
+    assert [story.state for story in team.bus.why("W.plan")] == ["stored", "refused"]
+    assert team.inbox("architect").count("W.plan") == 1

@@ -12,7 +12,7 @@ from telex.bus.local import LocalBus
 from telex.bus.sending import Raw
 from telex.model.delivery import Delivery
 from telex.model.event import Event
-from telex.model.message import Entry, Leased, Message
+from telex.model.message import Entry, Leased, Message, Rendering
 from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Presence, Receipt, Story
@@ -89,6 +89,9 @@ class SyncBus:
     def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
         return drive(self._bus.inbox(agent, role=role, most=most))
 
+    def rendering(self, message: Message, *, agent: str) -> Rendering | None:
+        return drive(self._bus.rendering(message, agent=agent))
+
     def why(self, id: str) -> list[Story]:
         return drive(self._bus.why(id))
 
@@ -138,12 +141,19 @@ class SyncBus:
         approved: bool,
         reason: str,
         agent: str = HUMAN,
+        role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
     ) -> Receipt:
         return drive(
             self._bus.approve(
-                id, approved=approved, reason=reason, agent=agent, conditions=conditions, modifications=modifications
+                id,
+                approved=approved,
+                reason=reason,
+                agent=agent,
+                role=role,
+                conditions=conditions,
+                modifications=modifications,
             )
         )
 

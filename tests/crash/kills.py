@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -28,6 +29,7 @@ from tests.crash.verdict import Verdict, judge
 PAUSE_SECONDS = (0.02, 0.18)  # between one blow and the next
 PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 STOPS = 0.15  # how many blows are a pause longer than a lease
+Live = Callable[[str, str, Path, int], object]  # name, store, folder of the logbooks, seed; only a signal ends it
 
 
 class Life(NamedTuple):
@@ -39,9 +41,10 @@ class Life(NamedTuple):
 class Killer:
     """The parent of the eight. It has no threads and no open store, so that it may fork."""
 
-    def __init__(self, folder: Path, random: Random) -> None:
+    def __init__(self, folder: Path, random: Random, names: Sequence[str] = NAMES, live: Live = run) -> None:
         self.store, self.logs, self.random = str(folder / "telex.db"), folder, random
-        self.lives = {name: self.born(name) for name in NAMES}
+        self.names, self.live = names, live
+        self.lives = {name: self.born(name) for name in names}
         self.kills = self.stops = 0
         self.failed: list[str] = []
 
@@ -52,14 +55,14 @@ class Killer:
             return Life(name, process)
         try:
             die_with_parent()
-            run(name, self.store, self.logs, seed)
+            self.live(name, self.store, self.logs, seed)
         except BaseException:
             (self.logs / f"{name}.{os.getpid()}.failed").write_text(traceback.format_exc(), encoding="utf-8")
         finally:
             os._exit(1)
 
     def blow(self) -> None:
-        life = self.lives[self.random.choice(NAMES)]
+        life = self.lives[self.random.choice(self.names)]
         if not life.stopped_until and self.random.random() < STOPS:
             os.kill(life.process, signal.SIGSTOP)
             pause = LEASE_SECONDS * self.random.uniform(1.2, 2.0)

@@ -50,6 +50,7 @@ for path in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_twenty_processes_that_start_at_once_on_no_file_share_one_store(tmp_path: Path) -> None:
     names = [f"m{number}" for number in range(20)]
     starters = [
@@ -271,6 +272,7 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
         "two\nlines",
     ],
 )
+@pytest.mark.slow
 def test_a_store_may_lie_on_any_path(name: str, tmp_path: Path) -> None:
     store = tmp_path / name / f"{name}.db"
     sent = cli("send", "--as", "dev", "--to", "lead", "--id", "m1", "--store", str(store), "-", given=NOTE)

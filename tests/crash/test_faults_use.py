@@ -108,6 +108,7 @@ def test_a_clock_set_forward_an_hour_takes_leases_away_but_no_message(tmp_path: 
 # --- far too much -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_hundred_waiting_readers_each_get_one_of_two_hundred_messages(tmp_path: Path) -> None:
     async def everybody() -> list[str]:
         async with telex.connect(tmp_path / "telex.db") as bus:

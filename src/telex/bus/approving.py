@@ -1,4 +1,4 @@
-"""How does a person answer what was asked? By a message like any other, written in the words of the request."""
+"""How does a person answer what was asked? By a message like any other, in the words of the request if it can."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,12 @@ from telex.dialects.writing import write
 from telex.errors import NotFound, ValueWrong
 from telex.flow.book.approvals import APPROVED, CONDITIONAL, REJECTED, Approval, Request, deadline_of, topic_of
 from telex.flow.book.drafting import compose
+from telex.flow.book.escalations import topics_of_step
 from telex.flow.book.said import Said, tree_of
 from telex.model.nearest import nearest
-from telex.model.roster import HUMAN, Roster
-from telex.rules.authorization import normalised
+from telex.model.roster import HUMAN, Member, Roster
+from telex.model.version import choice_of
+from telex.rules.authorization import may_send, normalised
 
 
 def seconds_left(said: Said, now: float) -> float | None:
@@ -30,6 +32,7 @@ async def answer_to(
     reason: str,
     conditions: Sequence[str] = (),
     modifications: Sequence[str] = (),
+    role: str | None = None,
 ) -> Sending:
     """The answer to a request, ready to be sent through the ordinary door.
 
@@ -41,41 +44,69 @@ async def answer_to(
     if found is None:
         raise NotFound(await _not_asked(office.books, id_))
     request, agent = found.request, normalised(agent)
-    dialect = office.dialects[request.dialect]
-    type_ = dialect.types[dialect.types[request.type].reply or ""]
-    asked = [one for one in await office.store.find(id_) if one.sender == request.by and not one.refused]
     roster = await office.roster()
+    dialect, type_ = _in_which_words(office, request, roster.find(agent))
+    same = dialect.name == request.dialect
+    asked = [one for one in await office.store.find(id_) if same and one.sender == request.by and not one.refused]
+    tree = compose(
+        dialect,
+        type_,
+        _words(dialect, type_, request, approved, reason, conditions, modifications),
+        id=office.clock.new_id(),
+        now=office.clock.now(),
+        sender=_signed(dialect, type_, request, roster, agent, role),
+        to=request.by,
+        correlation=request.correlation or (None if same else id_),
+        reply_to=id_,
+        like=tree_of(asked[0].raw, dialect, dialect.types[request.type]) if asked else {},
+    )
+    raw = write(dialect, tree).encode("utf-8", "surrogatepass")
+    return Sending(raw, agent, role, to=request.by, reply_to=None if dialect.wire.reply_to else id_)
+
+
+def _words(
+    dialect: Dialect,
+    type_: MessageType,
+    request: Request,
+    approved: bool,
+    reason: str,
+    conditions: Sequence[str],
+    modifications: Sequence[str],
+) -> dict[str, object]:
+    """What is to be said, by the deed's names; a dialect takes those that it has."""
     decision = REJECTED if not approved else CONDITIONAL if conditions else APPROVED
     said = {
-        "request": id_,
+        "request": request.id,
         "approved": approved,
         "decision": _spelt(dialect, type_, decision),
         "reason": reason,
         "reasons": [reason],
         "conditions": list(conditions) or None,
         "modifications": list(modifications) or None,
-        "task": request.task or None,
+        "task": request.task or (None if dialect.name == request.dialect else request.correlation or request.id),
         "confidence": "high",  # it has been decided
     }
     _must_fit(type_, said)
-    new_id = office.clock.new_id()
-    tree = compose(
-        dialect,
-        type_,
-        said,
-        id=new_id,
-        now=office.clock.now(),
-        sender=_signed(dialect, type_, request, roster, agent),
-        to=request.by,
-        correlation=request.correlation,
-        reply_to=id_,
-        like=tree_of(asked[0].raw, dialect, dialect.types[request.type]) if asked else {},
-    )
-    raw = write(dialect, tree).encode("utf-8", "surrogatepass")
-    return Sending(raw, agent, to=request.by, reply_to=None if dialect.wire.reply_to else id_)
+    return said
+
+
+def _in_which_words(office: Office, request: Request, member: Member | None) -> tuple[Dialect, MessageType]:
+    """In those of the request; from a role that its dialect does not know in others, such as it reads itself."""
+    dialect = office.dialects[request.dialect]
+    own = dialect, dialect.types[dialect.types[request.type].reply or ""]
+    if member is None or member.role == HUMAN or member.role in dialect.roles or may_send(member.role, own[1]):
+        return own
+    read = [office.dialects[name] for one in member.dialects if (name := choice_of(one).dialect) in office.dialects]
+    for other in (*read, *office.dialects.values()):
+        for type_ in other.types.values():
+            if type_.deed is not None and type_.deed.does == "answer" and may_send(member.role, type_):
+                return other, type_
+    return own
 
 
 async def _not_asked(books: Books, id_: str) -> str:
+    if await books.of(topics_of_step(id_)):
+        return f"{id_[:128]} was handed up, not asked for approval: telex answer {id_[:128]} TEXT answers it."
     known: dict[str, Approval] = await books.of_kind("approval")
     waiting = [one.request.id for one in known.values() if one.waits]
     close = nearest(id_, waiting)
@@ -83,14 +114,16 @@ async def _not_asked(books: Books, id_: str) -> str:
     return f"nobody has asked for anything under {id_[:128]}: {meant}"
 
 
-def _signed(dialect: Dialect, type_: MessageType, request: Request, roster: Roster, agent: str) -> str:
+def _signed(
+    dialect: Dialect, type_: MessageType, request: Request, roster: Roster, agent: str, role: str | None
+) -> str:
     """Under which name it stands in the message: a person's answer is signed with a role that was asked, where the
-    dialect knows roles only."""
+    dialect knows roles only. So is that of somebody unknown, who is then told nothing but that."""
     member = roster.find(agent)
-    role = member.role if member is not None else agent
+    role = member.role if member is not None else role
     if dialect.addresses == "names":
         return agent
-    if role != HUMAN or type_.senders == ANY:
+    if role is not None and (role != HUMAN or type_.senders == ANY):
         return role
     asked = [name.removeprefix("role:") for name in request.inboxes]
     roles = [found.role if (found := roster.find(name)) is not None else name for name in asked]

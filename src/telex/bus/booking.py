@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect
 from telex.flow.book.deeds import IDLE
 from telex.flow.book.said import Said, heard, tree_of
-from telex.flow.book.snapshots import LONG, frozen, thawed
+from telex.flow.book.snapshots import LONG, sealed, unsealed
 from telex.flow.routing import Route
 from telex.model.message import Part
 from telex.model.refusal import Finding, refusals
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from telex.flow.book.chapter import Draft
     from telex.flow.lanes import Looked
     from telex.model.message import Entry
-    from telex.model.roster import Member
+    from telex.model.roster import Member, Roster
 
 TOPICS_MAX = 20_000  # known at a time; beyond that all are read again as they are needed
 NOTHING_SAID = (0, None)
@@ -80,7 +80,7 @@ class Books:
             state = pages.fold(topic, state, said) if said is not None else state
             last = message.seq
         if len(news) >= LONG:
-            await self._store.keep_snapshot(topic, last, frozen(state))
+            await self._store.keep_snapshot(topic, last, sealed(topic, last, state))
         if len(self._known) >= TOPICS_MAX:
             self._known.clear()
         self._known[topic] = last, state
@@ -91,7 +91,7 @@ class Books:
         if kept is None:
             return NOTHING_SAID
         try:
-            return kept[0], thawed(kept[1])
+            return kept[0], unsealed(topic, *kept)
         except ValueError:  # of another version, or harmed: the log has it all
             return NOTHING_SAID
 
@@ -109,9 +109,9 @@ class Weighed(NamedTuple):
 
 async def weigh(office: "Office", said: Said, *, fresh: bool = False) -> Weighed:
     """Hold a message against the book. It must be kept with its part, or weighed again when that is stale."""
-    idle = IDLE.get(said.does, ())
-    if idle and await office.books.are_empty(idle, fresh=fresh):
-        return Weighed((), office.books.nothing_said(idle))
+    idle = IDLE.get(said.does)
+    if idle is not None and idle.fits(said.get(idle.name)) and await office.books.are_empty(idle.topics, fresh=fresh):
+        return Weighed((), office.books.nothing_said(idle.topics))
     from telex.flow.book import pages
     from telex.flow.book.chapter import Ground
 
@@ -124,12 +124,15 @@ async def weigh(office: "Office", said: Said, *, fresh: bool = False) -> Weighed
     topics = pages.belongs(said, book)
     assert found.keys() >= set(topics), "a message belongs to a topic that it was not weighed against"
     after = book | {topic: pages.fold(topic, book.get(topic), said) for topic in topics}
-    reports = tuple(
-        [await entry_of_draft(office, draft, after, said.at) for draft in pages.follows(said, after, ground)]
-    )
+    reports = []
+    for draft in pages.follows(said, after, ground):
+        report = said_of_draft(office, draft, roster, said.at)
+        beside = await office.books.about(report, fresh=fresh)  # what follows has its own matters, and may be late too
+        found = beside | found
+        reports.append(entry_of_draft(office, report, _states(beside) | after))
     members = tuple((member, _stopped(member, said)) for member in pages.stopping(said, after, ground))
     expects = tuple((topic, last) for topic, (last, _) in found.items())
-    return Weighed(findings, Part(topics, expects, reports, members) if expects else None)
+    return Weighed(findings, Part(topics, expects, tuple(reports), members) if expects else None)
 
 
 def _stopped(member: "Member", said: Said) -> Any:
@@ -138,14 +141,10 @@ def _stopped(member: "Member", said: Said) -> Any:
     return Event(0, said.at, "stopped", member.name)
 
 
-async def entry_of_draft(office: "Office", draft: "Draft", book: Mapping[str, Any], now: float) -> "Entry":
-    """A message of the bus's own, ready to be kept together with what made it, and its own part in the work."""
-    from telex.dialects.writing import write
-    from telex.flow.book import pages
+def said_of_draft(office: "Office", draft: "Draft", roster: "Roster", now: float) -> Said:
+    """A message of the bus's own, as the rules see it."""
     from telex.flow.book.drafting import compose
     from telex.flow.routing import normal_address, route
-    from telex.model.digest import digest_of
-    from telex.model.message import Entry
     from telex.model.roster import HUMAN, TELEX, Member
 
     new_id, dialect, type_ = draft.id or office.clock.new_id(), draft.dialect, draft.type
@@ -153,31 +152,42 @@ async def entry_of_draft(office: "Office", draft: "Draft", book: Mapping[str, An
         dialect, type_, draft.of, id=new_id, now=now, sender=TELEX, to=draft.to, correlation=draft.correlation,
         reply_to=draft.reply_to,
     )  # fmt: skip
-    raw = write(dialect, tree).encode("utf-8", "backslashreplace")
-    found = route(normal_address(draft.to), Member(TELEX, TELEX), await office.roster())
+    found = route(normal_address(draft.to), Member(TELEX, TELEX), roster)
     inboxes = (HUMAN,) if isinstance(found, Finding) else found  # a person is always there
-    said = Said(
+    return Said(
         0, new_id, now, TELEX, TELEX, draft.to, inboxes, dialect, type_, tree, draft.correlation, draft.reply_to
     )
-    answer_by = now + office.limits.request_seconds if type_.reply is not None and HUMAN not in inboxes else None
+
+
+def entry_of_draft(office: "Office", said: Said, book: Mapping[str, Any]) -> "Entry":
+    """It, ready to be kept together with what made it, and its own part in the work."""
+    from telex.dialects.writing import write
+    from telex.flow.book import pages
+    from telex.model.digest import digest_of
+    from telex.model.message import Entry
+    from telex.model.roster import HUMAN
+
+    raw = write(said.dialect, said.tree).encode("utf-8", "backslashreplace")
+    asks = said.type.reply is not None and HUMAN not in said.inboxes
+    answer_by = said.at + office.limits.request_seconds if asks else None
     if said.does == "escalate":
         from telex.flow.escalation import deadline_of
 
-        answer_by = deadline_of(said.text("level"), inboxes, now, office.limits)
+        answer_by = deadline_of(said.text("level"), said.inboxes, said.at, office.limits)
     return Entry(
-        id=new_id,
-        at=now,
-        sender=TELEX,
-        role=TELEX,
-        to=draft.to,
-        dialect=dialect.name,
-        type=type_.name,
-        rank=PRIORITY_CLASSES.index(type_.priority),
-        correlation=draft.correlation,
-        reply_to=draft.reply_to,
+        id=said.id,
+        at=said.at,
+        sender=said.sender,
+        role=said.role,
+        to=said.to,
+        dialect=said.dialect.name,
+        type=said.type.name,
+        rank=PRIORITY_CLASSES.index(said.type.priority),
+        correlation=said.correlation,
+        reply_to=said.reply_to,
         digest=digest_of(raw),
         raw=raw,
-        inboxes=inboxes,
+        inboxes=said.inboxes,
         answer_by=answer_by,
         part=Part(pages.belongs(said, book)),
     )

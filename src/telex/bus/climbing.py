@@ -25,14 +25,8 @@ FAR_AWAY = NO_DEADLINE * 2
 
 
 def is_escalation(office: Office, message: Message) -> bool:
-    found = _type_of(office, message)
+    found = office.type_of(message)
     return found is not None and escalation.is_escalation(found[1])
-
-
-def _type_of(office: Office, message: Message) -> tuple[Dialect, MessageType] | None:
-    dialect = office.dialects.get(message.dialect or "")
-    type_ = dialect.types.get(message.type or "") if dialect is not None else None
-    return (dialect, type_) if dialect is not None and type_ is not None else None
 
 
 async def matter_of(office: Office, message: Message) -> Escalation | None:
@@ -43,7 +37,7 @@ async def matter_of(office: Office, message: Message) -> Escalation | None:
         matter: Escalation | None = (await office.books.of([topic_of(id_)])).get(topic_of(id_))
         if matter is not None and any(rung.seq == message.seq for rung in matter.rungs):
             return matter
-    found = _type_of(office, message)
+    found = office.type_of(message)
     brought = next((one for one in await office.store.story(message.seq) if one.kind == "accepted"), None)
     said = heard(message, brought, found[0]) if found is not None and brought is not None else None
     return FOLDS[KIND](None, said) if said is not None else None
@@ -54,7 +48,7 @@ async def matter_of(office: Office, message: Message) -> Escalation | None:
 
 async def climb(office: Office, ask: Ask, message: Message) -> bool:
     """Hand an unanswered matter one step up. False: this is none, and late answers are dealt with in another way."""
-    found = _type_of(office, message)
+    found = office.type_of(message)
     matter = await matter_of(office, message) if found is not None and escalation.is_escalation(found[1]) else None
     if found is None or matter is None:
         return False
@@ -122,7 +116,7 @@ async def answered_by(
 async def _settles(
     office: Office, member: Member, matter: Escalation, message: Message, inboxes: Route, *, is_named: bool
 ) -> bool:
-    found = _type_of(office, message)
+    found = office.type_of(message)
     assert found is not None
     able = escalation.may_answer(member, matter, *found, await office.roster())
     return able and (is_named or escalation.goes_back(matter, inboxes))

@@ -31,6 +31,7 @@ def entry_of(
 ) -> Entry:
     """By place and not by name: it is done for every message."""
     now, limits = office.clock.now(), office.desk.limits
+    where = inboxes if inboxes != (address,) or (part is not None and part.topics) else ()
     return Entry(
         id_ or office.clock.new_id(),
         now,
@@ -46,7 +47,7 @@ def entry_of(
         raw,
         inboxes,
         "accepted",
-        _detail((now - began) * 1000, findings, inboxes if part is not None and part.topics else (), office.desk.work),
+        _detail((now - began) * 1000, findings, where, office.desk.work),
         None if answer_within is None else now + answer_within,
         answers,
         now - limits.dedup_window_seconds,
@@ -56,8 +57,9 @@ def entry_of(
 
 
 def _detail(took_milliseconds: float, findings: tuple[Finding, ...], inboxes: Route, weighed: bool) -> str:
-    """For the event that brings it. Where it was put is told of messages that the book is folded from: who was asked to
-    shut down, for example. What a team without rules of the work lets pass never counts for the book."""
+    """For the event that brings it. Where it was put is told where the address does not say it, and of messages that
+    the book is folded from: who was asked to shut down, for example. What a team without rules of the work lets pass
+    never counts for the book."""
     took = f'"took": {took_milliseconds:.3f}'
     if not weighed:
         took += f', "{UNWEIGHED}": true'

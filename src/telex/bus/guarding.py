@@ -17,7 +17,7 @@ from telex.model.roster import HUMAN, Member, Roster, roster_of
 from telex.ports.clock import Clock
 from telex.ports.store import Store
 from telex.rules.authorization import normalised
-from telex.rules.contracts import ASKING, Judged, Scope, judge, listed, short
+from telex.rules.contracts import ASKING, Judged, Scope, judge_all, listed, short
 from telex.rules.paths import Resolver
 
 NO_CONTRACT = "No contract covers {}, so nothing is forbidden."
@@ -71,7 +71,7 @@ async def guard(
 ) -> list[Verdict]:
     member = await _member(gate, agent, role)
     scopes = [Scope(one) for one in await _plans(gate, member, plan)]
-    judged = [judge(path, scopes, resolve) for path in paths]
+    judged = judge_all(paths, scopes, resolve)
     asks = await _asks(gate, member, judged)
     ground = Ground(gate.clock.now(), gate.roster, gate.limits, dialects=gate.dialects)
     return [_verdict(path, one, member, ground, asks) for path, one in zip(paths, judged, strict=True)]

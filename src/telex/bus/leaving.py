@@ -6,7 +6,7 @@ half-way. So the sweep looks after those who are gone as well, and leaving twice
 
 from collections.abc import Sequence
 
-from telex.bus.office import Office
+from telex.bus.office import SHUTDOWN, Office
 from telex.bus.reporting import death_reports, wait_for_others
 from telex.flow import lifecycle
 from telex.model.delivery import Delivery
@@ -70,8 +70,9 @@ async def _withdraw(office: Office, delivery: Delivery, message: Message, member
         kind, reason = "withdrawn", f"{name} has left the team"
     else:
         kind, reason = "handed-back", f"{name} has shut down"
-    if member.stopped_at is not None and _asks_to_stop(office, message):  # by stopping it has done what this asks for
-        if delivery.state == "leased" and delivery.holder == name:
+    if member.stopped_at is not None and office.deed_of(message) == "stop":
+        # By stopping it has done what this asks for.
+        if delivery.state == "leased" and delivery.holder == name and await _has_agreed(office, name, message):
             return lifecycle.finished(delivery, now)
         settlement = lifecycle.withdrawn(delivery, delivery.inbox, now, reason)
     else:
@@ -80,7 +81,8 @@ async def _withdraw(office: Office, delivery: Delivery, message: Message, member
     return await wait_for_others(office, settlement, delivery)
 
 
-def _asks_to_stop(office: Office, message: Message) -> bool:
-    dialect = office.dialects.get(message.dialect or "")
-    type_ = dialect.types.get(message.type or "") if dialect is not None else None
-    return type_ is not None and type_.deed is not None and type_.deed.does == "stop"
+async def _has_agreed(office: Office, name: str, request: Message) -> bool:
+    """Whoever was stopped by force has not said that it is done with anything."""
+    known = (await office.books.of((SHUTDOWN,))).get(SHUTDOWN)
+    answers = [call.answers[name] for call in known.calls if name in call.answers] if known is not None else []
+    return any(answer.approved and answer.at >= request.at for answer in answers)

@@ -13,13 +13,12 @@ from telex.bus.reporting import MAY_ANSWER, wait_for_others
 from telex.bus.sending import Raw, as_bytes
 from telex.bus.waiting import Waiting
 from telex.bus.work_verbs import WorkVerbs
-from telex.dialects.registry import PLAIN
 from telex.errors import NotFound, RequestFailed, RequestTimedOut
 from telex.flow import lifecycle
 from telex.flow.admission import STRICT, Desk
 from telex.model.delivery import OPEN, Delivery
 from telex.model.event import BRINGING, Event
-from telex.model.message import Entry, Leased, Message
+from telex.model.message import Entry, Leased, Message, Rendering
 from telex.model.refusal import Finding
 from telex.model.roster import Member
 from telex.ports.bus import Bus, Presence, Receipt, Story
@@ -70,7 +69,7 @@ class LocalBus(WorkVerbs):
             receipt = await sending.send(office, Sending(as_bytes(raw), sender, role, to, id, reply_to, correlation))
         else:
             [appended] = await office.store.append((entry,))
-            if appended.outcome == "stale":  # somebody has just begun to keep to contracts
+            if appended.outcome in ("stale", "stopped"):  # somebody has just begun to keep to contracts, or shut down
                 receipt = await sending.send(office, Sending(entry.raw, sender, role, to, entry.id))
             elif appended.outcome == "kept":
                 receipt = Receipt(True, entry.id, "stored", entry.inboxes, entry.dialect, entry.type)
@@ -136,7 +135,7 @@ class LocalBus(WorkVerbs):
             await sweeping.sweep_lapsed(office)
             waiting = await office.store.answers_to(inboxes, question, wanted)
             until = now + office.limits.lease_seconds
-            if waiting and (leases := await office.store.lease(inboxes, member.name, now, until, 1, waiting[:1])):
+            if waiting and (leases := await receiving.hand_out(office, member, inboxes, now, until, 1, waiting[:1])):
                 return leases[0]
             if now >= deadline:
                 return None
@@ -154,6 +153,17 @@ class LocalBus(WorkVerbs):
         member = await receiving.member_or_raise(self._office, agent, role)
         await self.sweep()
         return await self.store.waiting(await self._office.inboxes(member), count("most", most))
+
+    async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
+        roster, name = await self._office.roster(), normalised(agent)
+        member = roster.find(name) or roster.members.get(name)
+        if member is None:
+            raise NotFound(f"{name[:128]} is not in the team: telex team shows who is.")
+        if not member.dialects:
+            return None
+        from telex.bus.rendering import rendered
+
+        return rendered(self._office, message, member)
 
     async def why(self, id: str) -> list[Story]:
         await self.sweep()
@@ -211,15 +221,18 @@ class LocalBus(WorkVerbs):
         return await telling.presence(self._office)
 
     async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
-        office = self._office
-        unknown = [dialect for dialect in dialects if dialect not in office.dialects and dialect != PLAIN.name]
-        if unknown:
-            from telex.flow.membership import dialect_unknown
+        office, reads = self._office, tuple(dialects)
+        if reads:
+            from telex.flow.versions import understood
 
-            return dialect_unknown(unknown[0], [*office.dialects, PLAIN.name])
+            found = [understood(one, office.dialects.values(), office.limits) for one in reads]
+            wrong = next((one for one in found if isinstance(one, Finding)), None)
+            if wrong is not None:
+                return wrong
+            reads = tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
         member = await office.member(name, role, joining=True)
-        if isinstance(member, Member) and dialects and tuple(dialects) != member.dialects:
-            return await office.enlist(member._replace(dialects=tuple(dialects)), office.clock.now())
+        if isinstance(member, Member) and reads and reads != member.dialects:
+            return await office.enlist(member._replace(dialects=reads), office.clock.now())
         return member
 
     async def leave(self, name: str) -> int:

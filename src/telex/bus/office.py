@@ -11,6 +11,7 @@ from telex.flow.lanes import Lanes, Pair
 from telex.flow.routing import Route, inboxes_of, normal_address, role_at, route
 from telex.model.event import Event
 from telex.model.limits import Limits
+from telex.model.message import Message
 from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, Member, Roster, roster_of
 from telex.ports.clock import Clock
@@ -85,6 +86,17 @@ class Office:
                 if type_.deed is not None and type_.deed.does == does:
                     return dialect, type_
         return None, None
+
+    def type_of(self, message: Message) -> tuple[Dialect, MessageType] | None:
+        """None: it is text, or of a dialect that this team has no more."""
+        dialect = self.dialects.get(message.dialect or "")
+        type_ = dialect.types.get(message.type or "") if dialect is not None else None
+        return (dialect, type_) if dialect is not None and type_ is not None else None
+
+    def deed_of(self, message: Message) -> str:
+        """What a message that was kept does to the work."""
+        found = self.type_of(message)
+        return found[1].deed.does if found is not None and found[1].deed is not None else ""
 
     # --- who is there ------------------------------------------------------------------------------------------------
 

@@ -146,15 +146,22 @@ class Orchestrator:
         """None: it has been sent."""
         if dispatch.id in self._settled:
             return None
-        before = await self._found(dispatch.id)
-        if any(one.role in TRIAGE_REQUEST.senders and one.correlation == work.id for one in before):
-            self._settled.add(dispatch.id)
-            return None
-        receipt = await self._send(work, dispatch)
-        if not receipt.accepted and dispatch.or_to != dispatch.to:  # that one may have left
-            receipt = await self._send(work, dispatch._replace(to=dispatch.or_to))
+        receipt = None if await self._was_sent(work, dispatch) else await self._send_now(work, dispatch)
         self._settled.add(dispatch.id)
         return receipt
+
+    async def _send_now(self, work: Work, dispatch: Dispatch) -> Receipt | None:
+        """None: another has sent it, in this very moment."""
+        receipt = await self._send(work, dispatch)
+        if not receipt.accepted and await self._was_sent(work, dispatch):
+            return None
+        if not receipt.accepted and dispatch.or_to != dispatch.to:  # that one may have left
+            receipt = await self._send(work, dispatch._replace(to=dispatch.or_to))
+        return receipt
+
+    async def _was_sent(self, work: Work, dispatch: Dispatch) -> bool:
+        found = await self._found(dispatch.id)
+        return any(one.role in TRIAGE_REQUEST.senders and one.correlation == work.id for one in found)
 
     async def _send(self, work: Work, dispatch: Dispatch, note: str = "") -> Receipt:
         quoted = {id_: await self._body(id_) for _, id_ in dispatch.cites if id_}

@@ -3,10 +3,13 @@
 from typing import NamedTuple
 
 from telex.bus.office import Office
-from telex.flow.lanes import Looked
+from telex.flow.book.deeds import COMES_ALONG
+from telex.flow.lanes import Kind, Looked
 from telex.flow.routing import Route
-from telex.model.message import Message
+from telex.model.message import Message, Part
 from telex.model.roster import ONE_OF_ROLE, Member
+
+APPROVAL = "approval"  # the kind of topic: what was asked for approval
 
 
 class Sending(NamedTuple):
@@ -42,6 +45,11 @@ async def placed(office: Office, asked: Sending, looked: Looked, member: Member,
         if len(held) == 1:
             asked = asked._replace(reply_to=held[0].id)
             reply_to = held[0].id
+    if reply_to is None and kind is not None and kind.answers and member.dialects:
+        from telex.bus.rendering import answered_unnamed  # it may have been shown a request as something else
+
+        reply_to = await answered_unnamed(office, member, kind.answers, facts.correlation, inboxes)
+        asked = asked._replace(reply_to=reply_to)
     if reply_to is not None and facts.correlation is None and asked.correlation is None:
         found = [one for one in await office.store.find(reply_to) if not one.refused]
         asked = asked._replace(correlation=found[-1].correlation if found else None)
@@ -55,28 +63,49 @@ def _may_be_answered(message: Message, looked: Looked, inboxes: Route) -> bool:
     return fits and not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
 
 
-async def answered(office: Office, asked: Sending, looked: Looked, member: Member, inboxes: Route) -> tuple[int, ...]:
+async def answered(
+    office: Office, asked: Sending, looked: Looked, member: Member, inboxes: Route, part: Part | None
+) -> tuple[int, ...]:
     """The requests that this message answers: the one it names, or those of its conversation that want this type.
 
-    An answer goes to whoever asked and comes from somebody else; anything else leaves the asker waiting.
+    An answer goes to whoever asked and comes from somebody else; anything else leaves the asker waiting. To approve or
+    to shut down is answered by what does so, and by nothing else.
     """
     reply_to, kind = looked.facts.reply_to or asked.reply_to, looked.kind
     correlation = looked.facts.correlation or asked.correlation
     named = await office.store.asked(reply_to, None) if reply_to is not None else []
-    # A report that has no part in the work comes along in many conversations and means nothing by that.
-    tells = kind is None or (kind.deed is not None and kind.idle is None)
+    tells = kind is None or (kind.deed is not None and kind.deed not in COMES_ALONG)
     asks = correlation is not None and (tells or kind is None or kind.answers)
     spoken_of = await office.store.asked(None, correlation) if asks else []
+    decided = await _decided(office, part) if kind is not None and kind.deed == "answer" else ()
     if not named and not spoken_of:
-        return ()
+        return decided
     from telex.bus.climbing import answered_by, is_escalation  # most messages are no answer
 
     settled = await answered_by(office, member, kind, named, spoken_of if tells else [], inboxes)
     wanted = kind.answers if kind is not None else ()
     found = named if reply_to is not None else [one for one in spoken_of if one[1].type in wanted]
-    return settled + tuple(
+    others = [
         ask.message
         for ask, message in found
-        if not is_escalation(office, message)
+        if not is_escalation(office, message) and not await _waits_on(office, message, kind, part)
         if message.sender != member.name and not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
-    )
+    ]
+    return (*settled, *decided, *others)
+
+
+async def _decided(office: Office, part: Part | None) -> tuple[int, ...]:
+    """The requests for approval that a message decides, by the book."""
+    kind = APPROVAL + ":"
+    ids = [topic.removeprefix(kind) for topic in (part.topics if part is not None else ()) if topic.startswith(kind)]
+    found = [one for id_ in ids for one in await office.store.asked(id_, None)]
+    return tuple(ask.message for ask, message in found if office.deed_of(message) == "ask")
+
+
+async def _waits_on(office: Office, message: Message, kind: Kind | None, part: Part | None) -> bool:
+    """Does a request want another answer than this? Text in reply is delivered, and whoever asked still has none."""
+    does = office.deed_of(message) if office.desk.work else ""
+    if does == "ask":
+        topic = f"{APPROVAL}:{message.id}"
+        return topic in await office.books.of((topic,))
+    return does == "stop" and (part is None or kind is None or kind.deed != "stopped")

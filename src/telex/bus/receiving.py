@@ -1,5 +1,7 @@
 """How does an agent get its messages, and say what became of them?"""
 
+from collections.abc import Sequence
+
 from telex.bus.numbers import TURN_SECONDS_MIN, count, seconds
 from telex.bus.office import Office
 from telex.bus.placing import whole
@@ -37,7 +39,7 @@ async def receive(
         seen, now = office.store.changes(), office.clock.now()
         inboxes = await office.inboxes(member)
         await sweep_by_the_way(office)
-        leases = await office.store.lease(inboxes, member.name, now, now + lease, most)
+        leases = await hand_out(office, member, inboxes, now, now + lease, most)
         if leases or now >= deadline:
             return leases
         soonest = await office.store.soonest(inboxes)
@@ -46,6 +48,23 @@ async def receive(
             until = min(until, max(soonest, now + LOOKS_APART_SECONDS_MIN))
         await waiting.news(seen, until)
         member = await member_or_raise(office, agent)  # waiting is being here
+
+
+async def hand_out(
+    office: Office,
+    member: Member,
+    inboxes: tuple[str, ...],
+    now: float,
+    until: float,
+    most: int,
+    only: Sequence[int] = (),
+) -> list[Leased]:
+    """Lease what is due, in words that the member reads."""
+    if not member.dialects:
+        return await office.store.lease(inboxes, member.name, now, until, most, only)
+    from telex.bus.rendering import lease  # most members read anything
+
+    return await lease(office, member, inboxes, now, until, most, only)
 
 
 def parse_token(token: str) -> tuple[int, int]:

@@ -1,6 +1,8 @@
-"""Did somebody mean to answer a request to shut down, and did not? Text is no answer, and its sender is told so.
+"""Did somebody mean to answer something, and did not? Text is no answer to a request to shut down or to approve, and a
+result that belongs to no work is none to a dispatch; its sender is told so.
 
-It is on the path of every plain text, so nothing is imported while nobody was ever asked to shut down.
+It is on the path of every plain text, so nothing is imported while nobody was ever asked to shut down and the text
+replies to nothing.
 """
 
 from typing import TYPE_CHECKING
@@ -11,16 +13,27 @@ from telex.flow.routing import Route
 from telex.model.paths import ROOT
 from telex.model.refusal import Finding
 from telex.model.roster import ONE_OF_ROLE, Member
+from telex.rules.authorization import may_send
 
 if TYPE_CHECKING:
+    from telex.flow.book.said import Said
     from telex.model.shutdown import Call
 
 
-async def reminder(office: Office, member: Member, looked: Looked, inboxes: Route) -> tuple[Finding, ...]:
-    """A warning to a member that has a request to shut down before it and sends whoever asked something else that might
-    be meant as the answer."""
+async def reminder(
+    office: Office, member: Member, looked: Looked, inboxes: Route, reply_to: str | None
+) -> tuple[Finding, ...]:
+    """A warning to a member that sends whoever asked it for a certain answer something else that might be meant as
+    that."""
+    if looked.kind is not None:
+        return ()
+    stops = await _stops_nobody(office, member, looked, inboxes)
+    return stops if stops or reply_to is None else await _decides_nothing(office, member, looked, reply_to)
+
+
+async def _stops_nobody(office: Office, member: Member, looked: Looked, inboxes: Route) -> tuple[Finding, ...]:
     roster = await office.roster()
-    if looked.kind is not None or not office.was_asked_to_stop:
+    if not office.was_asked_to_stop:
         return ()
     from telex.flow.book.shutdown import open_call
 
@@ -45,7 +58,41 @@ def _warning(office: Office, member: Member, looked: Looked, call: "Call") -> tu
     if checked is not None and checked.outcome != "plain" and checked.type != type_.name:
         return ()  # a coding tool's own frame, about something else
     given = {type_.deed.names["request"]: call.id}
+    role = member.role if may_send(member.role, type_) else None  # else it signs as one of those who may
     now, new_id = moment(office.clock.now()), office.clock.new_id()
-    begun = draft(dialect, type_, given, now=now, new_id=new_id, role=member.role)
+    begun = draft(dialect, type_, given, now=now, new_id=new_id, role=role)
     say = f"Send a {type_.name} that names {call.id}: this is delivered, but no text answers a request to shut down."
     return (Finding("shutdown-not-answered", ROOT, say, "warning", expected=json.dumps(begun, ensure_ascii=False)),)
+
+
+async def _decides_nothing(office: Office, member: Member, looked: Looked, reply_to: str) -> tuple[Finding, ...]:
+    """Text in reply to a request for approval, from somebody who could have decided it."""
+    if not office.desk.work or (looked.checked is not None and looked.checked.outcome != "plain"):
+        return ()
+    from telex.flow.book.approvals import answerers, topic_of
+
+    topic = topic_of(reply_to)
+    found = (await office.books.of((topic,))).get(topic)
+    if found is None or not found.waits or found.request.by == member.name:
+        return ()
+    types = office.dialects[found.request.dialect].types
+    type_ = types[types[found.request.type].reply or ""]
+    if {member.name, member.role, ONE_OF_ROLE + member.role}.isdisjoint(answerers(found.request, type_)):
+        return ()
+    say = (
+        f"Answer {reply_to} with {type_.name}, as telex approve and telex reject write it: this is delivered, but no"
+        " text decides a request for approval."
+    )
+    return (Finding("approval-not-decided", ROOT, say, "warning", expected=type_.name),)
+
+
+async def answers_no_dispatch(office: Office, said: "Said") -> tuple[Finding, ...]:
+    """A warning to whoever sends a result that no work will hear of, while some wait for one like it."""
+    if said.does != "signal":
+        return ()
+    from telex.flow.book.signals import answers_nothing, topic_of
+
+    topic = topic_of(said)
+    if topic is not None and await office.books.of((topic,)):
+        return ()  # it belongs to a work, which has its own word for what comes out of turn
+    return answers_nothing(said, (await office.books.of_kind("work")).values())

@@ -11,7 +11,7 @@ from telex.bus.entries import entry_of
 from telex.bus.leaving import see_off
 from telex.bus.office import Office, Way
 from telex.bus.placing import Sending, answered, placed, whole
-from telex.bus.reminding import reminder
+from telex.bus.reminding import answers_no_dispatch, reminder
 from telex.bus.repeating import last_words, sent_before, state_now
 from telex.dialects.spec import Dialect
 from telex.errors import OutcomeUnknown, StoreUnavailable
@@ -61,9 +61,11 @@ async def send(office: Office, asked: Sending) -> Receipt:
     asked = await placed(office, asked, looked, member, found)
     if looked.kind is not None and looked.kind.deed is not None and not refusals(looked.findings):
         return await _keep_booked(office, asked, member, looked, address or "", found, began)
-    reminded = await reminder(office, member, looked, found) if looked.kind is None else ()
+    reminded = await reminder(office, member, looked, found, asked.reply_to) if looked.kind is None else ()
     entry = await _entry(office, asked, member, looked, address or "", found, began, reminded)
     [appended] = await office.store.append((entry,))
+    if appended.outcome == "stopped":
+        return await _send_anew(office, asked)
     return await answer(office, asked, looked, entry, appended, began, reminded)
 
 
@@ -74,7 +76,7 @@ async def _keep_booked(
     gone on meanwhile weigh it again."""
     asked = asked._replace(id=whole(looked.facts.id or asked.id) or office.clock.new_id())
     said = said_by(asked, member, looked, address, inboxes, office.clock.now())
-    seen = await look_for_evidence(office, said)
+    seen = (*await look_for_evidence(office, said), *await answers_no_dispatch(office, said))
     for attempt in range(STALE_MAX):
         found, part = await weigh(office, said, fresh=attempt > 0)
         found = (*seen, *found)
@@ -84,12 +86,23 @@ async def _keep_booked(
                 return before or await _refuse(office, asked, member, looked, found, began, address)
             part = None  # a lenient team lets it pass, and nothing follows from it
         entry = await _entry(office, asked, member, looked, address, inboxes, began, found, part, said)
+        if part is not None:
+            part = part.dated(entry.at)
+            entry = entry._replace(part=part)
         [appended] = await office.store.append((entry,))
         if appended.outcome == "kept" and said.does in STOPPING:
             await see_off(office, part.members if part is not None else ())
+        if appended.outcome == "stopped":
+            return await _send_anew(office, asked)
         if appended.outcome != "stale":
             return await answer(office, asked, looked, entry, appended, began, found)
     raise StoreUnavailable("too many others write about the same matter: try again.")
+
+
+async def _send_anew(office: Office, asked: Sending) -> Receipt:
+    """Its sender has shut down between the look at the roster and the writing: then it is told so, as anybody is."""
+    office.forget_roster()
+    return await send(office, asked)
 
 
 async def answer(
@@ -191,7 +204,7 @@ async def _entry(
         began,
         (*looked.findings, *found),
         _answer_within(office, asked, kind, said),
-        await answered(office, asked, looked, member, inboxes) if inboxes else (),
+        await answered(office, asked, looked, member, inboxes, part) if inboxes else (),
         part,
     )
 

@@ -23,6 +23,7 @@ from telex.ports.bus import Presence
 from telex.rules.authorization import normalised
 
 ASKS_MAX = 10_000
+REMEDIES_MAX = 20  # of one plan: each is its whole contract once more
 UNREAD_MAX = 100  # of one inbox; who wrote first is in there
 HERE = "here"
 
@@ -95,11 +96,11 @@ async def _dependent(office: Office, topics: dict[str, Any], roster: Roster) -> 
     for plan in plans.values():
         if plan.words is None or not plan.is_open:
             continue
-        for needed in dict.fromkeys(plan.words.depends_on):
+        for number, needed in enumerate(dict.fromkeys(plan.words.depends_on)):
             before = plans.get(needed)
             if before is None or not before.is_complete:
                 last = plan.revisions[-1]
-                remedy = await _without(office, plan, needed)
+                remedy = await _without(office, plan, needed) if number < REMEDIES_MAX else _without_it(plan, needed)
                 words = f"{needed} before {plan.id}"
                 waits.append(Wait(_node(plan.id), _node(needed), "dependency", needed, last.at, words, last.id, remedy))
                 waits += _with_its_holders(before, roster) if before is not None else ()
@@ -134,6 +135,12 @@ async def _without(office: Office, plan: Any, needed: str) -> Remedy | None:
         tree[dialect.wire.timestamp] = moment(office.clock.now())
     command = f"telex send --as {quoted(message.sender)} --to {quoted(message.to)} -"
     return Remedy(command, write(dialect, tree))
+
+
+def _without_it(plan: Any, needed: str) -> Remedy:
+    """The same as a word to whoever can send it."""
+    words = f"Send the contract of {plan.id} once more, without waiting for {needed}.\n"
+    return Remedy(f"telex send --as {HUMAN} --to {quoted(plan.revisions[-1].by)} -", words)
 
 
 def _stopping(topics: dict[str, Any], here: list[Presence]) -> Iterator[Wait]:

@@ -31,7 +31,9 @@ async def why(office: Office, id_: str) -> list[Story]:
 async def trace(office: Office, correlation: str) -> list[Story]:
     """The whole conversation. The id of a message will do as well: then the one it belongs to."""
     thread = await office.store.thread(correlation, THREAD_MAX)
-    if not thread:
+    if thread:  # what belonged to no conversation may have begun one under its own id
+        thread = [*(one for one in await office.store.find(correlation) if one.correlation is None), *thread]
+    else:
         thread = await office.store.find(correlation)
         belongs_to = thread[0].correlation if thread else None
         if belongs_to:

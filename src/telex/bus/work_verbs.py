@@ -63,13 +63,14 @@ class WorkVerbs:
         approved: bool,
         reason: str,
         agent: str = HUMAN,
+        role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
     ) -> Receipt:
         from telex.bus.approving import answer_to
 
         office = self._office
-        asked = await answer_to(office, id, agent, approved, reason, conditions, modifications)
+        asked = await answer_to(office, id, agent, approved, reason, conditions, modifications, role)
         receipt = await sending.send(office, asked)
         self._waiting.nudge()
         return receipt

@@ -71,8 +71,15 @@ def load(folder: str) -> Settings:
         SettingsError: with everything that is wrong with the file, one line for each.
     """
     path = find(folder)
-    if path is None:
-        return Settings()
+    return Settings() if path is None else load_file(path)
+
+
+def load_file(path: str) -> Settings:
+    """The settings of that very file.
+
+    Raises:
+        SettingsError: as for `load`.
+    """
     from telex.config.reading import read
 
     return read(path, _text(path))

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from telex.config import Settings, seen
 from telex.config.table import DURABILITIES, EVIDENCES, LIMIT_BOUNDS, MEMBER, SEVERITIES, STORE, TEAM, number
-from telex.dialects.declared_places import Flaw, Place, Sheet, show, toml_tables
+from telex.dialects.declared_places import Flaw, Place, Sheet, meant_or_choices, show, shown, toml_tables
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.spec import Dialect
 from telex.dialects.toml_lines import NESTING_MAX, scan
@@ -13,6 +13,7 @@ from telex.errors import SettingsError
 from telex.model.limits import LIMITS, Limits
 from telex.model.refusal import Severity
 from telex.model.roster import EVERYONE, HUMAN, TELEX, Member
+from telex.model.version import AT
 from telex.rules.authorization import normalised
 
 SECTIONS = ("team", "store", "limits", "task_states")
@@ -147,8 +148,22 @@ def _member(name: str, entry: Place, known: tuple[Dialect, ...]) -> Member | Non
             entry.need("role", 'what the member may do, such as role = "dev"')
     names = [*(dialect.name for dialect in known), PLAIN.name]
     items = entry.at("dialects").items(DIALECTS_MAX) if entry.has("dialects") else []
-    reads = tuple(chosen for item in items if (chosen := item.choice(names)))
+    reads = tuple(chosen for item in items if (chosen := _reads(item, names, known)))
     return Member(name, role, reads, declared=True) if role else None
+
+
+def _reads(item: Place, names: list[str], known: tuple[Dialect, ...]) -> str | None:
+    """A dialect by its name, or one version of it."""
+    if not isinstance(item.value, str) or AT not in item.value:
+        return item.choice(names)
+    from telex.flow.versions import understood  # few say which version
+
+    found = understood(item.value, known, LIMITS)
+    if isinstance(found, str):
+        return found
+    meant = f"did you mean {found.nearest}?" if found.nearest else meant_or_choices(item.value, names)
+    item.flaw(f"{shown(item.value)} is not among the choices; {meant}")
+    return None
 
 
 # --- the store and the limits -----------------------------------------------------------------------------------------

@@ -55,7 +55,10 @@ TEAM: dict[str, Setting] = {
 MEMBER: dict[str, Setting] = {
     "role": Setting("a role", "the name, if that is a role", "What the member may send and receive.", '"dev"'),
     "dialects": Setting(
-        "a list of dialects' names", "any", "What the member reads, its first choice first.", '["vbw-typed"]'
+        "a list of dialects' names, each with or without a version",
+        "any",
+        "What the member reads, its first choice first: whatever is written otherwise reaches it translated.",
+        '["vbw-typed@2.0"]',
     ),
 }
 STORE: dict[str, Setting] = {

@@ -42,7 +42,7 @@ def facts_in_envelope(tree: Tree, dialect: Dialect) -> Facts:
 def opener_of(dialect: Dialect, type_: MessageType, shape: "Shape") -> Callable[[Any], Facts]:
     """The same from a message that the fast lane has decoded into this shape."""
     paths = _paths(dialect, type_)
-    get = attrgetter(*(_attribute(paths.get(name), shape) for name in _WANTED))  # all in one go
+    get = attrgetter(*(attribute(paths.get(name), shape) for name in _WANTED))  # all in one go
 
     new = tuple.__new__
 
@@ -54,12 +54,12 @@ def opener_of(dialect: Dialect, type_: MessageType, shape: "Shape") -> Callable[
     return opened
 
 
-def _attribute(path: tuple[str, ...] | None, shape: "Shape | None") -> str:
+def attribute(path: tuple[str, ...] | None, shape: "Shape | None") -> str:
     """The way through the Structs. None of them has a docstring, so that is where nothing is found."""
     if path is None or shape is None:
         return "__doc__"
     first, *rest = path
-    inner = "." + _attribute(tuple(rest), shape.inner.get(first)) if rest else ""
+    inner = "." + attribute(tuple(rest), shape.inner.get(first)) if rest else ""
     return shape.attributes[first] + inner
 
 

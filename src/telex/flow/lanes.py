@@ -5,12 +5,14 @@ of agents that has sent a few. What a message says about itself comes along eith
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from telex.dialects.reaching import reach
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect, MessageType
 from telex.flow.admission import Checked, Desk, check
 from telex.flow.book.deeds import CHAPTERS, IDLE
-from telex.flow.facts import NO_FACTS, Facts, facts_in, facts_in_envelope, opener_of
+from telex.flow.facts import NO_FACTS, Facts, attribute, facts_in, facts_in_envelope, opener_of
 from telex.model.refusal import Finding
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ class Kind(NamedTuple):
     stands_alone: bool  # neither asks nor answers: nothing else has to be looked up when it is kept
     replies: bool = False  # it answers what it was handed, though its dialect may have no words to say so
     deed: str | None = None  # what it does to the work, where the book has a chapter on that
-    idle: tuple[str, ...] | None = None  # topics that, as long as they are empty, make the deed mean nothing
+    idle: tuple[str, ...] | None = None  # topics that, as long as they are empty, make the message mean nothing
 
 
 class Looked(NamedTuple):
@@ -90,7 +92,10 @@ class Lanes:
             return Looked(checked, None, NO_FACTS)
         if type_ is None:
             return Looked(checked, None, facts_in_envelope(checked.tree, dialect))
-        return Looked(checked, self._kind(dialect, type_), facts_in(checked.tree, dialect, type_))
+        kind, where = self._kind(dialect, type_), _telling(dialect, type_)
+        if kind.idle is not None and where is not None and not IDLE[kind.deed or ""].fits(reach(where)(checked.tree)):
+            kind = kind._replace(idle=None)
+        return Looked(checked, kind, facts_in(checked.tree, dialect, type_))
 
     def _kind(self, dialect: Dialect, type_: MessageType) -> Kind:
         known = self._kinds.get((dialect.name, type_.name))
@@ -109,14 +114,18 @@ class Lanes:
                 not asks and not answers,
                 bool(answers) or deed == "signal",
                 deed,
-                IDLE.get(deed or ""),
+                IDLE[deed].topics if deed in IDLE else None,
             )
         return known
 
     def _opening(self, dialect: Dialect, type_: MessageType, shape: "Shape") -> Callable[[Any], Looked]:
         kind, facts, new = self._kind(dialect, type_), opener_of(dialect, type_, shape), tuple.__new__
-        # As Looked(None, kind, facts) would make it, in half the time.
-        return lambda message: new(Looked, (None, kind, facts(message)))
+        where = _telling(dialect, type_) if kind.idle is not None else None
+        if where is None:
+            # As Looked(None, kind, facts) would make it, in half the time.
+            return lambda message: new(Looked, (None, kind, facts(message)))
+        said, idle, busy = attrgetter(attribute(where, shape)), IDLE[kind.deed or ""], kind._replace(idle=None)
+        return lambda message: new(Looked, (None, kind if idle.fits(said(message)) else busy, facts(message)))
 
     def _lane(self, pair: Pair) -> "Express | None":
         used = self._used[pair] = self._used.get(pair, 0) + 1
@@ -129,3 +138,11 @@ class Lanes:
 
         lane = self._open[pair] = Express(self.desk, **pair._asdict(), opening=self._opening)
         return lane
+
+
+def _telling(dialect: Dialect, type_: MessageType) -> tuple[str, ...] | None:
+    """Where in the message stands whether it means something to the work; None: that is not told by any one field."""
+    idle = IDLE.get(type_.deed.does) if type_.deed is not None else None
+    if idle is None or type_.deed is None or not idle.name:
+        return None
+    return dialect.locate(type_, type_.deed.names[idle.name])

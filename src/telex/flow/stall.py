@@ -165,13 +165,16 @@ def _silent(one: Silent, now: float) -> Knot:
 def _everybody(graph: Graph, waits: Sequence[Wait]) -> list[Knot]:
     """The one that most wait for. In a circle everybody is waited for alike, and that has been told."""
     behind = reached(graph)
-    waiters = {one: sorted(other for other in graph if other != one and one in behind[other]) for one in graph}
-    freely = {one: others for one, others in waiters.items() if one not in behind[one] and not graph[one]}
+    freely: dict[str, list[str]] = {one: [] for one, others in graph.items() if not others}
+    for other in sorted(graph):
+        for one in behind[other]:
+            if one in freely:
+                freely[one].append(other)
     most = max((len(others) for others in freely.values()), default=0)
     if most < WAITERS_MIN:
         return []
     return [
-        _waited_for(one, waiters[one], [wait for wait in waits if wait.whom == one])
+        _waited_for(one, freely[one], [wait for wait in waits if wait.whom == one])
         for one in sorted(freely)
         if len(freely[one]) == most
     ]

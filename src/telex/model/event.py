@@ -23,6 +23,7 @@ KINDS: dict[str, str] = {
     "imported": "a message came from another record; it is history and delivered to nobody",
     "duplicate": "the same message was sent again within the window and ignored",
     "leased": "a reader was offered the message and holds it until the lease runs out",
+    "translated": "the reader was given the message in a dialect that it reads, or as markdown",
     "read": "its recipient looked at it without taking it",
     "extended": "the reader asked for more time",
     "acked": "the reader is done with it",
@@ -59,3 +60,13 @@ def detail_of(event: Event) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+CHANGES = ("lost", "invented", "narrowed")  # what a rendering may have done to a message
+
+
+def rendered_as(detail: dict[str, Any]) -> str:
+    """`build-flow STATUS_UPDATE, 2 lost, 1 invented`: what an event `translated` says, not yet safe to look at."""
+    words = [str(word) for word in (detail.get("dialect"), detail.get("type")) if word]
+    into = " ".join(words) if len(words) > 1 else "markdown"
+    return ", ".join([into, *(f"{detail[name]} {name}" for name in CHANGES if detail.get(name))])

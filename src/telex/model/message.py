@@ -31,6 +31,13 @@ class Part(NamedTuple):
     reports: tuple["Entry", ...] = ()  # messages that follow from it
     members: tuple[tuple[Member, Event], ...] = ()  # who changes with it, and the event that tells it
 
+    def dated(self, at: float) -> "Part":
+        """As of the moment in which the message is kept: nothing that follows from it happens before it."""
+        if not self.members and not self.reports:
+            return self
+        members = tuple((member._replace(stopped_at=at), event._replace(at=at)) for member, event in self.members)
+        return self._replace(members=members, reports=tuple(report._replace(at=at) for report in self.reports))
+
 
 class Entry(NamedTuple):
     """A message to be kept, before it has a number, and everything that must be written together with it."""
@@ -57,6 +64,17 @@ class Entry(NamedTuple):
     part: Part | None = None  # None: it has no part in the work
 
 
+class Rendering(NamedTuple):
+    """A message in words that its reader reads. It is made anew from the original whenever it is wanted."""
+
+    dialect: str
+    type: str | None  # None: markdown, which everybody reads
+    raw: bytes
+    lost: tuple[str, ...] = ()  # where the original says something that is not in here
+    invented: tuple[str, ...] = ()  # where this says something that the original does not
+    narrowed: tuple[str, ...] = ()  # where the original says it more exactly
+
+
 class Leased(NamedTuple):
     """A message in a reader's hands: settle it with `token` before `until`."""
 
@@ -66,6 +84,12 @@ class Leased(NamedTuple):
     attempt: int
     fence: int
     until: float
+    rendering: Rendering | None = None  # None: the reader reads it as it was sent
+
+    @property
+    def raw(self) -> bytes:
+        """What the reader is to read."""
+        return self.message.raw if self.rendering is None else self.rendering.raw
 
     @property
     def token(self) -> str:

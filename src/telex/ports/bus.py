@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from telex.model.delivery import Delivery
 from telex.model.event import Event
-from telex.model.message import Entry, Leased, Message
+from telex.model.message import Entry, Leased, Message, Rendering
 from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, Member
 from telex.ports.store import EVERYTHING, Appended, Query
@@ -114,6 +114,13 @@ class Bus(Protocol):
     async def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
         """What waits for an agent, in the order in which it will come. Nothing is leased by looking."""
 
+    async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
+        """What this agent is given in the place of the message, by what it reads. None: the message itself.
+
+        Raises:
+            NotFound: nobody of that name is or was in the team.
+        """
+
     async def why(self, id: str) -> list[Story]:
         """The whole story of every message of that id: usually one.
 
@@ -170,6 +177,7 @@ class Bus(Protocol):
         approved: bool,
         reason: str,
         agent: str = HUMAN,
+        role: str | None = None,
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
     ) -> Receipt:

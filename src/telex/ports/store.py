@@ -6,7 +6,7 @@ Each verb is all-or-nothing for each item it is given. The verbs are async so th
 that never waits may be driven without an event loop.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from telex.model.delivery import Delivery, State
@@ -18,7 +18,8 @@ from telex.model.roster import Member
 class Appended(NamedTuple):
     """What became of an entry."""
 
-    outcome: Literal["kept", "duplicate", "id-reused", "inbox-full", "stale"]
+    # stale: what it was weighed against has gone on; stopped: its sender has shut down in the meantime
+    outcome: Literal["kept", "duplicate", "id-reused", "inbox-full", "stale", "stopped"]
     seq: int  # the message's number; of the earlier one for a duplicate; 0 where nothing was kept
     inbox: str | None = None  # the one that was full
 
@@ -66,6 +67,9 @@ class Ask(NamedTuple):
     attempts: int  # how often the deadline has passed
 
 
+Beside = Callable[[Leased], Event | None]  # what is to be told of a lease beyond that it was given
+
+
 class Query(NamedTuple):
     """Which events are wanted. Everything that is given must fit."""
 
@@ -87,12 +91,24 @@ EVERYTHING = Query()
 class Store(Protocol):
     async def append(self, entries: Sequence[Entry]) -> list[Appended]:
         """Keep each message with its deliveries, its event and its part in the work, durably. Repeating an entry does
-        not keep it twice. One whose topics have gone on since it was weighed is `stale`: nothing of it is kept."""
+        not keep it twice. One whose topics have gone on since it was weighed is `stale`, and one whose
+        sender has shut down is `stopped`, unless it repeats an entry: nothing of either is kept."""
 
     async def lease(
-        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+        self,
+        inboxes: Sequence[str],
+        holder: str,
+        now: float,
+        until: float,
+        most: int,
+        only: Sequence[int] = (),
+        beside: Beside | None = None,
     ) -> list[Leased]:
-        """Hand out what is due, by rank and then by number, at most that many. `only` these deliveries, if given."""
+        """Hand out what is due, by rank and then by number, at most that many. `only` these deliveries, if given. To a
+        holder that has shut down, nothing.
+
+        What `beside` says to a lease is written together with it; it may be asked twice about the same one.
+        """
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         """Make each change whose delivery is still as it was seen. Telling twice is the same as telling once.

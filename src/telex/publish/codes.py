@@ -18,6 +18,7 @@ from telex.publish.codes_evidence import EVIDENCE
 from telex.publish.codes_fields import FIELDS
 from telex.publish.codes_front_matter import FRONT_MATTER
 from telex.publish.codes_reading import READING
+from telex.publish.codes_reading_choices import READS
 from telex.publish.codes_rules import RULES, holders
 from telex.publish.codes_shutdown import SHUTDOWN
 from telex.publish.codes_tasks import TASKS
@@ -25,7 +26,7 @@ from telex.publish.codes_work import WORK
 
 EXPLANATIONS: Mapping[str, Explanation] = {one.code: one for one in (*READING, *FRONT_MATTER, *FIELDS, *RULES)}
 BUS_EXPLANATIONS: Mapping[str, BusExplanation] = {
-    one.code: one for one in (*BUS, *CONTRACTS, *SHUTDOWN, *EVIDENCE, *APPROVALS, *TASKS, *WORK)
+    one.code: one for one in (*BUS, *CONTRACTS, *SHUTDOWN, *EVIDENCE, *APPROVALS, *TASKS, *WORK, *READS)
 }
 EVERY: Mapping[str, Explanation | BusExplanation] = {**EXPLANATIONS, **BUS_EXPLANATIONS}
 MADE_BY = "<!-- Made from the explanations and the check itself; a change here is lost. -->"

@@ -67,4 +67,21 @@ APPROVALS = (
         say="Leave the answer to cto or human: who asks does not answer.",
         after=play("$ telex approve msg-1 --reason 'Looks right' --as cto"),
     ),
+    BusExplanation(
+        "approval-not-decided",
+        "Words where a decision is waited for",
+        "A request for approval was replied to in plain text. The text is delivered, and the request waits on: whether"
+        " words mean yes or no, and on which conditions, is not for the bus to guess.",
+        "Send the answer that the request's type has, or let `telex approve` or `telex reject` write it. Where you only"
+        " wanted to ask something back, all is well.",
+        before=play(
+            *_ASKED,
+            file("words.md", "Go ahead."),
+            "$ telex send --as lead --to dev --reply-to ask-1 words.md",
+        ),
+        say="Answer ask-1 with approval_response, as telex approve and telex reject write it: this is delivered, but no"
+        " text decides a request for approval.",
+        after=play("$ telex approve ask-1 --as lead --reason 'Go ahead'"),
+        severity="warning",
+    ),
 )

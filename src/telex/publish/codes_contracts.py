@@ -84,6 +84,19 @@ FILES = (
         after=_contract({"id": "contract-2", "forbidden_paths": ["secrets/"]}),
         severity="warning",
     ),
+    BusExplanation(
+        "path-allowed-for-nothing",
+        "A path that is allowed for nothing",
+        "Everything that lies there is forbidden by another pattern, and what is forbidden stays so. Whoever gets the"
+        " contract could not touch a single file of it, which is perhaps not what was meant.",
+        "Take the path out, or forbid less. To forbid a part of what is allowed is fine.",
+        before=_contract({"allowed_paths": ["src/auth/"], "forbidden_paths": ["src/"]}),
+        say="Take src/auth/ out, or forbid less than src/: all of it is forbidden.",
+        after=_contract(
+            {"id": "contract-2", "allowed_paths": ["src/auth/"], "forbidden_paths": ["src/auth/secret/"]},
+        ),
+        severity="warning",
+    ),
 )
 
 PLANS = (

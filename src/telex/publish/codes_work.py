@@ -19,7 +19,8 @@ WORK = (
         "A signal that changes nothing",
         "The result belongs to a work, and nothing in that work waits for it: its dispatch was answered before, was"
         " sent back meanwhile, or wants another type. A signal that comes late or twice never changes what is settled;"
-        " it is kept, delivered, and listed with the work.",
+        " it is kept, delivered, and listed with the work. Or it does not say which dispatch it answers, and belongs to"
+        " no work at all.",
         "Answer the dispatch that is named, with `--reply-to` and its id. If none is, there is nothing left to answer:"
         " `telex work show WORK` says what the work waits for.",
         before="\n".join(

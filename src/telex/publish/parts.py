@@ -11,7 +11,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect
 from telex.model.delivery import MEANINGS, MOVES, STATES, State
 from telex.model.event import KINDS
-from telex.publish import task_states, work_machine
+from telex.publish import migration, task_states, translation, work_machine
 
 DELIVERY_PAGE = "docs/delivery.md"
 END = "<!-- made until here -->"
@@ -45,6 +45,8 @@ def parts() -> dict[str, dict[str, str]]:
         },
         task_states.PAGE: task_states.parts(),
         work_machine.PAGE: work_machine.parts(),
+        translation.PAGE: translation.parts(),
+        migration.PAGE: migration.parts(),
     }
 
 

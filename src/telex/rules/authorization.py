@@ -48,7 +48,7 @@ def authorise(
     """
     claimed = _claim(tree, dialect.wire.sender, dialect)
     sender = as_role or (claimed if dialect.addresses == "roles" else None)
-    if as_role == HUMAN and may_sign_for(claimed, dialect, type_):
+    if as_role is not None and may_sign_for(as_role, claimed, dialect, type_):
         sender, findings = claimed, []
     else:
         findings = _claim_differs(claimed, signed_as(dialect, as_role, as_name), dialect)
@@ -72,11 +72,13 @@ def signed_as(dialect: Dialect, role: str | None, name: str | None) -> str | Non
     return name if dialect.addresses == "names" and name is not None else role
 
 
-def may_sign_for(claimed: str | None, dialect: Dialect, type_: MessageType) -> bool:
-    """May a person say this in the place of that role? A person may answer whatever was asked, in a dialect that knows
-    no people too: the message is then signed with the role that was asked, and the record says who it was."""
-    answers = type_.deed is not None and type_.deed.does == "answer"
-    return answers and dialect.addresses == "roles" and claimed is not None and may_send(claimed, type_)
+def may_sign_for(role: str, claimed: str | None, dialect: Dialect, type_: MessageType) -> bool:
+    """May it say this in the place of that role, since its own is none of the dialect's? A person may answer whatever
+    was asked, and everybody may agree to stop, which concerns nobody else. The record says who it was."""
+    if claimed is None or dialect.addresses != "roles" or type_.deed is None or role in dialect.roles:
+        return False
+    allowed = type_.deed.does == ("answer" if role == HUMAN else "stopped")
+    return allowed and may_send(claimed, type_)
 
 
 def may_send(role: str, type_: MessageType) -> bool:
@@ -84,7 +86,10 @@ def may_send(role: str, type_: MessageType) -> bool:
 
 
 def may_receive(role: str, type_: MessageType) -> bool:
-    return type_.receivers == ANY or normalised(role) in type_.receivers
+    """A person may be asked for approval in every dialect, as a person may give it."""
+    role = normalised(role)
+    asks = type_.deed is not None and type_.deed.does == "ask"
+    return type_.receivers == ANY or role in type_.receivers or (asks and role == HUMAN)
 
 
 def _claim(tree: Tree, field: str | None, dialect: Dialect) -> str | None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from telex.model.contract import GATE_OVERRIDE, SCOPE_CHANGE, Plan
 from telex.rules.coverage import allowing, forbidding
-from telex.rules.paths import Odd, Resolver, is_gits_own, normal, real
+from telex.rules.paths import Odd, Resolver, folded, is_gits_own, normal, real, together
 
 NOT_IN_PROJECT, FORBIDDEN, OUTSIDE = "path-not-in-project", "path-forbidden", "path-outside-contract"
 LISTED_MAX, CHARACTERS_MAX = 4, 40  # of the names that a sentence lists, and of each
@@ -20,19 +20,24 @@ class Judged(NamedTuple):
     plan: Plan | None = None
     pattern: str | None = None  # the one that decided
     override: bool = False
-    path: str = ""  # as it was compared
+    path: str = ""  # as it was compared, where it may not be touched
+
+
+NOTHING_SAID = Judged(None, "no contract covers it")
 
 
 class Scope:
     """What the latest contract of a plan lets be touched, with what was granted since; ready to be compared."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, forbids: bool = True) -> None:
         assert plan.words is not None, "a plan without a contract says nothing about paths"
         self.plan = plan
-        self._against = forbidding(plan.words.forbidden) if plan.words.forbidden else None
+        self._against = forbidding(plan.words.forbidden) if plan.words.forbidden and forbids else None
         self._allowed = allowing(plan.words.allowed)
         self._granted = allowing(plan.granted) if plan.granted else None
         self._lifted = allowing(plan.lifted) if plan.lifted else None
+        self._answers: dict[str, Judged] = {}  # by pattern: what is allowed is allowed in the same words for all files
+        self._outside = f"plan {short(plan.id)} allows {scope_of(plan)}"
 
     def judge(self, path: str) -> Judged:
         """What it says to a (normal) path."""
@@ -41,20 +46,45 @@ class Scope:
         lifted = self._lifted.cover(path) if self._lifted is not None else None
         if lifted is not None:
             why = f"{short(lifted.text)} was set free by an override"
-            return Judged(None, why, plan, lifted.text, against is not None, path)
+            return Judged(None, why, plan, lifted.text, against is not None)
         if against is not None:
             return Judged(
                 FORBIDDEN, f"plan {short(plan.id)} forbids {short(against.text)}", plan, against.text, False, path
             )
-        found = self._allowed.cover(path)
-        if found is not None:
-            return Judged(None, f"plan {short(plan.id)} allows {short(found.text)}", plan, found.text, False, path)
-        granted = self._granted.cover(path) if self._granted is not None else None
-        if granted is not None:
-            by = next(grant.by for grant in plan.grants if granted.text in grant.patterns and not grant.override)
-            why = f"{by} widened plan {short(plan.id)} by {short(granted.text)}"
-            return Judged(None, why, plan, granted.text, False, path)
-        return Judged(OUTSIDE, f"plan {short(plan.id)} allows {scope_of(plan)}", plan, None, False, path)
+        found = self._allowed.cover(path) or (self._granted.cover(path) if self._granted is not None else None)
+        if found is None:
+            return Judged(OUTSIDE, self._outside, plan, None, False, path)
+        return self._answers.get(found.text) or self._answer(found.text)
+
+    def _answer(self, pattern: str) -> Judged:
+        """Allowed by the contract itself, or else by what was granted since."""
+        plan, name = self.plan, short(self.plan.id)
+        assert plan.words is not None
+        if pattern in plan.words.allowed:
+            why = f"plan {name} allows {short(pattern)}"
+        else:
+            by = next(grant.by for grant in plan.grants if pattern in grant.patterns and not grant.override)
+            why = f"{by} widened plan {name} by {short(pattern)}"
+        self._answers[pattern] = Judged(None, why, plan, pattern)
+        return self._answers[pattern]
+
+    def spared(self, text: str) -> "Scope":
+        """The same, for paths that are parts of this (plain, folded) text, without what can forbid none of them."""
+        if self._against is None or not self._against.spares(text):
+            return self
+        return Scope(self.plan, forbids=False)
+
+
+def judge_all(paths: Sequence[str], scopes: Sequence[Scope], resolve: Resolver | None = None) -> list[Judged]:
+    """As `judge` has it for each of them; what can be told of all of them at once is not asked of each."""
+    text = together(paths) if len(paths) > 1 else None
+    if text is None or is_gits_own(text):
+        return [judge(path, scopes, resolve) for path in paths]
+    lighter = [scope.spared(folded(text)) for scope in scopes]
+    say = lighter[0].judge if len(lighter) == 1 else lambda path: _judged(path, lighter)
+    return [
+        say(path) if resolve is None or resolve(path) == path else judge(path, scopes, resolve) for path in paths
+    ]  # fmt: skip
 
 
 def judge(path: str, scopes: Sequence[Scope], resolve: Resolver | None = None) -> Judged:
@@ -82,7 +112,7 @@ def _judged(path: str, scopes: Sequence[Scope]) -> Judged:
     if len(scopes) == 1:
         return scopes[0].judge(path)
     if not scopes:
-        return Judged(None, "no contract covers it", path=path)
+        return NOTHING_SAID
     each = [scope.judge(path) for scope in scopes]
     allowed = [one for one in each if one.code is None]
     forbidden = [one for one in each if one.code == FORBIDDEN]

@@ -3,21 +3,40 @@
 What may be touched is taken exactly as it is written, what may not be touched generously.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from telex.rules.paths import SEPARATOR, folded
-from telex.rules.patterns import ANY_FOLDERS, Name, Pattern, Places, beginning, compiled, step
+from telex.rules.patterns import ANY_FOLDERS, Name, Pattern, Places, beginning, clue, compiled, ends, longest_text, step
 
+NONE: Mapping[str, Any] = MappingProxyType({})
 FOLDERS_MAX = 10_000  # remembered for a list of patterns; beyond that they are walked again
+
+
+class Ahead(NamedTuple):
+    """A pattern with wildcards at some folder. Of thousands most can be told to be none of a name by their clue."""
+
+    clue: str  # with a name that does not have this in it the pattern neither ends nor comes any further
+    stays: bool  # it is then still where it was, at `**`
+    one: Pattern
+    places: Places  # where in it one may be
+
+
+Alive = tuple[Ahead, ...]
 
 
 class State(NamedTuple):
     """How far the patterns have come at some folder."""
 
     found: Pattern | None  # this one covers it, and with it all that is below
-    alive: tuple[tuple[Pattern, Places], ...]  # those with wildcards that may still come to cover something below
+    waiting: Mapping[str, Alive] = NONE  # those that go on below only with this name
+    alive: Alive = ()  # those that may go on with any
+
+    def next(self, name: str) -> Alive:
+        """Those that may go on with this name."""
+        return self.waiting.get(name, ()) + self.alive if self.waiting else self.alive
 
 
 class Patterns:
@@ -29,7 +48,7 @@ class Patterns:
         self._by_ending: dict[str, Pattern] = {}  # `*.py`, wherever it stands
         wild = [(one, beginning(one)) for one in patterns if not self._put(one)]
         self._shelves = bool(self._paths or self._by_name or self._by_ending)
-        self._folders = {"": State(None, tuple(wild))}
+        self._folders = {"": _state(wild)}
 
     def _put(self, one: Pattern) -> bool:
         """Onto a shelf, if there is one for such a pattern."""
@@ -46,13 +65,16 @@ class Patterns:
 
     def cover(self, path: str, *, as_folder: bool = False) -> Pattern | None:
         """One that covers this (normal) path, if any does. `as_folder`: the path may be meant as one."""
-        if path[-1] == SEPARATOR:
-            return self._folder(path[:-1]).found
         folder, _, name = path.rpartition(SEPARATOR)
         above = self._folders.get(folder) or self._folder(folder)
-        if above.found is not None or not (above.alive or self._shelves):
-            return above.found
-        return self._on_shelf(path, name, is_folder=as_folder) or self._among(above, name, is_folder=as_folder)
+        found = above.found
+        if found is not None or not name:  # without a name it is the folder itself
+            return found
+        if self._shelves:
+            found = self._on_shelf(path, name, is_folder=as_folder)
+        if found is None and (ahead := above.next(name)):
+            return _among(ahead, name, is_folder=as_folder)
+        return found
 
     def _folder(self, folder: str) -> State:
         known = self._folders.get(folder)
@@ -72,11 +94,14 @@ class Patterns:
 
     def _beyond(self, above: State, path: str, name: str) -> State:
         """One folder further than one that nothing covers."""
-        found = self._on_shelf(path, name, is_folder=True) or self._among(above, name, is_folder=True)
+        ahead = above.next(name)
+        found = self._on_shelf(path, name, is_folder=True) or _among(ahead, name, is_folder=True)
         if found is not None:
-            return State(found, ())
-        reached = [(one, step(one, places, name) - {len(one.names)}) for one, places in above.alive]
-        return State(None, tuple([(one, places) for one, places in reached if places]))
+            return State(found)
+        further = [
+            (one, step(one, places, name) - {len(one.names)}) for clue_, _, one, places in ahead if clue_ in name
+        ]
+        return _state(further, [one for one in ahead if one.stays and one.clue not in name])
 
     def _on_shelf(self, path: str, name: str, *, is_folder: bool) -> Pattern | None:
         found = self._paths.get(path)
@@ -86,11 +111,30 @@ class Patterns:
             found = self._by_ending.get(name[name.rfind(".") :])
         return found if found is not None and (is_folder or not found.below_only) else None
 
-    def _among(self, above: State, name: str, *, is_folder: bool) -> Pattern | None:
-        for one, places in above.alive:
-            if (is_folder or not one.below_only) and len(one.names) in step(one, places, name):
-                return one
-        return None
+
+def _state(reached: Iterable[tuple[Pattern, Places]], staying: Iterable[Ahead] = ()) -> State:
+    """At a folder that nothing covers. A pattern that is nowhere any more is left behind."""
+    waiting: dict[str, list[Ahead]] = {}
+    alive = list(staying)
+    for one, places in reached:
+        if not places:
+            continue
+        first, last = min(places), max(places)
+        name = one.names[last]
+        at_any_folders = one.names[first] == ANY_FOLDERS and last == first + 1
+        if first == last and isinstance(name, str):
+            waiting.setdefault(name, []).append(Ahead("", False, one, places))
+        else:
+            telling = first == last or at_any_folders
+            alive.append(Ahead(clue(name) if telling else "", at_any_folders, one, places))
+    return State(None, {name: tuple(those) for name, those in waiting.items()}, tuple(alive))
+
+
+def _among(alive: Alive, name: str, *, is_folder: bool) -> Pattern | None:
+    for clue_, _, one, places in alive:
+        if clue_ in name and (is_folder or not one.below_only) and ends(one, places, name):
+            return one
+    return None
 
 
 def _put_wider(shelf: dict[str, Pattern], key: str, one: Pattern) -> None:
@@ -122,14 +166,18 @@ class Forbidding:
         # Without a choice of letters, whatever a pattern covers as it stands it covers blindly too.
         choosing = [one for one in written if "[" in one.text]
         self._exact = Patterns(choosing) if choosing else None
-        self._blind = Patterns(
-            again._replace(text=one.text) for one in written if (again := compiled(folded(one.text))) is not None
-        )
+        blind = [again._replace(text=one.text) for one in written if (again := compiled(folded(one.text))) is not None]
+        self._blind = Patterns(blind)
+        self._clues = [folded(longest_text(one)) for one in (*blind, *choosing)]
 
     def cover(self, path: str) -> Pattern | None:
         """The pattern that covers it; a file that would take the place of a forbidden folder is covered too."""
         found = self._blind.cover(folded(path), as_folder=True)
         return found or (self._exact.cover(path, as_folder=True) if self._exact is not None else None)
+
+    def spares(self, text: str) -> bool:
+        """Can it be told at a glance that no path is covered which is a part of this (plain, folded) text?"""
+        return not any(clue in text for clue in self._clues)
 
 
 @lru_cache(maxsize=256)

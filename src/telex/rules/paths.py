@@ -5,7 +5,7 @@ accent is written, a third drops a dot at the end. A path is taken only when it 
 rest is odd, and said to be so. Symlinks need a disk to be seen: whoever has one brings along a `Resolver`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ Resolver = Callable[[str], str | None]  # a path of the project → where it lea
 
 def normal(path: str) -> str | Odd:
     """The path from the project's root, as it is compared; doing it again changes nothing. A folder keeps its `/`."""
-    if _is_plain(path):
+    if _is_plain(path) and len(path) <= PATH_CHARACTERS_MAX:
         return path
     if (odd := _odd_text(path)) is not None:
         return odd
@@ -65,8 +65,14 @@ def _is_plain(path: str) -> bool:
         and path[0] != SEPARATOR
         and path[-1] not in "/. "
         and not ("./" in path or "//" in path or " /" in path or "~" in path or "\\" in path or ":" in path)
-        and len(path) <= PATH_CHARACTERS_MAX
     )
+
+
+def together(paths: Sequence[str]) -> str | None:
+    """All of them as one text that can be searched at once, if each is plain: then so is the text, and the other way
+    round, since what may not stand at the beginning or the end of a path may not stand beside a / either."""
+    text = SEPARATOR.join(paths)
+    return text if _is_plain(text) and max(map(len, paths)) <= PATH_CHARACTERS_MAX else None
 
 
 def _odd_text(path: str) -> Odd | None:

@@ -15,7 +15,7 @@ from telex.rules.paths import SEPARATOR
 
 ANY_FOLDERS = "**"
 PATTERN_CHARACTERS_MAX = 4096
-_WILD = frozenset("*?[\\")
+WILD = frozenset("*?[\\")
 
 
 class Letter(NamedTuple):
@@ -55,7 +55,7 @@ def flaw(pattern: str) -> str | None:
         return "it does not lie in the project"
     if ".." in text.split(SEPARATOR):
         return "it leads upwards"
-    if any(one == "\\" and text[i + 1 : i + 2].isalnum() for i, one in enumerate(text)):
+    if "\\" in text and any(one == "\\" and text[i + 1 : i + 2].isalnum() for i, one in enumerate(text)):
         return "its backslashes are no separators: write /"
     return None if _parsed(text) is not None else "it ends in the middle of [ or \\"
 
@@ -74,7 +74,7 @@ def compiled(pattern: str, *, from_root: bool = False) -> Pattern | None:
     names = _parsed(text)
     if not parts or names is None:
         return None
-    rooted = SEPARATOR in text.rstrip(SEPARATOR) or (from_root and _WILD.isdisjoint(text))
+    rooted = SEPARATOR in text.rstrip(SEPARATOR) or (from_root and WILD.isdisjoint(text))
     if not rooted and names[0] != ANY_FOLDERS:
         names = (ANY_FOLDERS, *names)
     below_only = text.endswith(SEPARATOR)
@@ -90,7 +90,7 @@ def _parsed(text: str) -> tuple[Name, ...] | None:
     for part in text.split(SEPARATOR):
         if part in ("", ".") or (part == ANY_FOLDERS and names[-1:] == [ANY_FOLDERS]):
             continue
-        name = part if part == ANY_FOLDERS or _WILD.isdisjoint(part) else _name(part)
+        name = part if part == ANY_FOLDERS or WILD.isdisjoint(part) else _name(part)
         if name is None:
             return None
         names.append(name)
@@ -160,6 +160,8 @@ def name_fits(name: Name, given: str) -> bool:
     """Each piece between two stars is taken where it first fits: no other choice could do better."""
     if isinstance(name, str):
         return name == given
+    if len(name) == 2 and isinstance(name[0], str) and isinstance(name[1], str):  # `*.py`, as most are
+        return len(given) >= len(name[0]) + len(name[1]) and given.startswith(name[0]) and given.endswith(name[1])
     first, *middle = name
     if not _fits_at(first, given, 0):
         return False
@@ -189,6 +191,32 @@ def _find(piece: Piece, given: str, start: int, end: int) -> int:
     return next((place for place in places if _fits_at(piece, given, place)), -1)
 
 
+def clue(name: Name) -> str:
+    """What every name has in it that fits this one; empty where there is no such text."""
+    pieces = (name,) if isinstance(name, str) else name
+    return max((text for piece in pieces for text in _known(piece)), key=len, default="")
+
+
+def _known(piece: Piece) -> list[str]:
+    """The texts in it of which every letter is known."""
+    if isinstance(piece, str):
+        return [] if piece == ANY_FOLDERS else [piece]
+    texts = [""]
+    for one in piece:
+        if one.among is not None and len(one.among) == 1 and _is_plain(one):
+            texts[-1] += next(iter(one.among))
+        else:
+            texts.append("")
+    return texts
+
+
+def longest_text(pattern: Pattern) -> str:
+    """What every path has in it that the pattern covers; empty where there is no such text."""
+    pieces = [piece for name in pattern.names for piece in ((name,) if isinstance(name, str) else name)]
+    known = [piece for piece in pieces if isinstance(piece, str) and piece != ANY_FOLDERS]
+    return max(known, key=len, default="")
+
+
 Places = frozenset[int]  # where in a pattern's names one may be
 
 
@@ -207,6 +235,11 @@ def step(pattern: Pattern, here: Places, given: str) -> Places:
             reached.add(place + 1)
     last = len(names)
     return frozenset(reached | {place + 1 for place in reached if place < last and names[place] == ANY_FOLDERS})
+
+
+def ends(pattern: Pattern, here: Places, given: str) -> bool:
+    """Would one name further be the end of the pattern? Any folders never stand there: `compiled` sees to it."""
+    return len(pattern.names) - 1 in here and name_fits(pattern.names[-1], given)
 
 
 def covers(pattern: Pattern, path: str) -> bool:

@@ -33,7 +33,7 @@ def wrong_topics(file: "Looking") -> tuple[int, list[str]]:
             assert said is not None
             book[topic] = pages.fold(topic, book.get(topic), said)
             said_in.setdefault(topic, []).append(message.seq)
-            if topic in kept and kept[topic][0] == message.seq and not _is_as(kept[topic][1], book[topic]):
+            if topic in kept and kept[topic][0] == message.seq and not _is_as(topic, *kept[topic], book[topic]):
                 wrong[topic] = None
     indexed: dict[str, list[int]] = {}
     for name, seq in file.rows("SELECT name, seq FROM topics ORDER BY name, seq"):
@@ -52,8 +52,8 @@ def _messages(file: "Looking") -> Iterator[tuple[Event, Message]]:
         after = rows[-1][0]
 
 
-def _is_as(words: str, state: Any) -> bool:
+def _is_as(topic: str, seq: int, words: str, state: Any) -> bool:
     try:
-        return bool(snapshots.thawed(words) == state)
-    except ValueError:  # of other folds, and therefore never used
+        return bool(snapshots.unsealed(topic, seq, words) == state)
+    except ValueError:  # of other folds or harmed, and therefore never used
         return True

@@ -14,7 +14,7 @@ from telex.model.delivery import OPEN, Delivery
 from telex.model.event import Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.roster import TELEX, Member
-from telex.ports.store import Appended, Ask, Query, Settled, Settlement
+from telex.ports.store import Appended, Ask, Beside, Query, Settled, Settlement
 from telex.stores.fitting import fits
 from telex.stores.memory_shelves import Shelves
 
@@ -33,6 +33,8 @@ class MemoryStore(Shelves):
                 return Appended("id-reused", earlier.seq)
             self._tell(entry.at, "duplicate", agent=entry.sender, message=earlier.seq)
             return Appended("duplicate", earlier.seq)
+        if entry.same_since is not None and self._has_stopped(entry.sender):
+            return Appended("stopped", 0)
         if entry.part is not None and any(
             last != (self._topics.get(name) or [0])[-1] for name, last in entry.part.expects
         ):
@@ -61,22 +63,35 @@ class MemoryStore(Shelves):
     # --- delivering -------------------------------------------------------------------------------------------------
 
     async def lease(
-        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+        self,
+        inboxes: Sequence[str],
+        holder: str,
+        now: float,
+        until: float,
+        most: int,
+        only: Sequence[int] = (),
+        beside: Beside | None = None,
     ) -> list[Leased]:
+        if self._has_stopped(holder):
+            return []
         wanted = set(only)
         due = [
             delivery
             for delivery in self._open_in(inboxes)
             if delivery.state == "stored" and delivery.due_at <= now and (not wanted or delivery.seq in wanted)
         ]
-        return [self._lease(delivery, holder, now, until) for delivery in nsmallest(most, due, key=_turn)]
+        return [self._lease(delivery, holder, now, until, beside) for delivery in nsmallest(most, due, key=_turn)]
 
-    def _lease(self, stored: Delivery, holder: str, now: float, until: float) -> Leased:
+    def _lease(self, stored: Delivery, holder: str, now: float, until: float, beside: Beside | None) -> Leased:
         attempt, fence = stored.attempts + 1, stored.fence + 1
         delivery = stored._replace(state="leased", due_at=until, attempts=attempt, fence=fence, holder=holder)
         self._put(delivery)
         self._tell(now, "leased", agent=holder, of=delivery, detail=json.dumps({"until": until, "attempt": attempt}))
-        return Leased(self._messages[delivery.message], delivery.seq, delivery.inbox, attempt, fence, until)
+        leased = Leased(self._messages[delivery.message], delivery.seq, delivery.inbox, attempt, fence, until)
+        told = beside(leased) if beside is not None else None
+        if told is not None:
+            self._tell(told.at, told.kind, agent=told.agent, of=delivery, detail=told.detail)
+        return leased
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         return [self._settle(settlement) for settlement in settlements]

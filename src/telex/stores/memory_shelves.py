@@ -71,6 +71,10 @@ class Shelves:
         for report in part.reports:
             self._keep(report)
 
+    def _has_stopped(self, name: str) -> bool:
+        member = self._members.get(name)
+        return member is not None and member.stopped_at is not None
+
     def _deliver(self, message: int, inbox: str) -> Delivery:
         self._last_delivery += 1
         self._deliveries_of[message].append(self._last_delivery)

@@ -14,7 +14,7 @@ from telex.model.delivery import Delivery
 from telex.model.event import ELSEWHERE, Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.roster import Member
-from telex.ports.store import Appended, Ask, Query, Settled, Settlement
+from telex.ports.store import Appended, Ask, Beside, Query, Settled, Settlement
 from telex.stores import sqlite_reads as reads
 from telex.stores import sqlite_writes as writes
 from telex.stores.sqlite_batch import Batch
@@ -75,14 +75,21 @@ class SqliteStore:
         return self._once(lambda batch: writes.append(self._file, batch, self._tail, self._room, entries), True, False)
 
     async def lease(
-        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+        self,
+        inboxes: Sequence[str],
+        holder: str,
+        now: float,
+        until: float,
+        most: int,
+        only: Sequence[int] = (),
+        beside: Beside | None = None,
     ) -> list[Leased]:
         if not only and not self._anything_due(inboxes, now):
             return []  # told without a lock: most readers find nothing most of the time
         file = self._file
 
         def work(batch: Batch) -> list[Leased]:
-            return writes.lease(file, batch, inboxes, holder, now, until, most, only)
+            return writes.lease(file, batch, inboxes, holder, now, until, most, only, beside)
 
         if self._group is None:
             return self._once(work, False, True)

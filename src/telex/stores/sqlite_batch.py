@@ -28,12 +28,17 @@ _EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM jso
 JOIN recent r ON r.number = n.value JOIN messages m ON m.seq = r.seq WHERE m.refused = 0"""
 
 
+# Asked together, since every transaction asks both.
+_NOW = "SELECT (SELECT max(seq) FROM events), EXISTS (SELECT 1 FROM members WHERE stopped_at IS NOT NULL)"
+
+
 class Batch:
     """Rows that belong to one transaction, numbered as they come."""
 
     def __init__(self, file: SqliteFile) -> None:
         self.file = file
-        self.first = self.next = int(file.value("SELECT max(seq) FROM events") or 0) + 1
+        last, self._any_stopped = file.rows(_NOW)[0]
+        self.first = self.next = int(last or 0) + 1
         self.events: list[Row] = []
         self.messages: list[Row] = []
         self.deliveries: list[Row] = []
@@ -43,6 +48,7 @@ class Batch:
         self.numbers: dict[str, int] = {}  # of ids, as far as they were looked for
         self.earlier: dict[tuple[str, str], list[Row]] = {}  # what was kept before, by sender and id
         self.fresh: dict[tuple[str, str], tuple[Entry, int]] = {}  # what this batch has accepted, likewise
+        self.stopped: set[str] = set()  # of the senders looked for: who has shut down, perhaps in this very batch
 
     def look_for(self, ids: set[str], tail: Tail) -> None:
         """Find all recent messages of these ids in one question."""
@@ -53,6 +59,11 @@ class Batch:
             for id_ in ids:
                 for sender, *rest in tail.messages(id_):
                     self.earlier.setdefault((sender, id_), []).append(tuple(rest))
+
+    def look_for_stopped(self, entries: Sequence[Entry]) -> None:
+        if self._any_stopped:
+            senders = {entry.sender for entry in entries if entry.same_since is not None}
+            self.stopped = {name for name in senders if has_stopped(self.file, name)}
 
     def event(self, event: Event) -> int:
         seq = self.next
@@ -70,6 +81,8 @@ class Batch:
         self.topics += [(name, seq) for name in part.topics]
         for member, event in part.members:
             write_member(self.file, member)
+            if member.stopped_at is not None:
+                self.stopped.add(member.name)
             self.event(event)
         for report in part.reports:
             self.message(report)
@@ -111,6 +124,10 @@ class Batch:
             self.file.run_many(INSERT_TOPIC, self.topics)
         # Nobody compares with these, so nobody remembers them; but they are looked for.
         put_in(self.file, [(number_of(one.id), seq) for seq, one in self.kept if one.kind != "accepted"])
+
+
+def has_stopped(file: SqliteFile, name: str) -> bool:
+    return file.row("SELECT 1 FROM members WHERE name = ? AND stopped_at IS NOT NULL", (name,)) is not None
 
 
 def write_member(file: SqliteFile, member: Member) -> None:

@@ -103,6 +103,7 @@ CREATE TABLE snapshots (       -- how a long topic stood after one of its messag
   words TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 ALTER TABLE members ADD COLUMN stopped_at REAL;
+CREATE INDEX members_stopped ON members (name) WHERE stopped_at IS NOT NULL;
 INSERT INTO marks SELECT 'weighed', coalesce(max(seq), 0) FROM events;  -- what came before belongs to no topic
 """
 

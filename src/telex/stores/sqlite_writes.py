@@ -6,8 +6,8 @@ from telex.model.delivery import AT_ONCE, MOVES
 from telex.model.event import Event
 from telex.model.message import Entry, Leased
 from telex.model.roster import Member
-from telex.ports.store import Appended, Ask, Settled, Settlement
-from telex.stores.sqlite_batch import Batch, write_member
+from telex.ports.store import Appended, Ask, Beside, Settled, Settlement
+from telex.stores.sqlite_batch import Batch, has_stopped, write_member
 from telex.stores.sqlite_file import SqliteFile
 from telex.stores.sqlite_reads import members
 from telex.stores.sqlite_rows import (
@@ -77,7 +77,9 @@ def append(file: SqliteFile, batch: Batch, tail: Tail, room: Room, entries: Sequ
     different = set(ids)
     if different:
         batch.look_for(different, tail)
-    all_new = not batch.earlier and len(different) == len(ids) and batch.changes_no_topic(entries)
+        batch.look_for_stopped(entries)
+    ordinary = not batch.earlier and len(different) == len(ids) and not batch.stopped
+    all_new = ordinary and batch.changes_no_topic(entries)
     if all_new and room.for_all(entries):  # nearly always: then there is nothing to decide about any of them
         seqs = batch.keep(entries)
         for seq, entry in zip(seqs, entries, strict=True):
@@ -94,6 +96,8 @@ def _append(file: SqliteFile, batch: Batch, room: Room, entry: Entry) -> Appende
             if earlier.outcome == "duplicate":
                 batch.event(Event(0, entry.at, "duplicate", entry.sender, earlier.seq))
             return earlier
+        if entry.sender in batch.stopped:
+            return Appended("stopped", 0)
     if entry.part is not None and batch.is_stale(entry.part):
         return Appended("stale", 0)
     if entry.inbox_max is not None:
@@ -138,7 +142,10 @@ def lease(
     until: float,
     most: int,
     only: Sequence[int],
+    beside: Beside | None = None,
 ) -> list[Leased]:
+    if has_stopped(file, holder):
+        return []
     if only:
         due = [row for seq in only for row in file.rows(_ONE_DUE, (seq, now)) if row[2] in inboxes]
     else:
@@ -149,6 +156,8 @@ def lease(
     for one in leases:
         detail = f'{{"until": {until!r}, "attempt": {one.attempt}}}'
         batch.event(Event(0, now, "leased", holder, one.message.seq, one.delivery, one.inbox, detail))
+        if beside is not None and (told := beside(one)) is not None:
+            batch.event(told)
     return leases
 
 

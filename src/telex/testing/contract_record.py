@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Leased, Message
 from telex.ports.store import Ask, Query, Store
 from telex.testing.contract_base import ContractBase, ids, promise
 
@@ -42,6 +42,28 @@ class RecordPromises(ContractBase):
         assert (await self.take_one(store, "lead")).message.id == "m1"
         kinds = [event.kind for event in await store.story(seq)]
         assert kinds == ["accepted", "leased", "acked", "overdue", "asked-again", "leased"]
+
+    @promise
+    async def test_what_is_said_beside_a_lease_is_written_with_it(self, store: Store) -> None:
+        first, second = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
+        at = self.now
+
+        def beside(leased: Leased) -> Event | None:
+            seq = leased.message.seq
+            said = Event(0, at, "translated", "kim", seq, leased.delivery, leased.inbox, '{"type": "T"}')
+            return said if leased.message.id == "m2" else None
+
+        taken = await store.lease(["lead"], "kim", at, at + 5.0, 9, beside=beside)
+        assert ids(taken) == ["m1", "m2"]
+        assert [event.kind for event in await store.story(first)] == ["accepted", "leased"]
+        *_, leased, said = await store.story(second)
+        assert (leased.kind, said.kind, said.seq > leased.seq) == ("leased", "translated", True)
+        assert (said.agent, said.delivery, said.inbox, said.detail) == (
+            "kim",
+            taken[1].delivery,
+            "lead",
+            '{"type": "T"}',
+        )
 
     @promise
     async def test_a_request_may_be_waited_for_no_longer_and_its_sender_told(self, store: Store) -> None:

@@ -136,3 +136,21 @@ class WorkPromises(ContractBase):
         stale = await self.append_one(store, self.entry("b", "lead", part=Part(("t",), (("t", 0),))))
         assert stale.outcome == "stale"
         [_] = await self.keep(store, self.entry("b", "lead", part=Part(("t",), (("t", seq),))))
+
+    @promise
+    async def test_who_has_shut_down_is_kept_no_more_from_and_leased_nothing(self, store: Store) -> None:
+        here = Member("dev", "dev", joined_at=1.0)
+        await store.enlist(here, None)
+        gone = (here._replace(stopped_at=self.now), Event(0, self.now, "stopped", "dev"))
+        last = self.entry("last", "lead", sender="dev", part=Part(("t",), (), (), (gone,)))
+        together = await store.append(
+            [last, self.entry("late", "lead", sender="dev"), self.entry("other", "dev", sender="qa")]
+        )
+        assert [one.outcome for one in together] == ["kept", "stopped", "kept"]
+        assert (await self.append_one(store, self.entry("later", "lead", sender="dev"))).outcome == "stopped"
+        assert (await self.append_one(store, last)).outcome == "duplicate"
+        assert (await store.find("late"), await store.find("later")) == ([], [])
+        assert await self.take(store, "dev", holder="dev") == []
+        await store.enlist(here, None)
+        [_] = await self.keep(store, self.entry("back", "lead", sender="dev"))
+        assert ids(await self.take(store, "dev", holder="dev")) == ["other"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from telex.model.delivery import Delivery
 from telex.model.message import Entry, Leased, Message
-from telex.ports.store import Appended, Ask, Settled, Settlement, Store
+from telex.ports.store import Appended, Ask, Beside, Settled, Settlement, Store
 
 LOST_EVERY = 20  # appends
 
@@ -23,9 +23,16 @@ class Planted:
         return await self.inner.append(entries)
 
     async def lease(
-        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+        self,
+        inboxes: Sequence[str],
+        holder: str,
+        now: float,
+        until: float,
+        most: int,
+        only: Sequence[int] = (),
+        beside: Beside | None = None,
     ) -> list[Leased]:
-        return await self.inner.lease(inboxes, holder, now, until, most, only)
+        return await self.inner.lease(inboxes, holder, now, until, most, only, beside)
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         return await self.inner.settle(settlements)
@@ -49,9 +56,16 @@ class ReadIsAck(Planted):
     """Takes a message for done when it was only read."""
 
     async def lease(
-        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+        self,
+        inboxes: Sequence[str],
+        holder: str,
+        now: float,
+        until: float,
+        most: int,
+        only: Sequence[int] = (),
+        beside: Beside | None = None,
     ) -> list[Leased]:
-        leased = await self.inner.lease(inboxes, holder, now, until, most, only)
+        leased = await self.inner.lease(inboxes, holder, now, until, most, only, beside)
         await self.inner.settle(
             [Settlement(one.delivery, "leased", "acked", now, "acked", holder, one.fence) for one in leased]
         )
@@ -92,12 +106,19 @@ class LastInFirstOut(Planted):
     """Hands out what came last."""
 
     async def lease(
-        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+        self,
+        inboxes: Sequence[str],
+        holder: str,
+        now: float,
+        until: float,
+        most: int,
+        only: Sequence[int] = (),
+        beside: Beside | None = None,
     ) -> list[Leased]:
         waiting = await self.inner.waiting(inboxes, 10_000)
         due = [delivery for delivery, _ in waiting if delivery.state == "stored" and delivery.due_at <= now]
         chosen = list(only) or [delivery.seq for delivery in sorted(due, key=self.turn)[:most]]
-        return await self.inner.lease(inboxes, holder, now, until, most, chosen) if chosen else []
+        return await self.inner.lease(inboxes, holder, now, until, most, chosen, beside) if chosen else []
 
     def turn(self, delivery: Delivery) -> tuple[int, int]:
         return delivery.rank, -delivery.message
@@ -151,13 +172,20 @@ class TwoHands(Planted):
     """Hands out what another reader still holds."""
 
     async def lease(
-        self, inboxes: Sequence[str], holder: str, now: float, until: float, most: int, only: Sequence[int] = ()
+        self,
+        inboxes: Sequence[str],
+        holder: str,
+        now: float,
+        until: float,
+        most: int,
+        only: Sequence[int] = (),
+        beside: Beside | None = None,
     ) -> list[Leased]:
         held = [delivery for delivery, _ in await self.inner.waiting(inboxes, 100) if delivery.state == "leased"]
         await self.inner.settle(
             [Settlement(one.seq, "leased", "stored", now, "lapsed", due_at=now) for one in held if one.holder != holder]
         )
-        return await self.inner.lease(inboxes, holder, now, until, most, only)
+        return await self.inner.lease(inboxes, holder, now, until, most, only, beside)
 
 
 class NoLapses(Planted):

@@ -30,6 +30,8 @@ ROLES = {
     "zoë": "worker",
     "w2": "worker",
 }
+# Who reads only so much, and is given the rest translated; the others read anything.
+READS = {"dana": ("vbw-handoff@1.0",), "kim": ("build-flow", "vbw-typed@2.0+approved"), "w2": ("signal-md", "plain")}
 TEAM_MIN, TEAM_MAX = 3, 7
 LEAPS_SECONDS = {0.5: 12, 2.0: 12, 5.0: 12, 20.0: 6, 61.0: 4, 130.0: 2, 310.0: 2, 1900.0: 1, 3700.0: 1}  # how likely
 LEASES_SECONDS = (None, None, 5.0, 300.0)
@@ -81,7 +83,7 @@ class Team:
     def start(self) -> None:
         self.clock.meanwhile = self._meanwhile
         for agent in self.agents:
-            drive(agent.bus.join(agent.name, role=agent.role))
+            drive(agent.bus.join(agent.name, role=agent.role, dialects=READS.get(agent.name, ())))
 
     def step(self) -> None:
         """Somebody does something, and then some time passes, or none."""

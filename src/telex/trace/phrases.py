@@ -55,6 +55,8 @@ def headline(step: Step) -> str:
     said = _PHRASES.get(step.kind, brief(step.kind, TYPE_MOST))
     if step.kind == "leased":
         return f"offered {step.attempt}×"
+    if step.kind == "translated":
+        return f"read as {brief(step.reason, REASON_MOST)}"
     if step.kind in ("acked", "lapsed") and step.held is not None:
         return f"{said} after {lasting(step.held)}"
     if step.kind == "dead" and step.attempt:
@@ -63,4 +65,4 @@ def headline(step: Step) -> str:
 
 
 def because(step: Step, joint: str = "") -> str:
-    return joint + brief(step.reason, REASON_MOST) if step.reason else ""
+    return joint + brief(step.reason, REASON_MOST) if step.reason and step.kind != "translated" else ""

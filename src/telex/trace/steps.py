@@ -7,7 +7,7 @@ Steps stand in the order in which the store wrote them down, which no clock can 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from telex.model.event import BRINGING, Event, detail_of
+from telex.model.event import BRINGING, Event, detail_of, rendered_as
 from telex.model.roster import EVERYONE, ONE_OF_ROLE
 from telex.ports.bus import Story
 from telex.rules.authorization import normalised
@@ -207,6 +207,8 @@ def _reason(events: Iterable[Event]) -> str:
     """Why, in the words of whoever said it; for a refusal, the code and the first thing to mend."""
     for event in events:
         detail = detail_of(event)
+        if event.kind == "translated":
+            return rendered_as(detail)
         if isinstance(detail.get("reason"), str):
             return str(detail["reason"])
         findings = detail.get("findings")

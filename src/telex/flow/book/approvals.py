@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 from telex.dialects.moments import read_moment
 from telex.dialects.spec import ANY, MessageType
 from telex.flow.book.chapter import Book, Chapter, Fold, Ground, Topics
+from telex.flow.book.escalations import topics_of_step
 from telex.flow.book.said import Said
+from telex.flow.book.used_ids import id_reused
 from telex.flow.routing import listed, normal_address
 from telex.model.limits import LIMITS
 from telex.model.nearest import nearest
@@ -64,11 +66,6 @@ def topic_of(request_id: str) -> str:
     return f"approval:{request_id}"
 
 
-def _escalation(id_: str) -> str:
-    """What was escalated may be answered in the same words; that is another chapter."""
-    return f"escalation:{id_}"
-
-
 def task_topic(said: Said) -> tuple[str, ...]:
     """Where the requests of the same task are known; a message may well be about no task."""
     task = said.text("task")
@@ -106,11 +103,8 @@ def _ask_wanted(said: Said, book: Book) -> Topics:
 
 def _weigh_ask(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
     known: Approval | None = book.get(topic_of(said.id))
-    if known is None:
-        return
-    say = f"Give it an id of its own: {known.request.by} has asked for something under {said.id}."
-    wire = said.dialect.wire.id
-    yield Finding("id-reused", path_of(wire) if wire else "$", say, expected="an id not used before", found=said.id)
+    if known is not None:
+        yield id_reused(said, f"{known.request.by} has asked for something")
 
 
 def asked(said: Said) -> Request:
@@ -145,7 +139,7 @@ def deadline_of(said: Said) -> float | None:
 
 def _answer_wanted(said: Said, book: Book) -> Topics:
     name = meant(said, book)
-    return (*task_topic(said), *((topic_of(name), _escalation(name)) if name is not None else ()))
+    return (*task_topic(said), *((topic_of(name), *topics_of_step(name)) if name is not None else ()))
 
 
 def _answer_belongs(said: Said, book: Book) -> Topics:
@@ -157,7 +151,8 @@ def _weigh_answer(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
     name = meant(said, book)
     found: Approval | None = book.get(topic_of(name)) if name is not None else None
     if found is None:
-        if name is None or _escalation(name) not in book:
+        # What was escalated may be answered in the same words; that is another chapter.
+        if name is None or not any(topic in book for topic in topics_of_step(name)):
             yield _unknown(said, name, open_in_task(said, book))
         return
     if not may_answer(said, found.request):

@@ -29,7 +29,9 @@ class Blocker(NamedTuple):
 
 
 def topic_of(said: Said) -> str:
-    return f"{KIND}:{said.text('plan')}/{said.text('task')}"
+    """Of a task in a plan. A / in the plan's name is written out, or task `b/c` of `a` would be task `c` of `a/b`."""
+    plan = said.text("plan").replace("%", "%25").replace("/", "%2F")
+    return f"{KIND}:{plan}/{said.text('task')}"
 
 
 def _wanted(said: Said, book: Book) -> Iterator[str]:

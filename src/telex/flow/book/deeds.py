@@ -1,5 +1,7 @@
 """Which chapters does the book have? The table that joins deeds, topics and the modules that know about them."""
 
+from typing import Any, NamedTuple
+
 # Where the chapters on a deed stand. They are imported when it is first done: most messages of most teams do few of
 # these, and a cold start pays for each import.
 CHAPTERS: dict[str, tuple[str, ...]] = {
@@ -27,12 +29,30 @@ FOLDS: dict[str, str] = {
     "task": "tasks",
     "shutdown": "shutdown",
     "escalation": "escalations",
+    "climb": "escalations",
+    "escalations": "escalations",
     "blocker": "blockers",
     "blockers": "blockers",
     "work": "signals",
 }
 
 
-# Deeds that mean nothing as long as nobody has ever said anything in these topics: a message that does one need not be
-# read again to know that it may pass.
-IDLE: dict[str, tuple[str, ...]] = {"progress": ("contracts", "blockers")}
+class Idle(NamedTuple):
+    """When a deed means nothing: a message that does it need not be read again to know that it may pass."""
+
+    topics: tuple[str, ...]  # as long as nobody has ever said anything in these, and
+    name: str = ""  # what stands under this name of the deed
+    busy: frozenset[str] = frozenset()  # is none of these, in whatever case
+
+    def fits(self, found: Any) -> bool:
+        """Does what stands there mean nothing in itself?"""
+        return not self.name or (isinstance(found, str) and found.casefold() not in self.busy)
+
+
+IDLE: dict[str, Idle] = {
+    "progress": Idle(("contracts", "blockers")),
+    # Any word from whoever a matter is with may answer it, a status too.
+    "status": Idle(("blockers", "escalations"), "status", frozenset({"failed", "blocked"})),
+}
+# Reports come along in many conversations and mean nothing by that: they answer no matter that was handed up there.
+COMES_ALONG = frozenset({"progress"})

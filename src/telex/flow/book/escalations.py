@@ -1,4 +1,5 @@
-"""Which matters were handed up, and how far has each come? One topic each: the first message and every climb.
+"""Which matters were handed up, and how far has each come? One topic each: the first message and every climb. A climb
+has a topic of its own besides, so that whoever answers it need not know what it is a step of.
 
 That it was answered is no message of a certain kind: any word from whoever it is with will do, plain text too. So the
 answer is told by the event `answered` of the messages here, and `flow/escalation.py` puts both together.
@@ -6,28 +7,51 @@ answer is told by the event `answered` of the messages here, and `flow/escalatio
 
 from collections.abc import Iterator
 
-from telex.flow.book.chapter import Book, Chapter, Fold
+from telex.flow.book.chapter import Book, Chapter, Fold, Ground
 from telex.flow.book.said import Said
+from telex.flow.book.used_ids import id_reused
 from telex.model.escalation import Escalation, Rung
+from telex.model.refusal import Finding
 from telex.model.roster import TELEX
 
-KIND = "escalation"
+KIND, CLIMB = "escalation", "climb"
+ANY = "escalations"  # as long as it is empty, no matter was ever handed up that a message could be an answer to
 
 
 def topic_of(id_: str) -> str:
     return f"{KIND}:{id_}"
 
 
+def topics_of_step(id_: str) -> tuple[str, str]:
+    """Where it is known that this is a step of a matter: the first, or a climb."""
+    return topic_of(id_), f"{CLIMB}:{id_}"
+
+
 def _wanted(said: Said, book: Book) -> Iterator[str]:
-    yield topic_of(said.id)
+    yield ANY
+    yield from topics_of_step(said.id)
     if _may_climb(said):
         yield topic_of(str(said.reply_to))
 
 
 def _belongs(said: Said, book: Book) -> Iterator[str]:
     """A climb belongs to what it climbs with. The bus also raises matters itself, in reply to something else."""
-    climbs = _may_climb(said) and topic_of(str(said.reply_to)) in book
-    yield topic_of(str(said.reply_to) if climbs else said.id)
+    if ANY not in book:
+        yield ANY
+    if _may_climb(said) and topic_of(str(said.reply_to)) in book:
+        yield topic_of(str(said.reply_to))
+        yield f"{CLIMB}:{said.id}"
+    else:
+        yield topic_of(said.id)
+
+
+def _weigh(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+    """A matter that waits would be lost to whoever looks for it if another took its id."""
+    if said.sender == TELEX or not any(topic in book for topic in topics_of_step(said.id)):
+        return
+    known: Escalation | None = book.get(topic_of(said.id))
+    by = known.by if known is not None else TELEX
+    yield id_reused(said, f"{by} has handed something up")
 
 
 def _may_climb(said: Said) -> bool:
@@ -38,7 +62,6 @@ def _fold(state: Escalation | None, said: Said) -> Escalation:
     rung = Rung(said.id, said.seq, said.at, said.text("level"), said.to, said.inboxes or (said.to,))
     if state is not None and _may_climb(said) and said.reply_to == state.id:
         return state._replace(rungs=(*state.rungs, rung))
-    # An id used once more, by another sender or much later, begins anew.
     return Escalation(
         said.id,
         said.sender,
@@ -54,5 +77,15 @@ def _fold(state: Escalation | None, said: Said) -> Escalation:
     )
 
 
-CHAPTERS: dict[str, Chapter] = {"escalate": Chapter(_wanted, _belongs)}
-FOLDS: dict[str, Fold] = {KIND: _fold}
+def _climbed(state: str | None, said: Said) -> str | None:
+    """The id of the matter that it climbed with."""
+    return state or said.reply_to
+
+
+def _since(state: float | None, said: Said) -> float:
+    """When there was the first."""
+    return said.at if state is None else state
+
+
+CHAPTERS: dict[str, Chapter] = {"escalate": Chapter(_wanted, _belongs, _weigh)}
+FOLDS: dict[str, Fold] = {KIND: _fold, CLIMB: _climbed, ANY: _since}

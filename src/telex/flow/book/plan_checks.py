@@ -1,6 +1,7 @@
 """Does a message keep to what was agreed? Its plan, task, dependencies, budget and files, against the contracts."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from telex.dialects.spec import Dialect, MessageType, OneOf, kind_at
 from telex.flow.book.chapter import Book, Ground
@@ -33,8 +34,11 @@ from telex.rules.contracts import (
     scope_of,
     short,
 )
-from telex.rules.patterns import flaw
+from telex.rules.coverage import forbidding
+from telex.rules.paths import Odd, normal
+from telex.rules.patterns import WILD, flaw
 
+ANYTHING = "\ue000"  # a name that stands for whichever: no pattern means this one
 NO_GROUND = Ground(0.0, Roster({}))  # where there is neither a store nor a team
 
 
@@ -44,6 +48,7 @@ NO_GROUND = Ground(0.0, Roster({}))  # where there is neither a store nor a team
 def weigh_contract(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
     for name in ("allowed", "forbidden"):
         yield from _flaws(said, name)
+    yield from _forbidden_too(said)
 
 
 def _flaws(said: Said, name: str) -> Iterator[Finding]:
@@ -53,6 +58,21 @@ def _flaws(said: Said, name: str) -> Iterator[Finding]:
             say = f"Write it as {form}: it covers nothing, since {why}."
             wanted, found = "src/auth/, *.md or docs/**/*.png", short(pattern)
             yield Finding("pattern-covers-nothing", said.path(name, index), say, "warning", wanted, found)
+
+
+def _forbidden_too(said: Said) -> Iterator[Finding]:
+    """Paths that are allowed for nothing, since all that lies there is forbidden. That the same words stand in both
+    lists is a rule of the dialect, and found without a bus."""
+    allowed, forbidden = said.texts("allowed"), said.texts("forbidden")
+    for index, pattern in enumerate(allowed if forbidden else ()):
+        folder = normal(pattern)
+        if isinstance(folder, Odd) or pattern in forbidden or not WILD.isdisjoint(pattern):
+            continue
+        against = forbidding(forbidden).cover(f"{folder}/{ANYTHING}")
+        if against is not None:
+            say = f"Take {short(pattern)} out, or forbid less than {short(against.text)}: all of it is forbidden."
+            where = said.path("allowed", index)
+            yield Finding("path-allowed-for-nothing", where, say, "warning", found=short(pattern))
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------
@@ -68,7 +88,7 @@ def weigh_progress(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
         yield from _files(said, _own(said, book), ground)
         return
     yield from _task(said, plan)
-    yield from _dependencies(said, plan, book)
+    yield from islice(_dependencies(said, plan, book), ground.limits.findings_max)
     yield from _budget(said, plan)
     yield from _files(said, [plan], ground)
     yield from _conditions(plan)
@@ -134,11 +154,12 @@ def _budget(said: Said, plan: Plan) -> Iterator[Finding]:
     used = used if isinstance(used, int) else 0
     if budget is None or (plan.spent < budget and plan.spent + used <= budget):
         return
+    comes_to = f"this makes {plan.spent + used:,}" if used else f"has spent {plan.spent:,}"
     names = said.type.deed.names if said.type.deed is not None else {}
     by = plan.revisions[-1].by
     say = (
         f"Stop, and ask {short(by)} for a contract with a larger budget: plan {short(plan.id)} may spend {budget:,}"
-        f" tokens, and this makes {plan.spent + used:,}."
+        f" tokens, and {comes_to}."
     )
     where = said.path("tokens" if "tokens" in names else "plan")
     yield Finding("token-budget-spent", where, say, expected=f"at most {budget}", found=str(plan.spent + used))

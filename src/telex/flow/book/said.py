@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from telex.dialects.reaching import reach
 from telex.dialects.spec import Dialect, MessageType, Tree
+from telex.flow.book.deeds import CHAPTERS
 from telex.model.event import Event, detail_of
 from telex.model.message import Message
 from telex.model.paths import path_of
@@ -59,7 +60,7 @@ def heard(message: Message, event: Event | None, dialect: Dialect) -> Said | Non
     """A message out of the record. None: it has no part in the work, or was let pass by a lenient team though it was
     refused, and then changes nothing."""
     type_ = dialect.types.get(message.type or "")
-    if type_ is None or type_.deed is None or message.refused:
+    if type_ is None or type_.deed is None or type_.deed.does not in CHAPTERS or message.refused:
         return None
     told = event.detail if event is not None else None
     # Most say only how long it took, and reading that is a third of the cost of folding.

@@ -6,6 +6,7 @@ where, by the roster of the moment, is told in `flow/stopping.py`.
 
 from telex.flow.book.chapter import Book, Chapter, Fold, Ground
 from telex.flow.book.said import Said
+from telex.flow.book.used_ids import id_reused
 from telex.flow.routing import inboxes_of
 from telex.model.limits import LIMITS
 from telex.model.nearest import nearest
@@ -51,6 +52,12 @@ def open_call(known: Shutdowns, member: Member, roster: Roster) -> Call | None:
     return last if last is not None and member.name not in last.answers else None
 
 
+def _weigh_call(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
+    known: Shutdowns = book.get(TOPIC, NO_SHUTDOWNS)
+    call = known.call(said.id)
+    return (id_reused(said, f"{call.by} has asked the team to shut down"),) if call is not None else ()
+
+
 def _weigh_answer(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
     known: Shutdowns = book.get(TOPIC, NO_SHUTDOWNS)
     member = ground.roster.find(said.sender) or Member(said.sender, said.role)
@@ -91,7 +98,7 @@ def parts(said: Said, book: Book, ground: Ground) -> tuple[Member, ...]:
 
 
 CHAPTERS: dict[str, Chapter] = {
-    "stop": Chapter(_topic, _belongs),
+    "stop": Chapter(_topic, _belongs, _weigh_call),
     "stopped": Chapter(_topic, _belongs, _weigh_answer),
 }
 FOLDS: dict[str, Fold] = {TOPIC: _fold}

@@ -4,6 +4,8 @@ A work begins with a triage request whose id is also its conversation's. Only wh
 part in it: results, and the dispatches that the router would send.
 """
 
+from collections.abc import Iterable
+
 from telex.dialects.signal_md import (
     AUDIT_VERDICT,
     PLAN_RESULT,
@@ -15,8 +17,9 @@ from telex.dialects.signal_md import (
 )
 from telex.flow.book.chapter import Book, Chapter, Fold, Ground
 from telex.flow.book.said import Said
+from telex.flow.book.used_ids import id_reused
 from telex.flow.work.due import ASKS
-from telex.flow.work.machine import Answer, answered, answers_what, begun, dispatched
+from telex.flow.work.machine import Answer, answered, answers_what, begun, dispatched, was_sent
 from telex.flow.work.state import Part, Work, dispatch_id, is_work_id
 from telex.model.refusal import Finding
 from telex.rules import scalars
@@ -79,6 +82,26 @@ def _weigh(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
     )
 
 
+def _weigh_dispatch(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
+    """Two who lead a work at the same moment work out the same dispatch: it is sent by one of them."""
+    work: Work | None = book.get(topic_of(said) or "")
+    if work is None or not was_sent(work, said.id):
+        return ()
+    return (id_reused(said, f"this dispatch of {work.id} has been sent"),)
+
+
+def answers_nothing(said: Said, works: Iterable[Work]) -> tuple[Finding, ...]:
+    """A result that belongs to no work, while works wait for one like it: what its sender should know."""
+    part = ANSWERS.get(said.type.name)
+    waited = [name for work in works for name in _waited_for(work, part)] if part is not None else []
+    if not waited:
+        return ()
+    why = "it does not say what it answers" if said.reply_to is None else "no dispatch has the id that it names"
+    say = f"Send it again with --reply-to {waited[0]}, or whichever it answers: it changes nothing, since {why}."
+    expected = f"one of {', '.join(waited[:8])}"
+    return (Finding("signal-out-of-turn", said.path("signal"), say, "warning", expected, said.reply_to),)
+
+
 def _waited_for(work: Work, part: Part) -> list[str]:
     """The dispatches that such a result could answer now."""
     checks = part in ("review", "audit")
@@ -138,6 +161,6 @@ def _truth(said: Said, name: str) -> bool | None:
 
 CHAPTERS: dict[str, Chapter] = {
     "signal": Chapter(_wanted, _signal_belongs, _weigh),
-    "dispatch": Chapter(_wanted, _dispatch_belongs),
+    "dispatch": Chapter(_wanted, _dispatch_belongs, _weigh_dispatch),
 }
 FOLDS: dict[str, Fold] = {"work": fold}

@@ -1,8 +1,9 @@
 """How is a topic's state written down, so that a long topic need not be folded from its beginning each time?
 
-A snapshot only saves time. It says which folds made it and up to which message, is taken for nothing when either is
-not as it should be, and may be thrown away at any moment. It is plain JSON: what was put into the file by somebody
-else can make no more of it than wrong values, and `telex doctor` compares them with the fold.
+A snapshot only saves time. It says which folds made it and up to which message, and has a seal over all of that: one
+that is harmed, or of another topic or message, is taken for nothing, and it may be thrown away at any moment. It is
+plain JSON: whoever makes a right seal for wrong words can make no more of it than wrong values, and `telex doctor`
+compares them with the fold.
 """
 
 import json
@@ -11,10 +12,36 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from telex.model.digest import DIGEST_BYTES, digest_of
+
 FOLDS_VERSION = 1  # goes up whenever a fold gives another state for the same messages
 LONG = 200  # messages folded at once after which a snapshot pays
+SEAL_CHARACTERS = 2 * DIGEST_BYTES
 _HOMES = ("telex.model.", "telex.flow.")  # where the values that states are made of live
 _VALUE, _MAP, _SET = "value", "map", "set"
+
+
+def sealed(topic: str, seq: int, state: Any) -> str:
+    """The state of a topic after that message."""
+    words = frozen(state)
+    return seal(topic, seq, words) + words
+
+
+def unsealed(topic: str, seq: int, text: str) -> Any:
+    """The state again.
+
+    Raises:
+        ValueError: it is none of ours, of other folds or of something else, or it was harmed.
+    """
+    given, words = text[:SEAL_CHARACTERS], text[SEAL_CHARACTERS:]
+    if given != seal(topic, seq, words):
+        raise ValueError("the seal is broken")
+    return thawed(words)
+
+
+def seal(topic: str, seq: int, words: str) -> str:
+    """Against what befalls a file, not against whoever means harm: that one can write messages too."""
+    return digest_of(f"{topic}\0{seq}\0{words}".encode("utf-8", "surrogatepass")).hex()
 
 
 def frozen(state: Any) -> str:

@@ -248,5 +248,14 @@ def dispatched(work: Work, id_: str, part: Part | None, at: float) -> Work | Non
     return None
 
 
+def was_sent(work: Work, id_: str) -> bool:
+    """Is it the dispatch that a place stands at, and has been sent?"""
+    found = place_called(work, id_.removesuffix(".lgtm"))
+    if found is None:
+        return False
+    place, _ = found
+    return (place.asked and id_ == dispatch_id(work.id, place)) or (place.told and id_ == approval_id(work.id, place))
+
+
 def _moved(work: Work, place: Place, at: float) -> Work:
     return work.with_place(place)._replace(last_at=at)

@@ -8,7 +8,7 @@ from telex.model.roster import HUMAN
 from telex.ports.bus import Receipt
 from telex.surfaces.cli import completing
 from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
+from telex.surfaces.cli.bus_asking import lines_option, role_option, store_option, text_option
 from telex.surfaces.cli.bus_option import opened_to_look
 from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
 from telex.surfaces.cli.render import Screen, finding_lines, shown
@@ -31,6 +31,7 @@ condition_option = click.option(
     "--modify", "modifications", metavar="PATH", multiple=True, help="A path to be allowed too; may be given again."
 )
 @as_option
+@role_option
 @store_option
 @lines_option
 def approve(
@@ -39,11 +40,12 @@ def approve(
     conditions: tuple[str, ...],
     modifications: tuple[str, ...],
     agent: str,
+    role: str | None,
     store: str | None,
     as_json: bool,
 ) -> int:
     """Say yes to a request for approval. The answer goes to whoever asked, in the dialect of the request."""
-    return _answer(id, True, reason, conditions, modifications, agent, store, as_json)
+    return _answer(id, True, reason, conditions, modifications, agent, role, store, as_json)
 
 
 @click.command("reject")
@@ -51,13 +53,20 @@ def approve(
 @reason_option
 @condition_option
 @as_option
+@role_option
 @store_option
 @lines_option
 def reject(
-    id: str, reason: str | None, conditions: tuple[str, ...], agent: str, store: str | None, as_json: bool
+    id: str,
+    reason: str | None,
+    conditions: tuple[str, ...],
+    agent: str,
+    role: str | None,
+    store: str | None,
+    as_json: bool,
 ) -> int:
     """Say no to a request for approval. The answer goes to whoever asked, in the dialect of the request."""
-    return _answer(id, False, reason, conditions, (), agent, store, as_json)
+    return _answer(id, False, reason, conditions, (), agent, role, store, as_json)
 
 
 def _answer(
@@ -67,6 +76,7 @@ def _answer(
     conditions: tuple[str, ...],
     modifications: tuple[str, ...],
     agent: str,
+    role: str | None,
     store: str | None,
     as_json: bool,
 ) -> int:
@@ -77,7 +87,13 @@ def _answer(
         raise CommandError(f"telex {verb}: an option has an empty value")
     with opened_to_look(store) as bus:
         receipt = bus.approve(
-            id, approved=approved, reason=reason, agent=agent, conditions=conditions, modifications=modifications
+            id,
+            approved=approved,
+            reason=reason,
+            agent=agent,
+            role=role,
+            conditions=conditions,
+            modifications=modifications,
         )
     if as_json:
         sys.stdout.write(json_line(_facts(id, receipt)) + "\n")
@@ -87,8 +103,9 @@ def _answer(
         return REFUSED
     if not as_json:
         done = "approved" if approved else "rejected"
-        told = ", ".join(map(shown, receipt.to))
-        sys.stdout.write(f"{done} {shown(id)}; {told} is told with {shown(receipt.id)}\n")
+        told, screen = ", ".join(map(shown, receipt.to)), Screen(sys.stdout)
+        words = f"{done} {shown(id)}; {told} is told with {shown(receipt.id)}"
+        screen.line("\n".join([words, *finding_lines(receipt.findings, screen)]))
     return DONE
 
 

@@ -29,6 +29,7 @@ SECTIONS: dict[str, dict[str, Purpose]] = {
     "Messages": {
         "check": Purpose("Say what is wrong with messages, and how they would pass."),
         "mend": Purpose("Print a message as it should be."),
+        "translate": Purpose("Print a message as a reader of another dialect gets it."),
         "new": Purpose("Begin a message; what only you know is a marked blank."),
         "prompt": Purpose("Print what an agent must be told to send its messages."),
         "schema": Purpose("Print JSON Schema, AsyncAPI or TypeScript of a dialect."),
@@ -52,6 +53,8 @@ SECTIONS: dict[str, dict[str, Purpose]] = {
         "log": Purpose("Print the log; write it to a file or take one in."),
         "events": Purpose("Print what happened, and follow what happens next."),
         "search": Purpose("Find the messages in which some words stand."),
+        "replay": Purpose("Try other settings on a log; show how things stood once."),
+        "migrate-log": Purpose("Read a log of one version under another.", "migrate_log"),
         "doctor": Purpose("Look the store over."),
     },
     "The work": {

@@ -11,17 +11,40 @@ if TYPE_CHECKING:
     from telex.model.contract import Verdict
 
 _KIND, _LINK = 0o170000, 0o120000  # as in stat.S_IFMT and stat.S_IFLNK, which cost an import
+LOOKS_MIN, LISTED_PER_LOOK = 2, 16  # a folder is listed as far as that may be cheaper than to look at each name
 REPOSITORY, STORE = ".git", ".telex"  # what lies at the root of one, and at the root of a project
 
 
 def root_of(folder: str) -> str:
-    """The root of the project that this folder is in; the folder itself where nothing tells."""
-    return _nearest(folder, STORE, REPOSITORY) or folder
+    """The root of the project that this folder is in; the folder itself where nothing tells.
+
+    A submodule is part of the project around it, whose contracts name its files from there.
+    """
+    found = _nearest(folder, STORE, REPOSITORY)
+    while found is not None and _is_submodule(found):
+        above = _nearest(os.path.dirname(found), STORE, REPOSITORY)
+        if above is None:
+            break
+        found = above
+    return found or folder
 
 
 def top_of(folder: str) -> str:
     """The top of the repository; the folder itself where there is none, as git will say."""
     return _nearest(folder, REPOSITORY) or folder
+
+
+def _is_submodule(folder: str) -> bool:
+    """Its repository lies elsewhere, as that of a work tree does, but is its own. With a store it is a project."""
+    if os.path.lexists(os.path.join(folder, STORE)):
+        return False
+    try:
+        with open(os.path.join(folder, REPOSITORY), "rb") as file:
+            mark, _, there = file.read(8192).partition(b" ")
+    except OSError:  # a folder, as nearly always
+        return False
+    shared = os.path.join(folder, os.fsdecode(there.rstrip(b"\r\n")), "commondir")
+    return mark == b"gitdir:" and b"\0" not in there and not os.path.exists(shared)
 
 
 def _nearest(folder: str, *marks: str) -> str | None:
@@ -39,11 +62,18 @@ class Disk:
     def __init__(self, root: str) -> None:
         self._root = os.path.realpath(root)
         self._folders: dict[str, str | None] = {"": ""}
+        self._linkless: set[str] = set()  # folders that were listed and have no link in them
+        self._plain: set[str] = set()  # those of them that are themselves where they seem to be
+        self._looks: dict[str, int] = {}  # how many names were looked at one by one, by folder
 
     def leads_to(self, path: str) -> str | None:
         """Where a (normal) path of the project leads, from its root; None when that is outside."""
-        path = path.rstrip("/")
         folder, _, name = path.rpartition("/")
+        if folder in self._plain and name:
+            return path
+        if not name:  # a folder, with its /
+            path = folder
+            folder, _, name = path.rpartition("/")
         if folder not in self._folders:
             prefix = ""
             for part in folder.split("/"):
@@ -57,13 +87,37 @@ class Disk:
         led = self._folders[folder]
         if led is None:
             return None
-        try:
-            is_link = os.lstat(f"{self._root}/{path}").st_mode & _KIND == _LINK
-        except (OSError, ValueError):  # not there at all
-            is_link = False
-        if is_link:
+        if folder not in self._linkless and not self._proves_linkless(folder) and self._is_link(path):
             return self._inside(path)
         return path if led == folder else f"{led}/{name}" if led else name
+
+    def _is_link(self, path: str) -> bool:
+        try:
+            return os.lstat(f"{self._root}/{path}").st_mode & _KIND == _LINK
+        except (OSError, ValueError):  # not there at all
+            return False
+
+    def _proves_linkless(self, folder: str) -> bool:
+        """Is it told by a list of the folder that no link is in it?
+
+        Which of its names are links is not taken from the list: a disk that is blind to case knows them by others too.
+        Listing is worth it for many names only, so it is tried again each time their number has doubled, and given up
+        where it would take longer than they did.
+        """
+        looks = self._looks[folder] = self._looks.get(folder, 0) + 1
+        if looks < LOOKS_MIN or looks & (looks - 1):
+            return False
+        try:
+            with os.scandir(f"{self._root}/{folder}") as entries:
+                for number, entry in enumerate(entries):
+                    if number > LISTED_PER_LOOK * looks or entry.is_symlink():
+                        return False
+        except (OSError, ValueError):
+            return False
+        self._linkless.add(folder)
+        if self._folders[folder] == folder:
+            self._plain.add(folder)
+        return True
 
     def _inside(self, path: str) -> str | None:
         led = os.path.realpath(f"{self._root}/{path}")

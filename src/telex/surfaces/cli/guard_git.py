@@ -8,7 +8,9 @@ from telex.surfaces.cli.guard_disk import root_of, top_of
 from telex.surfaces.cli.render import shown
 
 # A rename counts as what it is to a contract: one path taken away and another written.
-NAMES = ("diff", "--name-only", "-z", "--no-renames", "--no-relative", "--no-ext-diff", "--no-textconv")
+# A submodule counts by the commit that is taken from it, whatever the repository's settings want left out.
+_PLAINLY = ("--no-renames", "--no-relative", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+NAMES = ("diff", "--name-only", "-z", *_PLAINLY)
 
 
 class Running:
@@ -52,10 +54,13 @@ def git(root: str, *words: str) -> bytes:
 def paths_in(answer: bytes, root: str, top: str) -> list[str]:
     """Names as they are on disk, from the project's root, which need not be the top of its repository. What is no
     UTF-8 keeps its bytes, and is told to be odd later; so is what lies outside the project."""
-    names = [os.fsdecode(name) for name in answer.split(b"\0") if name]
+    names = os.fsdecode(answer).split("\0")[:-1]
     inside = os.path.relpath(root, top).replace(os.sep, "/") + "/"
     if inside == "./":
         return names
+    if inside.startswith("../"):  # a submodule of the project
+        below = os.path.relpath(top, root).replace(os.sep, "/")
+        return [f"{below}/{name}" for name in names]
     upwards = "../" * inside.count("/")
     return [name[len(inside) :] if name.startswith(inside) else upwards + name for name in names]
 
@@ -65,7 +70,7 @@ class Staged:
 
     def __init__(self) -> None:
         self.root = root_of(os.getcwd())
-        self._top = top_of(self.root)
+        self._top = top_of(os.getcwd())
         self._git = Running(self._top, [*NAMES, "--cached"])
 
     def paths(self) -> list[str]:

@@ -22,15 +22,16 @@ MODE = 0o755
 
 
 def run(doing: str, asked: Asked, agent: str | None) -> int:
-    root = root_of(os.getcwd())
-    top = top_of(root)
+    top = top_of(os.getcwd())
     folder = _hooks(top)
     if doing == "--uninstall":
         return _uninstall(folder)
     agent = asked.options.get("--as") or agent
     if not agent:
         raise CommandError("whose commits? telex guard --install --as NAME; TELEX_AGENT may name another each time")
-    inside = os.path.relpath(root, top)
+    inside = os.path.relpath(root_of(os.getcwd()), top)
+    if inside.startswith(os.pardir):  # a submodule: its commits are asked about from there
+        inside = os.curdir
     return _install(folder, script(agent, asked.options.get("--store"), inside), agent)
 
 
@@ -71,7 +72,7 @@ def script(agent: str, store: str | None, inside: str = os.curdir) -> str:
     beside = os.path.join(os.path.dirname(sys.executable), "telex")
     telex = shell_word(beside) if os.access(beside, os.X_OK) else "telex"
     where = f" --store {shell_word(os.path.abspath(store))}" if store else ""
-    go = "" if inside == os.curdir else f"cd {shell_word(inside)} || exit 1\n"
+    go = "" if inside == os.curdir else f"cd {shell_word(os.path.join(os.curdir, inside))} || exit 1\n"
     return SCRIPT.format(mark=MARK, before=BEFORE, telex=telex, agent=_in_braces(agent), store=where, go=go)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from telex.model.event import KINDS, Event, detail_of
+from telex.model.event import KINDS, Event, detail_of, rendered_as
 from telex.model.message import Message
 from telex.surfaces.cli.render import shown
 from telex.surfaces.cli.times import clock_time
@@ -28,6 +28,8 @@ def _main(event: Event, detail: dict[str, Any], by: str, inboxes: Sequence[str])
         case "leased":
             shared = f" from {inbox}" if event.inbox and event.inbox != event.agent else ""
             return [f"to {shown(event.agent or inbox)}{shared} {until}".rstrip()]
+        case "translated":
+            return [f"for {shown(event.agent or inbox)} into {shown(rendered_as(detail))}"]
         case "extended":
             return [f"{by} {until}".strip()]
         case "accepted":

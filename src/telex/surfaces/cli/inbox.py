@@ -2,17 +2,18 @@
 
 import sys
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from telex.dialects.spec import PRIORITY_CLASSES
 from telex.model.delivery import Delivery
-from telex.model.message import Message
+from telex.model.message import Message, Rendering
 from telex.model.roster import HUMAN
 from telex.rules.authorization import normalised
 from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bodies import body_lines, text_of
+from telex.surfaces.cli.awaiting import awaited
+from telex.surfaces.cli.bodies import body_lines, rendering_facts, text_of, whence
 from telex.surfaces.cli.bus_asking import agent_option, lines_option, max_option, role_option, store_option
 from telex.surfaces.cli.bus_option import opened, settings_here
 from telex.surfaces.cli.exits import DONE
@@ -20,6 +21,15 @@ from telex.surfaces.cli.matters import matter_facts, matter_lines, matters_for_a
 from telex.surfaces.cli.render import Screen, headed, shown
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.times import ago, clock_time, stamp
+
+
+class Lying(NamedTuple):
+    """What lies in an inbox, and who has answered it, though it may not have been taken out."""
+
+    delivery: Delivery
+    message: Message
+    answered_by: str | None
+    rendering: Rendering | None = None  # as its reader will have it, where not as it was sent
 
 
 @click.command("inbox")
@@ -40,14 +50,18 @@ def command(agent: str, role: str | None, most: int, full: bool, store: str | No
         is_person = normalised(agent) == HUMAN
         matters = matters_for_a_person(bus, settings.limits.request_seconds) if is_person else []
         beyond, waiting = len(waiting) > most, waiting[:most]
+        lying = [
+            Lying(delivery, message, awaited(bus, message).answered_by, bus.rendering(message, agent=agent))
+            for delivery, message in waiting
+        ]
         if full:
             for _, message in waiting:
                 bus.read(message.id, agent=agent)
     if as_json:
         for matter in matters:
             sys.stdout.write(json_line(matter_facts(matter)) + "\n")
-        for delivery, message in waiting:
-            sys.stdout.write(json_line(_facts(delivery, message, full)) + "\n")
+        for one in lying:
+            sys.stdout.write(json_line(_facts(one, full)) + "\n")
         return DONE
     screen, now = Screen(sys.stdout), time.time()
     if matters:
@@ -57,26 +71,29 @@ def command(agent: str, role: str | None, most: int, full: bool, store: str | No
             return DONE
         sys.stderr.write(f"nothing waits for {shown(agent)}\n")
         return DONE
-    screen.line("\n".join(_full(waiting, now, screen) if full else _table(waiting, now, screen)))
+    screen.line("\n".join(_full(lying, now, screen) if full else _table(lying, now, screen)))
     if beyond:
         sys.stderr.write(f"and more; --max {most * 10} shows further\n")
     return DONE
 
 
-def _table(waiting: list[tuple[Delivery, Message]], now: float, screen: Screen) -> list[str]:
+def _table(lying: list[Lying], now: float, screen: Screen) -> list[str]:
     headings = ("id", "class", "type", "from", "age", "tries", "state")
-    return table_lines(headings, [_row(delivery, message, now) for delivery, message in waiting], screen)
+    return table_lines(headings, [_row(one, now) for one in lying], screen)
 
 
-def _row(delivery: Delivery, message: Message, now: float) -> tuple[str | int, ...]:
+def _row(lying: Lying, now: float) -> tuple[str | int, ...]:
+    delivery, message, answered_by, rendering = lying
+    read = rendering or message
+    answered = f", answered by {shown(answered_by)}" if answered_by is not None else ""
     return (
         shown(message.id),
         PRIORITY_CLASSES[delivery.rank],
-        shown(message.type or message.dialect or "text"),
+        shown(read.type or read.dialect or "text"),
         shown(message.sender),
         ago(message.at, now),
         delivery.attempts,
-        state_of(delivery, now),
+        state_of(delivery, now) + answered,
     )
 
 
@@ -89,16 +106,18 @@ def state_of(delivery: Delivery, now: float) -> str:
     return delivery.state
 
 
-def _full(waiting: list[tuple[Delivery, Message]], now: float, screen: Screen) -> list[str]:
+def _full(lying: list[Lying], now: float, screen: Screen) -> list[str]:
     lines: list[str] = []
-    for delivery, message in waiting:
-        id_, class_, type_, sender, age, _, state = map(str, _row(delivery, message, now))
-        head = headed(id_, f"{class_}  {type_} from {sender}, {age} ago, {state}", screen)
-        lines += [*([""] if lines else []), *head, *body_lines(message, indent=2)]
+    for one in lying:
+        id_, class_, type_, sender, age, _, state = map(str, _row(one, now))
+        translated = whence(one.message, one.rendering)
+        head = headed(id_, f"{class_}  {type_} from {sender}{translated}, {age} ago, {state}", screen)
+        lines += [*([""] if lines else []), *head, *body_lines(one.rendering or one.message, indent=2)]
     return lines
 
 
-def _facts(delivery: Delivery, message: Message, full: bool) -> dict[str, Any]:
+def _facts(lying: Lying, full: bool) -> dict[str, Any]:
+    delivery, message, answered_by, rendering = lying
     facts = {
         "id": message.id,
         "class": PRIORITY_CLASSES[delivery.rank],
@@ -112,5 +131,7 @@ def _facts(delivery: Delivery, message: Message, full: bool) -> dict[str, Any]:
         "attempts": delivery.attempts,
         "holder": delivery.holder,
         "correlation": message.correlation,
+        "answered_by": answered_by,
     }
-    return facts | {"message": text_of(message)} if full else facts
+    facts |= rendering_facts(message, rendering)
+    return facts | {"message": text_of(rendering or message)} if full else facts

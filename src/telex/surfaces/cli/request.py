@@ -8,6 +8,7 @@ from telex.errors import OutcomeUnknown, RequestTimedOut
 from telex.ports.bus import Receipt
 from telex.surfaces.cli import completing, receipts
 from telex.surfaces.cli.asking import dialect_option
+from telex.surfaces.cli.awaiting import awaited
 from telex.surfaces.cli.bus_asking import (
     agent_option,
     lines_option,
@@ -18,7 +19,7 @@ from telex.surfaces.cli.bus_asking import (
 )
 from telex.surfaces.cli.bus_option import opened, settings_here, stay_for_long
 from telex.surfaces.cli.exits import DONE, FAILED, REFUSED, TIMED_OUT, CommandError
-from telex.surfaces.cli.receive import answer_by, tell
+from telex.surfaces.cli.receive import tell
 from telex.surfaces.cli.render import shell_word, shown
 from telex.surfaces.cli.sources import files_in, pieces
 
@@ -69,7 +70,7 @@ def command(
             mend = f"telex mend {shell_word(path)} --as {shell_word(role or agent)}"
             receipts.tell(answer, mend=mend, as_json=as_json)
             return DONE if answer.accepted else REFUSED
-        tell(answer, agent, answer_by(bus, answer), store, as_json=as_json, acks=acks)
+        tell(answer, agent, awaited(bus, answer.message), store, as_json=as_json, acks=acks)
         if acks:
             bus.ack(answer.token, agent=agent)
     sys.stdout.flush()

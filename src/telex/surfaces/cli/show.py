@@ -1,38 +1,42 @@
-"""`telex show`: what did a message really say? Its bytes, exactly as they came."""
+"""`telex show`: what did a message really say? Its bytes, exactly as they came, or as one of its readers has them."""
 
 import sys
 from typing import Any
 
 import click
 
+from telex.model.event import detail_of, rendered_as
+from telex.model.message import Rendering
 from telex.ports.bus import Story
 from telex.surfaces.cli import completing
 from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bodies import head_facts, text_of, what, write_body, write_bytes
-from telex.surfaces.cli.bus_asking import lines_option, store_option
+from telex.surfaces.cli.bodies import head_facts, rendering_facts, text_of, what, whence, write_body, write_bytes
+from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
 from telex.surfaces.cli.bus_option import opened_to_look
 from telex.surfaces.cli.exits import DONE
-from telex.surfaces.cli.render import Screen, headed, shown, wrapped
+from telex.surfaces.cli.render import Screen, headed, shell_word, shown, wrapped
 from telex.surfaces.cli.times import day_time, stamp
 
 
 @click.command("show")
 @click.argument("id", metavar="ID", shell_complete=completing.waiting_ids)
 @click.option("--raw", is_flag=True, help="Nothing but the bytes, even to a terminal.")
+@text_option("--as", "NAME", "As this agent has it, by what it reads.", complete=completing.agents, into="agent")
 @store_option
 @lines_option
-def command(id: str, raw: bool, store: str | None, as_json: bool) -> int:
+def command(id: str, raw: bool, agent: str | None, store: str | None, as_json: bool) -> int:
     """Print a message as it was received. Nobody is told that you looked."""
     with opened_to_look(store) as bus:
         stories = bus.why(id)
-    story = _meant(stories)
+        story = _meant(stories)
+        rendering = bus.rendering(story.message, agent=agent) if agent is not None else None
     if as_json:
-        sys.stdout.write(json_line(_facts(story)) + "\n")
+        sys.stdout.write(json_line(_facts(story, rendering)) + "\n")
     elif raw:
-        write_bytes(story.message.raw)
+        write_bytes((rendering or story.message).raw)
     else:
-        _head(story, len(stories))
-        write_body(story.message)
+        _head(story, len(stories), rendering)
+        write_body(rendering or story.message)
     return DONE
 
 
@@ -42,16 +46,26 @@ def _meant(stories: list[Story]) -> Story:
     return (passed or stories)[-1]
 
 
-def _head(story: Story, alike: int) -> None:
+def _head(story: Story, alike: int, rendering: Rendering | None) -> None:
     screen, message = Screen(sys.stderr), story.message
     others = f" (the last of {alike} with this id; telex why tells them all)" if alike > 1 else ""
-    about = f"{what(message)} from {shown(message.sender)} to {shown(message.to)}, {day_time(message.at)} UTC"
+    whom = f"from {shown(message.sender)} to {shown(message.to)}{whence(message, rendering)}"
+    about = f"{what(rendering or message)} {whom}, {day_time(message.at)} UTC"
     lines = [*headed(shown(message.id), f"{story.state}{others}", screen), *wrapped(about, screen.width, 0)]
+    if rendering is None:
+        lines += [line for one in _readings(story) for line in wrapped(one, screen.width, 0)]
     screen.line("\n".join(lines))
     screen.stream.flush()
 
 
-def _facts(story: Story) -> dict[str, Any]:
-    message = story.message
+def _readings(story: Story) -> list[str]:
+    """Who was given it in other words, each once."""
+    told = {event.agent or "": rendered_as(detail_of(event)) for event in story.events if event.kind == "translated"}
+    return [f"{shown(agent)} was given {shown(words)} (--as {shell_word(agent)})" for agent, words in told.items()]
+
+
+def _facts(story: Story, rendering: Rendering | None) -> dict[str, Any]:
+    message, read = story.message, rendering or story.message
     facts = head_facts(message) | {"at": stamp(message.at), "state": story.state, "digest": message.digest.hex()}
-    return facts | {"bytes": len(message.raw), "message": text_of(message)}
+    facts |= rendering_facts(message, rendering)
+    return facts | {"bytes": len(read.raw), "message": text_of(read)}

@@ -9,6 +9,7 @@ Row = Sequence[str | int]
 _GAP = "  "
 _NOTHING = "·"  # how a zero looks
 _LAST_LEAST, _COLUMN_LEAST = 12, 6  # columns of the terminal
+_COLUMN_MOST = 120  # one name that is longer does not push all the others aside
 
 
 def table_lines(headings: Sequence[str], rows: Sequence[Row], screen: Screen, *, total: Row | None = None) -> list[str]:
@@ -52,7 +53,8 @@ def _side_by_side(texts: list[list[str]], right: list[bool], width: int | None) 
 
     def lines(row: list[str]) -> list[str]:
         *before, last = row
-        padded = [_padded(squeezed(text, widths[at]), widths[at], right[at]) for at, text in enumerate(before)]
+        fitted = before if width is None else [squeezed(text, widths[at]) for at, text in enumerate(before)]
+        padded = [_padded(text, widths[at], right[at]) for at, text in enumerate(fitted)]
         words = _padded(last, widths[-1], right[-1]).rstrip()
         first, *others = [_ending(piece, width, indent) for piece in wrapped(words, width, indent)]
         return [_GAP.join([*padded, first]).rstrip(), *(" " * indent + other for other in others)]
@@ -61,7 +63,7 @@ def _side_by_side(texts: list[list[str]], right: list[bool], width: int | None) 
 
 
 def _widths(texts: list[list[str]]) -> list[int]:
-    return [max(map(cells, column)) for column in zip(*texts, strict=True)]
+    return [min(max(map(cells, column)), _COLUMN_MOST) for column in zip(*texts, strict=True)]
 
 
 def _indent(widths: list[int]) -> int:

@@ -62,7 +62,7 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
 @text_option("--role", "ROLE", "What it may send and receive; its name, if that is a role.", complete=completing.roles)
 @click.option(
     "--reads", metavar="DIALECT", multiple=True, shell_complete=completing.dialects,
-    help="What it reads, its first choice first; anything if not given.",
+    help="What it reads, its first choice first, such as vbw-typed@2.0; anything if not given.",
 )  # fmt: skip
 @store_option
 @lines_option
