@@ -46,7 +46,7 @@ def _belongs(said: Said, book: Book) -> Iterator[str]:
         yield topic_of(said)
         if ANY not in book:
             yield ANY
-    elif not _is_blocked(said) and book.get(topic_of(said)) is not None:
+    elif ANY in book and not _is_blocked(said) and book.get(topic_of(said)) is not None:
         yield topic_of(said)
 
 

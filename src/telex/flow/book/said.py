@@ -42,7 +42,8 @@ class Said(NamedTuple):
         return getter(self.tree) if getter is not None else None
 
     def text(self, name: str) -> str:
-        found = self.get(name)
+        getter = (_KNOWN.get(id(self.type)) or _learnt(self.dialect, self.type)).getters.get(name)
+        found = getter(self.tree) if getter is not None else None
         return found if isinstance(found, str) else ""
 
     def texts(self, name: str) -> tuple[str, ...]:
