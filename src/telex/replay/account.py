@@ -1,0 +1,131 @@
+"""What did a replay come to? Counts by agent and type, and each reason with the first message it was given for.
+
+Names in a log are whatever somebody wrote there, so only so many agents are told apart, and only types that are known.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from telex.model.refusal import Finding
+from telex.replay.lines import Told
+from telex.replay.trial import Judged
+
+AGENTS_MAX = 1_000
+OTHERS, NOBODY = "(others)", "(nobody named)"
+NO_TYPE = "(no known type)"
+
+
+class Counts:
+    """Of the messages of one agent and type."""
+
+    __slots__ = ("forgiven", "newly", "pardoned", "passed", "refused", "warned")
+
+    def __init__(self) -> None:
+        self.passed = self.warned = self.refused = 0
+        self.forgiven = 0  # passed, and a strict team would have refused them
+        self.newly = 0  # refused here, and accepted when they were sent
+        self.pardoned = 0  # refused when they were sent, and not here
+
+    @property
+    def messages(self) -> int:
+        return self.passed + self.refused
+
+    def add(self, other: "Counts") -> None:
+        for name in Counts.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class Reason(NamedTuple):
+    """Why messages of one agent and type were refused, or would be by a strict team."""
+
+    agent: str
+    dialect: str
+    type: str
+    code: str
+    times: int
+    first: str  # the id of the first, or its line
+    say: str
+    path: str
+
+
+Row = tuple[str, str, str]  # agent, dialect, type
+
+
+class Account:
+    def __init__(self) -> None:
+        self.repeated = self.own = self.kept = 0
+        self._rows: dict[tuple[str, int], tuple[Row, Counts]] = {}
+        self._agents: set[str] = set()
+        self._reasons: dict[tuple[Row, str], Reason] = {}
+
+    def add(self, told: Told, judged: Judged) -> None:
+        """A message of which the log knows more than it says itself."""
+        self.count(judged, f"line {told.number}", kept=told.kept, was_refused=told.refused)
+
+    def count(self, judged: Judged, place: str = "", *, kept: bool = False, was_refused: bool = False) -> None:
+        verdict, agent, dialect, type_, id_, findings = judged
+        if verdict == "repeated":
+            self.repeated += 1
+            return
+        if verdict == "own":
+            self.own += 1
+            return
+        self.kept += kept
+        agent = agent if agent in self._agents else self._named(agent)
+        row, counts = self._rows.get((agent, id(type_ or dialect))) or self._row(agent, judged)
+        if verdict == "passed":
+            counts.passed += 1
+            counts.pardoned += was_refused
+        else:
+            counts.refused += 1
+            counts.newly += kept and not was_refused
+        if findings:
+            severities = {one.severity for one in findings} if verdict == "passed" else set()
+            counts.forgiven += "refusal" in severities
+            counts.warned += "warning" in severities
+            for code, one in {one.code: one for one in reversed(findings) if one.severity == "refusal"}.items():
+                self._reason(row, code, one, id_ or place)
+
+    def _named(self, agent: str) -> str:
+        """The name under which an agent is counted."""
+        agent = agent or NOBODY
+        if agent not in self._agents and len(self._agents) >= AGENTS_MAX:
+            agent = OTHERS
+        self._agents.add(agent)
+        return agent
+
+    def _row(self, agent: str, judged: Judged) -> tuple[Row, Counts]:
+        dialect, type_ = judged.dialect, judged.type
+        named = type_.name if type_ is not None else "text" if dialect is not None and not dialect.types else NO_TYPE
+        row = (agent, dialect.name if dialect is not None else "–", named)
+        known = self._rows[agent, id(type_ or dialect)] = row, Counts()
+        return known
+
+    def _reason(self, row: Row, code: str, finding: Finding, first: str) -> None:
+        known = self._reasons.get((row, code))
+        if known is None:
+            self._reasons[row, code] = Reason(*row, code, 1, first, finding.say, finding.path)
+        else:
+            self._reasons[row, code] = known._replace(times=known.times + 1)
+
+    # --- what it came to ---------------------------------------------------------------------------------------------
+
+    @property
+    def total(self) -> Counts:
+        total = Counts()
+        for _, counts in self._rows.values():
+            total.add(counts)
+        return total
+
+    def by_agent(self) -> dict[str, Counts]:
+        found: dict[str, Counts] = {}
+        for (agent, _, _), counts in self._rows.values():
+            found.setdefault(agent, Counts()).add(counts)
+        return dict(sorted(found.items()))
+
+    def by_type(self) -> Iterator[tuple[Row, Counts]]:
+        yield from sorted(self._rows.values(), key=lambda item: item[0])
+
+    def reasons(self) -> list[Reason]:
+        """The most frequent first."""
+        return sorted(self._reasons.values(), key=lambda one: (-one.times, one.agent, one.type, one.code))

@@ -1,0 +1,132 @@
+"""How does a log of one version read under another? Line by line, each message in the words of the other version.
+
+A line keeps its form: of an export and of a log record only the message in it changes. What is no message of that
+version, or has no counterpart in the other, or is not right in its own, is written as it came, and counted with why.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from telex.dialects.spec import Dialect, MessageType, Tree
+from telex.dialects.writing import write
+from telex.flow.admission import Checked, Desk, check
+from telex.flow.reports import moment
+from telex.model.digest import digest_of
+from telex.model.limits import LIMITS, Limits
+from telex.model.refusal import refusals
+from telex.record.export import Flawed
+from telex.replay.lines import SENT, Form, Told, form_of, line_reader
+from telex.translation.report import Header, NoCounterpart, Translation
+from telex.translation.translate import header_of, translate
+
+Spelling = Callable[[Tree, MessageType], Tree]  # a message with its fields under the names that its reader wants
+_NUMBER = re.compile(r"\[\d+\]")
+KINDS_MAX = 1_000  # of changes that are told apart: some paths are whatever a sender wrote
+
+
+class Migrated(NamedTuple):
+    """One kind of change: how often it was made, in messages of which type, where and why."""
+
+    what: str  # lost, narrowed or invented
+    type: str
+    path: str
+    reason: str
+    times: int
+
+
+class Migration:
+    def __init__(
+        self, origin: Dialect, to: Dialect, now: float, spelt: Spelling | None = None, limits: Limits = LIMITS
+    ) -> None:
+        self.origin, self.to = origin, to
+        self._spelt = spelt or (lambda tree, type_: tree)
+        self.messages = self.translated = 0
+        self.became: Counter[tuple[str, str]] = Counter()  # from which type to which
+        self.left: Counter[tuple[str, str]] = Counter()  # what was written as it came, and why
+        self._changes: Counter[tuple[str, str, str, str]] = Counter()
+        self._desk = Desk(dialects=(origin,), limits=limits)
+        self._read = line_reader((origin,))
+        self._at = now  # of whatever does not say when it was
+
+    def line(self, number: int, line: bytes) -> str:
+        """The line as it reads under the other version."""
+        as_it_was = line.decode("utf-8", "backslashreplace")
+        told = self._read(number, line)
+        if isinstance(told, Flawed):
+            self._leave("line", f"it tells nothing: {told.say}")
+        if not isinstance(told, Told):
+            return as_it_was
+        self.messages += 1
+        checked = check(told.raw, self._desk, as_role=told.role if told.kept else None)
+        type_ = self.origin.types.get(checked.type or "") if checked.dialect is self.origin else None
+        if type_ is None:
+            return self._leave("message", f"it is none of {self.origin.name}", as_it_was)
+        if refusals(checked.findings):
+            codes = ", ".join(dict.fromkeys(one.code for one in refusals(checked.findings)))
+            return self._leave(type_.name, f"it is not right in {self.origin.name}: {codes}", as_it_was)
+        made = translate(checked.tree, self.origin, type_, self.to, self._header(told, checked, type_), checked.body)
+        if isinstance(made, NoCounterpart):
+            return self._leave(type_.name, made.reason, as_it_was)
+        self._count(type_, made)
+        return self._written(line, form_of(line), told, made)
+
+    def changes(self) -> list[Migrated]:
+        """The most frequent first."""
+        found = [Migrated(*key, times) for key, times in self._changes.items()]
+        return sorted(found, key=lambda one: (-one.times, one.what, one.type, one.path))
+
+    # --- what is known of it -----------------------------------------------------------------------------------------
+
+    def _header(self, told: Told, checked: Checked, type_: MessageType) -> Header:
+        self._at = told.at if told.at is not None else self._at
+        new_id = told.id or f"line-{told.number}-{digest_of(told.raw).hex()[:12]}"
+        found = header_of(checked.tree, self.origin, type_, id=new_id, at=self._at, sender=told.sender or "agent")
+        self._at = found.at
+        if told.role:
+            found = found._replace(sender=told.sender or found.sender, sender_role=told.role)
+        if told.to:
+            found = found._replace(recipient=found.recipient or told.to)
+        return found._replace(
+            correlation=found.correlation or told.correlation, reply_to=found.reply_to or told.reply_to
+        )
+
+    # --- what becomes of it ------------------------------------------------------------------------------------------
+
+    def _written(self, line: bytes, form: Form, told: Told, made: Translation) -> str:
+        tree = self._spelt(made.tree, made.type)
+        is_json = self.to.form == "json"
+        if form == "bare":
+            return _json(tree) if is_json else _json(self._record(told, made))
+        facts = json.loads(line)
+        if form == "record":
+            return _json(facts | {"message": tree if is_json else write(self.to, tree, made.body)})
+        raw = (_json(tree) if is_json else write(self.to, tree, made.body)).encode("utf-8", "backslashreplace")
+        inside = {name: value for name, value in facts["message"].items() if name != "raw_base64"}
+        named = {"dialect": self.to.name, "type": made.type.name, "digest": digest_of(raw).hex(), "raw": raw.decode()}
+        return _json(facts | {"message": inside | named})
+
+    def _record(self, told: Told, made: Translation) -> dict[str, Any]:
+        """A message of several lines has to stand in something."""
+        text = write(self.to, self._spelt(made.tree, made.type), made.body)
+        return {"timestamp": moment(self._at), "direction": SENT, "agent": told.sender, "message": text}
+
+    def _count(self, type_: MessageType, made: Translation) -> None:
+        self.translated += 1
+        self.became[type_.name, made.type.name] += 1
+        for what, changes in (("lost", made.lost), ("narrowed", made.narrowed), ("invented", made.invented)):
+            for change in changes:
+                key = (what, type_.name, _NUMBER.sub("[]", change.path), change.reason)
+                if key in self._changes or len(self._changes) < KINDS_MAX:
+                    self._changes[key] += 1
+
+    def _leave(self, what: str, why: str, line: str = "") -> str:
+        if (what, why) in self.left or len(self.left) < KINDS_MAX:
+            self.left[what, why] += 1
+        return line
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,187 @@
+"""Who was in the team at each point of a log, and who would have been under other settings?
+
+Members come and go as the events of the log tell it. A log that tells none, or only a part, leaves much open: in a team
+that anybody may join, whoever sent something that was taken and whoever it was for are then given the benefit of the
+doubt. In a team that is closed they are not: that is what a replay is to find out.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from telex.flow import membership
+from telex.flow.admission import Desk
+from telex.flow.lanes import Pair
+from telex.flow.routing import Route, normal_address, role_at, route
+from telex.model.event import Event, detail_of
+from telex.model.limits import Limits
+from telex.model.refusal import Finding
+from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE, Member, Roster
+from telex.rules.authorization import normalised
+
+MEMBERSHIP = ("joined", "left", "stopped", "forced")  # the kinds of events that change who is there
+WAYS_MAX = 4_096
+MEMBERS_MAX = 10_000  # of whom a log may make us remember
+_IN_DOUBT = frozenset({"sender-unknown", "role-unknown", "recipient-unknown", "nobody-to-hear"})
+
+
+def changed(members: dict[str, Member], event: Event) -> None:
+    """Write down who is there after this event."""
+    name, at = event.agent, event.at
+    if name is None or event.kind not in MEMBERSHIP:
+        return
+    known = members.get(name)
+    if event.kind == "joined":
+        detail = detail_of(event)
+        role, reads = detail.get("role"), detail.get("reads")
+        since = known.joined_at if known is not None and known.is_here and known.joined_at is not None else at
+        members[name] = Member(
+            name,
+            role if isinstance(role, str) else known.role if known is not None else "",
+            tuple(one for one in reads if isinstance(one, str)) if isinstance(reads, list) else (),
+            known.declared if known is not None else False,
+            since,
+        )
+    elif known is not None:
+        left = at if event.kind in ("left", "forced") else known.left_at
+        stopped = at if event.kind in ("stopped", "forced") else known.stopped_at
+        members[name] = known._replace(left_at=left, stopped_at=stopped)
+
+
+NOBODY = Pair()  # nobody in particular, to nobody in particular
+
+
+class Way(NamedTuple):
+    """Who speaks to whom, as the bus would have seen it."""
+
+    member: Member
+    address: str | None
+    inboxes: Route
+    wrong: Finding | None  # what speaks against the recipient
+    pair: Pair
+
+
+class Team:
+    def __init__(self, desk: Desk, declared: Iterable[Member] = (), begin: Iterable[Member] = ()) -> None:
+        self._declared = {member.name: member for member in declared}
+        self._limits: Limits = desk.limits
+        among = (desk.forced,) if desk.forced else desk.dialects
+        roles = () if self._declared else (normalised(role) for dialect in among for role in dialect.roles)
+        self._default_roles = tuple(dict.fromkeys([*roles, HUMAN]))
+        self._members = {member.name: member for member in begin if not self._declared} | self._declared
+        self._ways: dict[tuple[str, str | None, str | None, bool, bool], Way | Finding] = {}
+        self._everybody: Route = ()
+        self.somebody_is_gone = any(not member.is_here for member in self._members.values())
+        self.roster = Roster(self._members, self._default_roles)
+
+    @property
+    def is_closed(self) -> bool:
+        return bool(self._declared)
+
+    def happened(self, event: Event) -> None:
+        """Somebody came or went. Where a team is closed, nobody else could have come; and what the settings say of a
+        member holds whatever it said itself."""
+        if self._declared and event.agent not in self._declared and event.agent != HUMAN:
+            return
+        changed(self._members, event)
+        self._settle(event.agent or "")
+
+    def stands(self, member: Member) -> None:
+        """A member is now like this."""
+        self._members[member.name] = member
+        self._settle(member.name)
+
+    def meet(self, member: Member) -> None:
+        """Somebody has spoken in a log that does not tell who comes and goes: it was there all the time."""
+        known = self._members
+        if member.name not in known and member.name and not self.is_closed and len(known) < MEMBERS_MAX:
+            known[member.name] = member._replace(joined_at=0.0)
+            self._everybody = ()
+
+    def everybody(self) -> Route:
+        """Whomever a message may have been for, where nothing says for whom it was."""
+        if not self._everybody:
+            self._everybody = (*self.roster.names(), *(ONE_OF_ROLE + role for role in self.roster.roles()))
+        return self._everybody
+
+    def _settle(self, name: str) -> None:
+        declared, known = self._declared.get(name), self._members.get(name)
+        if declared is not None and known is not None:
+            self._members[name] = known._replace(role=declared.role, dialects=declared.dialects, declared=True)
+        self._ways.clear()
+        self._everybody = ()
+        self.somebody_is_gone = any(not member.is_here for member in self._members.values())
+
+    def way(self, sender: str, role: str | None, to: str | None, taken: bool, bare: bool) -> Way | Finding:
+        """From whom to whom. `taken`: it was accepted, so that whoever is unknown here may have been known there.
+
+        `bare`: all that is known of the sender is what the message says. It is then taken at its word, as a check takes
+        it; in a closed team its sender has to be one of the members all the same.
+        """
+        key = (sender, role, to, taken, bare)
+        known = self._ways.get(key)
+        if known is None:
+            if len(self._ways) >= WAYS_MAX:
+                self._ways.clear()
+            known = self._way(sender, role, to, taken)
+            if bare and not self.is_closed and not isinstance(known, Finding):
+                known = known._replace(pair=NOBODY)
+            self._ways[key] = known
+        return known
+
+    def _way(self, sender: str, role: str | None, to: str | None, taken: bool) -> Way | Finding:
+        member = self._member(normalised(sender), normalised(role) if role else None, taken)
+        if isinstance(member, Finding):
+            return member
+        if not to:
+            return Way(member, None, (), None, Pair(member.role or None, None, member.name, None))
+        address = normal_address(to)
+        by_name = address if self.roster.find(address) is not None else None
+        pair = Pair(member.role or None, role_at(address, self.roster), member.name, by_name)
+        found = self.heard_by(address, member, taken=taken)
+        if isinstance(found, Finding):
+            return Way(member, address, (), found, pair)
+        return Way(member, address, found, None, pair)
+
+    def heard_by(self, address: str, sender: Member, *, taken: bool) -> Route | Finding:
+        found = route(address, sender, self.roster)
+        if not isinstance(found, Finding) or not taken or self.is_closed or found.code not in _IN_DOUBT:
+            return found
+        return () if address == EVERYONE or address.startswith(ALL_OF_ROLE) else (address,)
+
+    def addressed(self, recipient: str, *, by_role: bool) -> str:
+        """The address that a message itself names: an agent, or whoever has that role."""
+        name = normal_address(recipient)
+        is_role = by_role and self.roster.find(name) is None and self.roster.of_role(name)
+        return ONE_OF_ROLE + name if is_role else name
+
+    def _member(self, name: str, role: str | None, taken: bool) -> Member | Finding:
+        """As the bus decides it when somebody acts."""
+        found = self.roster.find(name)
+        if found is not None:
+            return membership.role_differs(found, role, self._limits) if role not in (None, found.role) else found
+        if self.is_closed and role is None and (others := self.roster.of_role(name)):
+            return others[0]  # a message that is signed with a role: one of those who have it
+        stranger = self._stranger(name, role)
+        if isinstance(stranger, Finding) and taken and not self.is_closed and stranger.code in _IN_DOUBT:
+            return Member(name, role or "")
+        return stranger
+
+    def _stranger(self, name: str, role: str | None) -> Member | Finding:
+        gone = self._members.get(name)
+        if (wrong := membership.name_not_allowed(name, self._limits)) is not None:
+            return wrong
+        if self.is_closed and (gone is None or not gone.declared):
+            return membership.not_declared(name, self.roster)
+        if gone is not None and gone.stopped_at is not None:
+            return membership.has_shut_down(gone)
+        if gone is not None and role is None:
+            return membership.has_left(gone)
+        if gone is not None and role != gone.role and self.is_closed:
+            return membership.role_differs(gone, role or "", self._limits)
+        if role is None:
+            return membership.sender_unknown(name, self.roster)
+        return (
+            Member(name, role)
+            if role in self.roster.roles()
+            else membership.role_unknown(role, self.roster, self._limits)
+        )

@@ -1,0 +1,119 @@
+"""`telex migrate-log`: a log of one version of a dialect, as it reads under another."""
+
+import sys
+import time
+from typing import IO, Any
+
+import click
+
+from telex.replay.migrating import Migration
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import text_option
+from telex.surfaces.cli.bus_option import stay_for_long
+from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, CommandError
+from telex.surfaces.cli.progress import Progress
+from telex.surfaces.cli.reader_option import reader_from, readers
+from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.sources import STDIN, files_in, pieces
+from telex.surfaces.cli.table import Row, table_lines
+
+LINE_BYTES_MAX = 64 * 1_048_576
+CHANGES_SHOWN_MAX = 40
+STEP = 64  # messages between two looks at the clock
+
+
+@click.command("migrate-log")
+@click.argument("file", metavar="FILE|-")
+@click.option(
+    "--from", "origin", metavar="VERSION", required=True, shell_complete=readers,
+    help="What the messages are written in: name@version, such as vbw@1.0.",
+)  # fmt: skip
+@click.option(
+    "--to", metavar="VERSION", required=True, shell_complete=readers,
+    help="What they are to be read in, such as vbw@2.0.",
+)  # fmt: skip
+@text_option("--output", "FILE", "Where to write them; stdout if not given.", into="out")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, on stderr too.")
+def command(file: str, origin: str, to: str, out: str | None, as_json: bool) -> int:
+    """Write a log anew, each message of one version in the words of another.
+
+    FILE is an export (telex log --export), log records, or has a message on every line; each line keeps its form. The
+    report on stderr says what was lost, narrowed or made up, and what was written as it came.
+    """
+    stay_for_long()
+    reads, wants = reader_from(origin), reader_from(to)
+    for one, given in ((reads, origin), (wants, to)):
+        if not one.dialect.types:
+            raise CommandError(f"{shown(given)} has no types: name a dialect that has, such as vbw@2.0")
+    [path] = files_in([file])
+    migration = Migration(reads.dialect, wants.dialect, time.time(), wants.spelt)
+    target = _opened(out)
+    try:
+        _write(migration, path, target)
+    finally:
+        if target is not sys.stdout:
+            target.close()
+    screen = Screen(sys.stderr)
+    if as_json:
+        screen.line(json_line(_facts(migration)))
+    else:
+        screen.line("\n".join(_report(migration, screen)))
+    return DONE if migration.translated or not migration.messages else NOT_FOUND
+
+
+def _opened(out: str | None) -> IO[str]:
+    if out is None or out == STDIN:
+        return sys.stdout
+    try:
+        return open(out, "w", encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"cannot write {shown(out)}: {error.strerror}", FAILED) from error
+
+
+def _write(migration: Migration, path: str, target: IO[str]) -> None:
+    progress = Progress([path], wanted=target is not sys.stdout or not sys.stdout.isatty())
+    bytes_done = 0
+    for number, raw, size in pieces(path, LINE_BYTES_MAX, lines=True):
+        bytes_done += size
+        if size > LINE_BYTES_MAX:
+            raise CommandError(f"{shown(path)}:{number}: longer than any line of a log may be", FAILED)
+        target.write(migration.line(number, raw) + "\n")
+        if not number % STEP:
+            progress.step(migration.messages, bytes_done)
+    target.flush()
+    progress.clear()
+
+
+# --- what is said of it -----------------------------------------------------------------------------------------------
+
+
+def _report(migration: Migration, screen: Screen) -> list[str]:
+    lines: list[str] = []
+    became: list[Row] = [(*pair, times) for pair, times in sorted(migration.became.items())]
+    if became:
+        lines += [*table_lines((migration.origin.name, migration.to.name, "messages"), became, screen), ""]
+    changes = migration.changes()
+    if changes:
+        rows: list[Row] = [
+            (one.what, one.type, one.times, shown(one.path), shown(one.reason)) for one in changes[:CHANGES_SHOWN_MAX]
+        ]
+        lines += [*table_lines(("", "of", "times", "where", "why"), rows, screen), ""]
+        if len(changes) > CHANGES_SHOWN_MAX:
+            lines += [f"and {len(changes) - CHANGES_SHOWN_MAX:,} more; --json shows all", ""]
+    left: list[Row] = [(shown(what), times, shown(why)) for (what, why), times in migration.left.most_common()]
+    if left:
+        lines += [*table_lines(("as it came", "times", "why"), left[:CHANGES_SHOWN_MAX], screen), ""]
+    count = f"{migration.translated:,} of {migration.messages:,} messages"
+    return [*lines, screen.paint(f"{count} from {migration.origin.name} to {migration.to.name}", "bold")]
+
+
+def _facts(migration: Migration) -> dict[str, Any]:
+    return {
+        "from": migration.origin.name,
+        "to": migration.to.name,
+        "messages": migration.messages,
+        "translated": migration.translated,
+        "types": [{"from": one, "to": other, "times": times} for (one, other), times in migration.became.items()],
+        "changes": [one._asdict() for one in migration.changes()],
+        "left": [{"what": what, "why": why, "times": times} for (what, why), times in migration.left.items()],
+    }

@@ -1,0 +1,160 @@
+"""`telex replay`: what would a team with these settings have said to that log? And how did things stand back then?"""
+
+import os
+import sys
+import time
+from collections.abc import Iterable
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import click
+
+from telex.model.event import Event
+from telex.model.roster import Member
+from telex.ports.store import Query
+from telex.record.export import Flawed
+from telex.replay.account import Account
+from telex.replay.lines import Line, Told, line_reader, of_store
+from telex.replay.team import MEMBERSHIP
+from telex.replay.trial import Trial
+from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
+from telex.surfaces.cli.bus_option import explained, opened_to_look, settings_here, stay_for_long
+from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, CommandError
+from telex.surfaces.cli.progress import Progress
+from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.replay_report import report
+from telex.surfaces.cli.sources import STDIN, files_in, pieces
+
+if TYPE_CHECKING:
+    from telex.config import Settings
+
+STEP = 256  # messages between two looks at the clock
+FLAWS_SHOWN_MAX = 20
+JUDGED = ("accepted", "refused", *MEMBERSHIP)  # the kinds of events that a replay goes through
+_DATABASE = b"SQLite format 3\0"
+_ESCAPED_MAX = 8  # a byte of a message may take so many in a line of JSON
+_AROUND_BYTES = 65_536  # what a line may have besides the message
+
+
+@click.command("replay")
+@click.argument("log", metavar="[LOG]", required=False)
+@click.option(
+    "--strict/--lenient", "strict", default=None, help="Whether a refusal stops a message; as settled if not given."
+)
+@text_option("--team", "FILE", "A telex.toml to go by; the nearest one if not given.")
+@text_option("--until", "WHEN", "Show how things stood then: 10m, 2h, 1d, or 2026-01-31T09:30:00Z.")
+@store_option
+@lines_option
+def command(
+    log: str | None, strict: bool | None, team: str | None, until: str | None, store: str | None, as_json: bool
+) -> int:
+    """Say what would have been refused, had these settings held when the messages of a log were sent.
+
+    LOG is a store, an export (telex log --export), log records, or a file with a message on every line; - is stdin.
+    Without it, the nearest store is gone through. The log itself stays as it is.
+
+    With --until nothing is judged: inboxes, contracts, approvals, tasks and the team are shown as they were.
+    """
+    stay_for_long()
+    if until is not None:
+        from telex.surfaces.cli.replay_moment import show
+
+        if log is not None or team is not None or strict is not None:
+            raise CommandError("--until shows a store as it was, and goes with --store only")
+        return show(until, store, as_json)
+    if log is not None and store is not None:
+        raise CommandError("name a LOG or a --store, not both")
+    settings = _settled(team, strict)
+    if log is not None and not _is_store(log):
+        replay = _Replay(settings, [log])
+        replay.file(log)
+        return replay.told(as_json)
+    with opened_to_look(log or store) as bus:
+        events = bus.events(Query(kinds=JUDGED))
+        first = next(events, None)
+        if first is None:
+            raise CommandError("nothing has happened in this store yet", NOT_FOUND)
+        known = (presence.member for presence in bus.roster())
+        # Whoever came so long ago that no event tells of it any more.
+        begin = [one for one in known if one.joined_at is not None and one.joined_at < first[0].at]
+        replay = _Replay(settings, [], begin)
+        for event, message in chain((first,), events):
+            replay.line(of_store(event, message))
+        return replay.told(as_json)
+
+
+def _settled(team: str | None, strict: bool | None) -> "Settings":
+    from telex.config import load_file
+
+    if team is None:
+        settings = settings_here()
+    elif not os.path.isfile(team):
+        raise CommandError(f"no such file: {shown(team)}", NOT_FOUND)
+    else:
+        with explained():
+            settings = load_file(os.path.abspath(team))
+    return settings if strict is None else settings._replace(strict=strict)
+
+
+def _is_store(log: str) -> bool:
+    if log == STDIN:
+        return False
+    if os.path.isdir(log):
+        return True
+    files_in([log])  # says what is there instead, where it is not
+    try:
+        with open(log, "rb") as file:
+            return file.read(len(_DATABASE)) == _DATABASE
+    except OSError as error:
+        raise CommandError(f"cannot read {shown(log)}: {error.strerror}", FAILED) from error
+
+
+class _Replay:
+    """One log on its way through. Nothing is kept but counters and the work."""
+
+    def __init__(self, settings: "Settings", files: list[str], begin: Iterable[Member] = ()) -> None:
+        self.settings, self.account = settings, Account()
+        self.trial = Trial(settings.desk(), settings.members, settings.work(), settings.evidence, begin)
+        self.progress, self.errors = Progress(files), Screen(sys.stderr)
+        self.began = time.monotonic()
+        self.messages = self.bytes_done = self.flaws = 0
+
+    def file(self, log: str) -> None:
+        message_max = self.settings.limits.message_bytes_max
+        line_max = message_max * _ESCAPED_MAX + _AROUND_BYTES
+        read, quick, count = line_reader(self.settings.dialects()), self.trial.quick, self.account.count
+        for number, raw, size in pieces(log, line_max, lines=True):
+            self.bytes_done += size
+            judged = quick(raw) if size <= message_max else None
+            if judged is not None:
+                count(judged)
+                self._step()
+            elif size > line_max:
+                self.line(Flawed(number, "longer than any message may be"))
+            else:
+                self.line(read(number, raw))
+
+    def line(self, line: Line) -> None:
+        if isinstance(line, Told):
+            self.account.add(line, self.trial.judge(line))
+            self._step()
+        elif isinstance(line, Event):
+            self.trial.happened(line)
+        elif line is not None:
+            self.flaws += 1
+            if self.flaws <= FLAWS_SHOWN_MAX:
+                self.progress.clear()
+                self.errors.line(f"telex: line {line.line:,} tells nothing: {shown(line.say)}")
+
+    def _step(self) -> None:
+        self.messages += 1
+        if not self.messages % STEP:
+            self.progress.step(self.messages, self.bytes_done)
+
+    def told(self, as_json: bool) -> int:
+        """Say what it came to. The exit code."""
+        self.progress.clear()
+        if self.flaws > FLAWS_SHOWN_MAX:
+            self.errors.line(f"telex: and {self.flaws - FLAWS_SHOWN_MAX:,} lines more")
+        report(self.account, self.flaws, time.monotonic() - self.began, self.settings.strict, as_json)
+        return REFUSED if self.account.total.refused else FAILED if self.flaws else DONE

@@ -1,0 +1,120 @@
+"""What the tests of replays share: a team that does whatever comes to mind, and what its bus said after every act."""
+
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from telex.bus.local import LocalBus
+from telex.client import drive
+from telex.errors import TelexError
+from telex.flow.admission import Desk
+from telex.model.delivery import Delivery
+from telex.model.event import Event
+from telex.model.message import Leased, Message
+from telex.model.roster import Member
+from telex.ports.store import EVERYTHING, Store
+from telex.testing import FakeClock
+from tests.test_book import ACTS, book_of
+
+READERS = st.sampled_from(["dev", "lead", "human", "orchestrator", "dev-2"])
+EVENTS_MAX = 1_000_000
+
+
+def act(does: str, *strategies: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.tuples(st.just(does), *strategies)
+
+
+MORE_ACTS = st.one_of(
+    ACTS,
+    ACTS,
+    ACTS,
+    act("note", st.sampled_from(["*", "all:dev", "dev", "role:lead", "nobody"])),
+    act("receive", READERS),
+    act("settle", READERS, st.sampled_from(["ack", "nack", "extend"])),
+    act("settle", READERS, st.sampled_from(["ack", "nack", "nack"])),
+    act("join", st.sampled_from(["dev", "qa", "dev-2"]), st.sampled_from(["dev", "qa"])),
+    act("shut down", st.booleans()),
+    act("dead", st.booleans()),
+    act("later", st.just(61.0)),
+)
+STORIES = st.lists(MORE_ACTS, min_size=12, max_size=30)
+
+
+class Seen(NamedTuple):
+    """What the bus said at one moment. What no event tells is left out: the numbers of deliveries that nobody has
+    touched, and when somebody was last seen."""
+
+    last: int  # the number of the last event by then
+    at: float
+    deliveries: list[Delivery]
+    members: dict[str, Member]
+    book: dict[str, Any]
+
+
+class Story:
+    """A team on a store, played act by act."""
+
+    def __init__(self, store: Store, *, strict: bool = True) -> None:
+        self.clock, self.store = FakeClock(), store
+        self.bus = LocalBus(store, self.clock, desk=Desk(strict=strict))
+        self.seen: list[Seen] = []
+        self._held: list[tuple[str, Leased]] = []
+
+    def play(self, acts: list[Any]) -> "Story":
+        for one in acts:
+            with suppress(TelexError):
+                self._do(one)
+            self.seen.append(self._look())
+            self.clock.leap(0.5)  # so that every act has a moment of its own
+        return self
+
+    def events(self) -> list[tuple[Event, Message | None]]:
+        return drive(self.store.events(EVERYTHING, EVENTS_MAX))
+
+    def _do(self, one: Any) -> None:
+        bus = self.bus
+        if isinstance(one, dict):
+            drive(bus.send(**one))
+            return
+        match one:
+            case ("later", seconds):
+                self.clock.leap(seconds)
+                drive(bus.sweep())
+            case ("note", to):
+                drive(bus.send("The build is red.", sender="qa", to=to))
+            case ("join", name, role):
+                drive(bus.join(name, role=role))
+            case ("receive", name):
+                self._held += [(name, lease) for lease in drive(bus.receive(name, most=3))]
+            case ("settle", name, how):
+                self._settle(name, how)
+            case ("shut down", force):
+                drive(bus.shut_down(agent="lead", reason="phase_complete", wait=False, force=force))
+            case ("dead", again):
+                for _, message in drive(bus.dead_letters()):
+                    drive(bus.retry(message.id) if again else bus.drop(message.id, reason="nobody wants it"))
+            case ("leave", name):
+                drive(bus.leave(name))
+
+    def _settle(self, name: str, how: str) -> None:
+        for _, lease in [one for one in self._held if one[0] == name]:
+            with suppress(TelexError):
+                if how == "ack":
+                    drive(self.bus.ack(lease.token, agent=name))
+                elif how == "nack":
+                    drive(self.bus.nack(lease.token, agent=name, reason="not now"))
+                else:
+                    drive(self.bus.extend(lease.token, agent=name))
+
+    def _look(self) -> Seen:
+        book, events = book_of(self.bus), self.events()
+        inboxes = {message.to for _, message in events if message is not None} | set(drive(self.store.depths()))
+        found = [*drive(self.store.waiting(sorted(inboxes), EVENTS_MAX)), *drive(self.store.dead(EVENTS_MAX))]
+        members = {member.name: member._replace(seen_at=None) for member in drive(self.store.members())}
+        last = events[-1][0].seq if events else 0
+        return Seen(last, self.clock.now(), told(found), members, book)
+
+
+def told(found: Any) -> list[Delivery]:
+    return sorted(delivery._replace(seq=0) for delivery, _ in found)

@@ -1,0 +1,101 @@
+"""How did things stand at that time? Asked at the command line, where nothing but the log is left of it."""
+
+from typing import Any
+
+import pytest
+
+from telex.bus.local import LocalBus
+from telex.client import drive
+from telex.model.event import Event
+from telex.model.roster import Member
+from telex.ports.store import EVERYTHING
+from telex.replay.moment import as_it_was
+from telex.stores.memory import MemoryStore
+from telex.surfaces.cli.times import stamp
+from telex.testing import FakeClock
+from tests.bus_team import Shell, Team, flow, open_team, shell, speech_of, team
+from tests.proofs import proves
+from tests.test_book import DIALECTS
+
+__all__ = ["open_team", "shell", "team"]
+
+
+@pytest.fixture
+def moments(team: Team) -> list[str]:
+    """A contract, its request for more, and an answer; and when each of these had happened."""
+    found = []
+
+    def pass_by() -> None:
+        found.append(stamp(team.clock.now()))
+        team.later(1.0)
+
+    pass_by()
+    team.bus.join("dev-2", role="dev")
+    team.say(speech_of("vbw-typed", "plan_contract", "c1"), to="dev-2")
+    team.bus.send(flow("TASK_ASSIGNMENT", "t1", "build-orchestrator", "dev-2"), sender="build-orchestrator")
+    pass_by()
+    team.say(speech_of("vbw-typed", "approval_request", "ask-1"), to="lead")
+    lease = team.take("dev-2")
+    pass_by()
+    team.bus.ack(lease.token, agent="dev-2")
+    team.say(speech_of("vbw-typed", "approval_response", "yes", author_role="lead"), to="dev")
+    team.bus.leave("dev-2")
+    pass_by()
+    return found
+
+
+def state(shell: Shell, until: str) -> dict[str, Any]:
+    """By what it is and its name: how it was."""
+    lines = shell("replay", "--until", until, "--json").answers
+    members = {f"member {one['name']}": one["state"] for one in lines if one["what"] == "member"}
+    deliveries = {f"delivery {one['id']}": (one["inbox"], one["state"]) for one in lines if one["what"] == "delivery"}
+    topics = {one["topic"]: one["state"] for one in lines if one["what"] == "topic"}
+    return members | deliveries | topics
+
+
+@proves("replay/until")
+def test_each_moment_is_told_as_it_was(moments: list[str], shell: Shell) -> None:
+    before, agreed, asked, over = (state(shell, moment) for moment in moments)
+    assert before == {}
+    assert agreed["delivery c1"] == ("dev-2", "stored")
+    assert agreed["member dev-2"] == "here"
+    assert agreed["plan:1-1"]["revisions"][0]["number"] == 1
+    assert "approval:ask-1" not in agreed
+    assert "leased" in (asked["delivery c1"][1], asked["delivery t1"][1])
+    assert asked["approval:ask-1"]["answer"] is None
+    assert over["approval:ask-1"]["answer"]["decision"] == "conditional"
+    assert over["member dev-2"] == "left"
+    assert not {"delivery c1", "delivery t1"} & over.keys()
+
+
+@proves("replay/until")
+def test_a_person_reads_it_as_tables(moments: list[str], shell: Shell) -> None:
+    seen = shell("replay", "--until", moments[2])
+    assert seen.code == 0
+    for title in ("Team", "Inboxes", "Contracts", "Approvals", "Tasks"):
+        assert f"\n{title}\n" in seen.out
+    assert "waits" in seen.out
+    assert "assigned" in seen.out
+    assert "nothing had happened" in shell("replay", "--until", moments[0]).err
+    assert shell("replay", "--until", "yesterday").code == 64
+
+
+@proves("replay/until")
+def test_who_came_before_the_record_begins_is_there_all_the_same() -> None:
+    early = Member("dev-2", "dev", joined_at=1.0, left_at=500.0)
+    late = Member("qa", "qa", joined_at=400.0)
+    events: list[Any] = [(Event(9, 100.0, "joined", "lead", detail='{"role": "lead"}'), None)]
+    was = as_it_was(events, DIALECTS, [early, late])
+    assert {name: member.is_here for name, member in was.members.items()} == {"lead": True, "dev-2": True}
+
+
+@proves("replay/moment")
+def test_what_went_to_many_is_told_by_the_event_that_brought_it() -> None:
+    store, clock = MemoryStore(), FakeClock()
+    bus = LocalBus(store, clock)
+    for name in ("dev-1", "dev-2", "qa"):
+        drive(bus.join(name, role=name.partition("-")[0]))
+    assert drive(bus.send("Stop.", sender="lead", to="*")).to == ("dev-1", "dev-2", "qa")
+    assert drive(bus.send("Devs.", sender="lead", to="all:dev")).to == ("dev-1", "dev-2")
+    was = as_it_was(drive(store.events(EVERYTHING, 1_000)), DIALECTS)
+    assert sorted(delivery.inbox for delivery, _ in was.deliveries()) == ["dev-1", "dev-1", "dev-2", "dev-2", "qa"]

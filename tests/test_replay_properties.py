@@ -1,0 +1,172 @@
+"""Does a replay say what the bus said? Whatever a team does, in whatever order."""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telex.client import drive
+from telex.dialects.registry import BUILT_IN
+from telex.flow.admission import Desk
+from telex.model.event import Event, detail_of
+from telex.model.message import Message
+from telex.ports.store import Store
+from telex.record.export import exported
+from telex.replay import moment as moment_room
+from telex.replay.lines import Line, Told, line_reader, of_store
+from telex.replay.moment import as_it_was
+from telex.replay.trial import Judged, Trial
+from telex.stores.memory import MemoryStore
+from telex.stores.sqlite import SqliteStore
+from telex.surfaces.cli.answers import json_line
+from telex.testing.strategies import wire
+from tests.bus_team import EVERY_TYPE, speech, speech_of
+from tests.proofs import proves
+from tests.replay_story import STORIES, Story, told
+from tests.test_book import DIALECTS, book_of, messages
+
+
+def holds_at_every_moment(story: Story) -> None:
+    events = story.events()
+    for seen in story.seen:
+        was = as_it_was([one for one in events if one[0].seq <= seen.last], DIALECTS)
+        assert told(was.deliveries()) == seen.deliveries
+        assert was.members == seen.members
+        assert was.book == seen.book
+
+
+@proves("replay/moment")
+@given(STORIES)
+def test_at_every_moment_it_was_as_the_bus_said(acts: list[Any]) -> None:
+    holds_at_every_moment(Story(MemoryStore()).play(acts))
+
+
+@proves("replay/moment")
+@given(STORIES, st.booleans())
+def test_on_disk_it_was_as_the_bus_said_too(acts: list[Any], strict: bool) -> None:
+    with TemporaryDirectory(prefix="telex-replay-") as folder:
+        store: Store = SqliteStore.open(str(Path(folder, "one.db")), durable=False)
+        holds_at_every_moment(Story(store, strict=strict).play(acts))
+        drive(store.close())
+
+
+TAKEN: list[Any] = [("note", "dev"), ("receive", "dev")]
+FAILED: list[Any] = [("receive", "dev"), ("settle", "dev", "nack"), ("later", 61.0)]
+STOPPED: list[Any] = [("join", "dev-2", "dev"), ("join", "dev", "dev"), ("note", "role:dev"), ("receive", "dev-2")]
+STOPPED += [
+    {"raw": speech_of("vbw-typed", "shutdown_request", "stop-1").raw, "sender": "lead", "to": "dev-2"},
+    {"raw": speech_of("vbw-typed", "shutdown_response", "yes").raw, "sender": "dev-2", "to": "lead"},
+]
+TOLD_BY: dict[str, list[Any]] = {
+    "leased": TAKEN,
+    "extended": [*TAKEN, ("settle", "dev", "extend")],
+    "acked": [*TAKEN, ("settle", "dev", "ack")],
+    "failed": [*TAKEN, ("settle", "dev", "nack")],
+    "lapsed": [*TAKEN, ("later", 61.0)],
+    "dead": [("note", "dev"), *FAILED, *FAILED, *FAILED],
+    "retried": [("note", "dev"), *FAILED, *FAILED, *FAILED, ("dead", True)],
+    "dropped": [("note", "dev"), *FAILED, *FAILED, *FAILED, ("dead", False)],
+    "withdrawn": [("join", "dev", "dev"), ("note", "dev"), ("leave", "dev")],
+    "handed-back": [("join", "dev", "dev"), ("note", "dev"), ("shut down", True)],
+    "returned": STOPPED,
+}
+
+
+@proves("replay/moment")
+@pytest.mark.parametrize("kind", TOLD_BY)
+def test_a_fold_that_forgets_a_kind_of_event_would_be_noticed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story(MemoryStore()).play(TOLD_BY[kind])
+    assert kind in [event.kind for event, _ in story.events()]
+    holds_at_every_moment(story)
+    monkeypatch.delitem(moment_room.BECOMES, kind)
+    with pytest.raises(AssertionError):
+        holds_at_every_moment(story)
+
+
+def codes(findings: Any) -> list[str]:
+    return sorted(one["code"] for one in findings if one.get("severity", "refusal") == "refusal")
+
+
+def judged(trial: Trial, lines: list[Line]) -> list[Judged]:
+    found = []
+    for line in lines:
+        if isinstance(line, Event):
+            trial.happened(line)
+        elif isinstance(line, Told):
+            found.append(trial.judge(line))
+    return found
+
+
+def brought(events: list[tuple[Event, Message | None]]) -> list[tuple[Event, Message]]:
+    return [(event, message) for event, message in events if message is not None and event.seq == message.seq]
+
+
+@proves("replay/same-settings")
+@given(STORIES, st.booleans())
+def test_under_the_same_settings_everything_is_answered_as_it_was(acts: list[Any], strict: bool) -> None:
+    story = Story(MemoryStore(), strict=strict).play(acts)
+    events, trial = story.events(), Trial(Desk(strict=strict))
+    verdicts = judged(trial, [of_store(*one) for one in events])
+    for (event, message), verdict in zip(brought(events), verdicts, strict=True):
+        if verdict.verdict == "own":
+            continue
+        assert (verdict.verdict == "refused") == message.refused, (verdict, event)
+        found = codes(detail_of(event).get("findings", []))
+        assert codes(one._asdict() for one in verdict.findings) == found, event
+    assert trial.book == book_of(story.bus)
+
+
+@proves("replay/export")
+@given(STORIES)
+def test_an_export_is_judged_like_its_store(acts: list[Any]) -> None:
+    events = Story(MemoryStore()).play(acts).events()
+    read = line_reader(BUILT_IN)
+    lines = [read(number, json_line(exported(*one)).encode()) for number, one in enumerate(events, 1)]
+    assert judged(Trial(), lines) == judged(Trial(), [of_store(*one) for one in events])
+
+
+BARE = st.one_of(
+    messages().map(lambda how: how["raw"]),
+    st.sampled_from(EVERY_TYPE).flatmap(lambda one: wire(*one)).map(lambda wired: wired.raw),
+)
+
+
+@proves("replay/quick")
+@given(st.lists(BARE, min_size=1, max_size=10), st.booleans(), st.booleans())
+def test_the_quick_way_says_what_the_patient_way_says(raws: list[bytes], strict: bool, work: bool) -> None:
+    desk = Desk(strict=strict, work=work)
+    quick, patient = Trial(desk), Trial(desk)
+    read = line_reader(BUILT_IN)
+    quick.open_track()
+    for number, raw in enumerate([*raws, raws[0]], 1):
+        line = read(number, raw)
+        assert isinstance(line, Told)
+        assert (quick.quick(raw) or quick.judge(line)) == patient.judge(line)
+    assert quick.book == patient.book
+
+
+@proves("replay/quick")
+def test_most_messages_of_a_long_log_take_the_quick_way() -> None:
+    trial = Trial()
+    trial.open_track()
+    quick = {type_.name for dialect, type_ in EVERY_TYPE if trial.quick(speech(dialect, type_).raw) is not None}
+    assert quick >= {"scout_findings", "execution_update", "qa_verdict", "dev_progress", "STATUS_UPDATE"}
+
+
+@proves("replay/quick")
+def test_nobody_takes_the_quick_way_past_a_contract_or_a_shutdown() -> None:
+    report = speech_of("vbw-typed", "execution_update", "u2").raw
+    for first in (["plan_contract"], ["shutdown_request", "shutdown_response"]):
+        trial, read = Trial(), line_reader(BUILT_IN)
+        trial.open_track()
+        assert trial.quick(speech_of("vbw-typed", "execution_update", "u1").raw) is not None
+        for number, type_ in enumerate(first, 1):
+            made = speech_of("vbw-typed", type_, "stop-1" if number == 1 else "yes").tree
+            line = read(number, json.dumps(made).encode())
+            assert isinstance(line, Told)
+            assert trial.judge(line).verdict == "passed"
+        assert trial.quick(report) is None
