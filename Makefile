@@ -2,7 +2,7 @@
 # `make help` lists what there is.
 
 PYTHON ?= python3
-JOBS ?=                 # JOBS=2 spreads the tests over two processes, as `make quick` does by itself
+JOBS ?=                 # processes over which `make test` and `make quick` spread the tests: 2 unless you say JOBS=1
 PYTEST_ARGS ?=
 TYPESCRIPT := 5.9.3
 
@@ -26,6 +26,7 @@ help: ## list these commands
 run: $(READY) ## watch a team of eight play a whole story; it leaves a store to look around in
 	@$(TELEX) demo
 
+test: JOBS := $(or $(strip $(JOBS)),2)
 test: checks typescript strace ## format, lint, types and every test
 	$(call part,tests)
 	@TELEX_PROFILE=test $(pytest)

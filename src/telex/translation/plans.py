@@ -11,6 +11,7 @@ from telex.dialects.spec import (
     Fields,
     Group,
     HardRule,
+    Kind,
     ListOf,
     MessageType,
     Moment,
@@ -20,7 +21,7 @@ from telex.dialects.spec import (
 )
 from telex.model.paths import join, path_of
 from telex.translation.kinds import fits, way
-from telex.translation.places import UNSAID, Place, Steps, default, getter, places_of
+from telex.translation.places import UNSAID, Part, Place, Steps, default, getter, places_of
 from telex.translation.plan import Carry, Items, Known, Need, Plan, Read, Wire, Wired
 from telex.translation.row import Row
 
@@ -184,7 +185,7 @@ def _items(here: Place, there: Place, spoken: Row) -> Items | None:
             "" if here.in_body else "".join(join("", step) for step in part.steps),
             there.parts[name].steps,
             "" if there.in_body else "".join(join("", step) for step in there.parts[name].steps),
-            way(part.kind, None, there.parts[name].kind, None),
+            way(_said(part.kind, there.parts[name]), None, there.parts[name].kind, None),
         )
         for name, part in here.parts.items()
         if name in there.parts
@@ -201,6 +202,11 @@ def _items(here: Place, there: Place, spoken: Row) -> Items | None:
                 needs.append((step, "" if there.in_body else join("", step), slot, least))
     moved = frozenset(steps[0] for steps, *_ in moves if steps)
     return Items(moves, tuple(needs), moved, whole=any(not steps for steps, *_ in moves))
+
+
+def _said(kind: Kind, there: Part) -> Kind:
+    """An item that says nothing is still one: left out, those behind it would move up, and nobody could tell back."""
+    return kind._replace(may_be_empty=False) if isinstance(kind, Text) and not there.steps else kind
 
 
 def _rules(to: Dialect, type_: MessageType) -> tuple[tuple[Callable[[Tree], Any], HardRule], ...]:
