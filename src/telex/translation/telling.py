@@ -185,9 +185,8 @@ def _body(account: Account) -> str | None:
     if spec is None:
         return ""
     headings = account.plan.becomes.sections
-    body = bodies.compose(spec, account.sections, headings)
-    if "\r" in body:
-        body = body.replace("\r\n", "\n").replace("\r", "\n")
+    # A body has one kind of line end. Mended before it is put together, or what it is made of could not be told apart.
+    body = bodies.compose(spec, {slot: _with_plain_ends(value) for slot, value in account.sections.items()}, headings)
     if not bodies.surely_told(spec, account.sections):
         again = bodies.parse(spec, body, headings)
         for slot, value in account.sections.items():
@@ -196,6 +195,14 @@ def _body(account: Account) -> str | None:
     if body and not account.sections:
         account.invent(BODY, None, body, "the type asks for these headings")
     return body
+
+
+def _with_plain_ends(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\r\n", "\n").replace("\r", "\n") if "\r" in value else value
+    if isinstance(value, list):
+        return [_with_plain_ends(one) for one in value]
+    return {name: _with_plain_ends(one) for name, one in value.items()} if isinstance(value, dict) else value
 
 
 def _close(account: Account) -> None:
