@@ -1,5 +1,6 @@
 """What is a message of one dialect in another? Row by row of the lexicon, and what holds for all of them."""
 
+import copy
 import json
 from typing import Any
 
@@ -9,11 +10,13 @@ from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.spec import Boolean, Dialect, OneOf, kind_at
+from telex.dialects.vbw_handoff import VBW_HANDOFF
+from telex.dialects.vbw_typed import VBW_TYPED
 from telex.translation import lexicon
 from telex.translation.intents import INTENTS
 from telex.translation.roles import INSTEAD, TRADES, counterpart
 from telex.translation.row import Row
-from telex.translation.translate import Header, NoCounterpart, Translation, translate
+from telex.translation.translate import Header, NoCounterpart, Translation, header_of, translate
 from tests.arbitrary import VALUES
 from tests.proofs import proves
 from tests.translating import Sent, refused, unaccounted
@@ -243,3 +246,15 @@ def test_a_dialect_into_itself_is_the_message_as_it_was() -> None:
     told = sent.translated(pair.dialect)
     assert isinstance(told, Translation)
     assert (told.tree, told.lost, told.invented, told.narrowed) == (sent.tree, (), (), ())
+
+
+def test_a_moment_before_the_first_of_all_is_told_as_the_first() -> None:
+    """A zone may make of the year 1 one that no calendar has."""
+    verdict = copy.deepcopy(VBW_TYPED.types["qa_verdict"].example) | {"timestamp": "0001-01-01T00:00+00:01"}
+    type_ = VBW_TYPED.types["qa_verdict"]
+    header = header_of(verdict, VBW_TYPED, type_, id="v", at=0.0, sender="qa")
+    there = translate(verdict, VBW_TYPED, type_, VBW_HANDOFF, header)
+    assert isinstance(there, Translation)
+    back = translate(there.tree, there.dialect, there.type, VBW_TYPED, header)
+    assert isinstance(back, Translation)
+    assert back.tree["timestamp"] == "0001-01-01T00:00:00.000Z"

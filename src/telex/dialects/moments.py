@@ -1,4 +1,4 @@
-"""What point in time does this text name, and does it leave something open?"""
+"""What point in time does this text name, and does it leave something open? And how is one written?"""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -47,3 +47,13 @@ def _plainly(shape: re.Match[str]) -> str:
     if time.startswith(("23:59:60", "235960")):
         time = time.replace("60", "59", 1)
     return f"{date}T{time}" if time else date
+
+
+_FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0  # of the years that can be written with four digits
+
+
+def moment(at: float) -> str:
+    """A point in time as every dialect writes it. One that no calendar has, as a zone may make of a year 1, is moved to
+    the nearest that there is."""
+    at = min(max(at, _FIRST), _LAST)
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

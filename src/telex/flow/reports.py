@@ -4,9 +4,9 @@ build-flow has types for both; in every other dialect plain text serves, since n
 """
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
+from telex.dialects.moments import moment as moment  # everybody who writes one takes it from here
 from telex.dialects.registry import PLAIN
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect
 from telex.model.digest import digest_of
@@ -18,11 +18,6 @@ ERROR = PRIORITY_CLASSES.index("ERROR")
 _ERROR_REPORT, _MESSAGE_ERROR = "ERROR_REPORT", "MESSAGE_ERROR"
 _MISSING = frozenset({"field-missing"})
 _UNKNOWN = frozenset({"type-unknown"})
-
-
-def moment(at: float) -> str:
-    """A point in time as every dialect writes it."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def not_delivered(

@@ -1,6 +1,5 @@
 """What has been told so far, and what has become of every field? One message on its way into another dialect."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from telex.dialects.reaching import put
@@ -109,8 +108,3 @@ class Account:
                 said = self.slot(slot)
                 return len(said) if isinstance(said, list) else 0
         return value
-
-
-def moment(at: float) -> str:
-    """A point in time as every dialect writes it."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

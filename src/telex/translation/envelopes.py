@@ -6,9 +6,10 @@ What the original says of that is told where there is a place for it; the rest i
 from functools import lru_cache
 from typing import Any
 
+from telex.dialects.moments import moment
 from telex.dialects.spec import ANY
 from telex.rules.authorization import EVERYONE, same_name
-from telex.translation.account import BY_THE_BUS, Account, moment
+from telex.translation.account import BY_THE_BUS, Account
 from telex.translation.plan import Wired
 from telex.translation.roles import ROLES_REMEMBERED_MAX as NAMES_REMEMBERED_MAX
 from telex.translation.roles import counterpart

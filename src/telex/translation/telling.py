@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from telex.dialects.moments import moment
 from telex.dialects.spec import Tree
 from telex.model.paths import join
 from telex.translation import bodies
-from telex.translation.account import Account, moment
+from telex.translation.account import Account
 from telex.translation.envelopes import address, correlate, envelope
 from telex.translation.kinds import canonical
 from telex.translation.places import BODY, UNSAID
