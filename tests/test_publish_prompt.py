@@ -248,3 +248,8 @@ def test_a_rule_is_written_so_that_it_reads_back_the_same(text: str, message: di
 def test_what_is_known_only_shortens_a_rule(text: str, message: dict[str, Any], names: set[str]) -> None:
     known = {name: message[name] for name in names if name in message}
     assert truth(simplified(parse(text), known), message) == truth(parse(text), message)
+
+
+def test_what_is_compared_with_an_absent_field_is_absent_whether_it_is_known_or_not() -> None:
+    rule = parse("(a == 1) == ((b != 'x') == (e))")
+    assert truth(simplified(rule, {"e": False}), {"e": False}) == truth(rule, {"e": False})

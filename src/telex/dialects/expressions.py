@@ -268,7 +268,7 @@ def _binary(node: Binary, resolve: Resolve) -> Callable[[Any], Any]:
         return lambda message: (value := left(message)) is not None and value in (right(message) or ())
     if isinstance(node.right, Constant) and node.operation == "==":
         wanted = node.right.value  # the commonest rule by far, so it gets the shortest path
-        return lambda message: left(message) == wanted
+        return lambda message: None if (one := left(message)) is None else one == wanted
     operate = _COMPARISONS.get(node.operation) or _SUMS[node.operation]
 
     def present(message: Any) -> Any:
