@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.dialects.build_flow import BUILD_FLOW
 from telex.dialects.registry import BUILT_IN, by_name
+from telex.dialects.signal_md import SIGNAL_MD
 from telex.dialects.spec import Boolean, Dialect, OneOf, kind_at
+from telex.dialects.vbw_company import VBW_COMPANY
 from telex.dialects.vbw_handoff import VBW_HANDOFF
 from telex.dialects.vbw_typed import VBW_TYPED
 from telex.translation import lexicon
@@ -258,3 +261,35 @@ def test_a_moment_before_the_first_of_all_is_told_as_the_first() -> None:
     back = translate(there.tree, there.dialect, there.type, VBW_TYPED, header)
     assert isinstance(back, Translation)
     assert back.tree["timestamp"] == "0001-01-01T00:00:00.000Z"
+
+
+def there_and_back(dialect: Dialect, type_: str, to: Dialect, **changes: Any) -> tuple[Translation, Translation]:
+    """A type's own example with some of its fields changed."""
+    tree = copy.deepcopy(dialect.types[type_].example)
+    (tree[dialect.payload] if dialect.payload else tree).update(changes)
+    header = header_of(tree, dialect, dialect.types[type_], id="m", at=0.0, sender="dev")
+    there = translate(tree, dialect, dialect.types[type_], to, header)
+    assert isinstance(there, Translation)
+    back = translate(there.tree, there.dialect, there.type, dialect, header, there.body)
+    assert isinstance(back, Translation)
+    return there, back
+
+
+def test_an_item_that_says_nothing_keeps_its_place() -> None:
+    """Left out, those behind it would move up."""
+    said = ["", "A refresh needs a session"]
+    _, back = there_and_back(VBW_COMPANY, "escalation", BUILD_FLOW, evidence=said)
+    assert back.tree["evidence"] == said
+
+
+def test_a_carriage_return_does_not_run_the_parts_of_a_body_together() -> None:
+    said = {
+        "recommendations": ["\r"],
+        "failures": [],
+        "result": "PASS",
+        "checks": {"passed": 1, "failed": 0, "total": 1},
+    }
+    there, back = there_and_back(VBW_TYPED, "qa_verdict", SIGNAL_MD, **said)
+    assert "\r" not in (there.body or "")
+    assert back.tree["payload"]["recommendations"] == ["\n"]
+    assert "$.payload.recommendations" in {one.path for one in there.narrowed}
