@@ -74,7 +74,8 @@ async def guard(
     judged = judge_all(paths, scopes, resolve)
     asks = await _asks(gate, member, judged)
     ground = Ground(gate.clock.now(), gate.roster, gate.limits, dialects=gate.dialects)
-    return [_verdict(path, one, member, ground, asks) for path, one in zip(paths, judged, strict=True)]
+    verdicts = _Verdicts(member, ground, asks)
+    return [Verdict(path, *verdicts.of(one)) for path, one in zip(paths, judged, strict=True)]
 
 
 async def _member(gate: Gate, agent: str, role: str | None) -> Member:
@@ -108,15 +109,29 @@ async def _plans(gate: Gate, member: Member, plan: str | None) -> list[Plan]:
     return open_plans(await gate.books.of(map(topic_of, mine)), mine)
 
 
-def _verdict(path: str, judged: Judged, member: Member, ground: Ground, asks: dict[Any, tuple[Any, str]]) -> Verdict:
-    plan, name = judged.plan, judged.plan.id if judged.plan is not None else None
-    conditions = plan.conditions if plan is not None and plan.grants else ()
-    if judged.code is None:
-        reason = f"Go on: {judged.why}." if plan is not None else NO_CONTRACT.format(member.name)
-        return Verdict(path, True, None, reason, name, conditions, judged.override)
-    tree, to = asks.get(_matter(judged), (None, None))
-    reason = sentence(judged, member.role, ground)
-    return Verdict(path, False, judged.code, reason, name, conditions, False, tree, to)
+class _Verdicts:
+    """What is judged alike is told alike: a pattern that allows a thousand files is put into words once."""
+
+    def __init__(self, member: Member, ground: Ground, asks: dict[Any, tuple[Any, str]]) -> None:
+        self._member, self._ground, self._asks = member, ground, asks
+        self._told: dict[int, tuple[Any, ...]] = {}  # by the identity of what was judged, which outlives this
+
+    def of(self, judged: Judged) -> tuple[Any, ...]:
+        """Everything of a verdict but its path."""
+        told = self._told.get(id(judged))
+        if told is None:
+            told = self._told[id(judged)] = self._tell(judged)
+        return told
+
+    def _tell(self, judged: Judged) -> tuple[Any, ...]:
+        plan, name = judged.plan, judged.plan.id if judged.plan is not None else None
+        conditions = plan.conditions if plan is not None and plan.grants else ()
+        if judged.code is None:
+            reason = f"Go on: {judged.why}." if plan is not None else NO_CONTRACT.format(self._member.name)
+            return True, None, reason, name, conditions, judged.override
+        tree, to = self._asks.get(_matter(judged), (None, None))
+        reason = sentence(judged, self._member.role, self._ground)
+        return False, judged.code, reason, name, conditions, False, tree, to
 
 
 def _matter(judged: Judged) -> tuple[str, str] | None:

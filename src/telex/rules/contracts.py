@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from telex.model.contract import GATE_OVERRIDE, SCOPE_CHANGE, Plan
 from telex.rules.coverage import allowing, forbidding
-from telex.rules.paths import Odd, Resolver, folded, is_gits_own, normal, real, together
+from telex.rules.paths import SEPARATOR, Odd, Resolver, folded, is_gits_own, normal, real, together
 
 NOT_IN_PROJECT, FORBIDDEN, OUTSIDE = "path-not-in-project", "path-forbidden", "path-outside-contract"
 LISTED_MAX, CHARACTERS_MAX = 4, 40  # of the names that a sentence lists, and of each
@@ -56,6 +56,13 @@ class Scope:
             return Judged(OUTSIDE, self._outside, plan, None, False, path)
         return self._answers.get(found.text) or self._answer(found.text)
 
+    def judge_below(self, folder: str) -> Judged | None:
+        """What it says to every (normal) path in this folder, where one pattern tells."""
+        if self._against is not None or self._lifted is not None:
+            return None
+        found = self._allowed.cover_below(folder)
+        return None if found is None else self._answers.get(found.text) or self._answer(found.text)
+
     def _answer(self, pattern: str) -> Judged:
         """Allowed by the contract itself, or else by what was granted since."""
         plan, name = self.plan, short(self.plan.id)
@@ -81,10 +88,19 @@ def judge_all(paths: Sequence[str], scopes: Sequence[Scope], resolve: Resolver |
     if text is None or is_gits_own(text):
         return [judge(path, scopes, resolve) for path in paths]
     lighter = [scope.spared(folded(text)) for scope in scopes]
-    say = lighter[0].judge if len(lighter) == 1 else lambda path: _judged(path, lighter)
-    return [
-        say(path) if resolve is None or resolve(path) == path else judge(path, scopes, resolve) for path in paths
-    ]  # fmt: skip
+    if len(lighter) != 1:
+        return [
+            _judged(path, lighter) if resolve is None or resolve(path) == path else judge(path, scopes, resolve)
+            for path in paths
+        ]
+    answers, scope, here, below = [], lighter[0], None, None
+    for path in paths:
+        folder = path[: max(path.rfind(SEPARATOR), 0)]
+        if folder != here:  # they mostly come in order
+            here, below = folder, scope.judge_below(folder)
+        plain = resolve is None or resolve(path) == path
+        answers.append((below or scope.judge(path)) if plain else judge(path, scopes, resolve))
+    return answers
 
 
 def judge(path: str, scopes: Sequence[Scope], resolve: Resolver | None = None) -> Judged:

@@ -76,6 +76,10 @@ class Patterns:
             return _among(ahead, name, is_folder=as_folder)
         return found
 
+    def cover_below(self, folder: str) -> Pattern | None:
+        """One that covers whatever is in this folder, if any does."""
+        return (self._folders.get(folder) or self._folder(folder)).found
+
     def _folder(self, folder: str) -> State:
         known = self._folders.get(folder)
         if known is not None:

@@ -1,6 +1,7 @@
 """Where on this disk is the project, and where do its paths really lead?"""
 
 import os
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from telex.rules.contracts import judge
@@ -109,9 +110,9 @@ class Disk:
             return False
         try:
             with os.scandir(f"{self._root}/{folder}") as entries:
-                for number, entry in enumerate(entries):
-                    if number > LISTED_PER_LOOK * looks or entry.is_symlink():
-                        return False
+                listed = list(islice(entries, LISTED_PER_LOOK * looks + 1))
+                if len(listed) > LISTED_PER_LOOK * looks or any(map(os.DirEntry.is_symlink, listed)):
+                    return False
         except (OSError, ValueError):
             return False
         self._linkless.add(folder)
