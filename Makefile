@@ -80,7 +80,7 @@ checks: $(READY)
 lock: ## pin the dependencies of pyproject.toml in requirements.lock, and the bench's peers
 	@$(PYTHON) -m venv .cache/lock
 	@.cache/lock/bin/pip install -qq uv
-	@.cache/lock/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	@.cache/lock/bin/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-config --quiet $(if $(UPGRADE),--upgrade) \
 		--output-file requirements.lock
 	@.cache/lock/bin/uv pip compile bench/requirements.in --universal --python-version 3.11 \
