@@ -1,0 +1,139 @@
+"""The hub: one bus, opened to the network and to people.
+
+Verbs go straight to the bus; live events, the page and the MCP door are behind the same doorkeeper.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from telex.config import Settings
+from telex.errors import TelexError
+from telex.model.refusal import Finding
+from telex.ports.bus import Bus
+from telex.ports.store import Query
+from telex.surfaces.http import problem
+from telex.surfaces.http.asgi import App, Receive, Scope, Send, header, reply
+from telex.surfaces.http.extra_doors import ExtraDoors, response
+from telex.surfaces.http.live import Broadcast, stream
+from telex.surfaces.http.openapi import document
+from telex.surfaces.http.problem import Answer
+from telex.surfaces.http.verb_door import Routes, VerbDoor, queried
+from telex.wire import encoded
+from telex.wire.arguments import from_texts
+from telex.wire.verbs import Verb, arguments
+
+EVENT_STREAM = b"text/event-stream"
+Lifespan = Callable[[], Any]  # an async context manager for as long as the hub is up
+
+
+class Hub:
+    """The whole of it as one ASGI application, without the doorkeeper."""
+
+    def __init__(
+        self, bus: Bus, settings: Settings, routes: Sequence[BaseRoute] = (), lifespans: Sequence[Lifespan] = ()
+    ) -> None:
+        self.bus = bus
+        self.broadcast = Broadcast(bus)
+        self._routes, self._door = Routes(), VerbDoor(bus, settings.limits)
+        self._lifespans = lifespans
+        self._extra = ExtraDoors(bus, settings)
+        self._rest = Starlette(routes=[*self._own_routes(), *routes], lifespan=self._lifespan, exception_handlers={
+            HTTPException: _not_ours,
+            TelexError: _went_wrong,
+        })  # fmt: skip
+        self._ready = False
+
+    def _own_routes(self) -> list[BaseRoute]:
+        described = encoded(document())
+        return [
+            Route("/send/batch", self._extra.send_many, methods=["POST"]),
+            Route("/check", self._extra.check, methods=["POST"]),
+            Route("/trace/{correlation}/picture", self._extra.picture),
+            Route("/openapi.json", lambda request: Response(described, media_type="application/json")),
+            Route("/healthz", lambda request: Response(b'{"alive":true}', media_type="application/json")),
+            Route("/readyz", self._is_ready),
+        ]
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for lifespan in self._lifespans:
+                await stack.enter_async_context(lifespan())
+            await self.broadcast.begin()
+            self._ready = True
+            try:
+                yield
+            finally:
+                self._ready = False
+                await self.broadcast.end()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = self._routes.find(scope) if scope["type"] == "http" else None
+        if found is None:
+            await self._rest(scope, receive, send)
+        elif isinstance(found, Answer):
+            await reply(send, found)
+        elif found[0].name == "events" and EVENT_STREAM in header(scope, b"accept"):
+            await self._live(found[0], scope, receive, send)
+        else:
+            answer = await self._door.answer(*found, scope, receive)
+            if answer is not None:
+                await reply(send, answer)
+
+    async def _live(self, verb: Verb, scope: Scope, receive: Receive, send: Send) -> None:
+        values = from_texts(arguments(verb.name), queried(scope["query_string"]))
+        wrong = values if isinstance(values, list) else []
+        resumed = header(scope, b"last-event-id").strip()
+        if resumed and not (resumed.isdigit() and len(resumed) <= 18):
+            wrong = [Finding("arguments-wrong", "Last-Event-ID", "Give the id of the last event that came.")]
+        if wrong or isinstance(values, list):
+            await reply(send, problem.of_findings(wrong))
+            return
+        after = int(resumed) if resumed else values.get("after")
+        chosen = {name: value for name, value in values.items() if name in Query._fields}
+        await stream(self.broadcast, self.bus, Query(**chosen), after, receive, send)
+
+    async def _is_ready(self, request: Request) -> Response:
+        """Alive is one thing; ready means that the store answers."""
+        if not self._ready:
+            return response(problem.problem(503, "not-ready", "Try again in a moment: the hub is starting or ending."))
+        try:
+            await self.bus.dead_letters(most=1)
+        except TelexError as error:
+            return response(problem.of_error(error))
+        return Response(b'{"ready":true}', media_type="application/json")
+
+
+async def _not_ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        told = problem.problem(405, "method-not-allowed", f"Use {allowed} here.")
+        return response(told._replace(headers=((b"allow", allowed.encode()),)))
+    code = "not-found" if error.status_code == 404 else "request-wrong"
+    say = "Nothing is here: /openapi.json lists what there is." if error.status_code == 404 else str(error.detail)
+    return response(problem.problem(error.status_code, code, say))
+
+
+async def _went_wrong(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TelexError)
+    return response(problem.of_error(error))
+
+
+def make_app(
+    bus: Bus,
+    settings: Settings,
+    *,
+    doorkeeper: Callable[[App], App],
+    routes: Sequence[BaseRoute] = (),
+    lifespans: Sequence[Lifespan] = (),
+) -> App:
+    """The hub over that bus, behind a doorkeeper, which says of every request who is asking."""
+    return doorkeeper(Hub(bus, settings, routes, lifespans))

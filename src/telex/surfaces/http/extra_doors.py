@@ -1,0 +1,152 @@
+"""What can be asked for beside the verbs: a check without sending, many messages at once, a thread as a picture."""
+
+import asyncio
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from telex.config import Settings
+from telex.errors import TelexError
+from telex.flow.admission import check
+from telex.model.refusal import Finding
+from telex.ports.bus import Bus, Receipt
+from telex.surfaces.http import problem
+from telex.surfaces.http.asgi import body_of
+from telex.surfaces.http.caller import caller_of
+from telex.surfaces.http.identity import acting
+from telex.surfaces.http.problem import Answer
+from telex.wire import Misfit, decoded, encoded, made, plain
+from telex.wire.arguments import from_texts
+from telex.wire.verbs import VERBS, Argument
+
+BATCH_MAX = 1_000
+BATCH_BYTES = 16  # times what one message may have
+CHECK = {name: Argument(name, str | None) for name in ("sender", "role", "to", "dialect")}
+
+
+class Letter(NamedTuple):
+    """One of many messages to be sent: as text in `raw`, or as an object in `message`."""
+
+    raw: bytes | None = None
+    message: dict[str, Any] | None = None
+    to: str | None = None
+    id: str | None = None
+    reply_to: str | None = None
+    correlation: str | None = None
+
+
+class Letters(NamedTuple):
+    messages: tuple[Letter, ...]
+    sender: str = ""
+    role: str | None = None
+
+
+def response(answer: Answer) -> Response:
+    headers = {name.decode(): value.decode() for name, value in answer.headers}
+    return Response(answer.body, answer.status, headers, answer.kind.decode())
+
+
+class ExtraDoors:
+    def __init__(self, bus: Bus, settings: Settings) -> None:
+        self._bus, self._settings, self._desk = bus, settings, settings.desk()
+
+    async def check(self, request: Request) -> Response:
+        """What is wrong with a message; nothing is kept."""
+        raw = await body_of(request.scope, request.receive, self._settings.limits.message_bytes_max)
+        if isinstance(raw, Answer):
+            return response(raw)
+        given = {name: request.query_params.getlist(name) for name in request.query_params}
+        values = from_texts(CHECK, given)
+        if isinstance(values, list):
+            return response(problem.of_findings(values))
+        desk, dialect = self._desk, values.get("dialect")
+        if dialect is not None:
+            forced = next((one for one in self._settings.dialects() if one.name == dialect), None)
+            if forced is None:
+                wrong = Finding("arguments-wrong", "$.dialect", "Name a dialect of the team.", found=dialect[:60])
+                return response(problem.of_findings([wrong]))
+            desk = desk._replace(forced=forced)
+        role = values.get("role") or await self._role_of(values.get("sender"))
+        checked = check(raw, desk, as_role=role, to_role=await self._role_of(values.get("to")))
+        tree = {
+            "valid": checked.valid,
+            "dialect": checked.dialect.name if checked.dialect else None,
+            "type": checked.type,
+            "findings": [plain(one) for one in checked.findings],
+            "mended": checked.mended,
+            "skeleton": checked.skeleton,
+            "body": checked.body,
+        }
+        return response(Answer(200, encoded(tree)))
+
+    async def _role_of(self, name: str | None) -> str | None:
+        if name is None:
+            return None
+        found = next((one.member for one in await self._bus.roster() if one.member.name == name), None)
+        return found.role if found is not None else None
+
+    async def send_many(self, request: Request) -> Response:
+        """Each is answered for itself, in order: what is wrong with one keeps no other back."""
+        most = self._settings.limits.message_bytes_max * BATCH_BYTES
+        raw = await body_of(request.scope, request.receive, most)
+        if isinstance(raw, Answer):
+            return response(raw)
+        letters = _letters(raw)
+        if isinstance(letters, Answer):
+            return response(letters)
+        given = {"sender": letters.sender} if letters.sender else {}
+        named = acting(caller_of(request.scope), VERBS["send"]._replace(body="json"), given | _role(letters))
+        if isinstance(named, Finding):
+            return response(problem.of_finding(named, 403))
+        if not named.get("sender"):
+            return response(problem.of_findings([Finding("arguments-wrong", "$.sender", "Give sender.")]))
+        sent = await asyncio.gather(*(self._sent(one, named) for one in letters.messages))
+        return response(Answer(200, encoded({"answer": sent})))
+
+    async def _sent(self, letter: Letter, named: dict[str, Any]) -> Any:
+        raw: Any = letter.raw if letter.raw is not None else letter.message
+        try:
+            receipt: Receipt = await self._bus.send(
+                raw,
+                sender=named["sender"],
+                role=named.get("role"),
+                to=letter.to,
+                id=letter.id,
+                reply_to=letter.reply_to,
+                correlation=letter.correlation,
+            )
+        except TelexError as error:
+            return decoded(problem.of_error(error).body)
+        return plain(receipt)
+
+    async def picture(self, request: Request) -> Response:
+        """A conversation as a sequence diagram."""
+        from telex.trace.svg import render
+
+        try:
+            stories = await self._bus.trace(request.path_params["correlation"])
+        except TelexError as error:
+            return response(problem.of_error(error))
+        return Response(render(stories), media_type="image/svg+xml")
+
+
+def _role(letters: Letters) -> dict[str, Any]:
+    return {"role": letters.role} if letters.role is not None else {}
+
+
+def _letters(raw: bytes) -> Letters | Answer:
+    try:
+        letters: Letters = made(Letters, decoded(raw))
+    except ValueError as error:
+        return problem.problem(400, "arguments-wrong", f"Send one JSON object with messages: {error}.")
+    except Misfit as misfit:
+        wrong = Finding("arguments-wrong", misfit.path, f"Give {misfit.expected}.", expected=misfit.expected)
+        return problem.of_findings([wrong])
+    if len(letters.messages) > BATCH_MAX:
+        return problem.problem(413, "too-large", f"Send at most {BATCH_MAX:,} messages at once.")
+    for number, one in enumerate(letters.messages):
+        if (one.raw is None) == (one.message is None):
+            say = "Give the message either as text in raw or as an object in message."
+            return problem.of_findings([Finding("arguments-wrong", f"$.messages[{number}]", say)])
+    return letters

@@ -1,0 +1,48 @@
+"""Under whose name does a request act? The door says it; what the request says is a claim, and is held against that."""
+
+from typing import Any
+
+from telex.model.refusal import Finding
+from telex.model.roster import HUMAN
+from telex.rules.authorization import normalised
+from telex.surfaces.http.caller import Caller
+from telex.wire.verbs import Verb, arguments
+
+DIFFERS, OPERATOR_ONLY = "identity-differs", "operator-only"
+
+
+def acting(caller: Caller, verb: Verb, given: dict[str, Any]) -> dict[str, Any] | Finding:
+    """The arguments with the name and role that the door vouches for, or why they may not stand.
+
+    Whoever came without a token names itself; one with a token need not say who it is.
+    """
+    if verb.may == "operator" and not caller.operator:
+        return Finding(OPERATOR_ONLY, "$", "Ask a person: this needs an operator's token.")
+    if caller.token is None or verb.acts is None:
+        return given
+    claimed = _word(given.get(verb.acts))
+    if caller.operator:
+        return given if claimed is not None else given | _written(verb, verb.acts, caller.agent or HUMAN)
+    assert caller.agent is not None, "a token that is no operator's is bound to an agent"
+    if claimed is not None and normalised(claimed) != caller.agent:
+        say = f"Act as {caller.agent}, or leave {verb.acts} out: the token is bound to that name."
+        return Finding(DIFFERS, f"$.{verb.acts}", say, expected=caller.agent, found=claimed[:60])
+    given = given | _written(verb, verb.acts, caller.agent)
+    if "role" not in arguments(verb.name) or caller.role is None:
+        return given
+    role = _word(given.get("role"))
+    if role is not None and normalised(role) != caller.role:
+        say = f"Leave role out: the token is bound to the role {caller.role}."
+        return Finding("role-claim-differs", "$.role", say, expected=caller.role, found=role[:60])
+    return given | _written(verb, "role", caller.role)
+
+
+def _word(value: Any) -> str | None:
+    """What was claimed, whether it stood in a query or in a JSON object. What is no word is told to be wrong later."""
+    if isinstance(value, tuple):
+        value = value[-1] if len(value) == 1 else "\0".join(value) or None
+    return value if isinstance(value, str) else None if value is None else "\0"
+
+
+def _written(verb: Verb, name: str, value: str) -> dict[str, Any]:
+    return {name: value if verb.body == "json" else (value,)}

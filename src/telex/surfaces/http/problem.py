@@ -1,0 +1,78 @@
+"""What does the door answer when it cannot do what was asked? A problem document (RFC 9457), always with our code.
+
+Which failure has which status stands in one table. `detail` is a sentence for whoever asked; what was found in a
+message or among the arguments comes with it, as at every other door.
+"""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from telex.errors import (
+    LeaseLost,
+    NotAMember,
+    NotFound,
+    OutcomeUnknown,
+    RequestFailed,
+    RequestTimedOut,
+    StoreError,
+    TelexError,
+    ValueWrong,
+)
+from telex.model.refusal import Finding
+from telex.ports.bus import Receipt
+from telex.wire import encoded, plain
+from telex.wire.arguments import CODE as ARGUMENTS_WRONG
+
+JSON, PROBLEM = b"application/json", b"application/problem+json"
+STATUSES: dict[type[TelexError], int] = {
+    ValueWrong: 400,
+    NotAMember: 403,
+    NotFound: 404,
+    LeaseLost: 409,
+    RequestTimedOut: 424,  # the hub is well and the question is kept: it is the other agent who has not answered
+    RequestFailed: 424,
+    StoreError: 503,
+}
+REFUSED, RETRY_SECONDS = 422, b"1"
+ABOUT = "tag:telex,2026:problem/"  # an address that nobody needs to fetch: `telex explain CODE` tells
+
+
+class Answer(NamedTuple):
+    """What is sent back."""
+
+    status: int
+    body: bytes
+    kind: bytes = JSON
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+def problem(status: int, code: str, detail: str, **more: Any) -> Answer:
+    tree = {"type": ABOUT + code, "title": HTTPStatus(status).phrase, "status": status, "detail": detail, "code": code}
+    headers = ((b"retry-after", RETRY_SECONDS),) if status in (429, 503) else ()
+    return Answer(status, encoded(tree | more), PROBLEM, headers)
+
+
+def of_error(error: TelexError) -> Answer:
+    """What the world has refused."""
+    status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
+    named = {"id": error.id} if isinstance(error, OutcomeUnknown | RequestTimedOut | RequestFailed) else {}
+    return problem(status, error.code, error.say, **named)
+
+
+def of_receipt(receipt: Receipt) -> Answer:
+    """A message that was refused: what is wrong with it and how it would pass."""
+    first = next((one for one in receipt.findings if one.severity == "refusal"), None)
+    code, detail = (first.code, first.say) if first is not None else ("refused", "The message was refused.")
+    return problem(REFUSED, code, detail, **plain(receipt))
+
+
+def of_findings(findings: Sequence[Finding]) -> Answer:
+    """What is wrong with the arguments."""
+    first = findings[0]
+    detail = f"{first.path}: {first.say}"
+    return problem(400, ARGUMENTS_WRONG, detail, findings=[plain(one) for one in findings])
+
+
+def of_finding(finding: Finding, status: int = REFUSED) -> Answer:
+    return problem(status, finding.code, finding.say, findings=[plain(finding)])
