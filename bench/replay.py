@@ -6,11 +6,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 from bench.book import PER_PLAN, _entry, _name
-from bench.measure import Line, process_seconds
+from bench.book import _told as _about
+from bench.measure import UNPROMISED, Line, process_seconds
 from bench.samples import messages
 from telex.dialects.build_flow import BUILD_FLOW
 from telex.dialects.registry import BUILT_IN
@@ -46,14 +49,19 @@ def lines() -> list[Line]:
         large.write_bytes(_told(LINES))
         small.write_bytes(_told(LINES // 10))
         team.write_text(NO_WORK, encoding="utf-8")
-        return [_beside_check(large, team), _beside_weighing(), _memory(large, small, team)]
+        return [
+            _beside_check(large, team),
+            _beside_weighing(),
+            *(_with_work(Path(folder), what, raws) for what, raws in WORK.items()),
+            _memory(large, small, team),
+        ]
 
 
-def _told(count: int) -> bytes:
+def _told(most: int) -> bytes:
     """Every type of two dialects, each message under an id of its own."""
     trees = [(json.loads(raw), dialect.wire.id) for dialect in (VBW_TYPED, BUILD_FLOW) for raw in messages(dialect)]
     made = []
-    for number in range(count):
+    for number in range(most):
         tree, place = trees[number % len(trees)]
         made.append(json.dumps(tree | {place: f"m-{number}"}).encode() + b"\n")
     return b"".join(made)
@@ -71,6 +79,57 @@ def _beside_check(log: Path, team: Path) -> Line:
     what = f"telex replay on a log of {LINES:,} messages, without the rules of the work (CPU time)"
     against = "telex check on the same messages"
     return Line(what, f"{rate:,.0f} messages/s", against, part, "at least half the rate", part >= 0.5)
+
+
+def _with_work(folder: Path, what: str, raws: Callable[[], Iterator[bytes]]) -> Line:
+    """Checking asks nothing of the work, so that this is no like for like: it tells what the rules of the work cost."""
+    log, team = folder / "worked.jsonl", folder / "with_work.toml"
+    log.write_bytes(b"\n".join(islice(raws(), LINES)) + b"\n")
+    team.write_text("", encoding="utf-8")
+    ratios, ours = [], []
+    for _ in range(ROUNDS):
+        replay = process_seconds([*TELEX, "replay", str(log), "--team", str(team)])
+        ours.append(replay)
+        ratios.append(process_seconds([*TELEX, "check", str(log)]) / replay)
+    rate = f"{LINES / statistics.median(ours):,.0f} messages/s"
+    named = f"telex replay with the rules of the work on {LINES:,} messages: {what} (CPU time)"
+    return Line(named, rate, "telex check on the same messages", statistics.median(ratios), UNPROMISED, True)
+
+
+def _reports() -> Iterator[bytes]:
+    for number in count():
+        yield _entry(_name(number // PER_PLAN), number % PER_PLAN, number).raw
+
+
+def _team() -> Iterator[bytes]:
+    """Plan after plan, each with ten tasks: what was found, agreed, asked for and granted; three reports a task, every
+    third of them held up in between; three verdicts."""
+    types = VBW_TYPED.types
+    for number in count():
+        plan = _name(number)
+        ids = (f"{plan}-{place}" for place in count())
+        yield _about(types["scout_findings"], next(ids), plan)
+        waits_for = [_name(number - 1)] if number else []
+        tasks = [f"{plan}-T{task}" for task in range(10)]
+        yield _about(types["plan_contract"], next(ids), plan, tasks=tasks, depends_on=waits_for)
+        yield _about(types["approval_request"], f"ask-{plan}", plan, "T1")
+        yield _about(types["approval_response"], next(ids), plan, "T1", request_id=f"ask-{plan}")
+        for task in range(10):
+            yield _about(types["execution_update"], next(ids), plan, f"T{task}", status="partial")
+            if not task % 3:
+                yield _about(types["blocker_report"], next(ids), plan, f"T{task}")
+            yield _about(types["execution_update"], next(ids), plan, f"T{task}", status="partial")
+            yield _about(types["execution_update"], next(ids), plan, f"T{task}", status="complete")
+        for _ in range(3):
+            yield _about(types["qa_verdict"], next(ids), plan)
+
+
+WORK: dict[str, Callable[[], Iterator[bytes]]] = {
+    "99 of 100 are reports on a plan, 7 of 100 tick a task off": _reports,
+    "a team at work: 7 of 10 are reports, 2 of 10 tick a task off, 2 of 10 are contracts, approvals or blockers": (
+        _team
+    ),
+}
 
 
 def _beside_weighing() -> Line:
@@ -96,7 +155,7 @@ def _seconds(work: Any, raws: list[bytes]) -> float:
 def _replayed(raws: list[bytes]) -> None:
     trial, read = Trial(), line_reader(BUILT_IN)
     for number, raw in enumerate(raws, 1):
-        judged = trial.quick(raw)
+        judged = trial.quick(number, raw)
         if judged is None:
             told: Any = read(number, raw)
             judged = trial.judge(told)

@@ -207,13 +207,3 @@ def test_whatever_passed_its_reader_is_given_something(odd: tuple[Dialect, Messa
     assert found is None or found.raw.strip()
     if found is not None and found.type is not None:
         assert not refusals(check(found.raw, STRICT._replace(forced=DIALECTS[reads])).findings)
-
-
-@proves("dispatch/reader/our-mistake")
-def test_where_rendering_fails_the_original_is_handed_over(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("telex.translation.translate.translate", broken)
-    leased = given_to(team, "build-flow")
-    assert (leased.rendering, leased.raw) == (None, PROGRESS.raw)

@@ -5,7 +5,7 @@ thread, and nothing to import. Each thread opens a bus of its own.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from telex.bus.driving import drive as drive  # whoever drives a bus by hand takes it from here
 from telex.bus.local import LocalBus
@@ -15,7 +15,7 @@ from telex.model.event import Event
 from telex.model.message import Entry, Leased, Message, Rendering
 from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, Member
-from telex.ports.bus import Presence, Receipt, Story
+from telex.ports.bus import Bus, Presence, Receipt, Story
 from telex.ports.store import EVERYTHING, Appended, Query
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 class SyncBus:
     """See `telex.ports.bus.Bus` for what each verb does."""
 
-    def __init__(self, bus: LocalBus) -> None:
-        self._bus = bus
+    def __init__(self, bus: Bus) -> None:
+        self._bus = cast(LocalBus, bus)  # or that of a hub: nothing is used here but the verbs
 
     @property
-    def awaitable(self) -> LocalBus:
+    def awaitable(self) -> Bus:
         """The same bus with verbs to be awaited, for what is written over them: `drive(…)` runs it."""
         return self._bus
 
@@ -101,12 +101,15 @@ class SyncBus:
     def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
     ) -> Iterator[tuple[Event, Message | None]]:
-        stream = self._bus.events(query, follow=follow, wait=wait)
-        while True:
-            try:
-                yield drive(_next(stream))
-            except StopAsyncIteration:
-                return
+        stream: Any = self._bus.events(query, follow=follow, wait=wait)
+        try:
+            while True:
+                try:
+                    yield drive(_next(stream))
+                except StopAsyncIteration:
+                    return
+        finally:
+            drive(stream.aclose())  # whoever looks away keeps no connection open
 
     def search(self, text: str, *, most: int = 50) -> list[Message]:
         return drive(self._bus.search(text, most=most))

@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from telex.bus.guarding import Gate
     from telex.bus.local import LocalBus
     from telex.client import SyncBus
+    from telex.ports.bus import Bus
+    from telex.remote.bus import RemoteBus
 
 FOLDER, FILE = ".telex", "telex.db"
 GIT = ".git"  # a folder, or a file where the work tree is one of several
 STORE = "TELEX_STORE"  # names the store, wherever it is
 MEMORY, SQLITE = "memory:", "sqlite:"
+HUBS = ("http://", "https://")
+TOKEN = "TELEX_TOKEN"  # what a hub lets in by; never an argument of a command, which others could see
 
 
 def connect(
@@ -29,8 +33,10 @@ def connect(
     *,
     settings: Settings | None = None,
     clock: SteadyClock | None = None,
+    token: str | None = None,
 ) -> "Connection":
-    """The bus at that place: `memory:`, a path, `sqlite:path`, or None for the nearest `.telex/telex.db`.
+    """The bus at that place: `memory:`, a path, `sqlite:path`, `http://…` for that of a hub, or None for the nearest
+    `.telex/telex.db`. A hub lets in by a `token`, which is TELEX_TOKEN's if not given.
 
     async with telex.connect() as bus:      # for an event loop; sends that come together share one sync
         await bus.send(...)
@@ -38,15 +44,17 @@ def connect(
     with telex.connect() as bus:            # the same verbs, blocking
         bus.send(...)
     """
-    return Connection(None if where is None else os.fspath(where), settings, clock)
+    return Connection(None if where is None else os.fspath(where), settings, clock, token)
 
 
 class Connection:
     """A bus not opened yet: entering it decides whether it blocks."""
 
-    def __init__(self, where: str | None, settings: Settings | None, clock: SteadyClock | None) -> None:
-        self._where, self._settings, self._clock = where, settings, clock
-        self._bus: LocalBus | None = None
+    def __init__(
+        self, where: str | None, settings: Settings | None, clock: SteadyClock | None, token: str | None = None
+    ) -> None:
+        self._where, self._settings, self._clock, self._token = where, settings, clock, token
+        self._bus: LocalBus | RemoteBus | None = None
 
     def __enter__(self) -> "SyncBus":
         from telex.client import SyncBus
@@ -58,7 +66,7 @@ class Connection:
         if self._bus is not None:
             drive(self._bus.close())
 
-    async def __aenter__(self) -> "LocalBus":
+    async def __aenter__(self) -> "Bus":
         from telex.clock import LoopClock
 
         self._bus = self._open(self._clock or LoopClock(), grouped=True)
@@ -70,19 +78,25 @@ class Connection:
         if self._bus is not None:
             await self._bus.close()
 
-    def _open(self, clock: SteadyClock, *, grouped: bool) -> "LocalBus":
-        from telex.bus.local import LocalBus
-
+    def _open(self, clock: SteadyClock, *, grouped: bool) -> "LocalBus | RemoteBus":
         settings = load(os.getcwd()) if self._settings is None else self._settings
+        url = hub_at(self._where, settings)
+        if url is not None:
+            from telex.remote.opening import open_remote
+
+            return open_remote(url, self._token or os.environ.get(TOKEN), clock, settings.desk(), on_loop=grouped)
+        from telex.bus.local import LocalBus
+        from telex.bus.waiting import Waiting
+
         store = open_store(self._where, settings, grouped=grouped)
         clock.begin_after(drive(store.latest_at()))
-        waiting = None
+        waiting = Waiting
         if grouped:
-            from telex.bus.waiting import SharedWaiting
+            from telex.bus.sharing import SharedWaiting
 
-            waiting = SharedWaiting(store, clock)
+            waiting = SharedWaiting
         evidence = evidence_beside(store_path(self._where, settings), settings, aside=grouped)
-        return LocalBus(
+        bus = LocalBus(
             store,
             clock,
             desk=settings.desk(),
@@ -91,6 +105,11 @@ class Connection:
             work=settings.work(),
             evidence=evidence,
         )
+        if grouped:
+            from telex.ports.carrying import traceparent  # whoever has a loop has paid for it
+
+            bus.carry(traceparent)
+        return bus
 
 
 @contextmanager
@@ -119,6 +138,16 @@ def open_store(where: str | None, settings: Settings, *, grouped: bool = False) 
     return SqliteStore.open(path, durable=settings.durable, grouped=grouped)
 
 
+def hub_at(where: str | None, settings: Settings) -> str | None:
+    """The address of the hub that is meant; None: a store is."""
+    where = where or os.environ.get(STORE) or settings.store_path
+    return where if where is not None and is_hub(where) else None
+
+
+def is_hub(where: str) -> bool:
+    return where.lower().startswith(HUBS)
+
+
 def store_path(where: str | None, settings: Settings) -> str:
     """Where the store is: as asked for, as the environment or the settings say, or the nearest one upwards.
 
@@ -137,7 +166,9 @@ def store_path(where: str | None, settings: Settings) -> str:
         return where.removeprefix(SQLITE)
     if "://" in where:
         scheme = where.split("://", 1)[0]
-        raise StoreUnavailable(f"no store is reached by {scheme}: there are memory:, sqlite:PATH and a path.")
+        if is_hub(where):
+            raise StoreUnavailable("that needs the store itself: a hub at http:// lends its verbs, and not its file.")
+        raise StoreUnavailable(f"no store is reached by {scheme}: there are memory:, sqlite:PATH, http:// and a path.")
     return os.path.join(where, FILE) if os.path.isdir(where) else where
 
 

@@ -47,7 +47,7 @@ def entry_of(
         raw,
         inboxes,
         "accepted",
-        _detail((now - began) * 1000, findings, where, office.desk.work),
+        _detail((now - began) * 1000, findings, where, office.desk.work, office.carried and office.carried()),
         None if answer_within is None else now + answer_within,
         answers,
         now - limits.dedup_window_seconds,
@@ -56,7 +56,9 @@ def entry_of(
     )
 
 
-def _detail(took_milliseconds: float, findings: tuple[Finding, ...], inboxes: Route, weighed: bool) -> str:
+def _detail(
+    took_milliseconds: float, findings: tuple[Finding, ...], inboxes: Route, weighed: bool, trace: str | None
+) -> str:
     """For the event that brings it. Where it was put is told where the address does not say it, and of messages that
     the book is folded from: who was asked to shut down, for example. What a team without rules of the work lets pass
     never counts for the book."""
@@ -65,6 +67,8 @@ def _detail(took_milliseconds: float, findings: tuple[Finding, ...], inboxes: Ro
         took += f', "{UNWEIGHED}": true'
     if inboxes:
         took += f', "inboxes": {json.dumps(inboxes, ensure_ascii=False)}'
+    if trace is not None:
+        took += f', "traceparent": "{trace}"'
     if not findings:
         return f"{{{took}}}"
     listed = [{name: value for name, value in one._asdict().items() if value is not None} for one in findings]

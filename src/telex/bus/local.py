@@ -1,10 +1,12 @@
 """The bus itself: every verb of `ports.bus`, over a store and a clock. What it joins know nothing of each other."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from telex.bus import receiving, sending, sweeping, telling
 from telex.bus.beaten import ordinary
+from telex.bus.following import happenings
 from telex.bus.leaving import take_back
 from telex.bus.numbers import count, seconds
 from telex.bus.office import Office
@@ -27,7 +29,6 @@ from telex.ports.evidence import Evidence
 from telex.ports.store import EVERYTHING, Appended, Query, Store
 from telex.rules.authorization import normalised
 
-PAGE = 500  # events fetched at a time
 FAR_AWAY = 1e12  # a moment that never comes
 
 
@@ -39,16 +40,20 @@ class LocalBus(WorkVerbs):
         *,
         desk: Desk = STRICT,
         members: Sequence[Member] = (),
-        waiting: Waiting | None = None,
+        waiting: Callable[[Office], Waiting] = Waiting,
         work: Mapping[str, Any] | None = None,
         evidence: Evidence | None = None,
     ) -> None:
         self._office = Office(store, clock, desk, members, work, evidence)
-        self._waiting = waiting or Waiting(store, clock)
+        self._waiting = waiting(self._office)
 
     @property
     def store(self) -> Store:
         return self._office.store
+
+    def carry(self, trace: Callable[[], str | None]) -> None:
+        """From here on the trace that a message is sent in, as `ports.carrying` has it, is written down with it."""
+        self._office.carried = trace
 
     async def send(
         self,
@@ -64,6 +69,7 @@ class LocalBus(WorkVerbs):
         office = self._office
         entry = None
         if type(raw) is bytes and id is None and reply_to is None and correlation is None:
+            await office.roster()  # where many send at once, only the first of them finds it old
             entry = ordinary(office, raw, (sender, role, to))
         if entry is None:
             receipt = await sending.send(office, Sending(as_bytes(raw), sender, role, to, id, reply_to, correlation))
@@ -129,20 +135,25 @@ class LocalBus(WorkVerbs):
         dialect = office.dialects.get(question.dialect or "")
         type_ = dialect.types.get(question.type or "") if dialect else None
         wanted = (type_.reply,) if type_ is not None and type_.reply is not None else ()
-        while True:
-            seen, now = office.store.changes(), office.clock.now()
-            inboxes = await office.inboxes(member)
-            await sweeping.sweep_lapsed(office)
-            waiting = await office.store.answers_to(inboxes, question, wanted)
-            until = now + office.limits.lease_seconds
-            if waiting and (leases := await receiving.hand_out(office, member, inboxes, now, until, 1, waiting[:1])):
-                return leases[0]
-            if now >= deadline:
-                return None
-            deliveries = await office.store.deliveries(question.seq)
-            if not any(one.state in MAY_ANSWER for one in deliveries):
-                raise RequestFailed(_given_up_on(question.id), question.id)
-            await self._waiting.news(seen, min(deadline, now + 1.0))
+        place = self._waiting.place()
+        try:
+            while True:
+                inboxes = await office.inboxes(member)
+                await place.look(inboxes, (question.seq,))
+                await sweeping.sweep_lapsed(office)
+                now = office.clock.now()
+                found = (await office.store.answers_to(inboxes, question, wanted))[:1]
+                until = now + office.limits.lease_seconds
+                if found and (leases := await receiving.hand_out(office, member, inboxes, now, until, 1, found)):
+                    return leases[0]
+                if now >= deadline:
+                    return None
+                deliveries = await office.store.deliveries(question.seq)
+                if not any(one.state in MAY_ANSWER for one in deliveries):
+                    raise RequestFailed(_given_up_on(question.id), question.id)
+                await place.news(min(deadline, now + 1.0))
+        finally:
+            place.leave()
 
     # --- what became of it -------------------------------------------------------------------------------------------
 
@@ -173,42 +184,38 @@ class LocalBus(WorkVerbs):
         """A message further on than asked for is settled too: one that was acked need not be seen read first."""
         office, name = self._office, normalised(sender)
         deadline = office.clock.now() + seconds("timeout", timeout)
-        while True:
-            seen = office.store.changes()
-            stories = await self.why(id)
-            own = [one for one in stories if one.message.sender == name and one.state not in NEVER_DELIVERED]
-            story = (own or stories)[-1]
-            if _has_come_to(story, until) or office.clock.now() >= deadline:
-                await office.store.settle(())  # what another process has just written may not be on disk yet
-                return story
-            soonest = await office.store.soonest(())
-            await self._waiting.news(seen, min(deadline, FAR_AWAY if soonest is None else soonest))
+        place = self._waiting.place()
+        known: tuple[int, ...] = ()
+        try:
+            while True:
+                await place.look((), known)
+                stories = await self.why(id)
+                own = [one for one in stories if one.message.sender == name and one.state not in NEVER_DELIVERED]
+                story = (own or stories)[-1]
+                if _has_come_to(story, until) or office.clock.now() >= deadline:
+                    await office.store.settle(())  # what another process has just written may not be on disk yet
+                    return story
+                if known != (known := tuple(one.message.seq for one in stories)):
+                    continue  # only now is it known what to wait for
+                soonest = await office.store.soonest(()) if place.alone else None
+                await place.news(min(deadline, FAR_AWAY if soonest is None else soonest))
+        finally:
+            place.leave()
 
     async def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
     ) -> AsyncIterator[tuple[Event, Message | None]]:
-        office, after = self._office, query.after
-        last = office.clock.now()
-        while True:
-            seen = office.store.changes()
-            await self.sweep()
-            page = await office.store.events(query._replace(after=after), PAGE)
-            for event, message in page:
-                after = event.seq
-                yield event, message
-            now = office.clock.now()
-            if len(page) == PAGE:
-                continue
-            if page:
-                last = now
-            if not follow or (wait is not None and now - last >= wait):
-                return
-            until = now + 1.0 if wait is None else min(now + 1.0, last + wait)
-            await self._waiting.news(seen, until)
+        span = None if wait is None else min(wait, YEAR_SECONDS)  # no timer can be set for longer
+        looked = happenings(self._office, self._waiting, searched(query), follow=follow, wait=span)
+        async with aclosing(looked) as pages:
+            async for page in pages:
+                for one in page:
+                    yield one
 
     async def search(self, text: str, *, most: int = 50) -> list[Message]:
-        query = Query(text=text, kinds=BRINGING, newest_first=True)
-        return [message for _, message in await self.store.events(query, most) if message is not None]
+        query = searched(Query(text=text, kinds=BRINGING, newest_first=True))
+        wanted = count("most", most)
+        return [message for _, message in await self.store.events(query, wanted) if message is not None]
 
     async def trace(self, correlation: str) -> list[Story]:
         await self.sweep()
@@ -252,7 +259,7 @@ class LocalBus(WorkVerbs):
 
     async def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]:
         await self.sweep()
-        return await self.store.dead(most)
+        return await self.store.dead(count("most", most))
 
     async def retry(self, id: str) -> int:
         now, roster = self._office.clock.now(), await self._office.roster()

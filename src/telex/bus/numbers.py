@@ -1,6 +1,7 @@
 """Does this number make sense? Asked at the door, since a lease of no seconds or of nan would harm others later."""
 
 from telex.errors import ValueWrong
+from telex.ports.store import TEXT_CHARACTERS_MAX, Query
 
 YEAR_SECONDS = 366 * 86_400.0
 TURN_SECONDS_MIN = 0.001  # a lease shorter than this is over before it is given
@@ -15,6 +16,17 @@ def seconds(name: str, value: float, least: float = 0.0) -> float:
     if not least <= value <= YEAR_SECONDS:  # nan is neither
         raise ValueWrong(f"give {name} a span from {least:g} seconds to a year, not {value!r}.")
     return value
+
+
+def searched(query: Query) -> Query:
+    """The query, if what it looks for is as short as what people look for: every word costs time.
+
+    Raises:
+        ValueWrong: it is not.
+    """
+    if query.text is not None and len(query.text) > TEXT_CHARACTERS_MAX:
+        raise ValueWrong(f"give text a few words: at most {TEXT_CHARACTERS_MAX:,} characters, not {len(query.text):,}.")
+    return query
 
 
 def count(name: str, value: int) -> int:

@@ -1,7 +1,7 @@
 """What do all verbs share? The store, the clock, the desk with its lanes, the roster, and who waits for news."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from telex.bus.booking import Books
@@ -65,6 +65,7 @@ class Office:
         self.books = Books(store, self.dialects)
         self.work = work or {}
         self.evidence = evidence
+        self.carried: Callable[[], str | None] | None = None  # the trace that is sent in; None: nobody traces
         self._roster: Roster | None = None
         self._roster_version = -1
         self._looked_at = float("-inf")
@@ -73,6 +74,7 @@ class Office:
         self.was_asked_to_stop = False  # anybody, ever: known as well as the roster is, and for every plain text
         self.stops_seen: dict[str, float] = {}  # who has shut down, and when: what it held was looked after
         self.next_sweep = 0.0  # when this bus next does what the clock asks for
+        self.next_tidying = 0.0  # and when it next helps the store with its housekeeping
 
     @property
     def limits(self) -> Limits:
@@ -161,38 +163,29 @@ class Office:
 
     async def is_here(self, name: str, now: float, seen_at: float = 0.0) -> None:
         """Somebody has acted. Written down a few times in the span after which it would be called silent."""
-        if now - self._seen.get(name, seen_at) > self.limits.silent_seconds / 4:
-            if (await self.roster()).find(name) is None:
+        often_enough = self.limits.silent_seconds / 4
+        if now - self._seen.get(name, seen_at) > often_enough:
+            known = (await self.roster()).find(name)
+            if known is None:
                 return  # nobody we know: an ack that was not its to give
             self._seen[name] = now
-            await self.store.seen(name, now)
-            self.forget_roster()  # our own writes are no news to us, so it would not be read again
+            if now - (known.seen_at or 0.0) > often_enough:
+                await self.store.seen(name, now)
+                self._has_been_seen(name, now)
+
+    def _has_been_seen(self, name: str, now: float) -> None:
+        """Our own writes are no news to us, so the roster would not be read again; nor need all of it be, for this."""
+        if self._roster is not None and (known := self._roster.members.get(name)) is not None:
+            members = {**self._roster.members, name: known._replace(seen_at=now)}
+            self._roster = self._roster._replace(members=members)
 
     async def _newcomer(
         self, name: str, role: str | None, roster: Roster, now: float, joining: bool
     ) -> Member | Finding:
         from telex.flow import membership  # somebody new comes rarely
 
-        if (wrong := membership.name_not_allowed(name, self.limits)) is not None:
-            return wrong
-        gone = roster.members.get(name)
-        if self.declared and (gone is None or not gone.declared):
-            return membership.not_declared(name, roster)
-        if gone is not None and gone.stopped_at is not None:
-            if not joining:
-                return membership.has_shut_down(gone)
-            role = role or gone.role
-        if gone is not None and role is None:
-            return membership.has_left(gone)
-        if gone is not None and role == gone.role:
-            return await self.enlist(gone, now)
-        if gone is not None and role is not None and self.declared:
-            return membership.role_differs(gone, role, self.limits)
-        if role is None:
-            return membership.sender_unknown(name, roster)
-        if role not in roster.roles():
-            return membership.role_unknown(role, roster, self.limits)
-        return await self.enlist(Member(name, role), now)
+        found = membership.newcomer(name, role, roster, self.limits, closed=bool(self.declared), joining=joining)
+        return found if isinstance(found, Finding) else await self.enlist(found, now)
 
     async def enlist(self, member: Member, now: float) -> Member | Finding:
         since = member.joined_at if member.is_here and member.joined_at is not None else now

@@ -7,7 +7,7 @@ from telex.bus.office import Office
 from telex.bus.placing import whole
 from telex.bus.reporting import death_reports, wait_for_others
 from telex.bus.sweeping import sweep_by_the_way
-from telex.bus.waiting import Waiting
+from telex.bus.waiting import LOOKS_APART_SECONDS_MIN, Waiting
 from telex.errors import LeaseLost, NotAMember, NotFound
 from telex.flow import lifecycle
 from telex.model.delivery import Delivery
@@ -18,7 +18,6 @@ from telex.ports.store import Settled
 from telex.rules.authorization import normalised
 
 TOKEN_CHARACTERS_MAX = 18  # more digits than any delivery will have, and fewer than a store can hold
-LOOKS_APART_SECONDS_MIN = 0.001  # between two looks, whatever falls due
 
 
 async def member_or_raise(office: Office, agent: str, role: str | None = None) -> Member:
@@ -35,19 +34,32 @@ async def receive(
     most = min(count("most", most), office.limits.receive_max)
     lease = office.limits.lease_seconds if lease is None else seconds("lease", lease, TURN_SECONDS_MIN)
     deadline = office.clock.now() + seconds("wait", wait)
-    while True:
-        seen, now = office.store.changes(), office.clock.now()
-        inboxes = await office.inboxes(member)
-        await sweep_by_the_way(office)
-        leases = await hand_out(office, member, inboxes, now, now + lease, most)
-        if leases or now >= deadline:
-            return leases
-        soonest = await office.store.soonest(inboxes)
-        until = min(deadline, max(office.next_sweep, now + LOOKS_APART_SECONDS_MIN))
-        if soonest is not None:
-            until = min(until, max(soonest, now + LOOKS_APART_SECONDS_MIN))
-        await waiting.news(seen, until)
-        member = await member_or_raise(office, agent)  # waiting is being here
+    await sweep_by_the_way(office)
+    now, inboxes = office.clock.now(), await office.inboxes(member)
+    leases = await hand_out(office, member, inboxes, now, now + lease, most)
+    if leases or now >= deadline:
+        return leases
+    place = waiting.place(takes=True)
+    try:
+        while True:
+            await place.look(inboxes)
+            await sweep_by_the_way(office)
+            now = office.clock.now()
+            leases = await hand_out(office, member, inboxes, now, now + lease, most)
+            if leases or now >= deadline:
+                return leases
+            await place.news(min(deadline, await next_look(office, inboxes, now)) if place.alone else deadline)
+            member = await member_or_raise(office, agent)  # waiting is being here
+            inboxes = await office.inboxes(member)
+    finally:
+        place.leave()
+
+
+async def next_look(office: Office, inboxes: Sequence[str], now: float) -> float:
+    """When somebody who waits alone has to look again, though nobody has written anything."""
+    soonest = await office.store.soonest(inboxes)
+    due = office.next_sweep if soonest is None else min(office.next_sweep, soonest)
+    return max(due, now + LOOKS_APART_SECONDS_MIN)
 
 
 async def hand_out(

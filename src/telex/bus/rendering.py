@@ -5,9 +5,11 @@ Only for members that say what they read; this file is not even imported for the
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from telex.bus.office import Office
-from telex.flow.dispatch import rendering_for
+from telex.dialects.registry import PLAIN
+from telex.flow.dispatch import markdown_for, rendering_for
 from telex.model.event import CHANGES, Event
 from telex.model.message import Leased, Message, Rendering
 from telex.model.roster import ONE_OF_ROLE, Member
@@ -17,8 +19,27 @@ def rendered(office: Office, message: Message, member: Member) -> Rendering | No
     """The message as the member reads it. None: as it was sent."""
     try:
         return rendering_for(message, member, office.dialects, office.limits)
-    except Exception:  # a mistake of ours must not keep a message from its reader for ever: it has the original
-        return None
+    except Exception as error:  # a mistake of ours must not keep a message from its reader for ever, nor be hidden
+        return _instead(office, message, member, error)
+
+
+def _instead(office: Office, message: Message, member: Member, error: Exception) -> Rendering:
+    """Markdown, which says whatever there is to say; what not even that can say is handed over as it was sent."""
+    mistake = _where(error)
+    try:
+        found = markdown_for(message, member, office.dialects, office.limits)
+    except Exception:
+        found = Rendering(PLAIN.name, None, message.raw)
+    return found._replace(mistake=mistake)
+
+
+def _where(error: Exception) -> str:
+    """For whoever is to mend it: the kind of error and the line, and none of the words of the message."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    place = f"{Path(frame.tb_frame.f_code.co_filename).name} line {frame.tb_lineno}" if frame is not None else "?"
+    return f"{type(error).__name__} in {place}"
 
 
 async def answered_unnamed(
@@ -73,4 +94,6 @@ async def lease(
 def facts(rendering: Rendering) -> dict[str, str | int | None]:
     """For the record: into what, and how much of it is not the same."""
     counts = {name: len(getattr(rendering, name)) for name in CHANGES}
-    return {"dialect": rendering.dialect, "type": rendering.type} | {n: count for n, count in counts.items() if count}
+    mistake = {"mistake": rendering.mistake} if rendering.mistake else {}
+    kind = {"dialect": rendering.dialect, "type": rendering.type}
+    return kind | {name: count for name, count in counts.items() if count} | mistake

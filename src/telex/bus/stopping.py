@@ -12,9 +12,9 @@ from telex.bus.leaving import hand_back
 from telex.bus.numbers import seconds
 from telex.bus.office import Office
 from telex.bus.placing import Sending
-from telex.bus.receiving import LOOKS_APART_SECONDS_MIN, member_or_raise
+from telex.bus.receiving import member_or_raise
 from telex.bus.sweeping import sweep_by_the_way
-from telex.bus.waiting import Waiting
+from telex.bus.waiting import LOOKS_APART_SECONDS_MIN, Waiting
 from telex.dialects.writing import write
 from telex.errors import ValueWrong
 from telex.flow import stopping
@@ -82,28 +82,34 @@ async def shut_down(
     names: set[str] = set()  # everyone it has to do with, gone or not
     asked: set[str] = set()  # nobody is asked twice by the same run, whatever the clocks say
     until: float | None = None
-    while True:
-        changes, now = office.store.changes(), office.clock.now()
-        await sweep_by_the_way(office)
-        seen = await _look(office, run, names)
-        due = [one for one in seen.agents if one.member.name not in asked and _is_to_be_asked(office, run, one)]
-        if due:
-            refused = await _ask(office, run, due)
-            if refused:
-                return ShutdownReport(asker.name, (), seen.agents, findings=refused)
-            if refused is not None:
-                asked |= {one.member.name for one in due}
-            continue  # None: somebody else has asked, or answered, in this very moment
-        calls |= {one.call.id for one in seen.agents if one.call is not None and one.call.at > run.since}
-        if until is None:
-            until = min((call.at for call in seen.known.calls if call.id in calls), default=now) + run.seconds
-        if wait and now < until and seen.any(WAITED):
-            await waiting.news(changes, min(until, max(office.next_sweep, now + LOOKS_APART_SECONDS_MIN)))
-            await member_or_raise(office, agent)  # waiting is being here
-        elif seen.any(UNSETTLED) and not force:
-            return await _report(office, run, seen, calls, until)
-        elif await _dissolve(office, run, names, force=force):
-            return await _report(office, run, await _look(office, run, names), calls, until, dissolved=True)
+    place = waiting.place()
+    try:
+        while True:
+            await place.look()
+            now = office.clock.now()
+            await sweep_by_the_way(office)
+            seen = await _look(office, run, names)
+            due = [one for one in seen.agents if one.member.name not in asked and _is_to_be_asked(office, run, one)]
+            if due:
+                refused = await _ask(office, run, due)
+                if refused:
+                    return ShutdownReport(asker.name, (), seen.agents, findings=refused)
+                if refused is not None:
+                    asked |= {one.member.name for one in due}
+                continue  # None: somebody else has asked, or answered, in this very moment
+            calls |= {one.call.id for one in seen.agents if one.call is not None and one.call.at > run.since}
+            if until is None:
+                until = min((call.at for call in seen.known.calls if call.id in calls), default=now) + run.seconds
+            if wait and now < until and seen.any(WAITED):
+                at_least = max(office.next_sweep, now + LOOKS_APART_SECONDS_MIN)
+                await place.news(min(until, at_least))
+                await member_or_raise(office, agent)  # waiting is being here
+            elif seen.any(UNSETTLED) and not force:
+                return await _report(office, run, seen, calls, until)
+            elif await _dissolve(office, run, names, force=force):
+                return await _report(office, run, await _look(office, run, names), calls, until, dissolved=True)
+    finally:
+        place.leave()
 
 
 async def _look(office: Office, run: Run, names: set[str]) -> Seen:

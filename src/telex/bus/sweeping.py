@@ -14,21 +14,25 @@ from telex.model.message import Entry, Message
 from telex.ports.store import Ask, Settlement
 
 BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two sweeps of one bus
+TIDYING_SHARE_MAX = 0.1  # of a process's time: nobody waits for it, and whoever sends meanwhile does
 STEP = 200  # how much is done at a time, so that nobody waits long for the lock
 
 
 async def sweep(office: Office) -> int:
     done = await sweep_lapsed(office) + await sweep_late(office) + await sweep_left(office)
     now, limits = office.clock.now(), office.limits
-    if not await office.store.tidy_is_due(now):
+    if now < office.next_tidying or not await office.store.tidy_is_due(now):
         return done
-    return done + await office.store.tidy(
+    done += await office.store.tidy(
         now,
         same_since=now - limits.dedup_window_seconds,
         keep_since=now - limits.retention_seconds,
         silent_since=now - limits.conversation_seconds,
         most=STEP,
     )
+    took = min(office.clock.now() - now, IDLE_SECONDS)
+    office.next_tidying = now + took / TIDYING_SHARE_MAX
+    return done
 
 
 async def sweep_by_the_way(office: Office) -> None:

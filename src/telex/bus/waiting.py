@@ -1,19 +1,20 @@
 """How does a reader wait for news without asking all the time?
 
 Nobody is told by SQLite that another process has written; it has to be asked. A question costs a few microseconds. It
-is put often at first, since news comes in bursts, and twenty-five times a second after a while; and by one timer for
-all readers of a process.
+is put often at first, since news comes in bursts, and twenty-five times a second after a while. This is the waiting of
+one reader at a time, on a clock that blocks; `sharing` has that of many readers on one event loop.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from telex.ports.clock import Clock
-from telex.ports.store import Store
+from telex.bus.office import Office
 
 if TYPE_CHECKING:
-    import asyncio
+    from telex.bus.following import Tail
 
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.004, 0.04  # between two questions
+LOOKS_APART_SECONDS_MIN = 0.001  # between two looks, whatever falls due
 
 
 def pause(waited: float) -> float:
@@ -21,81 +22,54 @@ def pause(waited: float) -> float:
     return min(PAUSE_SECONDS_MAX, max(PAUSE_SECONDS_MIN, waited / 8))
 
 
-class Waiting:
-    """For one reader at a time, on a clock that blocks."""
+class Place:
+    """Where one reader waits. It says what it is about to look at, looks, and waits for news of that."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self.store, self.clock = store, clock
-        self._news_at = clock.now()
+    alone = True  # nobody else looks at the clock meanwhile: whoever waits here has to sweep
 
-    async def news(self, seen: int, until: float) -> None:
-        """Return when anybody has written since `seen` was asked for, or at that moment."""
-        now = self.clock.now()
+    def __init__(self, office: Office) -> None:
+        self._office = office
+        self._seen = 0
+        self._news_at = office.clock.now()
+
+    async def look(self, inboxes: Sequence[str] | None = None, messages: Sequence[int] = ()) -> None:
+        """From this moment on, whatever comes into one of these inboxes or happens to one of these messages is news.
+        None: whatever happens at all."""
+        self._seen = self._office.store.changes()
+
+    async def news(self, until: float) -> None:
+        """Return when there are any, or at that moment; now and then without any."""
+        clock, store = self._office.clock, self._office.store
+        now = clock.now()
         while now < until:
-            if self.store.changes() != seen:
+            if store.changes() != self._seen:
                 self._news_at = now
                 return
-            await self.clock.sleep(min(pause(now - self._news_at), until - now))
-            now = self.clock.now()
+            await clock.sleep(min(pause(now - self._news_at), until - now))
+            now = clock.now()
+
+    def leave(self) -> None:
+        """Whoever waited here is done with it, or was interrupted."""
+
+
+class Waiting:
+    """For one reader at a time."""
+
+    tail: "Tail | None" = None  # where many follow the record: one who reads it for all of them
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+
+    async def begin(self) -> None:
+        """Somebody is about to look and then to wait."""
+
+    def place(self, *, takes: bool = False) -> Place:
+        """For somebody who `takes` what comes, or for one who only watches. Of those who take, it is enough that one
+        hears of a message."""
+        return Place(self._office)
 
     def nudge(self) -> None:
         """We have written ourselves: whoever waits here may look at once."""
 
     def close(self) -> None:
         """Nobody is told anything any more."""
-
-
-class SharedWaiting(Waiting):
-    """For many readers on one event loop: one timer asks for them all, while there are any."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        import asyncio  # only where there is a loop: importing it costs a cold start as much as everything else
-
-        super().__init__(store, clock)
-        self._loop = asyncio.get_running_loop()
-        self._futures: set[asyncio.Future[None]] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._seen = 0
-
-    async def news(self, seen: int, until: float) -> None:
-        left = until - self.clock.now()
-        if left <= 0 or self.store.changes() != seen:
-            return
-        future = self._loop.create_future()
-        self._futures.add(future)
-        at_last = self._loop.call_later(left, _wake, future)
-        if self._timer is None:
-            self._seen = seen
-            self._ask_later()
-        try:
-            await future
-        finally:
-            at_last.cancel()
-            self._futures.discard(future)
-
-    def _ask_later(self) -> None:
-        self._timer = self._loop.call_later(pause(self.clock.now() - self._news_at), self._ask)
-
-    def _ask(self) -> None:
-        self._timer = None
-        version = self.store.changes()
-        if version != self._seen:
-            self._seen, self._news_at = version, self.clock.now()
-            self.nudge()
-        if self._futures:
-            self._ask_later()
-
-    def nudge(self) -> None:
-        for future in self._futures:
-            _wake(future)
-
-    def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self.nudge()
-
-
-def _wake(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)

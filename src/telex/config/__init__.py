@@ -34,7 +34,7 @@ class Settings(NamedTuple):
     evidence: str = "mark"  # or refuse, or off: what is done about a report that the repository speaks against
     rules_of_work: bool = True  # False: messages are only delivered, whatever they mean to the work
     members: tuple[Member, ...] = ()  # any at all close the team
-    store_path: str | None = None  # absolute, or `memory:`
+    store_path: str | None = None  # absolute, or `memory:`, or the address of a hub
     durable: bool = True  # False: a power cut may undo what was said to be kept
     limits: Limits = LIMITS
     task_states: "Machine | None" = None  # None: those that come with Telex

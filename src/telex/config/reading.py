@@ -21,6 +21,7 @@ MEMBERS_MAX = 10_000
 DIALECTS_MAX = 64
 NAME_CHARACTERS_MAX = 64
 MEMORY, SQLITE = "memory:", "sqlite:"
+HUBS = ("http://", "https://")  # an address is seen from everywhere alike
 
 
 def read(path: str, text: str) -> Settings:
@@ -180,7 +181,7 @@ def _store(place: Place, settings: Settings) -> Settings:
 
 def _from_here(path: str, settings: Settings) -> str:
     """A path as it is meant in the file: seen from the folder the file is in."""
-    if path == MEMORY:
+    if path == MEMORY or path.lower().startswith(HUBS):
         return path
     folder = os.path.dirname(settings.source or "")
     return os.path.normpath(os.path.join(folder, os.path.expanduser(path.removeprefix(SQLITE))))

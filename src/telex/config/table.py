@@ -65,7 +65,8 @@ STORE: dict[str, Setting] = {
     "path": Setting(
         "a path",
         "`.telex/telex.db`",
-        "Where messages are kept, as seen from this file. `--store` and `TELEX_STORE` go before it.",
+        "Where messages are kept, as seen from this file, or the address of a hub. `--store` and `TELEX_STORE` go"
+        " before it.",
         '".telex/telex.db"',
     ),
     "durability": Setting(

@@ -13,7 +13,7 @@ from telex.dialects.registry import PLAIN
 from telex.dialects.spec import Dialect, MessageType, Tree
 from telex.dialects.writing import write
 from telex.flow.book.said import tree_of
-from telex.flow.versions import respellings
+from telex.flow.versions import respellings, spelt_for
 from telex.model.limits import LIMITS, Limits
 from telex.model.message import Message, Rendering
 from telex.model.refusal import refusals
@@ -57,6 +57,16 @@ def _in_other_words(
         if isinstance(made, Translation):
             return _written(made, choice)
     return Rendering(PLAIN.name, None, _bytes(render(tree, dialect, type_, header, body)))
+
+
+def markdown_for(message: Message, member: Member, dialects: Dialects, limits: Limits = LIMITS) -> Rendering:
+    """What anybody can read, of a message whose dialect and type are known."""
+    from telex.translation.markdown import render
+
+    dialect = dialects[message.dialect or ""]
+    type_ = dialect.types[message.type or ""]
+    tree, body = _said(message, dialect, type_, limits)
+    return Rendering(PLAIN.name, None, _bytes(render(tree, dialect, type_, _header(message, member), body)))
 
 
 @lru_cache(maxsize=1024)
@@ -106,7 +116,7 @@ def _header(message: Message, member: Member) -> "Header":
 
 
 def _written(made: "Translation", choice: Choice) -> Rendering:
-    tree = _spelt_for(choice, made.tree, made.dialect, made.type) or made.tree
+    tree = spelt_for(choice.spellings, made.tree, made.dialect, made.type) or made.tree
     raw = _bytes(write(made.dialect, tree, made.body))
     changes = (_places(made.lost), _places(made.invented), _places(made.narrowed))
     return Rendering(made.dialect.name, made.type.name, raw, *changes)
@@ -119,22 +129,8 @@ def _respelt(
     if not respellings(type_):
         return None
     reading = read(message.raw, (dialect,), forced=dialect, limits=limits)
-    tree = _spelt_for(choice, reading.tree, dialect, type_)
+    tree = spelt_for(choice.spellings, reading.tree, dialect, type_)
     return None if tree is None else Rendering(dialect.name, type_.name, _bytes(write(dialect, tree, reading.body)))
-
-
-def _spelt_for(choice: Choice, tree: Tree, dialect: Dialect, type_: MessageType) -> Tree | None:
-    """The message with each field under the name that was chosen for it. None: it has them all."""
-    later = respellings(type_)
-    inside = tree.get(dialect.payload) if dialect.payload else tree
-    if not later or not isinstance(inside, dict):
-        return None
-    wanted = {name: later[name] for name in later if later[name] in choice.spellings}
-    wanted |= {spelling: name for name, spelling in later.items() if spelling not in choice.spellings}
-    if not any(name in inside and wanted[name] not in inside for name in wanted):
-        return None
-    renamed = {name if wanted.get(name, name) in inside else wanted[name]: value for name, value in inside.items()}
-    return {**tree, dialect.payload: renamed} if dialect.payload else renamed
 
 
 def _places(changes: "tuple[Change, ...]") -> tuple[str, ...]:

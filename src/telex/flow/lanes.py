@@ -118,7 +118,7 @@ class Lanes:
             )
         return known
 
-    def _opening(self, dialect: Dialect, type_: MessageType, shape: "Shape") -> Callable[[Any], Looked]:
+    def opening(self, dialect: Dialect, type_: MessageType, shape: "Shape") -> Callable[[Any], Looked]:
         kind, facts, new = self._kind(dialect, type_), opener_of(dialect, type_, shape), tuple.__new__
         where = _telling(dialect, type_) if kind.idle is not None else None
         if where is None:
@@ -136,7 +136,7 @@ class Lanes:
             self._used.clear()
         from telex.flow.express import Express
 
-        lane = self._open[pair] = Express(self.desk, **pair._asdict(), opening=self._opening)
+        lane = self._open[pair] = Express(self.desk, **pair._asdict(), opening=self.opening)
         return lane
 
 

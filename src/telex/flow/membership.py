@@ -32,6 +32,31 @@ def name_not_allowed(name: str, limits: Limits) -> Finding | None:
     return Finding("name-not-allowed", ROOT, say, found=name[: limits.found_characters_max])
 
 
+def newcomer(
+    name: str, role: str | None, roster: Roster, limits: Limits, *, closed: bool, joining: bool = False
+) -> Member | Finding:
+    """Whoever acts and is not on the roster, as it is from now on: somebody new, or back again. `closed`: only members
+    that were declared may come. `joining`: it says in so many words that it wants to."""
+    if (wrong := name_not_allowed(name, limits)) is not None:
+        return wrong
+    gone = roster.members.get(name)
+    if closed and (gone is None or not gone.declared):
+        return not_declared(name, roster)
+    if gone is not None and gone.stopped_at is not None:
+        if not joining:
+            return has_shut_down(gone)
+        role = role or gone.role
+    if gone is not None and role is None:
+        return has_left(gone)
+    if gone is not None and role == gone.role:
+        return gone
+    if gone is not None and role is not None and closed:
+        return role_differs(gone, role, limits)
+    if role is None:
+        return sender_unknown(name, roster)
+    return Member(name, role) if role in roster.roles() else role_unknown(role, roster, limits)
+
+
 def sender_unknown(name: str, roster: Roster) -> Finding:
     """To somebody new in an open team: its role is all that is missing."""
     close = roster.nearest(name)
@@ -76,5 +101,9 @@ def role_differs(member: Member, role: str, limits: Limits) -> Finding:
 
 def dialect_unknown(name: str, dialects: Sequence[str]) -> Finding:
     meant = nearest(name, dialects)
-    say = f"Take {meant}: there is no dialect {name}." if meant else f"Name a dialect that there is; {name} is none."
+    say = (
+        f"Take {meant}: there is no dialect {name}."
+        if meant
+        else f"Name a dialect that there is; {name or 'nothing'} is none."
+    )
     return Finding("dialect-unknown", ROOT, say, expected=listed(list(dialects)), found=name, nearest=meant)

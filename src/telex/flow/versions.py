@@ -4,10 +4,10 @@ A version is the dialect's own; names that a family of dialects shares are resol
 roster names what there is.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from telex.dialects.registry import FAMILIES, PLAIN
-from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.spec import Dialect, MessageType, Tree
 from telex.flow.membership import dialect_unknown
 from telex.flow.routing import listed
 from telex.model.limits import Limits
@@ -47,6 +47,20 @@ def respellings(type_: MessageType) -> dict[str, str]:
     return {name: field.later_spelling for name, field in type_.fields.items() if field.later_spelling is not None}
 
 
+def spelt_for(spellings: Container[str], tree: Tree, dialect: Dialect, type_: MessageType) -> Tree | None:
+    """The message with each field under the name that its reader has chosen for it. None: it has them all."""
+    later = respellings(type_)
+    inside = tree.get(dialect.payload) if dialect.payload else tree
+    if not later or not isinstance(inside, dict):
+        return None
+    wanted = {name: later[name] for name in later if later[name] in spellings}
+    wanted |= {spelling: name for name, spelling in later.items() if spelling not in spellings}
+    if not any(name in inside and wanted[name] not in inside for name in wanted):
+        return None
+    renamed = {name if wanted.get(name, name) in inside else wanted[name]: value for name, value in inside.items()}
+    return {**tree, dialect.payload: renamed} if dialect.payload else renamed
+
+
 def _relatives(dialect: Dialect, known: dict[str, Dialect]) -> list[Dialect]:
     """The other dialects of its family."""
     names = [name for family in FAMILIES.values() if dialect.name in family for name in family]
@@ -58,7 +72,7 @@ def _no_version(choice: Choice, there: list[Dialect], found: str) -> Finding:
     supported = [one.name + AT + one.version for one in there]
     exact = next((one.name + AT + one.version for one in there if one.version == choice.version), None)
     meant = exact or nearest(found, supported) or supported[0]
-    if choice.version is None:
+    if not choice.version:
         say = f"Say which version of {choice.dialect} is read: {' or '.join(supported)}."
     else:
         say = f"Take {meant}: nobody here speaks version {choice.version[:20]} of {choice.dialect}."

@@ -46,6 +46,7 @@ KINDS: dict[str, str] = {
     "forced": "an agent that did not agree to shut down was stopped all the same",
     "dissolved": "everyone who was asked to shut down has stopped, and the team is no more",
 }
+COMING_AND_GOING = ("joined", "left", "stopped", "forced")  # the kinds after which a member's standing is another
 BRINGING = ("accepted", "refused", "imported")  # the kinds that bring a message; their number is the message's
 
 ELSEWHERE = ("imported", "refused")  # what may have come from another record, and tells nothing about the time here
@@ -69,4 +70,6 @@ def rendered_as(detail: dict[str, Any]) -> str:
     """`build-flow STATUS_UPDATE, 2 lost, 1 invented`: what an event `translated` says, not yet safe to look at."""
     words = [str(word) for word in (detail.get("dialect"), detail.get("type")) if word]
     into = " ".join(words) if len(words) > 1 else "markdown"
+    if detail.get("mistake"):
+        into = f"{into}, since Telex failed to translate it ({detail['mistake']})"
     return ", ".join([into, *(f"{detail[name]} {name}" for name in CHANGES if detail.get(name))])

@@ -73,6 +73,7 @@ class Rendering(NamedTuple):
     lost: tuple[str, ...] = ()  # where the original says something that is not in here
     invented: tuple[str, ...] = ()  # where this says something that the original does not
     narrowed: tuple[str, ...] = ()  # where the original says it more exactly
+    mistake: str = ""  # of Telex itself: where translating failed, so that the reader has markdown instead
 
 
 class Leased(NamedTuple):

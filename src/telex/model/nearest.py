@@ -8,6 +8,7 @@ the opposite of what they contain. Our own few lines instead of difflib, which c
 from collections.abc import Iterable
 
 WORD_CHARACTERS_MAX = 64  # nobody misspells a name that long; a hostile one must not cost time
+LATEST_MAX = 100  # compared of names that pile up as a team works: whoever slips has a late one in mind
 _SEPARATORS = str.maketrans("", "", "_- .")
 
 
@@ -21,11 +22,14 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
     if len(word) > WORD_CHARACTERS_MAX:
         return None
     wanted, slips_best, found = folded(word), 99, []
+    slips_max, letters = 0 if len(wanted) < 3 else 1 if len(wanted) < 6 else 2, set(wanted)
     for choice in choices:
         target = folded(choice)
         if target == wanted:
             slips = 0
-        elif wanted and abs(len(target) - len(wanted)) <= 2 and not _is_another_word(wanted, target):
+        elif abs(len(target) - len(wanted)) > slips_max or len(letters.symmetric_difference(target)) > 2 * slips_max:
+            continue  # too far off, and that costs nothing to tell: a slip puts one letter in another's place at most
+        elif slips_max and not _is_another_word(wanted, target):
             slips = _slips(wanted, target)
         else:
             continue
@@ -33,8 +37,7 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
             slips_best, found = slips, [choice]
         elif slips == slips_best:
             found.append(choice)
-    close_enough = slips_best <= (0 if len(wanted) < 3 else 1 if len(wanted) < 6 else 2)
-    return found[0] if close_enough and len(found) == 1 else None
+    return found[0] if slips_best <= slips_max and len(found) == 1 else None
 
 
 def _is_another_word(one: str, other: str) -> bool:

@@ -67,7 +67,19 @@ class Ask(NamedTuple):
     attempts: int  # how often the deadline has passed
 
 
+class Touched(NamedTuple):
+    """What has happened to whom since some event, told so that whoever waits for it can be woken."""
+
+    upto: int  # the number of the last event
+    due: tuple[tuple[str, float], ...] = ()  # inboxes that something was put into, and from when on it may be leased
+    messages: frozenset[int] = frozenset()  # those that anything has happened to
+    members: frozenset[str] = frozenset()  # those who have joined, left or stopped
+
+
 Beside = Callable[[Leased], Event | None]  # what is to be told of a lease beyond that it was given
+
+
+TEXT_CHARACTERS_MAX = 1_000  # of what is looked for
 
 
 class Query(NamedTuple):
@@ -179,6 +191,12 @@ class Store(Protocol):
 
     async def soonest(self, inboxes: Sequence[str]) -> float | None:
         """When the next stored delivery in these inboxes falls due, a lease anywhere runs out, or an answer is late."""
+
+    async def next_due(self, inboxes: Sequence[str]) -> dict[str, float]:
+        """For each of these inboxes that has something stored: when the first of it falls due."""
+
+    async def touched(self, after: int | None) -> Touched:
+        """What anybody has done since that event. None: only the number of the last event there is."""
 
     async def story(self, message: int) -> list[Event]:
         """Every event of one message, in order."""

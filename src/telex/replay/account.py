@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from telex.model.refusal import Finding
+from telex.replay.judged import Judged
 from telex.replay.lines import Told
-from telex.replay.trial import Judged
 
 AGENTS_MAX = 1_000
 OTHERS, NOBODY = "(others)", "(nobody named)"
@@ -80,11 +80,16 @@ class Account:
             counts.refused += 1
             counts.newly += kept and not was_refused
         if findings:
-            severities = {one.severity for one in findings} if verdict == "passed" else set()
+            self._found(findings, verdict == "passed", counts, row, id_ or place)
+
+    def _found(self, findings: tuple[Finding, ...], passed: bool, counts: Counts, row: Row, first: str) -> None:
+        severities = {one.severity for one in findings}
+        if passed:
             counts.forgiven += "refusal" in severities
             counts.warned += "warning" in severities
+        if "refusal" in severities:
             for code, one in {one.code: one for one in reversed(findings) if one.severity == "refusal"}.items():
-                self._reason(row, code, one, id_ or place)
+                self._reason(row, code, one, first)
 
     def _named(self, agent: str) -> str:
         """The name under which an agent is counted."""

@@ -161,27 +161,7 @@ class Team:
             return membership.role_differs(found, role, self._limits) if role not in (None, found.role) else found
         if self.is_closed and role is None and (others := self.roster.of_role(name)):
             return others[0]  # a message that is signed with a role: one of those who have it
-        stranger = self._stranger(name, role)
-        if isinstance(stranger, Finding) and taken and not self.is_closed and stranger.code in _IN_DOUBT:
-            return Member(name, role or "")
-        return stranger
-
-    def _stranger(self, name: str, role: str | None) -> Member | Finding:
-        gone = self._members.get(name)
-        if (wrong := membership.name_not_allowed(name, self._limits)) is not None:
-            return wrong
-        if self.is_closed and (gone is None or not gone.declared):
-            return membership.not_declared(name, self.roster)
-        if gone is not None and gone.stopped_at is not None:
-            return membership.has_shut_down(gone)
-        if gone is not None and role is None:
-            return membership.has_left(gone)
-        if gone is not None and role != gone.role and self.is_closed:
-            return membership.role_differs(gone, role or "", self._limits)
-        if role is None:
-            return membership.sender_unknown(name, self.roster)
-        return (
-            Member(name, role)
-            if role in self.roster.roles()
-            else membership.role_unknown(role, self.roster, self._limits)
-        )
+        stranger = membership.newcomer(name, role, self.roster, self._limits, closed=self.is_closed)
+        if not isinstance(stranger, Finding):
+            return Member(name, stranger.role)
+        return Member(name, role or "") if taken and not self.is_closed and stranger.code in _IN_DOUBT else stranger

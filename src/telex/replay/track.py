@@ -1,54 +1,92 @@
-"""The beaten track of a replay: is this line a bare message with nothing to find, which means nothing to the work?
+"""The beaten track of a replay: is this line a bare message with nothing to find in it?
 
-Most lines of a long foreign log are. One decode tells it, and what is counted comes along: then the line need not even
-be looked at for what kind of line it is, since no other kind would pass. Whatever is not quite ordinary goes the
-patient way in `trial`, which would say the same.
+Most lines of a long foreign log are. One decode tells it, and what is asked of it afterwards is taken from that: the
+line need not even be looked at for what kind of line it is, since no other kind would pass. Whatever is not quite
+ordinary goes the patient way in `trial`, which would say the same.
 """
 
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import msgspec
+
 from telex.dialects.compiled import Shape
-from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.flow.admission import Desk
 from telex.flow.book.deeds import CHAPTERS, IDLE
 from telex.flow.express import Express
 from telex.flow.facts import attribute
+from telex.flow.lanes import Lanes, Looked
+
+Reached = Callable[[Any], tuple[Any, ...]]
+REPORTED = ("plan", "task", "status", "commit", "tokens", "files")  # of a report on the work, by the deed's names
+REPORTS = ("progress", "status")
+NOBODY_NAMED = "\0"  # before the role that alone may send a type whose messages name no sender; no name has it
 
 
-class Glance(NamedTuple):
-    """As much as a quick look tells."""
+class Plate(NamedTuple):
+    """What is known of all messages of one type."""
 
     dialect: Dialect
     type: MessageType
-    idle: tuple[str, ...]  # it means nothing to the work as long as nothing was said in these
-    id: str | None
-    sender: str | None
+    whoever: str  # who sends it, where it does not say so
+    head: Reached  # id, sender, recipient
+    deed: str | None  # what it does to the work, where the book has a chapter on that
+    idle: tuple[
+        str, ...
+    ]  # the deed means nothing as long as nothing was said in these; none: it always means something
+    looked: Callable[[Any], Looked]
+    report: Reached | None  # as in REPORTED, where it is a report
+    moment: Callable[[bytes], Any]  # when it says that it was written, in its own words
 
 
-def track(desk: Desk) -> Callable[[bytes], Glance | None]:
-    """None: it says nothing either way."""
-    express = Express(desk, opening=lambda dialect, type_, shape: _opening(desk, dialect, type_, shape))
-    passes: Callable[[bytes], Glance | None] = express.passes
+def track(desk: Desk, lanes: Lanes) -> Callable[[bytes], tuple[Plate, Any] | None]:
+    """What kind of message it is, and the message decoded. None: that says nothing either way."""
+
+    def opening(dialect: Dialect, type_: MessageType, shape: Shape) -> Callable[[Any], tuple[Plate, Any]]:
+        plate = _plate(desk, lanes, dialect, type_, shape)
+        return lambda message: (plate, message)
+
+    passes: Callable[[bytes], tuple[Plate, Any] | None] = Express(desk, opening=opening).passes
     return passes
 
 
-def _opening(desk: Desk, dialect: Dialect, type_: MessageType, shape: Shape) -> Callable[[Any], Glance | None]:
-    deed = type_.deed.does if type_.deed is not None and desk.work else ""
-    idle = IDLE.get(deed)
-    if deed in CHAPTERS and idle is None:
-        return lambda message: None
-    wire, topics, new = dialect.wire, idle.topics if idle is not None else (), tuple.__new__
-    wanted = [_attribute(name, shape) for name in (wire.id, wire.sender)]
-    get = attrgetter(*wanted)
-    if idle is None or not idle.name:
-        # As Glance(…) would make it, in half the time.
-        return lambda message: new(Glance, (dialect, type_, topics, *get(message)))
+def _plate(desk: Desk, lanes: Lanes, dialect: Dialect, type_: MessageType, shape: Shape) -> Plate:
+    wire, does = dialect.wire, type_.deed.does if type_.deed is not None and desk.work else ""
+    idle, own = IDLE.get(does), _names(dialect, type_) if does in REPORTS else {}
+    return Plate(
+        dialect,
+        type_,
+        NOBODY_NAMED + only_sender(type_),
+        attrgetter(*(_on_top(name, shape) for name in (wire.id, wire.sender, wire.recipient))),
+        does if does in CHAPTERS else None,
+        idle.topics if idle is not None and not idle.name else (),
+        lanes.opening(dialect, type_, shape),
+        attrgetter(*(attribute(own.get(name), shape) for name in REPORTED)) if own else None,
+        _moment_reader(wire.timestamp if wire.timestamp in shape.attributes else None),
+    )
+
+
+def _moment_reader(name: str | None) -> Callable[[bytes], Any]:
+    """From the text: the message as decoded has it rounded, where everybody else cuts off what is too small."""
+    if name is None:
+        return lambda raw: None
+    shape = msgspec.defstruct("Moment", [("at", Any, None)], rename={"at": name})
+    decode: Callable[[bytes], Any] = msgspec.json.Decoder(shape).decode
+    return lambda raw: decode(raw).at
+
+
+def only_sender(type_: MessageType) -> str:
+    """The role of whoever sends a message that does not name its sender, where only one role may; else nothing."""
+    return type_.senders[0] if len(type_.senders) == 1 and type_.senders != ANY else ""
+
+
+def _names(dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
+    """Where a report says each of these things."""
     assert type_.deed is not None
-    fits, said = idle.fits, attrgetter(attribute(dialect.locate(type_, type_.deed.names[idle.name]), shape))
-    return lambda message: new(Glance, (dialect, type_, topics, *get(message))) if fits(said(message)) else None
+    return {name: dialect.locate(type_, where) for name, where in type_.deed.names.items() if name in REPORTED}
 
 
-def _attribute(name: str | None, shape: Shape) -> str:
+def _on_top(name: str | None, shape: Shape) -> str:
     return attribute((name,) if name in shape.attributes and name is not None else None, shape)

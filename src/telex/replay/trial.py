@@ -6,47 +6,27 @@ The book grows with the work and with nothing else, so a log may be as long as i
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.flow.admission import STRICT, Desk
 from telex.flow.book import pages
 from telex.flow.book.chapter import Ground
 from telex.flow.book.said import Said, heard, tree_of
 from telex.flow.lanes import Kind, Lanes, Looked
-from telex.flow.membership import name_not_allowed
 from telex.flow.routing import Route
 from telex.model.event import Event
 from telex.model.message import Message
-from telex.model.paths import ROOT
-from telex.model.refusal import Finding, Severity
+from telex.model.refusal import Finding
 from telex.model.roster import EVERYONE, TELEX, Member
+from telex.replay.judged import EVIDENCE, Judged, Verdict, found_then, judged, refuses, reused, stops
 from telex.replay.lines import Told, moment_in, recorded
+from telex.replay.reports import Reports
 from telex.replay.team import NOBODY, Team, Way
-from telex.replay.track import Glance, track
-from telex.rules.authorization import normalised
+from telex.replay.track import NOBODY_NAMED, Plate, only_sender, track
 
-Verdict = Literal["passed", "refused", "repeated", "own"]  # own: a message of the bus itself, which nobody judges
 IDS_MAX = 5_000  # at least so many ids of a foreign log are remembered, to tell what was repeated
 QUICK_FROM = 200  # bare messages; opening the track takes about as long as judging so many the patient way
-# What is known from the record alone: the door and the inboxes of that day are gone.
-AT_THE_DOOR = frozenset({"id-differs", "id-not-allowed", "inbox-full", "recipient-missing"})
-_REUSED, _CONTRADICTED = "id-reused", "evidence-contradicted"
-EVIDENCE: dict[str, Severity] = {"mark": "warning", "refuse": "refusal"}  # by the team's setting
-
-
 _NEW = tuple.__new__  # makes a NamedTuple in half the time
-
-
-class Judged(NamedTuple):
-    """What would have become of a message."""
-
-    verdict: Verdict
-    agent: str
-    dialect: Dialect | None
-    type: MessageType | None
-    id: str | None
-    findings: tuple[Finding, ...] = ()
 
 
 class Trial:
@@ -60,15 +40,16 @@ class Trial:
     ) -> None:
         self.desk, self.book = desk, dict[str, Any]()
         self.team = Team(desk, declared, begin)
-        self._lanes = Lanes(desk)
+        self._lanes, self._closed = Lanes(desk), self.team.is_closed
         self._work = work or {}
         self._evidence = EVIDENCE.get(evidence)
         self._dialects = {dialect.name: dialect for dialect in desk.dialects}
         self._ids: dict[tuple[str, str], int] = {}
         self._older_ids: dict[tuple[str, str], int] = {}
-        self._track: Callable[[bytes], Glance | None] | None = None
+        self._track: Callable[[bytes], tuple[Plate, Any] | None] | None = None
+        self._reports = Reports(self.book)
         self._asked = 0
-        self._met: dict[str, str] = {}  # by what a message says of its sender: the agent's name
+        self._met: dict[str, Member] = {}  # by what a message says of its sender
         self._now = 0.0
         self._nobody = Way(Member("", ""), None, (), None, NOBODY)
 
@@ -76,8 +57,11 @@ class Trial:
         """Something that is no message: somebody came or went."""
         self._now = max(self._now, event.at)
         self.team.happened(event)
+        self._met.clear()
 
-    def quick(self, raw: bytes) -> Judged | None:
+    # --- the quick way -----------------------------------------------------------------------------------------------
+
+    def quick(self, number: int, raw: bytes) -> Judged | None:
         """The answer to a bare message like thousands before it. None: there is more to find out, about the line too.
 
         It is for messages within the size limit, as the fast lane is.
@@ -88,37 +72,72 @@ class Trial:
                 self.open_track()
             return None
         glance = self._track(raw)
-        if glance is None or self.team.somebody_is_gone or self.team.is_closed:
+        if glance is None:
+            return None
+        plate, message = glance
+        id_, claim, recipient = plate.head(message)
+        if self._closed or (recipient and self.team.somebody_is_gone):
             return None  # who it is from and for matters only there
-        dialect, type_, idle, id_, sender = glance
-        if idle and not self.book.keys().isdisjoint(idle):
+        member = self._met.get(claim or plate.whoever) or self._meet(claim or plate.whoever)
+        if member is None:
             return None
-        claim = sender or _whoever_may(type_).name
-        agent = self._met.get(claim)
-        if agent is None and (agent := self._meet(claim)) is None:
-            return None
-        if id_ and (again := self._again(raw, agent, id_)) is not None:
+        dialect, type_, id_ = plate.dialect, plate.type, id_ or None
+        if id_ is not None and (again := self._again(raw, member.name, id_)) is not None:
             if again:
-                return Judged("repeated", agent, dialect, type_, id_)
-            return Judged("refused", agent, dialect, type_, id_, (_reused(id_),))
-        return _NEW(Judged, ("passed", agent, dialect, type_, id_, ()))
+                return Judged("repeated", member.name, dialect, type_, id_)
+            return Judged("refused", member.name, dialect, type_, id_, (reused(id_),))
+        if plate.deed is None or (plate.idle and self.book.keys().isdisjoint(plate.idle)):
+            return _NEW(Judged, ("passed", member.name, dialect, type_, id_, ()))
+        notes = self._reported(plate, raw, message, member) if plate.report is not None else None
+        if notes is not None:
+            return _NEW(Judged, ("passed", member.name, dialect, type_, id_, notes))
+        return self._held(Told(number, raw, claim or None), plate.looked(message), member, None, (), ())
 
     def open_track(self) -> None:
-        self._track = track(self.desk)
+        self._track = track(self.desk, self._lanes)
 
-    def _meet(self, claim: str) -> str | None:
-        """The name of whoever signs like this, who is then known. None: nobody may be called so."""
-        agent = normalised(claim)
-        if agent and name_not_allowed(agent, self.desk.limits) is not None:
-            return None
+    def _meet(self, claim: str) -> Member | None:
+        """Whoever signs like this, who is then known. None: nobody may be called so, or is called so any more."""
+        if claim.startswith(NOBODY_NAMED):
+            member = _of_role(claim.removeprefix(NOBODY_NAMED))
+        else:
+            found = self.team.way(claim, None, None, True, True)
+            if isinstance(found, Finding):
+                return None
+            member = found.member
         if len(self._met) >= IDS_MAX:
             self._met.clear()
-        self._met[claim] = agent
-        self.team.meet(self.team.roster.find(agent) or Member(agent, ""))
-        return agent
+        self._met[claim] = member
+        self.team.meet(member)
+        return member
+
+    def _reported(self, plate: Plate, raw: bytes, message: Any, member: Member) -> tuple[Finding, ...] | None:
+        """What there is to say to an ordinary report, which is then written down. None: it has to be weighed."""
+        assert plate.report is not None
+        told = plate.report(message)
+        if plate.deed == "status":
+            return () if self._reports.status(told) is not None else None
+        outcome = self._reports.progress(told)
+        if outcome is None:
+            return None
+        notes, plan, blocker = outcome
+        if plan is None and blocker is None:  # most are like this
+            return notes
+        at = self._moment(plate.moment(raw))
+        if plan is not None:
+            after = self._reports.after(plan, told, member.name, at)
+            if after is None:
+                return None
+            self.book[plan] = after
+        if blocker is not None:
+            self.book[blocker] = None  # it goes on
+        self._now = max(self._now, at)
+        return notes
+
+    # --- the patient way ---------------------------------------------------------------------------------------------
 
     def judge(self, told: Told) -> Judged:
-        _, raw, sender, role, to, at, own_id, _, _, detail, kept, refused = told
+        _, raw, sender, role, to, at, _, _, _, detail, kept, refused = told
         if sender == TELEX and (kept or at is not None):
             return self._own(told)
         way = self._nobody
@@ -126,31 +145,47 @@ class Trial:
             found_way = self.team.way(sender, role, to, not refused, at is None and to is None and not kept)
             if isinstance(found_way, Finding):
                 looked = self._lanes.look(raw, NOBODY)
-                return _verdict("refused", told, looked, sender, (*looked.findings, found_way))
+                return judged("refused", told, looked, sender, (*looked.findings, found_way))
             way = found_way
         looked = self._lanes.look(raw, way.pair)
         member, address, inboxes, wrong, _ = way
         if sender is None and looked.kind is not None:
-            member = _whoever_may(looked.kind.type)
-        agent, (id_, _, _, recipient) = member.name, looked.facts
+            member = _of_role(only_sender(looked.kind.type))
+        id_ = looked.facts.id
         if not kept:
             self.team.meet(member)
-            if id_ is not None and (again := self._again(raw, agent, id_)) is not None:
+            if id_ is not None and (again := self._again(raw, member.name, id_)) is not None:
                 verdict: Verdict = "repeated" if again else "refused"
-                return _verdict(verdict, told, looked, agent, () if again else (_reused(id_),))
-        found = self._recorded(told) if detail is not None and '"findings"' in detail else ()
-        if address is None and recipient is not None:
-            address, inboxes, wrong = self._addressed(recipient, looked, member, taken=not refused)
+                return judged(verdict, told, looked, member.name, () if again else (reused(id_),))
+        found: tuple[Finding, ...] = ()
+        if detail is not None and '"findings"' in detail:
+            found = found_then(told, self._evidence if self.desk.work else None)
         if wrong is not None:
             found = (*found, wrong)
+        return self._held(told, looked, member, address, inboxes, found)
+
+    def _held(
+        self,
+        told: Told,
+        looked: Looked,
+        member: Member,
+        address: str | None,
+        inboxes: Route,
+        found: tuple[Finding, ...],
+    ) -> Judged:
+        """What the rules say to a message whose sender is known."""
+        agent, (id_, _, _, recipient) = member.name, looked.facts
+        if address is None and recipient is not None:
+            address, inboxes, wrong = self._addressed(recipient, looked, member, taken=not told.refused)
+            found = found if wrong is None else (*found, wrong)
         checked, kind = looked.checked, looked.kind
-        if (found and _stops(found, self.desk)) or (checked is not None and not checked.valid):
-            return _verdict("refused", told, looked, agent, (*looked.findings, *found))
+        if (found and stops(found, self.desk)) or (checked is not None and not checked.valid):
+            return judged("refused", told, looked, agent, (*looked.findings, *found))
         if kind is not None and kind.deed is not None and self._means_something(looked, kind):
             return self._weighed(told, looked, member, address or "", inboxes, found)
         if kind is not None and checked is None and not found:  # most are like this
-            return _NEW(Judged, ("passed", agent, kind.dialect, kind.type, own_id or id_, ()))
-        return _verdict("passed", told, looked, agent, (*looked.findings, *found))
+            return _NEW(Judged, ("passed", agent, kind.dialect, kind.type, told.id or id_, ()))
+        return judged("passed", told, looked, agent, (*looked.findings, *found))
 
     # --- who speaks --------------------------------------------------------------------------------------------------
 
@@ -179,7 +214,7 @@ class Trial:
     def _means_something(self, looked: Looked, kind: Kind) -> bool:
         """Has the book a word in it? Not to a message that is let pass though it is refused, and to some only once
         certain things were said."""
-        if looked.checked is not None and _refuses(looked.findings):
+        if looked.checked is not None and refuses(looked.findings):
             return False
         return kind.idle is None or not self.book.keys().isdisjoint(kind.idle)
 
@@ -189,30 +224,27 @@ class Trial:
         book, said = self.book, self._said(told, looked, member, address, inboxes)
         ground = Ground(said.at, self.team.roster, self.desk.limits, self._work, self._dialects)
         found = (*found, *pages.weigh(said, book, ground))
-        stopped = _refuses(found)
+        stopped = refuses(found)
         if not stopped:
             self._write(said)
             for other in pages.stopping(said, book, ground):
                 self.team.stands(other)
+                self._met.clear()
         verdict: Verdict = "refused" if stopped and self.desk.strict else "passed"
-        return _verdict(verdict, told, looked, member.name, (*looked.findings, *found))
+        return judged(verdict, told, looked, member.name, (*looked.findings, *found))
 
     def _said(self, told: Told, looked: Looked, member: Member, address: str, inboxes: Route) -> Said:
         kind, facts = looked.kind, looked.facts
         assert kind is not None
         tree = tree_of(told.raw, kind.dialect, kind.type)
-        at = told.at
-        if at is None:
-            written = tree.get(kind.dialect.wire.timestamp or "")
-            at = moment_in(written) if isinstance(written, str) else None
-        self._now = max(self._now, at or 0.0)
+        at = told.at if told.at is not None else self._moment(tree.get(kind.dialect.wire.timestamp or ""))
         where = recorded(told).get("inboxes")
         if not address:
             address, inboxes = EVERYONE, self.team.everybody()
         return Said(
             told.number,
             told.id or facts.id or f"line {told.number}",
-            at if at is not None else self._now,
+            at,
             member.name,
             member.role,
             address,
@@ -224,8 +256,14 @@ class Trial:
             facts.reply_to or told.reply_to,
         )
 
+    def _moment(self, written: Any) -> float:
+        """When that was; where a message does not say so, as soon as what went before it in the work."""
+        at = moment_in(written) if isinstance(written, str) else None
+        return self._now if at is None else at
+
     def _write(self, said: Said) -> None:
         for topic in pages.belongs(said, self.book):
+            self._now = max(self._now, said.at)
             self.book[topic] = pages.fold(topic, self.book.get(topic), said)
 
     def _own(self, told: Told) -> Judged:
@@ -242,48 +280,7 @@ class Trial:
                 self._write(said)
         return Judged("own", TELEX, looked.dialect, kind.type if kind is not None else None, told.id)
 
-    # --- what is said of it ------------------------------------------------------------------------------------------
 
-    def _recorded(self, told: Told) -> tuple[Finding, ...]:
-        """What was found when it was sent and cannot be found out anew."""
-        listed = recorded(told).get("findings")
-        found = [_finding(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        carried = []
-        for one in found:
-            if one.code == _CONTRADICTED and self._evidence is not None and self.desk.work:
-                carried.append(one._replace(severity=self._evidence))
-            elif told.refused and (one.code in AT_THE_DOOR or (one.code, one.path) == (_REUSED, ROOT)):
-                carried.append(one)
-        return tuple(carried)
-
-
-def _verdict(verdict: Verdict, told: Told, looked: Looked, agent: str, findings: tuple[Finding, ...]) -> Judged:
-    kind = looked.kind
-    if kind is None:
-        return Judged(verdict, agent, looked.dialect, None, told.id or looked.facts.id, findings)
-    return Judged(verdict, agent, kind.dialect, kind.type, told.id or looked.facts.id, findings)
-
-
-def _whoever_may(type_: MessageType) -> Member:
-    """The sender of a message that does not name one, where only one role may send it."""
-    role = type_.senders[0] if len(type_.senders) == 1 and type_.senders != ANY else ""
+def _of_role(role: str) -> Member:
+    """Whoever has it, of whom nothing else is known."""
     return Member(role, role)
-
-
-def _refuses(findings: tuple[Finding, ...]) -> bool:
-    return any(one.severity == "refusal" for one in findings)
-
-
-def _stops(found: tuple[Finding, ...], desk: Desk) -> bool:
-    """What was wrong at the door stops a message in every team, what a repository speaks against in a strict one."""
-    return any(one.severity == "refusal" and (desk.strict or one.code != _CONTRADICTED) for one in found)
-
-
-def _reused(id_: str | None) -> Finding:
-    say = f"Give it an id of its own: {id_} was sent before, with other words."
-    return Finding(_REUSED, ROOT, say, expected="an id not used before", found=id_)
-
-
-def _finding(facts: dict[str, Any]) -> Finding:
-    known = {name: value for name, value in facts.items() if name in Finding._fields and isinstance(value, str)}
-    return Finding(**{"code": "", "path": ROOT, "say": ""} | known)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from telex.model.delivery import OPEN, Delivery
 from telex.model.event import Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.roster import TELEX, Member
-from telex.ports.store import Appended, Ask, Beside, Query, Settled, Settlement
+from telex.ports.store import Appended, Ask, Beside, Query, Settled, Settlement, Touched
 from telex.stores.fitting import fits
 from telex.stores.memory_shelves import Shelves
 
@@ -116,8 +116,15 @@ class MemoryStore(Shelves):
     async def waiting(self, inboxes: Sequence[str], most: int) -> list[tuple[Delivery, Message]]:
         return self._with_messages(nsmallest(most, self._open_in(inboxes), key=_turn))
 
+    async def next_due(self, inboxes: Sequence[str]) -> dict[str, float]:
+        stored = [delivery for delivery in self._open_in(inboxes) if delivery.state == "stored"]
+        return {one.inbox: one.due_at for one in sorted(stored, key=lambda one: one.due_at, reverse=True)}
+
+    async def touched(self, after: int | None) -> Touched:
+        return Touched(self._last_event) if after is None else self._touched(after)
+
     async def soonest(self, inboxes: Sequence[str]) -> float | None:
-        stored = [delivery.due_at for delivery in self._open_in(inboxes) if delivery.state == "stored"]
+        stored = (await self.next_due(inboxes)).values()
         leases = [self._deliveries[seq].due_at for seq in self._leased]
         return min([*stored, *leases, *(ask.due_at for ask in self._asks.values())], default=None)
 

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from telex.model.delivery import AT_ONCE, MOVES, OPEN, Delivery
-from telex.model.event import ELSEWHERE, Event
+from telex.model.event import BRINGING, COMING_AND_GOING, ELSEWHERE, Event
 from telex.model.message import Entry, Message, Part
 from telex.model.roster import Member
-from telex.ports.store import Ask
+from telex.ports.store import Ask, Touched
 
 
 class Shelves:
@@ -116,6 +116,20 @@ class Shelves:
         if event.kind not in ELSEWHERE:
             self._latest_at = event.at
         self._writes += 1
+
+    def _touched(self, after: int) -> Touched:
+        told = [self._events[seq] for seq in range(after + 1, self._last_event + 1) if seq in self._events]
+        numbers = {event.delivery for event in told if event.delivery is not None}
+        for event in told:
+            if event.kind in BRINGING:
+                numbers.update(self._deliveries_of.get(event.seq, ()))
+        put = [one for number in sorted(numbers) if (one := self._deliveries.get(number)) and one.state == "stored"]
+        return Touched(
+            self._last_event,
+            tuple((one.inbox, one.due_at) for one in put),
+            frozenset(event.message or event.seq for event in told),
+            frozenset(event.agent for event in told if event.kind in COMING_AND_GOING and event.agent is not None),
+        )
 
     def _remove(self, seq: int) -> None:
         """Take a message off every shelf, with all that belongs to it."""

@@ -14,7 +14,7 @@ from telex.model.delivery import Delivery
 from telex.model.event import ELSEWHERE, Event
 from telex.model.message import Entry, Leased, Message
 from telex.model.roster import Member
-from telex.ports.store import Appended, Ask, Beside, Query, Settled, Settlement
+from telex.ports.store import Appended, Ask, Beside, Query, Settled, Settlement, Touched
 from telex.stores import sqlite_reads as reads
 from telex.stores import sqlite_writes as writes
 from telex.stores.sqlite_batch import Batch
@@ -255,6 +255,12 @@ class SqliteStore:
 
     async def soonest(self, inboxes: Sequence[str]) -> float | None:
         return self._file.glance(lambda: reads.soonest(self._file, inboxes))
+
+    async def next_due(self, inboxes: Sequence[str]) -> dict[str, float]:
+        return reads.next_due(self._file, inboxes)
+
+    async def touched(self, after: int | None) -> Touched:
+        return reads.touched(self._file, after)
 
     async def story(self, message: int) -> list[Event]:
         return reads.story(self._file, message)

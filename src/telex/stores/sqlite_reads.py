@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from telex.model.delivery import Delivery
 from telex.model.digest import number_of
-from telex.model.event import Event
+from telex.model.event import COMING_AND_GOING, Event
 from telex.model.message import Message
 from telex.model.roster import TELEX, Member
-from telex.ports.store import Ask, Query
+from telex.ports.store import Ask, Query, Touched
 from telex.stores.sqlite_file import Row, SqliteFile
 from telex.stores.sqlite_rows import (
     DELIVERY,
@@ -29,6 +29,9 @@ _WITH_MESSAGE = "FROM deliveries d JOIN messages m ON m.seq = d.message"
 _NUMBERED = f"""SELECT seq FROM recent WHERE number = ?1 UNION SELECT seq FROM known WHERE number = ?1
 UNION SELECT seq FROM messages WHERE seq > ({INDEXED}) AND id = ?2 ORDER BY seq"""
 _EVENTS = "FROM events e LEFT JOIN messages m ON m.seq = coalesce(e.message, e.seq)"
+_TOLD_SINCE = """SELECT e.seq, e.kind, e.agent, coalesce(e.message, e.seq), d.inbox, d.due_at FROM events e
+LEFT JOIN deliveries d ON d.seq = e.delivery AND d.state = 0 WHERE e.seq > ? ORDER BY e.seq"""
+_MEMBER = "name, role, dialects, joined_at, seen_at, left_at, stopped_at"
 CORRELATION = "correlation:"  # before a correlation's name, so that it is not taken for an id
 MATCHES_MAX = 100_000
 TOLD = "told"  # the mark up to which events are indexed by message
@@ -139,10 +142,28 @@ def answers_to(file: SqliteFile, inboxes: Sequence[str], request: Message, types
     return [row[0] for inbox in inboxes for row in file.rows(sql, (inbox, *bindings))]
 
 
-def soonest(file: SqliteFile, inboxes: Sequence[str]) -> float | None:
+def next_due(file: SqliteFile, inboxes: Sequence[str]) -> dict[str, float]:
     """Only what waits for its next attempt has to be looked at, and that is little: the rest would have been leased."""
     sql = "SELECT min(due_at) FROM (SELECT due_at FROM deliveries WHERE state = 0 AND inbox = ? LIMIT 1000)"
-    moments = [file.value(sql, (inbox,)) for inbox in inboxes]
+    found = [(inbox, file.value(sql, (inbox,))) for inbox in inboxes]
+    return {inbox: moment for inbox, moment in found if moment is not None}
+
+
+def touched(file: SqliteFile, after: int | None) -> Touched:
+    """The events first: what is written while we look is then told twice, and not left out."""
+    if after is None:
+        return Touched(int(file.value("SELECT max(seq) FROM events") or 0))
+    told = file.rows(_TOLD_SINCE, (after,))
+    if not told:
+        return Touched(after)
+    put = file.rows("SELECT inbox, due_at FROM deliveries WHERE seq >= ? AND state = 0", (first_delivery(after + 1),))
+    put += [row[4:] for row in told if row[4] is not None]
+    members = frozenset(row[2] for row in told if row[1] in COMING_AND_GOING and row[2] is not None)
+    return Touched(told[-1][0], tuple(put), frozenset(row[3] for row in told), members)
+
+
+def soonest(file: SqliteFile, inboxes: Sequence[str]) -> float | None:
+    moments: list[float | None] = list(next_due(file, inboxes).values())
     moments.append(file.value("SELECT min(due_at) FROM deliveries WHERE state = 1"))
     moments.append(file.value("SELECT min(due_at) FROM asks"))
     return min((moment for moment in moments if moment is not None), default=None)
@@ -199,9 +220,10 @@ def _of_correlation(file: SqliteFile, correlation: str) -> str:
 
 
 def _of_text(file: SqliteFile, text: str) -> str:
-    words = " ".join('"' + word.replace('"', '""') + '"' for word in text.split())
-    if not words:
+    wanted = dict.fromkeys(text.replace("\0", " ").split())  # to the index, the text would end at such a character
+    if not wanted:
         return "[]"
+    words = " ".join('"' + word.replace('"', '""') + '"' for word in wanted)
     sql = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rowid DESC LIMIT ?"
     return _listed(file.rows(sql, (words, MATCHES_MAX)))
 
@@ -220,5 +242,13 @@ def dead(file: SqliteFile, most: int) -> list[tuple[Delivery, Message]]:
 
 
 def members(file: SqliteFile) -> list[Member]:
-    rows = file.rows("SELECT name, role, dialects, joined_at, seen_at, left_at, stopped_at FROM members ORDER BY name")
-    return [Member(row[0], row[1], tuple(row[2].split()), False, *row[3:]) for row in rows]
+    return [_member_of(row) for row in file.rows(f"SELECT {_MEMBER} FROM members ORDER BY name")]
+
+
+def member_called(file: SqliteFile, name: str) -> Member | None:
+    row = file.row(f"SELECT {_MEMBER} FROM members WHERE name = ?", (name,))
+    return _member_of(row) if row else None
+
+
+def _member_of(row: Row) -> Member:
+    return Member(row[0], row[1], tuple(row[2].split()), False, *row[3:])

@@ -9,7 +9,7 @@ from telex.model.roster import Member
 from telex.ports.store import Appended, Ask, Beside, Settled, Settlement
 from telex.stores.sqlite_batch import Batch, has_stopped, write_member
 from telex.stores.sqlite_file import SqliteFile
-from telex.stores.sqlite_reads import members
+from telex.stores.sqlite_reads import member_called
 from telex.stores.sqlite_rows import (
     CODES,
     DELIVERY,
@@ -230,7 +230,7 @@ def remind(
 
 
 def enlist(file: SqliteFile, batch: Batch, member: Member, event: Event | None) -> Member:
-    known = next((one for one in members(file) if one.name == member.name), None)
+    known = member_called(file, member.name)
     if known is not None and known.left_at is None and known.role != member.role:
         return known
     write_member(file, member)

@@ -2,9 +2,11 @@
 
 import pytest
 
+from telex.model.delivery import AT_ONCE
 from telex.model.event import Event
+from telex.model.message import Part
 from telex.model.roster import Member
-from telex.ports.store import Ask, Query, Store
+from telex.ports.store import Ask, Query, Store, Touched
 from telex.testing.contract_base import ContractBase, promise
 
 
@@ -50,6 +52,54 @@ class SharingPromises(ContractBase):
         assert len(seen) == 4
 
     @promise
+    async def test_it_tells_into_which_inboxes_anything_has_come_since(self, store: Store) -> None:
+        before = (await store.touched(None)).upto
+        assert await store.touched(before) == Touched(before)
+        first, second = await self.keep(store, self.entry("m1", "kim", "role:qa"), self.entry("m2", "lead"))
+        await store.append([self.entry("m3", kind="refused")])
+        touched = await store.touched(before)
+        assert sorted(touched.due) == [("kim", AT_ONCE), ("lead", AT_ONCE), ("role:qa", AT_ONCE)]
+        assert touched.messages >= {first, second}
+        assert touched.upto == (await store.touched(None)).upto
+        assert await store.touched(touched.upto) == Touched(touched.upto)
+
+    @promise
+    async def test_it_tells_what_was_put_back_and_when_it_is_due_and_not_what_was_taken(self, store: Store) -> None:
+        [seq, _] = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "qa"))
+        await self.take_one(store, "qa")
+        leased = await self.take_one(store, "lead")
+        before = (await store.touched(None)).upto
+        await self.settle_one(store, self.give_back(leased, due_at=self.now + 5.0))
+        touched = await store.touched(before)
+        assert touched.due == (("lead", self.now + 5.0),)
+        assert touched.messages == {seq}
+        assert await store.next_due(["lead", "qa", "nobody"]) == {"lead": self.now + 5.0}
+        await self.keep(store, self.entry("m3", "lead"))
+        assert await store.next_due(["lead"]) == {"lead": AT_ONCE}
+
+    @promise
+    async def test_it_tells_of_reports_and_of_what_is_asked_again(self, store: Store) -> None:
+        seqs = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "kim", answer_by=self.now))
+        leased = await self.take_one(store, "lead")
+        before = (await store.touched(None)).upto
+        await self.settle_one(store, self.bury(leased, self.report("r1", "dev")))
+        await store.remind(
+            Ask(seqs[1], self.now, 0), self.now, self.now + 9.0, ["kim"], "{}", [self.report("r2", "qa")]
+        )
+        touched = await store.touched(before)
+        assert {inbox for inbox, _ in touched.due} == {"dev", "kim", "qa"}
+        assert touched.messages >= set(seqs)
+
+    @promise
+    async def test_it_tells_who_has_come_and_gone(self, store: Store) -> None:
+        before = (await store.touched(None)).upto
+        await store.enlist(Member("kim", "qa", joined_at=self.now), Event(0, self.now, "joined", "kim"))
+        stopped = Member("dev", "dev", joined_at=self.now, stopped_at=self.now)
+        part = Part(members=((stopped, Event(0, self.now, "stopped", "dev")),))
+        await self.keep(store, self.entry("m1", "lead", part=part))
+        assert (await store.touched(before)).members == {"kim", "dev"}
+
+    @promise
     async def test_our_own_writes_are_told_from_those_of_others(self, store: Store) -> None:
         before = store.others()
         await self.keep(store, self.entry("m1", "lead"))
@@ -65,6 +115,7 @@ class SharingPromises(ContractBase):
             await self.keep(other, self.entry("m1", "lead"))
             assert store.changes() != changes
             assert store.others() != others
+            assert (await store.touched(0)).due == (("lead", AT_ONCE),)
             leased = await self.take_one(store, "lead")
             assert await self.take(other, "lead") == []
             assert (await self.settle_one(other, self.ack(leased))).done

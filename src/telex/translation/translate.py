@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from telex.dialects.moments import read_moment
 from telex.dialects.reaching import reach
 from telex.dialects.spec import ANY, Dialect, MessageType, Tree
+from telex.dialects.writing import write
+from telex.model.limits import LIMITS
 from telex.translation.kinds import canonical
 from telex.translation.lexicon import home_of, routes, why_not
 from telex.translation.plain_values import typed
@@ -21,6 +23,7 @@ from telex.translation.telling import tell
 __all__ = ["Change", "Header", "NoCounterpart", "Translation", "header_of", "translate"]
 
 WAYS_REMEMBERED_MAX = 1_000
+_BYTES_OF_A_LETTER_MAX = 12  # as JSON and YAML write it, names and indentation included
 
 
 class Way(NamedTuple):
@@ -72,7 +75,7 @@ def translate(
         if not way.whens or all(get(tree) in values for get, values in way.whens):
             for plan in way.plans:
                 if not plan.spoken.means or _may_mean(tree, plan):
-                    return tell(plan, tree, header, body)
+                    return _if_short_enough(tell(plan, tree, header, body))
             if way.plans:
                 return NoCounterpart(to, f"{to.name} has no message that says what this {type_.name} says.")
             break
@@ -97,6 +100,41 @@ def _find(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[Way, ...]:
         plans = tuple(make(dialect, row, to, other, home_of(other, dialect.name)) for other in becomes)
         ways.append(Way(whens, plans))
     return tuple(ways)
+
+
+def _if_short_enough(made: Translation | NoCounterpart) -> Translation | NoCounterpart:
+    """What is long in one dialect may be too long for another, in whose front matter there is less room."""
+    if isinstance(made, NoCounterpart):
+        return made
+    narrow = made.dialect.form == "front-matter"
+    fields_max = LIMITS.front_matter_bytes_max if narrow else LIMITS.message_bytes_max
+    rest_max = LIMITS.message_bytes_max - fields_max
+    # Nearly all are known to be short by this, and need not be written down to be measured.
+    if _letters(made.tree) * _BYTES_OF_A_LETTER_MAX <= fields_max and len(made.body or "") * 4 <= rest_max:
+        return made
+    fields = _bytes_of(write(made.dialect, made.tree, ""))
+    whole = fields + _bytes_of(made.body or "")
+    if fields <= fields_max and whole <= LIMITS.message_bytes_max:
+        return made
+    why = f"its fields take {fields:,} bytes of {fields_max:,}" if fields > fields_max else f"it takes {whole:,} bytes"
+    return NoCounterpart(made.dialect, f"As {made.type.name} it would be refused for its length: {why}.")
+
+
+def _letters(tree: Tree) -> int:
+    """About how many there are in it."""
+    found = 0
+    for value in tree.values():
+        if type(value) is str:
+            found += len(value)
+        elif type(value) is dict:
+            found += _letters(value)
+        elif value:
+            found += len(repr(value))
+    return found + 10 * len(tree)
+
+
+def _bytes_of(text: str) -> int:
+    return len(text.encode("utf-8", "backslashreplace"))
 
 
 def _may_mean(tree: Tree, plan: Plan) -> bool:

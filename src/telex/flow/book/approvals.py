@@ -16,7 +16,7 @@ from telex.flow.book.said import Said
 from telex.flow.book.used_ids import id_reused
 from telex.flow.routing import listed, normal_address
 from telex.model.limits import LIMITS
-from telex.model.nearest import nearest
+from telex.model.nearest import LATEST_MAX, nearest
 from telex.model.paths import path_of
 from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, ONE_OF_ROLE
@@ -191,7 +191,7 @@ def _where(said: Said, name: str | None) -> str:
 def _unknown(said: Said, name: str | None, waiting: list[str]) -> Finding:
     expected = listed(waiting) if waiting else "a request that waits for an answer"
     if name is not None:
-        close, found = nearest(name, waiting), name[: LIMITS.found_characters_max]
+        close, found = nearest(name, waiting[-LATEST_MAX:]), name[: LIMITS.found_characters_max]
         what = close or "a request that waits (telex approvals shows them)"
         say = f"Name {what}: nobody has asked for anything under {found}."
         return Finding("approval-unknown", _where(said, name), say, expected=expected, found=found, nearest=close)

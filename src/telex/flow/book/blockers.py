@@ -29,9 +29,12 @@ class Blocker(NamedTuple):
 
 
 def topic_of(said: Said) -> str:
+    return topic_at(said.text("plan"), said.text("task"))
+
+
+def topic_at(plan: str, task: str) -> str:
     """Of a task in a plan. A / in the plan's name is written out, or task `b/c` of `a` would be task `c` of `a/b`."""
-    plan = said.text("plan").replace("%", "%25").replace("/", "%2F")
-    return f"{KIND}:{plan}/{said.text('task')}"
+    return f"{KIND}:{plan.replace('%', '%25').replace('/', '%2F')}/{task}"
 
 
 def _wanted(said: Said, book: Book) -> Iterator[str]:

@@ -18,7 +18,7 @@ from telex.flow.book.plan_finding import (
 )
 from telex.flow.book.said import Said
 from telex.model.contract import Plan
-from telex.model.nearest import nearest
+from telex.model.nearest import LATEST_MAX, nearest
 from telex.model.paths import ROOT
 from telex.model.refusal import Finding
 from telex.model.roster import Roster
@@ -91,7 +91,7 @@ def weigh_progress(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
     yield from islice(_dependencies(said, plan, book), ground.limits.findings_max)
     yield from _budget(said, plan)
     yield from _files(said, [plan], ground)
-    yield from _conditions(plan)
+    yield from conditions_of(plan)
 
 
 def weigh_files(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def weigh_files(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
     plans = [plan] if plan is not None else _own(said, book)
     yield from _files(said, plans, ground)
     for one in plans:
-        yield from _conditions(one)
+        yield from conditions_of(one)
 
 
 def _own(said: Said, book: Book) -> list[Plan]:
@@ -112,7 +112,7 @@ def _own(said: Said, book: Book) -> list[Plan]:
 
 def _plan_unknown(said: Said, plans: list[str]) -> Finding:
     plan = said.text("plan")
-    close = nearest(plan, plans)
+    close = nearest(plan, plans[-LATEST_MAX:])
     say = f"Name a plan that has a contract, such as {short(close or plans[-1])}: nobody has sent one for this."
     return Finding("plan-unknown", said.path("plan"), say, "warning", listed(plans), short(plan), close)
 
@@ -165,7 +165,7 @@ def _budget(said: Said, plan: Plan) -> Iterator[Finding]:
     yield Finding("token-budget-spent", where, say, expected=f"at most {budget}", found=str(plan.spent + used))
 
 
-def _conditions(plan: Plan) -> Iterator[Finding]:
+def conditions_of(plan: Plan) -> Iterator[Finding]:
     if plan.conditions:
         say = f"Keep to what plan {short(plan.id)} was widened under: {listed(plan.conditions)}."
         yield Finding("approval-conditions", ROOT, say, "note", expected=listed(plan.conditions))

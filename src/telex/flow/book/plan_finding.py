@@ -58,8 +58,10 @@ def open_plans(book: Book, plans: Iterable[str]) -> list[Plan]:
 def candidates(contracts: Contracts, said: Said) -> tuple[str, ...]:
     """The plans that a message on a task may mean, the likeliest last: those with the task, or the sender's own."""
     task, own = task_of(said), covering(contracts, said.sender, said.role)
-    with_task = [plan for plan, one in contracts.plans.items() if task in one.tasks] if task else []
-    return tuple([plan for plan in with_task if plan in own] or with_task or own)
+    if not task:
+        return own
+    both = tuple(plan for plan in own if task in contracts.plans[plan].tasks)  # mostly so, and all plans are many
+    return both or tuple(plan for plan, one in contracts.plans.items() if task in one.tasks) or own
 
 
 def task_of(said: Said) -> str:

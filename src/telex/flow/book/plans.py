@@ -158,11 +158,16 @@ def words_of(said: Said) -> Words:
 
 
 def _plan_after_progress(plan: Plan, said: Said) -> Plan:
+    done = Done(said.text("commit"), said.sender, said.at) if said.get("status") == COMPLETE else None
+    return after_report(plan, said.text("task"), done, _count(said, "tokens") or 0)
+
+
+def after_report(plan: Plan, about: str, done: Done | None, tokens: int = 0) -> Plan:
     """The last report on a task holds: one that was complete and then failed is not done."""
-    done = {task: one for task, one in plan.done.items() if task != said.text("task")}
-    if said.get("status") == COMPLETE:
-        done[said.text("task")] = Done(said.text("commit"), said.sender, said.at)
-    return plan._replace(done=done, spent=plan.spent + (_count(said, "tokens") or 0))
+    tasks = {task: one for task, one in plan.done.items() if task != about}
+    if done is not None:
+        tasks[about] = done
+    return plan._replace(done=tasks, spent=plan.spent + tokens)
 
 
 def _plan_after_answer(plan: Plan, said: Said) -> Plan:

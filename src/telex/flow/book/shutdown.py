@@ -9,7 +9,7 @@ from telex.flow.book.said import Said
 from telex.flow.book.used_ids import id_reused
 from telex.flow.routing import inboxes_of
 from telex.model.limits import LIMITS
-from telex.model.nearest import nearest
+from telex.model.nearest import LATEST_MAX, nearest
 from telex.model.refusal import Finding
 from telex.model.roster import Member, Roster
 from telex.model.shutdown import NO_SHUTDOWNS, TOPIC, Answer, Call, Shutdowns
@@ -76,7 +76,7 @@ def _not_asked(said: Said, known: Shutdowns, member: Member, roster: Roster) -> 
     if waits is not None:
         say = f"Name {waits.id}, which {waits.by} has asked {said.sender} with: nobody asked it to shut down otherwise."
         return Finding("shutdown-not-asked", path, say, expected=waits.id, found=found, nearest=waits.id)
-    own = [call.id for call in known.calls if was_asked(call, member, roster)]
+    own = [call.id for call in known.calls[-LATEST_MAX:] if was_asked(call, member, roster)]
     say = f"Take the id of a request to shut down that was sent to {said.sender}, or go on: it was not asked with this."
     return Finding("shutdown-not-asked", path, say, found=found, nearest=nearest(found, own))
 

@@ -23,7 +23,7 @@ from telex.model.machine import (
     standing,
     state_name,
 )
-from telex.model.nearest import nearest
+from telex.model.nearest import LATEST_MAX, nearest
 from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Roster
 
@@ -198,7 +198,7 @@ def _weigh_commit(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
     found = ref[: LIMITS.found_characters_max]
     waiting = [one.id for one in task.asks if one.decision is None]
     if given:
-        close = nearest(ref, given)
+        close = nearest(ref, list(given)[-LATEST_MAX:])
         answers = list(dict.fromkeys(given.values()))
         say = f"Name an approval of this task, such as {close or answers[-1]}: {found} is none."
         expected = listed(answers)

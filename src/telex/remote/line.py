@@ -1,0 +1,203 @@
+"""How is a hub asked, and asked again when it is away for a while? Over HTTP, waiting on a loop or blocking.
+
+A question that may be put twice is put until it is answered or patience ends: a hub that restarts is not noticed. One
+that may not is put again only where it cannot have arrived.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from telex.errors import OutcomeUnknown, StoreError, StoreUnavailable
+from telex.ports.carrying import TRACEPARENT, traceparent
+from telex.ports.clock import Clock
+
+try:
+    import httpx2
+except ImportError as error:
+    raise StoreUnavailable("a hub is asked with more than the core: pip install 'telex[client]'") from error
+
+PATIENCE_SECONDS = 60.0  # how long a hub may be away before it is said to be
+PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.05, 2.0  # between two tries; it doubles
+ANSWER_SECONDS = 30.0  # what a hub may take beyond the time it was asked to wait
+CONNECT_SECONDS = 10.0
+CHUNKS_AHEAD = 16  # of a stream, that are read before somebody asks for them
+SHARED_CONNECTIONS = 32  # by everything that does not wait
+AWAY = frozenset({429, 502, 504})  # said by the hub in need, or by something in front of it
+NOT_READY = b'"not-ready"'
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class Reply(NamedTuple):
+    status: int
+    body: bytes
+
+
+class Question(NamedTuple):
+    """What is asked of a hub."""
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+    kind: str = "application/json"
+    wait: float = 0.0  # seconds that the hub was asked to wait
+    twice: bool = True  # may it be put again though it may have arrived?
+    id: str | None = None  # what an answer that never came would have been about
+
+    def headers(self) -> dict[str, str]:
+        found = {"content-type": self.kind} if self.body is not None else {}
+        trace = traceparent()
+        return found if trace is None else found | {TRACEPARENT: trace}
+
+    def timeout(self) -> httpx2.Timeout:
+        return httpx2.Timeout(self.wait + ANSWER_SECONDS, connect=CONNECT_SECONDS, pool=None)
+
+
+class Wire(Protocol):
+    """What is done in two ways: on a loop, and blocking."""
+
+    async def ask(self, question: Question) -> Reply: ...
+
+    def stream(self, path: str, query: Any, headers: Mapping[str, str], silence: float) -> Any:
+        """An async context manager: the status and the chunks of an answer without an end."""
+
+    async def close(self) -> None: ...
+
+
+class LoopWire:
+    """Whoever waits has a connection to itself; all else shares a few, which costs a third of having many."""
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        self._quick = httpx2.AsyncClient(**_options(url, headers, SHARED_CONNECTIONS))
+        self._waiting = httpx2.AsyncClient(**_options(url, headers, None))
+
+    async def ask(self, question: Question) -> Reply:
+        one = question
+        client = self._waiting if one.wait > 0 else self._quick
+        answer = await client.request(
+            one.method, one.path, params=one.query, content=one.body, headers=one.headers(), timeout=one.timeout()
+        )
+        return Reply(answer.status_code, answer.content)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Any, headers: Mapping[str, str], silence: float
+    ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
+        """A task of its own reads it: whoever stops in the middle of an `async for` leaves the rest to the loop, which
+        cleans up in another task than it was begun in, and a connection must not be left by any other."""
+        import asyncio
+
+        timeout = httpx2.Timeout(silence, connect=CONNECT_SECONDS)
+        status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        parts: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(CHUNKS_AHEAD)
+
+        async def read() -> None:
+            try:
+                asked = self._waiting.stream("GET", path, params=query, headers=dict(headers), timeout=timeout)
+                async with asked as answer:
+                    status.set_result(answer.status_code)
+                    async for chunk in answer.aiter_bytes():
+                        await parts.put(chunk)
+                await parts.put(None)
+            except Exception as error:
+                if status.done():
+                    await parts.put(error)
+                else:
+                    status.set_exception(error)
+
+        async def chunks() -> AsyncIterator[bytes]:
+            while (part := await parts.get()) is not None:
+                if isinstance(part, Exception):
+                    raise part
+                yield part
+
+        reading = asyncio.create_task(read())
+        try:
+            yield await status, chunks()
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def close(self) -> None:
+        await self._quick.aclose()
+        await self._waiting.aclose()
+
+
+class BlockingWire:
+    """Never waits for a loop, so that a coroutine over it runs to its end when it is pushed once."""
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        self._client = httpx2.Client(**_options(url, headers, SHARED_CONNECTIONS))
+
+    async def ask(self, question: Question) -> Reply:
+        one = question
+        answer = self._client.request(
+            one.method, one.path, params=one.query, content=one.body, headers=one.headers(), timeout=one.timeout()
+        )
+        return Reply(answer.status_code, answer.content)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Any, headers: Mapping[str, str], silence: float
+    ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
+        timeout = httpx2.Timeout(silence, connect=CONNECT_SECONDS)
+        with self._client.stream("GET", path, params=query, headers=dict(headers), timeout=timeout) as answer:
+
+            async def chunks() -> AsyncIterator[bytes]:
+                for chunk in answer.iter_bytes():
+                    yield chunk
+
+            yield answer.status_code, chunks()
+
+    async def close(self) -> None:
+        self._client.close()
+
+
+def _options(url: str, headers: Mapping[str, str], most: int | None) -> dict[str, Any]:
+    parts = urlsplit(url)
+    if not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise StoreUnavailable("name a hub as http://HOST:PORT; a token goes into TELEX_TOKEN.")
+    limits = httpx2.Limits(max_connections=most, max_keepalive_connections=most)
+    at_home = parts.hostname in LOOPBACK  # what lies on this machine is never asked through a proxy
+    return {"base_url": url, "headers": dict(headers), "limits": limits, "trust_env": not at_home}
+
+
+class Line:
+    """A hub that is asked until it answers."""
+
+    def __init__(self, wire: Wire, clock: Clock, name: str, patience: float = PATIENCE_SECONDS) -> None:
+        self.wire, self.clock, self._name, self.patience = wire, clock, name, patience
+
+    async def ask(self, question: Question) -> Reply:
+        """
+        Raises:
+            StoreUnavailable: the hub could not be reached for as long as patience lasts; it was not done.
+            OutcomeUnknown: it may have been done, and the answer was lost.
+        """
+        began, pause, arrived = self.clock.now(), PAUSE_SECONDS_MIN, False
+        while True:
+            try:
+                reply = await self.wire.ask(question)
+            except httpx2.TransportError as error:
+                arrived = arrived or not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+                if arrived and not question.twice:
+                    raise self._unknown(question) from error
+                if self.clock.now() - began + pause > self.patience:
+                    raise (self._unknown(question) if arrived and question.id else self.away()) from error
+            except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+                raise StoreUnavailable(f"{self._name} is no address of a hub: name it http://HOST:PORT.") from error
+            else:
+                away = reply.status in AWAY or (reply.status == 503 and NOT_READY in reply.body)
+                if not away or self.clock.now() - began + pause > self.patience:
+                    return reply
+            await self.clock.sleep(pause)
+            pause = min(pause * 2, PAUSE_SECONDS_MAX)
+
+    def away(self) -> StoreError:
+        return StoreUnavailable(f"nobody answers at {self._name}: start the hub there with telex serve, and try again.")
+
+    def _unknown(self, question: Question) -> StoreError:
+        say = f"{self._name} went away before it answered: look what became of it before you do it again."
+        return OutcomeUnknown(say, question.id)

@@ -1,0 +1,78 @@
+"""How is a hub followed without missing anything? Its stream of events, taken up again where it broke off."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from typing import Any
+
+import httpx2
+
+from telex.model.event import Event
+from telex.model.message import Message
+from telex.remote.line import PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN, Line
+from telex.remote.problems import error_in
+from telex.wire import decoded, made
+from telex.wire.verbs import Happening
+
+SILENCE_SECONDS = 45.0  # a hub says something every fifteen seconds, if only that it is still there
+LATE_SECONDS = 1.0  # that the end of a wait may be seen too late
+FRAME_BYTES_MAX = 64 * 1_048_576  # no event is that large: whoever sends that is no hub
+STREAM = {"accept": "text/event-stream"}
+OK = 200
+
+
+async def followed(
+    line: Line, path: str, query: list[tuple[str, str]], after: int, wait: float | None
+) -> AsyncIterator[tuple[Event, Message | None]]:
+    """What happened after that event and happens from now on; with `wait`, until nothing has for so long."""
+    last, answered, pause = line.clock.now(), line.clock.now(), PAUSE_SECONDS_MIN
+    while True:
+        left = SILENCE_SECONDS if wait is None else min(SILENCE_SECONDS, last + wait - line.clock.now())
+        if left <= 0:
+            return
+        try:
+            async with line.wire.stream(path, query, STREAM | {"last-event-id": str(after)}, left) as (status, chunks):
+                if status != OK:
+                    raise error_in(status, b"".join([chunk async for chunk in chunks]))
+                async with aclosing(_frames(chunks)) as frames:  # type: ignore[type-var]
+                    async for found in frames:
+                        answered, pause = line.clock.now(), PAUSE_SECONDS_MIN
+                        if found is not None:
+                            last, after = answered, found.event.seq
+                            yield found.event, found.message
+                        elif wait is not None and left - (last + wait - answered) > LATE_SECONDS:
+                            break  # asked again with the little time that is left
+        except httpx2.ReadTimeout:
+            continue
+        except httpx2.TransportError as error:
+            if line.clock.now() - answered > line.patience:
+                raise line.away() from error
+        await line.clock.sleep(pause)
+        pause = min(pause * 2, PAUSE_SECONDS_MAX)
+
+
+async def _frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[Happening | None]:
+    """Each event, and None for each sign of life without one. Lines end at line feeds and nowhere else: what is written
+    in a message may have other characters that some would take for the end of a line."""
+    kept = b""
+    async for chunk in chunks:
+        kept += chunk
+        assert len(kept) <= FRAME_BYTES_MAX, "a hub sends smaller events"
+        *whole, kept = kept.split(b"\n\n")
+        for frame in whole:
+            yield _happening(frame)
+
+
+def _happening(frame: bytes) -> Happening | None:
+    data = b"\n".join(_data(frame))
+    if not data:
+        return None
+    found: Any = made(Happening, decoded(data))
+    assert isinstance(found, Happening)
+    return found
+
+
+def _data(frame: bytes) -> Iterator[bytes]:
+    for line in frame.split(b"\n"):
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            yield value.removeprefix(b" ")

@@ -1,0 +1,223 @@
+"""Are reports on a plan, which a replay tells at a glance, answered as the bus answers them?"""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telex.bus.local import LocalBus
+from telex.client import drive
+from telex.dialects.registry import BUILT_IN
+from telex.flow.book.chapter import Book
+from telex.model.refusal import refusals
+from telex.replay import reports
+from telex.replay.judged import Judged
+from telex.replay.lines import Told, line_reader
+from telex.replay.trial import Trial
+from telex.stores.memory import MemoryStore
+from telex.testing import FakeClock
+from tests.bus_team import speech_of
+from tests.proofs import proves
+from tests.replay_kit import typed
+from tests.test_book import book_of
+
+TEAM = ("lead", "dev", "qa", "docs", "architect")
+PLANS, TASKS = st.sampled_from(["p", "q"]), st.sampled_from(["t1", "t2", "t/3"])
+FILES = st.lists(st.sampled_from(["src/a.py", "src/b.py", "docs/x.md", "src/secret.py", "../up.py"]), max_size=2)
+PATTERNS = st.lists(st.sampled_from(["src/", "docs/*.md", "src/secret.py"]), max_size=2)
+
+
+def told(type_: str, **payload: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+    return st.tuples(st.just(type_), st.fixed_dictionaries(payload))
+
+
+REPORT = told(
+    "execution_update",
+    plan_id=PLANS,
+    task_id=TASKS,
+    status=st.sampled_from(["partial", "partial", "complete", "failed"]),
+    commit=st.just("abc1234"),
+    files_modified=FILES,
+    tokens_used=st.sampled_from([0, 0, 0, 400]),
+)
+SAID = st.one_of(
+    REPORT,
+    REPORT,
+    REPORT,
+    told(
+        "plan_contract",
+        plan_id=PLANS,
+        tasks=st.lists(TASKS, max_size=3, unique=True),
+        allowed_paths=PATTERNS,
+        forbidden_paths=st.just([]) | PATTERNS,
+        depends_on=st.just([]) | st.lists(PLANS, max_size=1),
+        token_budget=st.sampled_from([10_000, 500]),
+    ),
+    told("blocker_report", plan_id=PLANS, task_id=TASKS),
+    told("approval_request", request_type=st.just("scope_change")),
+    told("approval_response", request_id=st.sampled_from(["m1", "m2", "m3", "m4", "m5"]), modifications=PATTERNS),
+    told("shutdown_request"),
+    told("shutdown_response", request_id=st.sampled_from(["m1", "m2", "m3", "m4"]), approve=st.booleans()),
+)
+DAYS = st.lists(SAID, min_size=4, max_size=16)
+
+
+def written(said: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, bytes]]:
+    """The messages with their senders, each under an id and at a second of its own."""
+    found = []
+    for number, (type_, payload) in enumerate(said, 1):
+        task = payload.get("task_id", "t1")
+        when = {"task": task, "timestamp": f"2026-03-02T10:00:{number:02}.9999999Z"}
+        tree = typed(type_, f"m{number}", payload, **when)
+        found.append((tree["author_role"], json.dumps(tree).encode()))
+    return found
+
+
+def replayed(raws: list[bytes], *, quick: bool) -> tuple[list[Judged], Book]:
+    trial, read, found = Trial(), line_reader(BUILT_IN), []
+    if quick:
+        trial.open_track()
+    for number, raw in enumerate(raws, 1):
+        line = read(number, raw)
+        assert isinstance(line, Told)
+        found.append((trial.quick(number, raw) if quick else None) or trial.judge(line))
+    return found, trial.book
+
+
+@proves("replay/quick")
+@given(DAYS)
+def test_a_day_of_work_is_told_quickly_as_it_is_told_patiently(said: list[tuple[str, dict[str, Any]]]) -> None:
+    raws = [raw for _, raw in written(said)]
+    assert replayed(raws, quick=True) == replayed(raws, quick=False)
+
+
+@proves("replay/quick")
+@given(DAYS)
+def test_the_quick_way_says_what_the_bus_says(said: list[tuple[str, dict[str, Any]]]) -> None:
+    """Everything is said to everybody, as it is taken to be where a log does not say for whom it was."""
+    bus = LocalBus(MemoryStore(), FakeClock())
+    for name in TEAM:
+        drive(bus.join(name, role=name))
+    messages = written(said)
+    trial = Trial(begin=[one.member for one in drive(bus.roster())])
+    trial.open_track()
+    read = line_reader(BUILT_IN)
+    for number, (sender, raw) in enumerate(messages, 1):
+        receipt = drive(bus.send(raw, sender=sender, to="*"))
+        line = read(number, raw)
+        assert isinstance(line, Told)
+        judged = trial.quick(number, raw) or trial.judge(line)
+        assert (judged.verdict == "refused") == (not receipt.accepted), (judged, receipt)
+        ours, theirs = refusals(judged.findings), refusals(receipt.findings)
+        assert sorted(one.code for one in ours) == sorted(one.code for one in theirs)
+    done = {topic: sorted(plan.done) for topic, plan in trial.book.items() if topic.startswith("plan:")}
+    assert done == {topic: sorted(plan.done) for topic, plan in book_of(bus).items() if topic.startswith("plan:")}
+
+
+def contract(**payload: Any) -> bytes:
+    words = {"plan_id": "p", "tasks": ["t1", "t2"], "allowed_paths": ["src/"], "depends_on": []} | payload
+    return json.dumps(typed("plan_contract", "c1", words)).encode()
+
+
+def report(id: str, **payload: Any) -> bytes:
+    words = {"plan_id": "p", "task_id": "t1", "status": "partial", "files_modified": ["src/a.py"]} | payload
+    return json.dumps(typed("execution_update", id, words)).encode()
+
+
+def trial_after(*raws: bytes) -> Trial:
+    trial = Trial()
+    trial.open_track()
+    for number, raw in enumerate(raws, 1):
+        judged = trial.quick(number, raw)
+        assert judged is not None
+        assert judged.verdict == "passed", judged
+    return trial
+
+
+@proves("replay/quick")
+def test_an_ordinary_report_is_not_read_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one that ticks a task off, nor the first after its task was held up."""
+    blocked = json.dumps(typed("blocker_report", "b1", {"plan_id": "p", "task_id": "t1"})).encode()
+    trial = trial_after(contract(), report("u1"), blocked)
+    weighed: list[Any] = []
+    monkeypatch.setattr(Trial, "_weighed", lambda *args: weighed.append(args))
+    for number, raw in enumerate([report("u2"), report("u3"), report("u4", status="complete")], 10):
+        judged = trial.quick(number, raw)
+        assert judged is not None
+        assert judged.verdict == "passed"
+    assert not weighed
+    assert list(trial.book["plan:p"].done) == ["t1"]
+    assert trial.book["blocker:p/t1"] is None
+
+
+@proves("replay/quick")
+@pytest.mark.parametrize("zone", ["+05:30", ".9999999Z", ".25Z"])
+def test_a_task_is_done_at_the_moment_that_its_report_names(zone: str) -> None:
+    """To the millionth of a second, as the patient way reads it."""
+    done = report("u1", status="complete").replace(b'Z"', zone.encode() + b'"')
+    assert zone.encode() in done
+    quick, patient = (replayed([contract(), done], quick=way)[1]["plan:p"].done["t1"] for way in (True, False))
+    assert quick == patient
+    assert quick.at != replayed([contract()], quick=False)[1]["plan:p"].revisions[0].at
+
+
+@proves("replay/quick")
+@pytest.mark.parametrize(
+    "payload, code",
+    [
+        ({"files_modified": ["docs/x.md"]}, "path-outside-contract"),
+        ({"task_id": "t9"}, "task-not-in-plan"),
+        ({"tokens_used": 900}, "token-budget-spent"),
+    ],
+)
+def test_a_report_beside_its_contract_is_refused_however_many_passed_before(payload: Any, code: str) -> None:
+    trial = trial_after(contract(token_budget=500), *(report(f"u{number}") for number in range(9)))
+    judged = trial.quick(20, report("other", **payload))
+    assert judged is not None
+    assert (judged.verdict, [one.code for one in judged.findings]) == ("refused", [code])
+
+
+@proves("replay/quick")
+def test_what_is_known_of_a_plan_holds_only_as_long_as_the_plan_stands_so() -> None:
+    trial = trial_after(contract(), report("u1"), contract(allowed_paths=["docs/"]).replace(b'"c1"', b'"c2"'))
+    judged = trial.quick(9, report("u2"))
+    assert judged is not None
+    assert [one.code for one in judged.findings] == ["path-outside-contract"]
+
+
+@proves("replay/quick")
+def test_a_plan_that_opens_again_holds_up_those_that_wait_for_it() -> None:
+    first = contract(tasks=["t1"])
+    second = json.dumps(
+        typed("plan_contract", "c2", {"plan_id": "q", "tasks": ["t2"], "allowed_paths": ["src/"], "depends_on": ["p"]})
+    ).encode()
+    waits = [report(f"w{number}", plan_id="q", task_id="t2") for number in range(2)]
+    trial = trial_after(first, report("u1", status="complete"), second, waits[0], report("u2", status="failed"))
+    judged = trial.quick(9, waits[1])
+    assert judged is not None
+    assert [one.code for one in judged.findings] == ["dependency-not-complete"]
+
+
+@proves("replay/long")
+def test_what_is_remembered_of_plans_and_files_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "FILES_MAX", 3)
+    monkeypatch.setattr(reports, "PLANS_MAX", 2)
+    plans = [contract(plan_id=f"p{number}").replace(b'"c1"', b'"c%d"' % number) for number in range(9)]
+    files = [report(f"f{number}", plan_id="p0", files_modified=[f"src/{number}.py"]) for number in range(9)]
+    each = [report(f"u{number}", plan_id=f"p{number}") for number in range(9)]
+    trial = trial_after(*plans, *files, *each)
+    known = trial._reports._plans
+    assert len(known) <= 2
+    assert all(len(one.terms.may_touch) <= 3 for one in known.values())
+
+
+@proves("replay/quick")
+def test_nobody_takes_the_quick_way_past_a_shutdown_and_the_others_still_do() -> None:
+    raws = [speech_of("vbw-typed", "execution_update", "u1").raw]
+    raws += [speech_of("vbw-typed", "shutdown_request", "stop-1").raw]
+    raws += [speech_of("vbw-typed", "shutdown_response", "yes").raw]
+    trial = trial_after(*raws)
+    assert trial.quick(9, speech_of("vbw-typed", "execution_update", "u2").raw) is None
+    assert trial.quick(9, speech_of("vbw-typed", "qa_verdict", "v1").raw) is not None
