@@ -1,0 +1,58 @@
+"""`telex mcp`: the tools of the bus for a coding agent, on stdin and stdout."""
+
+import os
+import sys
+
+import click
+
+from telex.surfaces.cli import completing
+from telex.surfaces.cli.bus_asking import role_option, store_option, text_option
+from telex.surfaces.cli.bus_option import MEMORY, explained, stay_for_long
+from telex.surfaces.cli.exits import DONE, FAILED, CommandError
+
+AGENT, STORE = "TELEX_AGENT", "TELEX_STORE"
+
+
+@click.command("mcp")
+@text_option("--as", "NAME", f"Who the agent is; {AGENT} if not given.", into="agent", complete=completing.agents)
+@role_option
+@text_option("--hub", "URL", "Through a hub, such as http://127.0.0.1:4477, instead of a store.")
+@store_option
+def command(agent: str | None, role: str | None, hub: str | None, store: str | None) -> int:
+    """Serve one coding agent, which starts this as an MCP server.
+
+    \b
+      claude mcp add telex -- telex mcp --as dev
+      codex mcp add telex -- telex mcp --as dev
+
+    Who it is stands here and nowhere else: no argument of a tool can change it. It needs no hub.
+    """
+    name = agent or os.environ.get(AGENT)
+    if not name:
+        raise CommandError(f"say who the agent is: telex mcp --as NAME, or set {AGENT}")
+    if hub and store:
+        raise CommandError("through a hub or on a store: leave out one of --hub and --store")
+    if hub is None and (store or os.environ.get(STORE)) == MEMORY:
+        raise CommandError("a store in memory would be gone with this command: name a file with --store")
+    return _serve(name, role, hub or store)
+
+
+def _serve(agent: str, role: str | None, where: str | None) -> int:
+    try:
+        import asyncio
+        import signal
+
+        from telex.surfaces.mcp.place import Identity
+        from telex.surfaces.mcp.stdio import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("mcp", "mcp_types", "anyio", "starlette", "pydantic"):
+            raise
+        raise CommandError("telex mcp needs more than the core: pip install 'telex[mcp]'", FAILED) from error
+    stay_for_long()
+    # stdin is read by a thread that only its end can wake, so an interrupt ends the process. The store takes no harm.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.stdin.isatty():
+        sys.stderr.write("telex mcp speaks to a coding tool, which starts it; it ends with Ctrl-C\n")
+    with explained():
+        asyncio.run(serve(Identity(agent, role), where))
+    return DONE

@@ -1,0 +1,236 @@
+"""What does each tool do? Its arguments to a verb of the bus, and what the verb answers to words and a tree."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from telex.dialects.writing import write
+from telex.errors import NotFound, TelexError
+from telex.flow.admission import Checked, check
+from telex.flow.routing import normal_address, role_at
+from telex.model.contract import Verdict
+from telex.model.message import Message, Rendering
+from telex.model.refusal import Finding
+from telex.model.roster import Roster, roster_of
+from telex.ports.bus import Presence, Story
+from telex.rules.authorization import normalised
+from telex.surfaces.cli.answers import answer_of, json_line
+from telex.surfaces.cli.render import shown, what
+from telex.surfaces.cli.times import ago, clock_time
+from telex.surfaces.cli.why import story_lines
+from telex.surfaces.mcp.answer import Answer, of_arguments
+from telex.surfaces.mcp.budget import Lying, bodies, cut_raw, digest, taken
+from telex.surfaces.mcp.place import Identity, Place
+from telex.surfaces.mcp.tools import INBOX_TOKENS, TOKENS_MIN, WAIT_SECONDS_MAX, WAIT_TOKENS
+from telex.surfaces.mcp.words import PLAIN, awaited_line, finding_text, kept_text, refused_text
+from telex.wire import plain
+from telex.wire.arguments import CODE as ARGUMENTS_WRONG
+
+LOOKED_AT_MAX = 200  # messages of an inbox; a digest of more would be read by nobody
+STORY_CHARACTERS_MAX, STORY_RAW_MAX = 12_000, 2_000
+
+Given = Mapping[str, Any]
+
+
+async def send(place: Place, given: Given) -> Answer:
+    agent, role = place.who()
+    rest = {name: given.get(name) for name in ("to", "id", "reply_to", "correlation")}
+    receipt = await place.bus.send(given["message"], sender=agent, role=role, **rest)
+    if receipt.accepted:
+        return Answer(kept_text(receipt), plain(receipt))
+    about = " ".join(shown(word) for word in (receipt.dialect, receipt.type) if word) or "message"
+    text = refused_text(about, receipt.findings, receipt.mended, certain=receipt.certain)
+    return Answer(text, plain(receipt), wrong=True)
+
+
+async def check_(place: Place, given: Given) -> Answer:
+    roster, who = await _roster(place), place.who()
+    address = normal_address(given["to"]) if given.get("to") else None
+    checked = check(
+        _raw(given["message"]),
+        place.settings.desk(),
+        as_role=_role(roster, who),
+        to_role=role_at(address, roster) if address else None,
+        as_name=normalised(who.agent),
+        to_name=address if address and roster.find(address) else None,
+    )
+    if checked.valid:
+        told = [f"it would pass: {what(checked)}", *([finding_text(checked.findings)] if checked.findings else [])]
+        return Answer("\n".join(told), answer_of(checked))
+    text = refused_text(what(checked), checked.findings, _mended(checked), certain=checked.mended is not None)
+    return Answer(text, answer_of(checked), wrong=True)
+
+
+async def inbox(place: Place, given: Given) -> Answer:
+    (agent, role), tokens = place.who(), given.get("budget", INBOX_TOKENS)
+    if tokens < TOKENS_MIN:
+        return _too_small(tokens)
+    if given.get("ids"):
+        return await _whole(place, agent, given["ids"], tokens)
+    waiting = await place.bus.inbox(agent, role=role, most=LOOKED_AT_MAX + 1)
+    lying = [Lying(*one, await place.bus.rendering(one[1], agent=agent)) for one in waiting[:LOOKED_AT_MAX]]
+    return digest(agent, lying, place.dialects, time.time(), tokens, more=len(waiting) > LOOKED_AT_MAX)
+
+
+async def wait(place: Place, given: Given) -> Answer:
+    (agent, role), tokens = place.who(), given.get("budget", WAIT_TOKENS)
+    if tokens < TOKENS_MIN:
+        return _too_small(tokens)
+    seconds = given.get("seconds", WAIT_SECONDS_MAX)
+    seconds = WAIT_SECONDS_MAX if seconds > WAIT_SECONDS_MAX else seconds
+    most, lease = given.get("most", 1), given.get("lease")
+    leases = await place.bus.receive(agent, role=role, most=most, wait=seconds, lease=lease)
+    if not leases:
+        text = f"Nothing came for {shown(agent)} within {seconds:g} s. Call again to go on waiting."
+        return Answer(text, {"answer": []})
+    waits = [await _awaited(place, leased.message) for leased in leases]
+    return taken(list(zip(leases, waits, strict=True)), tokens)
+
+
+async def ack(place: Place, given: Given) -> Answer:
+    agent, token = place.who().agent, given["token"]
+    if "nack" in given and "extend" in given:
+        say = "Give the message back or keep it: leave out one of nack and extend."
+        return of_arguments([Finding(ARGUMENTS_WRONG, "$.extend", say)])
+    if "nack" in given:
+        delivery = await place.bus.nack(token, agent=agent, reason=given["nack"])
+        comes = "that was the last attempt: it is dead, and its sender is told"
+        if delivery.state == "stored":
+            comes = f"it comes again at {clock_time(delivery.due_at)} UTC"
+        return Answer(f"given back; {comes}", plain(delivery))
+    if "extend" in given:
+        until = await place.bus.extend(token, agent=agent, seconds=given["extend"])
+        return Answer(f"yours until {clock_time(until)} UTC", {"answer": until})
+    first = await place.bus.ack(token, agent=agent)
+    return Answer("acked" if first else "acked before, which is as well", {"answer": first})
+
+
+async def why(place: Place, given: Given) -> Answer:
+    stories = await place.bus.why(given["id"])
+    now = time.time()
+    text = "\n\n".join("\n".join(story_lines(story, now, PLAIN)) for story in stories)
+    if len(text) > STORY_CHARACTERS_MAX:
+        text = text[:STORY_CHARACTERS_MAX] + "\n… cut here; telex why tells the rest"
+    trees = [plain(story) for story in stories]
+    for tree in trees:
+        cut_raw(tree["message"], STORY_RAW_MAX)
+    return Answer(text, {"answer": trees})
+
+
+async def guard(place: Place, given: Given) -> Answer:
+    (agent, role), project = place.who(), place.project
+    paths: Sequence[str] = given["paths"]
+    from_root = [project.from_root(path) for path in paths] if project else list(paths)
+    resolve = project.resolver() if project else None
+    found = await place.bus.guard(from_root, agent=agent, role=role, plan=given.get("plan"), resolve=resolve)
+    verdicts = [one._replace(path=path) for one, path in zip(found, paths, strict=True)]
+    lines = [line for one in verdicts for line in _verdict_lines(one)] or ["no paths were given"]
+    asks = dict.fromkeys(_ask_line(one) for one in verdicts if one.ask is not None)  # one may do for several paths
+    return Answer(
+        "\n".join([*lines, *asks]), {"answer": plain(verdicts)}, wrong=not all(one.allowed for one in verdicts)
+    )
+
+
+async def team(place: Place, given: Given) -> Answer:
+    if given.get("join") or given.get("reads"):
+        agent, role = place.who()
+        member = await place.bus.join(agent, role=role, dialects=given.get("reads", ()))
+        if isinstance(member, Finding):
+            return Answer(f"refused:\n{finding_text([member])}", plain(member), wrong=True)
+        reads = f", reading {', '.join(map(shown, member.dialects))}" if member.dialects else ""
+        return Answer(f"{shown(member.name)} is in the team as {shown(member.role)}{reads}", plain(member))
+    roster = await place.bus.roster()
+    nobody = "nobody has joined yet; every role may be sent to by its name"
+    return Answer("\n".join(map(_presence, roster)) or nobody, {"answer": plain(roster)})
+
+
+CALLS: dict[str, Callable[[Place, Given], Awaitable[Answer]]] = {
+    "send": send,
+    "check": check_,
+    "inbox": inbox,
+    "wait": wait,
+    "ack": ack,
+    "why": why,
+    "guard": guard,
+    "team": team,
+}
+
+
+# --- parts --------------------------------------------------------------------------------------------------------
+
+
+def _too_small(tokens: int) -> Answer:
+    say = f"Give a budget of at least {TOKENS_MIN} tokens, or none."
+    return of_arguments([Finding(ARGUMENTS_WRONG, "$.budget", say, found=str(tokens)[:60])])
+
+
+async def _whole(place: Place, agent: str, ids: Sequence[str], tokens: int) -> Answer:
+    found: list[tuple[Message, Rendering | None]] = []
+    missing: list[str] = []
+    for id_ in dict.fromkeys(ids):
+        try:
+            message = await place.bus.read(id_, agent=agent)
+        except NotFound:
+            missing.append(id_[:128])
+        else:
+            found.append((message, await _rendering(place, message, agent)))
+    return bodies(found, missing, tokens)
+
+
+async def _rendering(place: Place, message: Message, agent: str) -> Rendering | None:
+    try:
+        return await place.bus.rendering(message, agent=agent)
+    except NotFound:  # whoever has not come yet reads anything
+        return None
+
+
+async def _awaited(place: Place, message: Message) -> str | None:
+    """Only by the way: what was leased has to be handed over whatever becomes of this."""
+    try:
+        stories: list[Story] = await place.bus.why(message.id)
+    except TelexError:
+        return None
+    story = next((one for one in stories if one.message.seq == message.seq), None)
+    return awaited_line(story, place.dialects.get(message.dialect or ""))
+
+
+async def _roster(place: Place) -> Roster:
+    """Who is there, as far as it takes to know the roles of a sender and a recipient."""
+    members = [one.member for one in await place.bus.roster() if one.state != "shared"]
+    defaults = () if place.settings.members else tuple(r for one in place.settings.dialects() for r in one.roles)
+    return roster_of(members, tuple(dict.fromkeys(map(normalised, defaults))))
+
+
+def _role(roster: Roster, who: Identity) -> str | None:
+    known = roster.find(normalised(who.agent))
+    return known.role if known is not None else who.role
+
+
+def _raw(message: Any) -> str:
+    return message if isinstance(message, str) else json_line(message)
+
+
+def _mended(checked: Checked) -> str | None:
+    tree = checked.mended or checked.skeleton
+    return None if tree is None or checked.dialect is None else write(checked.dialect, tree, checked.body or "")
+
+
+def _verdict_lines(verdict: Verdict) -> list[str]:
+    path = shown(verdict.path)
+    conditions = [f"  mind: {shown(one)}" for one in verdict.conditions]
+    if verdict.allowed:
+        by = " (by override)" if verdict.override else ""
+        return [f"allowed {path}{by}: {shown(verdict.reason)}", *conditions]
+    return [f"refused {path}: {verdict.code}: {shown(verdict.reason)}", *conditions]
+
+
+def _ask_line(verdict: Verdict) -> str:
+    return f"ask {shown(verdict.ask_to or 'your lead')} for it, send: {json_line(plain(verdict.ask))}"
+
+
+def _presence(one: Presence) -> str:
+    member, now = one.member, time.time()
+    reads = f", reads {', '.join(map(shown, member.dialects))}" if member.dialects else ""
+    oldest = f", oldest {ago(one.oldest_at, now)}" if one.oldest_at is not None else ""
+    counts = f"{one.waiting} waiting, {one.leased} leased{oldest}" if one.waiting or one.leased else "nothing waits"
+    return f"{shown(member.name)} ({shown(member.role)}) {one.state}, {counts}{reads}"

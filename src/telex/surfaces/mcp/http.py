@@ -1,0 +1,78 @@
+"""How is every agent served over HTTP, as a part of the hub?
+
+Each request stands by itself, in the old protocol too: there are no sessions that a restarted hub would have forgotten.
+Who asks is what the doorkeeper says. A caller that may name itself does so in the address, `/mcp?as=dev`, where its
+coding tool is configured, and never in an argument: what an agent writes is not what it is.
+"""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, NamedTuple
+
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+
+from telex.config import Settings
+from telex.errors import NotAMember
+from telex.model.roster import HUMAN
+from telex.ports.bus import Bus
+from telex.rules.authorization import normalised
+from telex.surfaces.http.caller import Caller
+from telex.surfaces.http.caller import caller_of as caller_in_scope
+from telex.surfaces.http.identity import DIFFERS
+from telex.surfaces.mcp.place import Identity, Place
+from telex.surfaces.mcp.server import Context, make_server
+
+Scope = MutableMapping[str, Any]
+Asgi = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+AS, ROLE = "as", "role"  # in the query of the address
+
+
+class Door(NamedTuple):
+    app: Asgi  # to be mounted at /mcp, for GET, POST and DELETE
+    lifespan: Callable[[], AbstractAsyncContextManager[None]]  # to be held open, once, while the app is served
+
+
+def mcp_app(
+    bus: Bus, caller_of: Callable[[Any], Caller] = caller_in_scope, *, settings: Settings | None = None
+) -> Door:
+    """The MCP door of a hub. `caller_of` tells who sent the request of an ASGI scope."""
+    held = settings or Settings()
+
+    async def place_of(context: Context) -> Place:
+        request = context.request
+        assert request is not None, "over HTTP every call comes with its request"
+        query = request.query_params
+        return Place(bus, held, lambda: identified(caller_of(request.scope), query.get(AS), query.get(ROLE)))
+
+    # Answers are streamed: one that takes long, as that of `wait`, keeps the connection open, and whoever hangs up is
+    # noticed at once. Host and Origin have been looked at by the doorkeeper.
+    manager = StreamableHTTPSessionManager(make_server(place_of), stateless=True, json_response=False)
+    return Door(StreamableHTTPASGIApp(manager), manager.run)
+
+
+def identified(caller: Caller, name: str | None, role: str | None) -> Identity:
+    """Who is calling, by what the doorkeeper knows and, where it leaves that open, by the address.
+
+    Raises:
+        NotAMember: the address says another name than the token, or nobody has said any.
+    """
+    if caller.agent is None and not caller.operator:
+        raise NotAMember("Show a token: telex token create makes one.", "token-needed")
+    if not caller.operator:
+        return _bound(caller, name, role)
+    if name:
+        return Identity(name, role)
+    if caller.token is not None:
+        return Identity(caller.agent or HUMAN)
+    raise NotAMember(f"Say who you are in the address of this server: /mcp?{AS}=NAME&{ROLE}=ROLE.", "sender-unknown")
+
+
+def _bound(caller: Caller, name: str | None, role: str | None) -> Identity:
+    assert caller.agent is not None, "a token that is no operator's is bound to an agent"
+    if name and normalised(name) != normalised(caller.agent):
+        say = f"Leave out ?{AS}={name[:128]}: the token is {caller.agent}'s, and acts under no other name."
+        raise NotAMember(say, DIFFERS)
+    if role and caller.role and normalised(role) != normalised(caller.role):
+        say = f"Leave out {ROLE}={role[:128]}: the token is bound to the role {caller.role}."
+        raise NotAMember(say, "role-claim-differs")
+    return Identity(caller.agent, caller.role)

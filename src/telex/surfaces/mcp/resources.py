@@ -1,0 +1,89 @@
+"""What can a coding agent read beside its tools? What its role may send, and a whole conversation."""
+
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from telex.dialects.spec import Dialect
+from telex.errors import NotFound
+from telex.publish.prompt import CHARACTERS_PER_TOKEN, prompt
+from telex.publish.roles import participants
+from telex.rules.authorization import normalised
+from telex.surfaces.cli.bodies import text_of
+from telex.surfaces.mcp.place import Place
+from telex.surfaces.mcp.words import DATA, fitting, head_of, marked
+from telex.trace import tree
+
+SCHEME = "telex://"
+PROMPT, THREAD = "prompt", "thread/"
+THREAD_TOKENS = 8_000  # what a conversation may take of its reader's attention
+
+
+class Offered(NamedTuple):
+    uri: str
+    name: str
+    says: str
+
+    @property
+    def is_template(self) -> bool:
+        return "{" in self.uri
+
+
+OFFERED = (
+    Offered(f"{SCHEME}{PROMPT}", "prompt", "Every message that your role may send, in the fewest words"),
+    Offered(f"{SCHEME}{PROMPT}/{{dialect}}", "prompt of a dialect", "The same for one dialect"),
+    Offered(f"{SCHEME}{THREAD}{{correlation}}", "thread", "A conversation: who said what, and what became of it"),
+)
+
+
+async def read(place: Place, uri: str) -> str:
+    """The text of a resource.
+
+    Raises:
+        NotFound: there is none of that address.
+    """
+    path = unquote(uri.removeprefix(SCHEME)) if uri.startswith(SCHEME) else ""
+    if path == PROMPT or path.startswith(f"{PROMPT}/"):
+        return await _prompt(place, path.removeprefix(PROMPT).removeprefix("/"))
+    if path.startswith(THREAD) and path != THREAD:
+        return await _thread(place, path.removeprefix(THREAD))
+    there_are = ", ".join(one.uri for one in OFFERED)
+    raise NotFound(f"no resource {uri[:128]}: there are {there_are}.")
+
+
+async def _prompt(place: Place, name: str) -> str:
+    who = place.who()
+    known = (one.member for one in await place.bus.roster() if one.member.name == normalised(who.agent))
+    member = next(known, None)
+    role = member.role if member is not None else normalised(who.role or who.agent)
+    spoken = _spoken(place, role, name)
+    if not spoken:
+        return f"No dialect has a role {role}: send any text.\n"
+    return "\n".join(prompt(dialect, role) for dialect in spoken)
+
+
+def _spoken(place: Place, role: str, name: str) -> list[Dialect]:
+    """The dialect asked for; else the team's own where the role speaks it; else all in which there is such a role."""
+    dialects = place.dialects
+    if name:
+        if name not in dialects:
+            raise NotFound(f"there is no dialect {name[:128]}: there are {', '.join(dialects)}.")
+        return [dialects[name]]
+    having = [one for one in dialects.values() if role in participants(one)]
+    preferred = [one for one in having if one.name == place.settings.dialect]
+    return preferred or having
+
+
+async def _thread(place: Place, correlation: str) -> str:
+    stories = await place.bus.trace(correlation)
+    drawn = tree.render(stories)
+    heads = [head_of(story.message, None) for story in stories]
+    room = THREAD_TOKENS * CHARACTERS_PER_TOKEN - len(drawn) - sum(map(len, heads))
+    share = max(room // max(len(stories), 1) - len(MORE), 0)
+    lines = [drawn, DATA]
+    for story, head in zip(stories, heads, strict=True):
+        part, left_out = fitting(text_of(story.message), share)
+        lines += [head, marked(part), *([MORE.format(left_out)] if left_out else [])]
+    return "\n".join(lines) + "\n"
+
+
+MORE = "cut: {:,} characters left out; inbox with this id shows them"

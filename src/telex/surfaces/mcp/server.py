@@ -1,0 +1,157 @@
+"""How do the tools and resources become an MCP server? The only module that makes one; both transports run it.
+
+It is the SDK's lower one: the higher one sets up logging for the whole process and writes schemas of its own.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+
+from telex.errors import NotFound, TelexError
+from telex.model.nearest import nearest
+from telex.model.refusal import Finding
+from telex.surfaces.cli.render import shown
+from telex.surfaces.mcp import answer as answers
+from telex.surfaces.mcp import resources
+from telex.surfaces.mcp.answer import Answer, of_arguments, of_error, of_mistake, of_silence, tellable
+from telex.surfaces.mcp.calls import CALLS
+from telex.surfaces.mcp.place import Place
+from telex.surfaces.mcp.tools import INSTRUCTIONS, TOOLS
+from telex.wire.arguments import CODE as ARGUMENTS_WRONG
+from telex.wire.arguments import from_tree
+
+Context = ServerRequestContext[Any, Any]
+PlaceOf = Callable[[Context], Awaitable[Place]]  # where a call is made and by whom; may raise a TelexError
+LOG = logging.getLogger("telex.mcp")
+TEXT = "text/plain"
+LISTING_FRESH_MS = 3_600_000  # the listing is the same for everybody, until Telex is upgraded
+
+
+def make_server(place_of: PlaceOf, instructions: str = INSTRUCTIONS) -> Server[Any]:
+    handlers, everybody = _Handlers(place_of), CacheHint(ttl_ms=LISTING_FRESH_MS, scope="public")
+    return Server(
+        "telex",
+        version=_version(),
+        instructions=instructions,
+        cache_hints={"tools/list": everybody, "resources/list": everybody, "resources/templates/list": everybody},
+        get_tool_input_schema=lambda name: TOOLS[name].schema if name in TOOLS else None,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+    )
+
+
+class _Handlers:
+    """What the SDK calls, in the words that the SDK has for it."""
+
+    def __init__(self, place_of: PlaceOf) -> None:
+        self._place_of = place_of
+
+    async def list_tools(self, _: Context, __: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=listed_tools())
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        answer = await _called(self._place_of, context, params)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=tellable(answer.text))],
+            structured_content=tellable(answer.tree),
+            is_error=answer.wrong,
+        )
+
+    async def list_resources(self, _: Context, __: Any) -> types.ListResourcesResult:
+        found = [
+            types.Resource(uri=one.uri, name=one.name, description=one.says, mime_type=TEXT)
+            for one in resources.OFFERED
+            if not one.is_template
+        ]
+        return types.ListResourcesResult(resources=found)
+
+    async def list_templates(self, _: Context, __: Any) -> types.ListResourceTemplatesResult:
+        found = [
+            types.ResourceTemplate(uri_template=one.uri, name=one.name, description=one.says, mime_type=TEXT)
+            for one in resources.OFFERED
+            if one.is_template
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=found)
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        try:
+            text = await resources.read(await self._place_of(context), uri)
+        except TelexError as error:
+            code = types.INVALID_PARAMS if isinstance(error, NotFound) else types.INTERNAL_ERROR
+            answer = of_error(error)
+            raise MCPError(code=code, message=tellable(answer.text), data=tellable(answer.tree)) from error
+        content = types.TextResourceContents(uri=uri, mime_type=TEXT, text=tellable(text))
+        return types.ReadResourceResult(contents=[content])
+
+
+def listed_tools() -> list[types.Tool]:
+    return [
+        types.Tool(
+            name=name,
+            description=tool.says,
+            input_schema=tool.schema,
+            annotations=types.ToolAnnotations(
+                read_only_hint=tool.looks_only or None,
+                # The rest says nothing of a tool that only looks. Nothing here ever destroys what was kept.
+                destructive_hint=None if tool.looks_only else False,
+                idempotent_hint=True if tool.again_is_once else None,
+                open_world_hint=False,
+            ),
+        )
+        for name, tool in TOOLS.items()
+    ]
+
+
+async def _called(place_of: PlaceOf, context: Context, params: types.CallToolRequestParams) -> Answer:
+    tool = TOOLS.get(params.name)
+    if tool is None:
+        meant = nearest(params.name, TOOLS)
+        perhaps = f"did you mean {meant}?" if meant else f"there are {', '.join(TOOLS)}."
+        raise MCPError(code=types.INVALID_PARAMS, message=f"no tool {shown(params.name[:60])}: {perhaps}")
+    given = from_tree(tool.arguments, params.arguments or {})
+    if isinstance(given, list):
+        return of_arguments(given)
+    wrong = [_half(name) for name, value in given.items() if name != "message" and not _is_whole(value)]
+    if wrong:
+        return of_arguments(wrong)
+    try:
+        async with asyncio.timeout(answers.PATIENCE_SECONDS):
+            return await CALLS[params.name](await place_of(context), given)
+    except TimeoutError:
+        return of_silence(params.name, given.get("id"))
+    except TelexError as error:
+        return of_error(error)
+    except Exception as error:
+        LOG.exception("tool %s failed", params.name)
+        return of_mistake(error)
+
+
+def _is_whole(value: Any) -> bool:
+    """Has every text in it whole characters? No store can hold others, and only a message may have them."""
+    texts = value if isinstance(value, tuple) else (value,)
+    return all(text.isascii() or text == tellable(text) for text in texts if isinstance(text, str))
+
+
+def _half(name: str) -> Finding:
+    return Finding(ARGUMENTS_WRONG, f"$.{name}", "Write it anew: it has half a character in it, which is no text.")
+
+
+def _version() -> str:
+    try:
+        return version("telex")
+    except PackageNotFoundError:  # run from a source folder
+        return "0"

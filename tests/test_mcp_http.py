@@ -1,0 +1,145 @@
+"""Who is it that calls over HTTP, and what happens when it hangs up?"""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from telex.wiring import connect
+from tests.proofs import proves
+from tests.test_mcp_kit import ERAS, NEW, OLD, QUICK, Agent, over_http, served
+
+
+@pytest.mark.parametrize("era", ERAS)
+@proves("mcp/http/token")
+def test_a_token_says_who_calls_and_no_address_says_otherwise(era: str, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with over_http(tmp_path, era) as meet:
+            dev = await meet(None, token="dev's")
+            assert not (await dev.send(message="It is red.", to="lead", id="n-1")).wrong
+            assert (await dev.why(id="n-1")).tree["answer"][0]["message"]["sender"] == "dev"
+            for name, role, code in (("lead", None, "identity-differs"), ("dev", "lead", "role-claim-differs")):
+                posing = await meet(name, role=role, token="dev's")
+                for said in (
+                    await posing.inbox(),
+                    await posing.send(message="Go.", to="qa"),
+                    await posing.wait(seconds=0),
+                ):
+                    assert (said.wrong, said.tree["code"]) == (True, code)
+            same = await meet("dev", role="dev", token="dev's")
+            assert not (await same.inbox()).wrong
+
+    asyncio.run(play())
+
+
+@proves("mcp/http/nameless")
+def test_at_home_the_address_says_who_calls_and_without_it_nobody_acts(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with over_http(tmp_path, NEW) as meet:
+            nobody, dev = await meet(None), await meet("dev")
+            said = await nobody.send(message="It is red.", to="lead")
+            assert (said.wrong, said.tree["code"]) == (True, "sender-unknown")
+            assert "/mcp?as=NAME" in said.text
+            assert not (await dev.send(message="It is red.", to="lead", id="n-1")).wrong
+            assert not (await nobody.why(id="n-1")).wrong
+            assert not (await nobody.team()).wrong
+
+    asyncio.run(play())
+
+
+@proves("mcp/http/operator")
+def test_a_person_s_token_acts_as_a_person_or_under_the_name_it_gives(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with over_http(tmp_path, NEW) as meet:
+            for name, sender in ((None, "human"), ("lead", "lead")):
+                person = await meet(name, token="a person's")
+                kept = await person.send(message="Stop, please.", to="dev")
+                assert (await person.why(id=kept.tree["id"])).tree["answer"][0]["message"]["sender"] == sender
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("era", [OLD, NEW])
+@proves("mcp/wait/hung-up")
+def test_whoever_hangs_up_while_waiting_takes_nothing_with_it(era: str, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with connect(tmp_path / "hub.db", settings=QUICK) as bus:
+            begun, over = asyncio.Event(), asyncio.Event()
+            receive = bus.receive
+
+            async def watched(*args: Any, **more: Any) -> Any:
+                begun.set()
+                try:
+                    return await receive(*args, **more)
+                finally:
+                    over.set()
+
+            bus.receive = watched  # type: ignore[method-assign]
+            async with served(bus) as address:
+                await _hang_up(address, era, begun)
+                async with asyncio.timeout(20):
+                    await over.wait()
+                await bus.send("Build it.", sender="lead", to="dev", id="n-1")
+                [leased] = await receive("dev")
+                assert (leased.message.id, leased.attempt) == ("n-1", 1)
+
+    asyncio.run(play())
+
+
+async def _hang_up(address: str, era: str, begun: asyncio.Event) -> None:
+    from mcp import Client
+
+    async with Client(f"{address}?as=dev", mode=era) as client:
+        waiting = asyncio.ensure_future(Agent(client).wait())
+        await begun.wait()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+
+@pytest.mark.parametrize("era", [OLD, NEW])
+@proves("mcp/http/restart")
+def test_a_hub_that_was_restarted_knows_its_clients_as_before(era: str, tmp_path: Path) -> None:
+    """In the old protocol too, where others answer that the session is not known and many clients give up."""
+
+    async def play() -> None:
+        import httpx2
+
+        async with connect(tmp_path / "hub.db", settings=QUICK) as bus:
+            async with served(bus) as address:
+                old_headers = await _headers(address, era)
+            async with served(bus) as address, httpx2.AsyncClient() as client:
+                call = {"name": "team", "arguments": {}}
+                if era == NEW:
+                    call["_meta"] = {
+                        "io.modelcontextprotocol/protocolVersion": NEW,
+                        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+                        "io.modelcontextprotocol/clientCapabilities": {},
+                    }
+                    old_headers |= {"mcp-method": "tools/call", "mcp-name": "team"}
+                body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+                answer = await client.post(f"{address}?as=dev", json=body, headers=old_headers)
+                assert answer.status_code == 200, answer.text
+                assert "nobody has joined yet" in answer.text
+
+    asyncio.run(play())
+
+
+async def _headers(address: str, era: str) -> dict[str, str]:
+    """What a client shows with every request, once it has been let in."""
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with httpx2.AsyncClient() as asking:
+        transport = streamable_http_client(f"{address}?as=dev", http_client=asking)
+        shown: dict[str, str] = {}
+
+        async def look(request: httpx2.Request) -> None:
+            wanted = ("mcp-session-id", "mcp-protocol-version", "accept", "content-type")
+            shown.update({name: value for name, value in request.headers.items() if name in wanted})
+
+        asking.event_hooks["request"].append(look)
+        async with Client(transport, mode=era) as client:
+            await client.list_tools()
+        return shown
