@@ -1,0 +1,156 @@
+"""What does the page ask the hub for, beyond the verbs of the bus? Its files, and screens put together from verbs.
+
+Nothing here decides or changes anything: what a person does on the page goes through the verbs, as anybody's doings.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from telex.config import Settings
+from telex.dialects.registry import by_name
+from telex.dialects.writing import write
+from telex.errors import NotFound, ValueWrong
+from telex.model.roster import HUMAN, ONE_OF_ROLE
+from telex.ports.bus import Bus, Presence
+from telex.surfaces.http import page_matters
+from telex.surfaces.http.page_answer import answer, body_of, number
+from telex.surfaces.http.page_dialects import dialects_facts
+from telex.surfaces.http.page_message import message_facts
+from telex.surfaces.http.page_record import Record
+from telex.surfaces.http.page_shared import Shared
+from telex.surfaces.http.page_static import Files
+
+HOUR, DAY = 3_600.0, 86_400.0
+AGES_MAX = 1e11  # seconds since 1970, some thousand years
+DEAD_MAX = 1_000  # counted; more are shown as so many
+
+Handler = Callable[[Request], Awaitable[Response]]
+Screen = Callable[[Request], Awaitable[Any]]
+
+
+def routes(bus: Bus, settings: Settings) -> list[Route]:
+    """Everything under /page, and the files of the page itself."""
+    files, screens = Files(), Screens(bus, settings)
+    asked: dict[str, Screen] = {
+        "/page/message/{seq:int}": screens.message,
+        "/page/refusals": screens.refusals,
+        "/page/rates": screens.rates,
+    }
+    shared = {
+        "/page/summary": screens.summary,
+        "/page/dialects": screens.dialects,
+        "/page/approvals": screens.approvals,
+        "/page/escalations": screens.escalations,
+        "/page/contracts": screens.contracts,
+        "/page/shutdown": screens.shutdown,
+        "/page/dead": screens.dead,
+    }
+    return [
+        Route("/", files.index),
+        Route("/static/{file:path}", files.static),
+        *(Route(path, _answering(screen)) for path, screen in asked.items()),
+        *(Route(path, _answering(_shared(screen))) for path, screen in shared.items()),
+        Route("/page/write", _answering(screens.written), methods=["POST"]),
+    ]
+
+
+def _shared(screen: Callable[[], Awaitable[Any]]) -> Screen:
+    """For a screen that is the same for everybody who asks."""
+    answers = Shared(screen)
+    return lambda request: answers()
+
+
+def _answering(screen: Screen) -> Handler:
+    async def handler(request: Request) -> Response:
+        found = await screen(request)
+        return answer(found if isinstance(found, dict) else {"answer": found})
+
+    return handler
+
+
+class Screens:
+    """One method for each screen. They share what has been read of the record."""
+
+    def __init__(self, bus: Bus, settings: Settings) -> None:
+        self._bus, self._settings, self._desk = bus, settings, settings.desk()
+        self._record = Record(bus)
+        self._dialects: list[dict[str, Any]] | None = None
+
+    async def summary(self) -> dict[str, Any]:
+        """The counts for the first screen."""
+        bus, roster = self._bus, await self._bus.roster()
+        record, now = await self._record.caught_up(), time.time()
+        approvals = await bus.book("approval")
+        stall = await bus.stall() if self._settings.rules_of_work else None
+        return {
+            "team": self._settings.team_name,
+            "now": now,
+            **_of_the_team(roster),
+            "messages": record.messages,
+            "approvals": sum(one.waits for one in approvals.values()),
+            "escalations": len(await bus.escalations()),
+            "dead": len(await bus.dead_letters(most=DEAD_MAX)),
+            "stalls": len(stall.knots) if stall is not None else 0,
+            "refusals": len(record.refusals.within(now - HOUR)),
+        }
+
+    async def message(self, request: Request) -> dict[str, Any]:
+        return await message_facts(self._bus, self._desk, request.path_params["seq"])
+
+    async def refusals(self, request: Request) -> dict[str, Any]:
+        since = number(request, "since", time.time() - DAY, least=0, most=AGES_MAX)
+        return (await self._record.caught_up()).refusals.since(since)
+
+    async def rates(self, request: Request) -> dict[str, Any]:
+        until = number(request, "until", time.time(), least=0, most=AGES_MAX)
+        since = number(request, "since", until - HOUR, least=0, most=AGES_MAX)
+        step = number(request, "step", 60.0, least=1, most=DAY)
+        if since > until:
+            raise ValueWrong("since must not be later than until.")
+        return (await self._record.caught_up()).rates.since(since, until, step)
+
+    async def dialects(self) -> list[dict[str, Any]]:
+        if self._dialects is None:
+            self._dialects = dialects_facts(self._desk.dialects)
+        return self._dialects
+
+    async def approvals(self) -> list[dict[str, Any]]:
+        return await page_matters.approvals_facts(self._bus, self._desk, time.time())
+
+    async def escalations(self) -> list[dict[str, Any]]:
+        return await page_matters.escalations_facts(self._bus, self._desk)
+
+    async def contracts(self) -> dict[str, Any]:
+        return await page_matters.contracts_facts(self._bus, (await self._record.caught_up()).refusals)
+
+    async def shutdown(self) -> dict[str, Any]:
+        return await page_matters.shutdown_facts(self._bus)
+
+    async def dead(self) -> list[dict[str, Any]]:
+        return await page_matters.dead_facts(self._bus)
+
+    async def written(self, request: Request) -> dict[str, Any]:
+        """A message as it stands on the wire, from its fields: front matter is not for a browser to write."""
+        given = await body_of(request, self._desk.limits.message_bytes_max)
+        dialect = by_name(str(given.get("dialect")), self._desk.dialects)
+        if dialect is None:
+            raise NotFound(f"no dialect is called {str(given.get('dialect'))[:60]}.")
+        tree, body = given.get("tree"), given.get("body")
+        if not isinstance(tree, dict) or not isinstance(body, str | None):
+            raise ValueWrong("tree takes an object with the fields of a message, and body text.")
+        return {"raw": write(dialect, tree, body)}
+
+
+def _of_the_team(roster: list[Presence]) -> dict[str, int]:
+    agents = [one for one in roster if not one.member.name.startswith(ONE_OF_ROLE)]
+    return {
+        "members": len(agents),
+        "here": sum(one.state == "here" for one in agents),
+        "waiting": sum(one.waiting + one.leased for one in roster),
+        "unread": sum(one.waiting for one in roster if one.member.name == HUMAN),
+    }

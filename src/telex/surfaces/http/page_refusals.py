@@ -1,0 +1,130 @@
+"""Who keeps getting what wrong? The latest refusals, by code, by agent and by type, each with how it is mended."""
+
+from collections import Counter, deque
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from telex.model.event import Event, detail_of
+from telex.model.message import Message
+
+KEPT_MAX = 5_000  # refusals; who wants more asks the record itself
+EXAMPLES_MAX = 3
+FINDINGS_MAX = 20  # of one message: a hostile one has hundreds
+FIELDS = ("code", "path", "say", "expected", "found", "nearest")
+OUTSIDE = ("path-outside-contract", "path-forbidden")  # what an agent is told who leaves its contract
+
+
+class Refusal(NamedTuple):
+    seq: int
+    id: str
+    at: float
+    agent: str
+    role: str
+    dialect: str | None
+    type: str | None
+    findings: tuple[dict[str, str], ...]  # only those that stopped it
+
+
+class Refusals:
+    def __init__(self) -> None:
+        self._kept: deque[Refusal] = deque(maxlen=KEPT_MAX)
+
+    def hear(self, event: Event, message: Message) -> None:
+        said = detail_of(event).get("findings")
+        found = tuple(_stopping(said))[:FINDINGS_MAX] if isinstance(said, list) else ()
+        self._kept.append(
+            Refusal(
+                message.seq, message.id, event.at, message.sender, message.role, message.dialect, message.type, found
+            )
+        )
+
+    def within(self, since: float) -> list[Refusal]:
+        """Those since then, oldest first."""
+        return [one for one in self._kept if one.at >= since]
+
+    def outside(self, since: float = 0.0) -> list[dict[str, Any]]:
+        """Where somebody would have left its contract, newest first."""
+        return [
+            {"seq": one.seq, "id": one.id, "at": one.at, "agent": one.agent, "type": one.type, **finding}
+            for one in reversed(self.within(since))
+            for finding in one.findings
+            if finding["code"] in OUTSIDE
+        ]
+
+    def since(self, since: float) -> dict[str, Any]:
+        refusals = self.within(since)
+        return {
+            "since": since,
+            "total": len(refusals),
+            "full": len(self._kept) == KEPT_MAX,  # there may have been more
+            "codes": _by_code(refusals),
+            "agents": _by_agent(refusals),
+            "types": _by_type(refusals),
+        }
+
+
+def _stopping(said: Iterable[Any]) -> Iterable[dict[str, str]]:
+    for one in said:
+        if isinstance(one, dict) and one.get("severity", "refusal") == "refusal" and one.get("code"):
+            yield {"code": "", "path": "$", "say": ""} | {name: str(one[name]) for name in FIELDS if one.get(name)}
+
+
+def _by_code(refusals: list[Refusal]) -> list[dict[str, Any]]:
+    """The most frequent first. A message that breaks a rule in five places breaks it once."""
+    told: dict[str, list[tuple[Refusal, dict[str, str]]]] = {}
+    for refusal in refusals:
+        for code in dict.fromkeys(one["code"] for one in refusal.findings):
+            finding = next(one for one in refusal.findings if one["code"] == code)
+            told.setdefault(code, []).append((refusal, finding))
+    rows = [
+        {
+            "code": code,
+            **explained(code),
+            "count": len(found),
+            "last_at": found[-1][0].at,
+            "agents": _counted(refusal.agent for refusal, _ in found),
+            "types": _counted(refusal.type or refusal.dialect or "text" for refusal, _ in found),
+            "examples": [_example(*one) for one in found[: -EXAMPLES_MAX - 1 : -1]],
+        }
+        for code, found in told.items()
+    ]
+    return sorted(rows, key=lambda row: (-row["count"], row["code"]))
+
+
+def _example(refusal: Refusal, finding: dict[str, str]) -> dict[str, Any]:
+    about = {"seq": refusal.seq, "id": refusal.id, "at": refusal.at, "agent": refusal.agent}
+    return about | {"dialect": refusal.dialect, "type": refusal.type} | finding
+
+
+def _by_agent(refusals: list[Refusal]) -> list[dict[str, Any]]:
+    agents: dict[str, list[Refusal]] = {}
+    for one in refusals:
+        agents.setdefault(one.agent, []).append(one)
+    rows = [
+        {
+            "agent": agent,
+            "role": found[-1].role,
+            "count": len(found),
+            "last_at": found[-1].at,
+            "codes": _counted(code for one in found for code in {finding["code"] for finding in one.findings}),
+        }
+        for agent, found in agents.items()
+    ]
+    return sorted(rows, key=lambda row: (-row["count"], row["agent"]))
+
+
+def _by_type(refusals: list[Refusal]) -> list[dict[str, Any]]:
+    counts = Counter((one.dialect, one.type) for one in refusals)
+    return [{"dialect": dialect, "type": type_, "count": count} for (dialect, type_), count in counts.most_common()]
+
+
+def _counted(names: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"name": name, "count": count} for name, count in Counter(names).most_common()]
+
+
+def explained(code: str) -> dict[str, str]:
+    """What the code is, why it happens and how it is mended; nothing for one of a team's own dialect."""
+    from telex.publish.codes import EVERY
+
+    found = EVERY.get(code)
+    return {} if found is None else {"title": found.title, "why": found.why, "mend": found.mend}

@@ -1,0 +1,81 @@
+// What was asked and waits for a person? Each request, until when, who may answer, and the answer itself.
+
+import { html, nothing, repeat } from "./vendor/lit.js";
+import { get, post } from "./hub.js";
+import { register } from "./view.js";
+import { agent, badge, empty, heading, when } from "./parts.js";
+import { DoingView, isNews, lines, says, toMessage, toThread } from "./work_parts.js";
+
+const HINTS = {
+  conditions: ["Conditions", "What must be kept to, one on each line."],
+  modifications: ["Also allowed", "Paths that may be touched from now on, one on each line."],
+};
+
+const ELSEWHERE = ["request_type", "validationType", "subject", "title", "deadline", "taskId", "task_id"]; // in the head of the card
+
+class Approvals extends DoingView {
+  static properties = { ...DoingView.properties, rows: { state: true } };
+
+  async load() {
+    this.rows = await get("/page/approvals");
+  }
+
+  concerns(batch) {
+    return isNews(batch);
+  }
+
+  async #answer(event, row) {
+    event.preventDefault();
+    const form = event.target;
+    const approved = event.submitter?.value !== "reject";
+    const given = (name) => (form.elements[name] ? lines(form.elements[name].value) : []);
+    const answer = {
+      id: row.id,
+      approved,
+      reason: form.elements.reason.value.trim(),
+      conditions: given("conditions"),
+      modifications: approved ? given("modifications") : [],
+    };
+    await this.doing(row.id, () => post("/approve", answer), () =>
+      html`${approved ? "Approved" : "Rejected"} <code>${row.id}</code>: ${agent(row.by)} is told.`);
+  }
+
+  content() {
+    return html`
+      ${heading("Approvals", "What an agent may not decide alone. The answer goes to whoever asked, in the words of its own dialect.")}
+      ${this.outcome()}
+      ${this.rows.length
+        ? html`<ul class="stack">${repeat(this.rows, (row) => row.id, (row) => this.#card(row))}</ul>`
+        : empty("Nothing waits for approval", "When an agent asks before it goes on, its request appears here, with the buttons to answer it.")}
+    `;
+  }
+
+  #card(row) {
+    const name = `approval-${row.seq ?? row.id}`;
+    return html`<li class="card asked" aria-labelledby=${name}>
+      <div class="asked-head">
+        <h2 id=${name}>${row.subject || row.kind || row.type}</h2>
+        ${row.overdue ? badge("overdue", "bad") : badge("waits", "warn")}
+      </div>
+      <p class="row quiet">${badge(row.kind || row.type, "info")} <span>from ${agent(row.by)}</span>
+        <span>asked ${when(row.at)}</span> <span>due ${when(row.deadline)}</span></p>
+      ${says(row.says, ELSEWHERE)}
+      <p class="row quiet"><span>May answer: ${row.may_answer.map((one, number) => html`${number ? ", " : ""}${agent(one)}`)}</span>
+        ${toMessage(row.seq)} ${toThread(row.correlation)}</p>
+      <form class="answer" @submit=${(event) => this.#answer(event, row)}>
+        <label class="field"><span>Reason</span>
+          <textarea name="reason" rows="2" required placeholder="Why: it stands in the answer."></textarea></label>
+        ${row.takes.length
+          ? html`<div class="side-by-side">${row.takes.map((taken) => html`<label class="field"><span>${HINTS[taken][0]}</span>
+              <textarea name=${taken} rows="2" placeholder=${HINTS[taken][1]}></textarea></label>`)}</div>`
+          : nothing}
+        ${this.trouble(row.id)}
+        <p class="actions">
+          <button class="primary" value="approve" ?disabled=${Boolean(this.busy)}>Approve</button>
+          <button class="danger" value="reject" ?disabled=${Boolean(this.busy)}>Reject</button>
+        </p>
+      </form>
+    </li>`;
+  }
+}
+register({ name: "approvals", title: "Approvals", group: "person", tag: "telex-approvals", view: Approvals, badge: (summary) => summary.approvals });

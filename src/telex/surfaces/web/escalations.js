@@ -1,0 +1,65 @@
+// What was handed up, with whom is it now, and what does a person say to it?
+
+import { html, nothing, repeat } from "./vendor/lit.js";
+import { get, post } from "./hub.js";
+import { register } from "./view.js";
+import { agent, badge, empty, heading, when } from "./parts.js";
+import { DoingView, isNews, says, toMessage, toThread } from "./work_parts.js";
+
+class Escalations extends DoingView {
+  static properties = { ...DoingView.properties, rows: { state: true } };
+
+  async load() {
+    this.rows = await get("/page/escalations");
+  }
+
+  concerns(batch) {
+    return isNews(batch);
+  }
+
+  async #answer(event, row) {
+    event.preventDefault();
+    const form = event.target;
+    const to = row.answer_to || form.elements.to.value.trim();
+    const query = { sender: "human", to, reply_to: row.step };
+    await this.doing(row.id, () => post("/send", form.elements.words.value, query), () => html`Answered <code>${row.id}</code>: ${agent(to)} is told.`);
+  }
+
+  content() {
+    return html`
+      ${heading("Escalations", "What somebody could not settle alone. It climbs from one to the next until it is answered, and ends with a person.")}
+      ${this.outcome()}
+      ${this.rows.length
+        ? html`<ul class="stack">${repeat(this.rows, (row) => row.id, (row) => this.#card(row))}</ul>`
+        : empty("Nothing was handed up", "When an agent is stuck and says so, the matter appears here, with everyone it has been with.")}
+    `;
+  }
+
+  #card(row) {
+    const name = `escalation-${row.id}`;
+    const here = row.with === "human";
+    return html`<li class="card asked" aria-labelledby=${name}>
+      <div class="asked-head">
+        <h2 id=${name}>${row.reason || row.type}</h2>
+        ${here ? badge("waits for a person", "bad") : badge(`with ${row.with}`, "warn")}
+      </div>
+      <p class="row quiet">${row.severity ? badge(row.severity, "warn") : nothing} <span>from ${agent(row.by)}</span>
+        <span>raised ${when(row.at)}</span> ${row.climbs_at ? html`<span>climbs ${when(row.climbs_at)}</span>` : nothing}</p>
+      <ol class="climb" aria-label="Where it has been">
+        ${row.rungs.map((rung) => html`<li><span class="climb-level">${rung.level || rung.to}</span> ${agent(rung.to)} ${when(rung.at)}</li>`)}
+      </ol>
+      ${says(row.says, ["type", "from", "to", "reason", "issue", "severity"])}
+      <p class="row quiet">${toMessage(row.seq)} ${toThread(row.correlation)}</p>
+      <form class="answer" @submit=${(event) => this.#answer(event, row)}>
+        ${row.answer_to
+          ? nothing
+          : html`<label class="field"><span>To</span><input name="to" required placeholder="an agent's name" /></label>`}
+        <label class="field"><span>Your answer${row.answer_to ? html` to ${row.answer_to}` : nothing}</span>
+          <textarea name="words" rows="3" required placeholder="What is to be done."></textarea></label>
+        ${this.trouble(row.id)}
+        <p class="actions"><button class="primary" ?disabled=${Boolean(this.busy)}>Answer</button></p>
+      </form>
+    </li>`;
+  }
+}
+register({ name: "escalations", title: "Escalations", group: "person", tag: "telex-escalations", view: Escalations, badge: (summary) => summary.escalations });

@@ -1,0 +1,217 @@
+// How does the page speak with the hub? `get` and `post` for one answer, `live` for everything that happens.
+
+import { frames } from "./sse.js";
+
+const TOKEN = "telex-token"; // kept for this tab only, and only where a person has typed one
+const SILENCE_MS = 60_000; // heartbeats come more often: a stream this quiet is dead, whatever the network says
+const WAITS_MS = [250, 500, 1000, 2000, 4000];
+const HIDDEN_MS = 60_000; // a page that nobody looks at gives its connection back; browsers have six for each hub
+
+/** What the hub refused or could not do: `code` and `message` as its problem document says it. */
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail || body.title || `The hub answered with ${status || "nothing"}.`);
+    this.status = status; // 0: the hub cannot be reached
+    this.code = body.code || "";
+    this.body = body; // the whole document: findings, mended, id …
+    this.findings = Array.isArray(body.findings) ? body.findings : [];
+  }
+}
+
+export const token = {
+  get: () => sessionStorage.getItem(TOKEN) || "",
+  set: (text) => (text ? sessionStorage.setItem(TOKEN, text) : sessionStorage.removeItem(TOKEN)),
+};
+
+function headed(more = {}) {
+  const held = token.get();
+  return held ? { ...more, Authorization: `Bearer ${held}` } : more;
+}
+
+function addressed(path, query = {}) {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === null || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) given.append(name, String(one));
+  }
+  const text = given.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+async function asked(path, query, options) {
+  let answer;
+  try {
+    answer = await fetch(addressed(path, query), { cache: "no-store", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, { detail: "The hub cannot be reached. The page goes on trying.", code: "hub-unreachable" });
+  }
+  const body = await answer.json().catch(() => ({}));
+  if (answer.ok)
+    return body && typeof body === "object" && "answer" in body && Object.keys(body).length === 1 ? body.answer : body;
+  if (answer.status === 401) window.dispatchEvent(new CustomEvent("telex-token-wanted", { detail: body }));
+  throw new Problem(answer.status, body);
+}
+
+/** The answer to a question. `{"answer": x}` comes back as x. Throws a Problem. */
+export const get = (path, query, { signal } = {}) => asked(path, query, { headers: headed(), signal });
+
+/** Something done. `body`: an object is sent as JSON, a string as it is (a message). */
+export const post = (path, body = {}, query = {}) =>
+  asked(path, query, {
+    method: "POST",
+    headers: headed({ "Content-Type": typeof body === "string" ? "text/plain; charset=utf-8" : "application/json" }),
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+
+/** One place in a path: `/messages/${part(id)}`. */
+export const part = encodeURIComponent;
+
+/**
+ * Everything that happens, once and in order, whether or not the hub restarts in between.
+ *
+ * `live.hear(batch => …)` gives [{event, message}, …] and returns how to stop hearing; `live.state` is
+ * "connecting", "live", "lost", "resting" or "shut out", and `live.watch(fn)` hears when that changes.
+ */
+class Live {
+  state = "connecting";
+  seq = 0; // the last event heard
+  #hearers = new Set();
+  #watchers = new Set();
+  #batch = [];
+  #stop = null;
+  #wake = () => {};
+  #hidden = 0;
+  #begin = () => {};
+  /** Settled once it is known from where on everything will be heard: what is asked for after that misses nothing. */
+  begun = new Promise((settled) => (this.#begin = settled));
+
+  hear(hearer) {
+    this.#hearers.add(hearer);
+    return () => this.#hearers.delete(hearer);
+  }
+
+  watch(watcher) {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  /** Begin after the newest event there is. Called once, by the shell. */
+  async start() {
+    document.addEventListener("visibilitychange", () => this.#seen());
+    window.addEventListener("online", () => this.#wake());
+    for (let tries = 0; ; tries += 1) {
+      try {
+        this.seq = await this.#newest();
+        break;
+      } catch (problem) {
+        this.#failed(problem);
+        await this.#pause(tries);
+      }
+    }
+    this.#begin();
+    for (let tries = 0; ; tries += 1) {
+      const before = this.seq;
+      try {
+        await this.#follow(() => (tries = 0));
+      } catch (problem) {
+        this.#failed(problem);
+      }
+      if (this.seq > before) tries = 0;
+      await this.#pause(tries);
+      await this.#sameRecord();
+    }
+  }
+
+  /** Try again now: after a token was given, say. */
+  retry() {
+    this.#wake();
+  }
+
+  #failed(problem) {
+    if (this.state !== "resting") this.#now(problem.status === 401 || problem.status === 403 ? "shut out" : "lost");
+  }
+
+  async #newest() {
+    const [last] = await get("/events", { newest_first: true, most: 1 });
+    return last ? last.event.seq : 0;
+  }
+
+  /** A hub that came back with another store would number its events anew: then nothing on the page holds. */
+  async #sameRecord() {
+    const newest = await this.#newest().catch(() => this.seq);
+    if (newest < this.seq) location.reload();
+  }
+
+  async #follow(connected) {
+    const stop = new AbortController();
+    this.#stop = stop;
+    let watchdog = setTimeout(() => stop.abort(), SILENCE_MS);
+    const alive = () => {
+      clearTimeout(watchdog);
+      watchdog = setTimeout(() => stop.abort(), SILENCE_MS);
+    };
+    try {
+      const answer = await fetch(addressed("/events", { after: this.seq }), {
+        headers: headed({ Accept: "text/event-stream", "Last-Event-ID": String(this.seq) }),
+        cache: "no-store",
+        signal: stop.signal,
+      });
+      if (!answer.ok) {
+        const body = await answer.json().catch(() => ({}));
+        if (answer.status === 401) window.dispatchEvent(new CustomEvent("telex-token-wanted", { detail: body }));
+        throw new Problem(answer.status, body);
+      }
+      this.#now("live");
+      connected();
+      for await (const frame of frames(answer.body, alive)) this.#heard(frame);
+    } finally {
+      clearTimeout(watchdog);
+      this.#stop = null;
+    }
+    throw new Problem(0, {});
+  }
+
+  #heard(frame) {
+    if (frame.event !== "happening") return;
+    const happening = JSON.parse(frame.data);
+    if (happening.event.seq <= this.seq) return; // heard before: a stream that resumes may begin a little early
+    this.seq = happening.event.seq;
+    if (this.#batch.push(happening) === 1) setTimeout(() => this.#tell(), 30); // many at once are drawn once
+  }
+
+  #tell() {
+    const batch = this.#batch;
+    this.#batch = [];
+    for (const hearer of this.#hearers) hearer(batch);
+  }
+
+  #now(state) {
+    if (state === this.state) return;
+    this.state = state;
+    for (const watcher of this.#watchers) watcher(state);
+  }
+
+  #pause(tries) {
+    const wait = WAITS_MS[Math.min(tries, WAITS_MS.length - 1)] * (0.75 + Math.random() / 2);
+    return new Promise((done) => {
+      this.#wake = done;
+      if (this.state !== "resting" && this.state !== "shut out") setTimeout(done, wait); // those wait for a person
+    });
+  }
+
+  #seen() {
+    clearTimeout(this.#hidden);
+    if (document.hidden) {
+      this.#hidden = setTimeout(() => {
+        this.#now("resting");
+        this.#stop?.abort();
+      }, HIDDEN_MS);
+    } else if (this.state !== "live") {
+      this.#now("connecting");
+      this.#wake();
+    }
+  }
+}
+
+export const live = new Live();

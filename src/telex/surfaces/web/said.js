@@ -1,0 +1,79 @@
+// How is an event said in words? The same ones in the feed and in the story of a message.
+
+import { html, nothing } from "./vendor/lit.js";
+import { agent } from "./parts.js";
+import { clockTime } from "./elements.js";
+
+/** What an event says beyond its kind; on the wire it is JSON in a text, or already read. */
+export function detailOf(event) {
+  if (event.detail && typeof event.detail === "object") return event.detail;
+  try {
+    const found = JSON.parse(event.detail || "{}");
+    return found && typeof found === "object" && !Array.isArray(found) ? found : {};
+  } catch {
+    return {};
+  }
+}
+
+const BY = {
+  leased: "took it",
+  read: "looked at it",
+  extended: "asked for more time",
+  acked: "is done with it",
+  failed: "gave it back",
+  lapsed: "held it and fell silent",
+  returned: "was gone before having it",
+  translated: "was given it in other words",
+  duplicate: "sent it again",
+  retried: "gave it one more round",
+  dropped: "dropped it",
+  answered: "answered",
+  joined: "joined the team",
+  left: "left the team",
+  stopped: "agreed to shut down",
+  forced: "was stopped without agreeing",
+  dissolved: "dissolved the team",
+};
+const OF_INBOX = {
+  dead: ["every attempt failed", "in the inbox of"],
+  expired: ["no answer ever came", "from"],
+  "asked-again": ["asked again", "for"],
+  withdrawn: ["taken back", "from"],
+  "handed-back": ["handed back, since its reader has shut down:", ""],
+  overdue: ["no answer in time", "from"],
+};
+
+/** A sentence about an event that brings no message of its own. */
+export function sentence(event) {
+  const detail = detailOf(event);
+  const rest = restOf(event, detail);
+  if (event.kind === "accepted") return html`${agent(event.agent)} sent it${inboxes(detail)}${rest}`;
+  if (event.kind === "refused") return html`${agent(event.agent)} sent it, and it was refused${rest}`;
+  if (event.kind in OF_INBOX) {
+    const [says, whose] = OF_INBOX[event.kind];
+    return event.inbox ? html`${says} ${whose} ${agent(event.inbox)}${rest}` : html`${says}${rest}`;
+  }
+  if (event.kind === "silent") return html`this conversation has fallen silent${rest}`;
+  return html`${agent(event.agent || event.inbox)} ${BY[event.kind] || event.kind}${rest}`;
+}
+
+function inboxes(detail) {
+  const into = Array.isArray(detail.inboxes) ? detail.inboxes : [];
+  return into.length ? html`; it lies in ${into.length > 4 ? `${into.length} inboxes` : listed(into)}` : nothing;
+}
+
+const listed = (names) => names.map((name, index) => html`${index ? ", " : ""}${agent(name)}`);
+
+function restOf(event, detail) {
+  const words = [];
+  if (typeof detail.role === "string" && event.kind === "joined") words.push(`as ${detail.role}`);
+  if (detail.dialect) words.push(`${[detail.dialect, detail.type].filter(Boolean).join(" ")}`);
+  if (typeof detail.attempt === "number" && detail.attempt > 1) words.push(`attempt ${detail.attempt}`);
+  if (typeof detail.until === "number") words.push(`until ${clockTime(detail.until)}`);
+  if (typeof detail.reason === "string") words.push(`“${detail.reason}”`);
+  if (typeof detail.next === "number") words.push(`again at ${clockTime(detail.next)}`);
+  if (typeof detail.climbed_to === "string") words.push(`handed on to ${detail.climbed_to}`);
+  const codes = Array.isArray(detail.findings) ? detail.findings.map((one) => one?.code).filter(Boolean) : [];
+  if (codes.length) words.push(codes.join(", "));
+  return words.length ? html`<span class="quiet"> · ${words.join(" · ")}</span>` : nothing;
+}

@@ -1,0 +1,63 @@
+// Who waits for whom, where does it not go on, and what would set it going again?
+
+import { html, nothing } from "./vendor/lit.js";
+import { get } from "./hub.js";
+import { View, register } from "./view.js";
+import { agent, badge, copyable, count, empty, heading, when } from "./parts.js";
+import { drawing } from "./stall_graph.js";
+import { isNews } from "./work_parts.js";
+
+const TITLES = { cycle: "A circle", "nobody-may-answer": "Nobody may answer", silent: "Silent", everybody: "A bottleneck" };
+const WORDS = { cycle: ["stuck", "bad"], "nobody-may-answer": ["stuck", "bad"], silent: ["waits", "warn"], everybody: ["slow", "warn"] };
+
+class Stalls extends View {
+  static properties = { ...View.properties, stall: { state: true } };
+
+  async load() {
+    this.stall = await get("/stall");
+  }
+
+  concerns(batch) {
+    return isNews(batch);
+  }
+
+  content() {
+    const { waits, knots } = this.stall;
+    return html`
+      ${heading("Stalls", "Who waits for whom. Where it does not go on by itself, what would set it going again is ready to be copied.")}
+      ${waits.length || knots.length
+        ? html`<div class="stack">
+            ${waits.length ? this.#graph() : nothing}
+            ${knots.length ? html`<ul class="knots">${knots.map((knot, number) => this.#knot(knot, number))}</ul>` : html`<p class="notice good">Nothing stalls: each of these may still be answered.</p>`}
+            ${waits.length ? this.#table() : nothing}</div>`
+        : empty("Nothing stalls", "Nobody waits for anybody. When agents wait for each other, it is drawn here.")}
+    `;
+  }
+
+  #knot(knot, number) {
+    const { command, message } = knot.remedy;
+    const typed = message === null ? command : `${command} <<'END'\n${message.trimEnd()}\nEND`;
+    return html`<li class="card asked" aria-labelledby="knot-${number}">
+      <div class="asked-head"><h2 id="knot-${number}">${TITLES[knot.kind]}: ${knot.who.join(knot.kind === "cycle" ? " → " : ", ")}</h2>
+        ${badge(...WORDS[knot.kind])}</div>
+      <p>${knot.say}</p>
+      <div class="remedy"><span class="quiet">Set it going with</span> ${copyable(typed)}</div>
+    </li>`;
+  }
+
+  #graph() {
+    return html`<section class="card" aria-labelledby="waits-graph"><h2 id="waits-graph">Who waits for whom</h2>
+      <div class="scroll" tabindex="0" role="group" aria-labelledby="waits-graph">${drawing(this.stall)}</div>
+      <p class="quiet legend"><span><span class="swatch bad"></span> stuck</span> <span><span class="swatch warn"></span> slow</span> <span><span class="swatch"></span> may still be answered</span></p></section>`;
+  }
+
+  #table() {
+    const { waits } = this.stall;
+    return html`<section class="card" aria-labelledby="waits"><h2 id="waits">${count(waits.length, "wait")}</h2>
+      <div class="scroll"><table class="table stacks">
+        <thead><tr><th>who</th><th>waits for</th><th>why</th><th>since</th><th>about</th></tr></thead>
+        <tbody>${waits.map((wait) => html`<tr><td data-label="who">${agent(wait.who)}</td><td data-label="waits for">${agent(wait.whom)}</td><td data-label="why">${badge(wait.why)}</td>
+          <td data-label="since">${when(wait.since)}</td><td data-label="about">${wait.words || wait.about}</td></tr>`)}</tbody></table></div></section>`;
+  }
+}
+register({ name: "stalls", title: "Stalls", group: "person", tag: "telex-stalls", view: Stalls, badge: (summary) => summary.stalls });

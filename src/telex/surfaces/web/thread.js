@@ -1,0 +1,149 @@
+// How did a conversation go? As a sequence diagram that grows while it goes on, or as a list; and which ones there are.
+
+import { html, nothing } from "./vendor/lit.js";
+import { get, part } from "./hub.js";
+import { View, at, go, register } from "./view.js";
+import { agent, badge, count, empty, findings, heading, spoken, when } from "./parts.js";
+import { diagram } from "./diagram.js";
+import { gist } from "./gist.js";
+import { detailOf } from "./said.js";
+
+const LOOKED_AT = 1000; // of what was said last, for the list of conversations
+const STATES = { acked: "good", refused: "bad", dead: "bad", expired: "bad", withdrawn: "warn" };
+
+class Thread extends View {
+  static properties = { ...View.properties, stories: { state: true } };
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.resized = () => this.requestUpdate();
+    window.addEventListener("resize", this.resized);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    window.removeEventListener("resize", this.resized);
+  }
+
+  async load() {
+    const [correlation] = this.place.path;
+    const stories = await get(`/trace/${part(correlation)}`);
+    if (this.place.path[0] !== correlation) return;
+    const known = new Set((this.stories || []).map((story) => story.message.seq));
+    this.fresh =
+      this.of === correlation
+        ? new Set(stories.map((story) => story.message.seq).filter((seq) => !known.has(seq)))
+        : new Set();
+    this.of = correlation;
+    this.stories = stories;
+  }
+
+  concerns(batch) {
+    const seqs = new Set((this.stories || []).map((story) => story.message.seq));
+    return batch.some(({ event, message }) => message?.correlation === this.place.path[0] || seqs.has(event.message));
+  }
+
+  content() {
+    const [correlation] = this.place.path;
+    const { stories } = this;
+    if (!stories.length)
+      return html`${heading(correlation)}
+        ${empty("Nothing was said here", "No message that is kept belongs to this conversation.")}`;
+    const people = new Set(stories.map((story) => story.message.sender)).size;
+    const title = html`Conversation <span class="mono">${correlation}</span>`;
+    const lead = html`${count(stories.length, "message")} by ${count(people, "agent")},
+      begun ${when(stories[0].message.at)}, the last ${when(stories.at(-1).message.at)}.`;
+    const asList = this.place.query.as === "list";
+    const choices = html`${this.#choice("", "Diagram", !asList)} ${this.#choice("list", "List", asList)}`;
+    return html`${heading(title, lead, choices)} ${asList ? this.#list() : this.#diagram()}`;
+  }
+
+  #choice(name, title, isOn) {
+    const address = at("thread", this.place.path, { as: name });
+    return html`<button type="button" aria-pressed=${isOn ? "true" : "false"}
+      @click=${() => go(address, { replace: true })}>${title}</button>`;
+  }
+
+  #diagram() {
+    const drawn = diagram(this.stories, this.clientWidth - 2, this.fresh);
+    return html`<div class="card diagram" tabindex="0" role="region" aria-label="Sequence diagram">${drawn}</div>
+      <p class="legend diagram-legend quiet">
+        <span><span class="key solid"></span> said</span> <span><span class="key dashed"></span> answer</span>
+        <span><span class="key cross">✕</span> refused</span> <span><span class="key full"></span> acked</span>
+        <span><span class="key hollow"></span> still open</span>
+      </p>`;
+  }
+
+  #list() {
+    return html`<ol class="thread-list">${this.stories.map((story) => this.#listed(story))}</ol>`;
+  }
+
+  #listed({ message, state, events }) {
+    const found = events.flatMap((event) => (event.kind === "refused" ? detailOf(event).findings || [] : []));
+    const asked = message.reply_to;
+    return html`<li class="card ${message.refused ? "refused" : ""}">
+      <p class="who">${spoken(message)} ${badge(state, STATES[state] || "quiet")} ${when(message.at)}</p>
+      <p><a href=${at("message", [message.seq])}>${gist(message) || "(nothing)"}</a></p>
+      ${asked ? html`<p class="quiet">in answer to <a href=${at("message", ["id", asked])}>${asked}</a></p>` : nothing}
+      ${findings(found)}
+    </li>`;
+  }
+}
+
+class Threads extends View {
+  static properties = { ...View.properties, threads: { state: true } };
+
+  async load() {
+    const page = await get("/events", { kinds: "accepted,refused,imported", newest_first: true, most: LOOKED_AT });
+    const threads = new Map();
+    for (const { message } of page) {
+      if (!message?.correlation) continue;
+      const thread = threads.get(message.correlation) || {
+        correlation: message.correlation,
+        last: message,
+        messages: 0,
+        refused: 0,
+        people: new Set(),
+      };
+      thread.messages += 1;
+      thread.refused += message.refused ? 1 : 0;
+      thread.people.add(message.sender);
+      threads.set(message.correlation, thread);
+    }
+    this.threads = [...threads.values()];
+  }
+
+  concerns(batch) {
+    return batch.some(({ message }) => message?.correlation);
+  }
+
+  content() {
+    const lead = "What belongs together, the latest first. Each opens as a diagram of who said what to whom.";
+    return html`${heading("Conversations", lead)}
+      ${
+        this.threads.length
+          ? html`<ol class="results">${this.threads.map((thread) => this.#thread(thread))}</ol>`
+          : empty("No conversations yet", "Messages that carry a task, a plan or a correlation are gathered here.")
+      }`;
+  }
+
+  #thread({ correlation, last, messages, refused, people }) {
+    return html`<li class="result">
+      <p class="who"><a class="mono strong" href=${at("thread", [correlation])}>${correlation}</a>
+        <span class="quiet">${count(messages, "message")}</span>
+        ${refused ? badge(`${refused} refused`, "bad") : nothing} ${when(last.at)}</p>
+      <p>${[...people].map((name, index) => html`${index ? ", " : ""}${agent(name)}`)}</p>
+      <p class="excerpt">last: ${gist(last)}</p>
+    </li>`;
+  }
+}
+
+register({
+  name: "threads",
+  title: "Conversations",
+  group: "record",
+  tag: "telex-threads",
+  view: Threads,
+  covers: ["thread"],
+});
+register({ name: "thread", title: "Conversation", tag: "telex-thread", view: Thread, hidden: true });

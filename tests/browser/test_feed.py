@@ -1,0 +1,184 @@
+"""Does a person see what is said, as it is said?"""
+
+import re
+
+from playwright.sync_api import Locator, Page, Route, expect
+
+from tests.browser.conftest import Watch
+from tests.browser.hub_process import HubProcess
+from tests.proofs import proves
+
+ESCALATION = {
+    "type": "escalation", "from": "dev", "to": "senior", "issue": "Who has the key?", "evidence": [],
+    "recommendation": "Ask", "severity": "blocking",
+}  # fmt: skip
+
+
+def row(page: Page, text: str) -> Locator:
+    return page.locator(".happening", has_text=text)
+
+
+@proves("page/live", "page/alone")
+def test_a_message_appears_without_reloading(hub: HubProcess, page: Page) -> None:
+    hub.say("Good morning")
+    page.goto("/")
+    expect(row(page, "Good morning")).to_have_count(1)
+    page.evaluate("window.stayed = true")
+    hub.say("The tests are green")
+    expect(row(page, "The tests are green")).to_have_count(1)
+    assert page.evaluate("window.stayed")
+
+
+@proves("page/live/progress")
+def test_a_row_says_what_became_of_its_message(hub: HubProcess, page: Page) -> None:
+    hub.say("Please look at this")
+    page.goto("/")
+    expect(row(page, "Please look at this").locator(".fate")).to_contain_text("waiting")
+    [leased] = hub.bus.receive("lead")
+    expect(row(page, "Please look at this").locator(".fate")).to_contain_text("being read")
+    hub.bus.ack(leased.token, agent="lead")
+    expect(row(page, "Please look at this").locator(".fate")).to_contain_text("acked")
+
+
+@proves("page/live/refused")
+def test_a_refused_message_appears_with_its_codes(hub: HubProcess, page: Page) -> None:
+    hub.say("Good morning")
+    page.goto("/")
+    expect(row(page, "Good morning")).to_be_visible()
+    receipt = hub.say({**ESCALATION, "severity": "terrible"}, to="senior")
+    assert not receipt.accepted
+    refused = page.locator(".happening.refused")
+    expect(refused).to_contain_text("refused")
+    expect(refused.locator(".codes")).to_contain_text(receipt.findings[0].code)
+
+
+@proves("page/live/loading")
+def test_what_happens_while_the_page_loads_is_not_missed(hub: HubProcess, page: Page) -> None:
+    """The answer to the page's first question is held back until something more has been said."""
+    hub.say("said before")
+    page.goto("/#/team")
+    expect(page.get_by_role("status").filter(has_text="live")).to_be_visible()
+
+    page.evaluate("""async () => {
+        const { live } = await import("/static/hub.js");
+        live.hear((batch) => (window.heard = batch.at(-1).event.seq));
+    }""")
+
+    def hold(route: Route) -> None:
+        answer = route.fetch()
+        [story] = hub.bus.why(hub.say("said while it loads").id)
+        page.wait_for_function("seq => window.heard >= seq", arg=story.message.seq)  # by the stream, before the answer
+        route.fulfill(response=answer)
+
+    page.route(re.compile(r"/events\?.*most=400"), hold, times=1)
+    page.goto("/#/feed")
+    expect(row(page, "said before")).to_have_count(1)
+    expect(row(page, "said while it loads")).to_have_count(1)
+
+
+@proves("page/live/bounded")
+def test_the_feed_holds_a_bounded_number_of_rows(hub: HubProcess, page: Page) -> None:
+    hub.say("the very first")
+    page.goto("/")
+    expect(row(page, "the very first")).to_be_visible()
+    for number in range(520):
+        hub.say(f"news number {number}")
+    expect(row(page, "news number 519")).to_be_visible()
+    expect(row(page, "the very first")).to_have_count(0)
+    expect(page.locator(".happening")).to_have_count(500)
+
+
+@proves("page/pause")
+def test_a_paused_feed_holds_back_what_is_new_and_counts_it(hub: HubProcess, page: Page) -> None:
+    hub.say("before")
+    page.goto("/")
+    expect(row(page, "before")).to_be_visible()
+    page.get_by_role("button", name="Pause").click()
+    for word in ("one", "two", "three"):
+        hub.say(f"number {word}")
+    new = page.get_by_role("button", name="3 new")
+    expect(new).to_be_visible()
+    expect(row(page, "number")).to_have_count(0)
+    new.click()
+    expect(row(page, "number")).to_have_count(3)
+    expect(page.get_by_role("button", name="Paused")).to_be_visible()
+
+
+@proves("page/pause/reading")
+def test_who_has_scrolled_down_is_not_pushed_about(hub: HubProcess, page: Page) -> None:
+    for number in range(40):
+        hub.say(f"line {number}")
+    page.goto("/")
+    expect(row(page, "line 0")).to_be_visible()
+    page.mouse.wheel(0, 600)
+    page.wait_for_function("scrollY > 300")
+    before = page.evaluate("scrollY")
+    hub.say("something new")
+    expect(page.get_by_role("button", name="1 new")).to_be_attached()
+    assert page.evaluate("scrollY") == before
+    page.evaluate("scrollTo(0, 0)")
+    expect(row(page, "something new")).to_be_visible()
+
+
+@proves("page/filter", "page/url")
+def test_the_feed_is_narrowed_and_the_address_keeps_how(hub: HubProcess, page: Page) -> None:
+    hub.say("from the developer")
+    hub.say("from the tester", sender="qa")
+    hub.say(ESCALATION, to="senior")
+    page.goto("/")
+    expect(row(page, "from the tester")).to_be_visible()
+    page.get_by_label("Agent").fill("qa")
+    page.get_by_label("Agent").press("Enter")
+    expect(row(page, "from the developer")).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"#/feed\?agent=qa$"))
+    hub.say("more from the developer")
+    hub.say("more from the tester", sender="qa")
+    expect(row(page, "more from the tester")).to_have_count(1)
+    page.reload()
+    expect(row(page, "more from the tester")).to_have_count(1)
+    expect(row(page, "developer")).to_have_count(0)
+    expect(page.get_by_label("Agent")).to_have_value("qa")
+
+
+@proves("page/filter")
+def test_the_feed_is_narrowed_by_type_dialect_kind_and_words(hub: HubProcess, page: Page) -> None:
+    hub.say("plain words about a banana")
+    hub.say(ESCALATION, to="senior")
+    for query, shown, hidden in (
+        ("type=escalation", "Who has the key?", "banana"),
+        ("dialect=plain", "banana", "Who has the key?"),
+        ("text=banana", "banana", "Who has the key?"),
+    ):
+        page.goto(f"/#/feed?{query}")
+        expect(row(page, shown).first).to_be_visible()
+        expect(row(page, hidden)).to_have_count(0)
+    page.goto("/#/feed")
+    expect(row(page, "is done with it")).to_have_count(0)
+    [leased] = hub.bus.receive("lead")
+    hub.bus.ack(leased.token, agent="lead")
+    page.get_by_label("Show").select_option("acked")
+    expect(row(page, "is done with it")).to_have_count(1)
+    expect(page.locator(".happening.said")).to_have_count(0)
+
+
+@proves("page/restart")
+def test_the_page_comes_back_with_the_hub_and_misses_nothing(hub: HubProcess, page: Page, watch: Watch) -> None:
+    watch.forgive("ERR_CONNECTION_REFUSED")
+    watch.forgive("ERR_INCOMPLETE_CHUNKED_ENCODING")
+    watch.forgive("ERR_CONNECTION_RESET")
+    hub.say("before the cut")
+    page.goto("/")
+    connection = page.locator(".connection")
+    expect(connection).to_have_text("live")
+    expect(row(page, "before the cut")).to_be_visible()
+    hub.kill()
+    expect(connection).to_contain_text("hub away")
+    for number in range(5):
+        hub.say(f"said in the dark {number}")
+    hub.start()
+    expect(connection).to_have_text("live")
+    for number in range(5):
+        expect(row(page, f"said in the dark {number}")).to_have_count(1)
+    hub.say("after the cut")
+    expect(row(page, "after the cut")).to_have_count(1)
+    expect(row(page, "before the cut")).to_have_count(1)

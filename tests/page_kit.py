@@ -1,0 +1,65 @@
+"""What the tests of the page's routes share: the hub over a team's store, asked as a browser asks it."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+
+from telex.clock import LoopClock
+from telex.surfaces.http.app import make_app
+from telex.surfaces.http.asgi import App, Receive, Scope, Send
+from telex.surfaces.http.caller import AT_HOME
+from telex.surfaces.http.page import routes
+from telex.wiring import connect
+from tests.bus_team import Team
+
+HUB = "http://127.0.0.1:4477"
+
+
+def at_home(app: App) -> App:
+    """A doorkeeper for whom everybody is on this machine."""
+
+    async def door(scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault("state", {})["caller"] = AT_HOME
+        await app(scope, receive, send)
+
+    return door
+
+
+class Page:
+    """The page of a team: `page.get("/page/summary")`."""
+
+    def __init__(self, team: Team) -> None:
+        self.team = team
+
+    def asked(self, *requests: tuple[str, str, dict[str, Any]]) -> list[httpx2.Response]:
+        """Every request in turn, of one hub."""
+
+        async def run() -> list[httpx2.Response]:
+            clock = LoopClock(self.team.clock.now, self.team.clock.now)  # what is old by another clock is tidied away
+            async with connect(self.team.path, settings=self.team.settings, clock=clock) as bus:
+                app: Any = make_app(bus, self.team.settings, doorkeeper=at_home, routes=routes(bus, self.team.settings))
+                transport = httpx2.ASGITransport(app=app)
+                async with httpx2.AsyncClient(transport=transport, base_url=HUB) as client:
+                    return [await client.request(method, path, **more) for method, path, more in requests]
+
+        return asyncio.run(run())
+
+    def response(self, path: str, method: str = "GET", **more: Any) -> httpx2.Response:
+        [response] = self.asked((method, path, more))
+        return response
+
+    def get(self, path: str, **query: Any) -> Any:
+        """What the hub answers, which must be an answer."""
+        [found] = self.all([path], **query)
+        return found
+
+    def all(self, paths: list[str], **query: Any) -> list[Any]:
+        responses = self.asked(*(("GET", path, {"params": query}) for path in paths))
+        assert all(one.status_code == 200 for one in responses), [
+            one.text[:300] for one in responses if one.status_code != 200
+        ][:3]
+        return [tree["answer"] if set(tree := one.json()) == {"answer"} else tree for one in responses]
+
+    def message(self, id: str) -> Any:
+        return self.get(f"/page/message/{self.team.story(id).message.seq}")
