@@ -5,12 +5,14 @@ PYTHON ?= python3
 JOBS ?=                 # processes over which `make test` and `make quick` spread the tests: 2 unless you say JOBS=1
 PYTEST_ARGS ?=
 TYPESCRIPT := 5.9.3
+AXE := 4.14.0
 
 VENV := .venv
 BIN := $(VENV)/bin
 TELEX := $(BIN)/telex
 READY := $(VENV)/ready
 TSC_READY := .cache/node/typescript-$(TYPESCRIPT)
+AXE_READY := .cache/axe/axe-$(AXE)
 
 pytest = $(BIN)/python -m pytest $(if $(strip $(JOBS)),-n $(strip $(JOBS))) $(PYTEST_ARGS)
 part = @printf '\n== %s\n' '$(1)'
@@ -18,16 +20,17 @@ part = @printf '\n== %s\n' '$(1)'
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick long torture bench lock format clean checks typescript strace
+.PHONY: help run test quick long torture bench lock format clean checks typescript strace chromium axe
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
-run: $(READY) ## watch a team of eight play a whole story; it leaves a store to look around in
-	@$(TELEX) demo
+# PORT=8080 takes another port than 4477; OPEN=1 opens the page in a browser.
+run: $(READY) ## the hub with its page, and a demo team talking; it says where
+	@$(TELEX) serve --demo $(if $(PORT),--port $(PORT)) $(if $(OPEN),--open)
 
 test: JOBS := $(or $(strip $(JOBS)),2)
-test: checks typescript strace ## format, lint, types and every test
+test: checks typescript strace chromium axe ## format, lint, types and every test
 	$(call part,tests)
 	@TELEX_PROFILE=test $(pytest)
 
@@ -104,6 +107,22 @@ $(READY): pyproject.toml requirements.lock
 strace:
 	@command -v strace >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y strace >/dev/null 2>&1; } || \
 		printf '\n!! strace is missing: power cuts will NOT be simulated\n'
+
+# The page is looked at in a real browser, and judged by axe-core for those who cannot see it or use no mouse.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+		{ [ "$$(id -u)" = 0 ] && apt-get install -qq -y chromium >/dev/null 2>&1; } || \
+		printf '\n!! chromium is missing: the page will NOT be looked at in a browser\n'
+
+axe: $(AXE_READY)
+
+$(AXE_READY):
+	@if command -v npm >/dev/null && \
+		npm install --prefix .cache/axe --no-save --no-package-lock --no-audit --no-fund --silent axe-core@$(AXE); then \
+		touch $@; \
+	else \
+		printf '\n!! npm could not install axe-core: the page will NOT be judged for accessibility\n'; \
+	fi
 
 # TypeScript comes from npm. Without it every other test still runs, and what was left out is said twice: here and by pytest.
 typescript: $(TSC_READY)

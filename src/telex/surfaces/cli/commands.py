@@ -73,6 +73,11 @@ SECTIONS: dict[str, dict[str, Purpose]] = {
     "The team": {
         "team": Purpose("Show who is in it and who is here; join, leave, shut down."),
     },
+    "The doors": {
+        "serve": Purpose("Open the bus to the network and to people: HTTP, MCP, a page."),
+        "token": Purpose("Make, list and revoke the tokens that serve asks for."),
+        "mcp": Purpose("Serve one coding agent, as an MCP server on stdin and stdout."),
+    },
 }
 COMMANDS = {name: purpose for section in SECTIONS.values() for name, purpose in section.items()}
 HELP = """Telex: a typed, durable message bus for teams of AI agents.

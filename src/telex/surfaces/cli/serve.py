@@ -1,0 +1,237 @@
+"""`telex serve`: how do other machines, other programs and people get at the bus? Through a hub."""
+
+import gc
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import store_option, text_option
+from telex.surfaces.cli.bus_option import MEMORY, explained, settings_here, stay_for_long, store_path
+from telex.surfaces.cli.exits import DONE, FAILED, REFUSED, CommandError
+from telex.surfaces.cli.render import shown
+from telex.surfaces.cli.times import stamp
+
+if TYPE_CHECKING:
+    from telex.config import Settings
+    from telex.surfaces.http.serving import Listening, Serving
+    from telex.surfaces.http.tokens_file import TokenFile
+
+HOST, PORT = "127.0.0.1", 4477
+GARBAGE = (
+    50_000,
+    20,
+    50,
+)  # a hub has much that stays: looking through it as often as Python does takes a third of a send
+NEEDS = "telex serve needs more than the core: pip install 'telex[serve]'"
+
+
+@click.command("serve")
+@text_option("--host", "ADDRESS", f"Where to listen; {HOST}, which only this machine can reach, if not given.")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65_535), default=PORT, help=f"{PORT} if not given; 0: any.")
+@click.option(
+    "--host-name", "names", metavar="NAME", multiple=True,
+    help="Also answer to this name, such as hub.example.org or, behind a proxy, hub.example.org:8443.",
+)  # fmt: skip
+@click.option("--tokens-only", is_flag=True, help="Ask everybody for a token, also on this machine.")
+@click.option("--demo", is_flag=True, help="Let a demo team talk, into a store of its own.")
+@click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
+@click.option("--log", is_flag=True, help="Write a line for each request to stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Say where it is in a line of JSON, on stdout.")
+@store_option
+def command(
+    host: str | None,
+    port: int,
+    names: tuple[str, ...],
+    tokens_only: bool,
+    demo: bool,
+    open_page: bool,
+    log: bool,
+    as_json: bool,
+    store: str | None,
+) -> int:
+    """Run a hub: the bus over HTTP, live events, MCP, and a page where a person sees it all.
+
+    On this machine whoever asks names itself, as on the command line. From others, everybody shows a token
+    (telex token create). Ctrl-C ends it.
+    """
+    _have_the_extra()
+    from telex.surfaces.http.serving import Serving
+
+    settings = _demo_settings() if demo else settings_here()
+    with _listening(host or HOST, port) as listening:
+        path = _demo_path(store) if demo else store_path(store)
+        tokens = _tokens(path)
+        _refuse_strangers(listening, tokens, tokens_only)
+        how = Serving(listening, tokens, _names(names), tokens_only, _line if log else None)
+        with explained():
+            _run(path, settings, how, _told(path, how, demo=demo, open_page=open_page, as_json=as_json), demo=demo)
+    return DONE
+
+
+def _have_the_extra() -> None:
+    try:
+        import httptools  # noqa: F401 - the last thing that a half-made installation lacks
+        import uvicorn  # noqa: F401
+
+        import telex.surfaces.http.serving  # noqa: F401
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "telex":
+            raise
+        raise CommandError(NEEDS, FAILED) from error
+
+
+@contextmanager
+def _listening(host: str, port: int) -> "Iterator[Listening]":
+    from telex.surfaces.http.serving import listen
+
+    try:
+        listening = listen(host, port)
+    except OSError as error:
+        import errno
+
+        if error.errno == errno.EADDRINUSE:
+            say = f"port {port} is taken: another hub may be running; choose another with --port, or --port 0 for any"
+        else:
+            say = f"cannot listen on {shown(host)} port {port}: {error.strerror or error}"
+        raise CommandError(say, FAILED) from error
+    except UnicodeError as error:
+        raise CommandError(f"--host {shown(host)} is no address") from error
+    try:
+        yield listening
+    finally:
+        for one in listening.sockets:
+            one.close()
+
+
+def _names(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if not name or not name.isascii() or any(letter in name for letter in "/@*?# ") or "://" in name:
+            raise CommandError(f"--host-name takes a name such as hub.example.org, not {shown(name)}")
+    return names
+
+
+def _tokens(path: str) -> "TokenFile | None":
+    from telex.surfaces.http.tokens_file import TokenFile, tokens_path
+
+    return None if path == MEMORY else TokenFile(tokens_path(path))
+
+
+def _refuse_strangers(listening: "Listening", tokens: "TokenFile | None", tokens_only: bool) -> None:
+    """Nothing listens beyond this machine before there is a token, or it would be open to nobody, or to everybody."""
+    from telex.surfaces.http.serving import is_only_here
+
+    with explained():
+        now = time.time()
+        there_are = tokens is not None and any(not token.is_over(now) for token in tokens.tokens().values())
+    if there_are or (is_only_here(listening) and not tokens_only):
+        return
+    why = "everybody would be asked for a token" if is_only_here(listening) else "other machines could reach it"
+    make = "make one first: telex token create --operator, or --agent NAME --role ROLE"
+    raise CommandError(f"{why}, and there is no valid token: {make}", REFUSED)
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def _told(path: str, how: "Serving", *, demo: bool, open_page: bool, as_json: bool) -> Callable[[], None]:
+    """What is said once it answers."""
+    address = how.listening.address
+
+    def ready() -> None:
+        stream = sys.stdout if as_json else sys.stderr
+        words = f"the hub is at {address}{_playing(path) if demo else ''} (Ctrl-C ends it)"
+        stream.write(
+            (json_line({"url": address, "port": how.listening.port, "store": path}) if as_json else words) + "\n"
+        )
+        stream.flush()
+        if open_page:
+            _open(address)
+
+    return ready
+
+
+def _run(path: str, settings: "Settings", how: "Serving", ready: Callable[[], None], *, demo: bool) -> None:
+    from telex.surfaces.http.serving import serve
+    from telex.wiring import connect
+
+    async def main() -> None:
+        async with connect(path, settings=settings) as bus:
+            with _demo(path) if demo else _nothing():
+                await serve(bus, settings, how, ready)
+
+    stay_for_long()
+    gc.set_threshold(*GARBAGE)
+    _loop()(main())
+
+
+def _loop() -> "Callable[..., None]":
+    try:
+        import uvloop
+    except ModuleNotFoundError:  # not on Windows
+        import asyncio
+
+        return asyncio.run
+    return uvloop.run
+
+
+def _open(address: str) -> None:
+    import threading
+    import webbrowser
+
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def _line(text: str) -> None:
+    sys.stderr.write(f"{stamp(time.time())} {text}\n")
+    sys.stderr.flush()
+
+
+# --- the demo ---------------------------------------------------------------------------------------------------------
+
+
+def _demo_settings() -> "Settings":
+    from telex.demo.rounds import SETTINGS
+
+    return SETTINGS
+
+
+def _demo_path(store: str | None) -> str:
+    from telex.demo.stage import prepare
+
+    with explained():
+        return prepare(store)
+
+
+def _playing(path: str) -> str:
+    return f", and a demo team talks there, kept in {shown(os.path.dirname(path) or '.')}"
+
+
+@contextmanager
+def _demo(path: str) -> Iterator[None]:
+    """The team plays in a thread of its own, on a bus of its own: to the hub it is another process."""
+    import threading
+
+    from telex.demo.rounds import keep_playing
+
+    def trouble(error: Exception) -> None:
+        sys.stderr.write(f"the demo team begins anew: {shown(str(error) or type(error).__name__)}\n")
+
+    stop = threading.Event()
+    thread = threading.Thread(target=keep_playing, args=(path, os.path.dirname(path) or ".", stop, trouble))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield

@@ -1,0 +1,194 @@
+"""`telex token`: who may come in from beyond this machine, under which name, and for how long?"""
+
+import re
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from telex.flow.membership import name_not_allowed
+from telex.model.nearest import nearest
+from telex.model.roster import HUMAN
+from telex.rules.authorization import normalised
+from telex.surfaces.cli import completing
+from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
+from telex.surfaces.cli.bus_option import MEMORY, explained, settings_here, store_path
+from telex.surfaces.cli.exits import DONE, NOT_FOUND, REFUSED, CommandError
+from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.times import ago, moment, stamp
+
+if TYPE_CHECKING:
+    from telex.config import Settings
+    from telex.surfaces.http.tokens import Token
+    from telex.surfaces.http.tokens_file import TokenFile
+
+_SPAN = re.compile(r"(\d{1,6})\s*(m|h|d)\Z")
+_SECONDS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+@click.group("token")
+def command() -> None:
+    """Make, list and revoke the tokens that telex serve asks for.
+
+    Whoever comes from another machine shows one. It is bound to a name and a role, and nobody acts under another.
+    """
+
+
+@command.command("create")
+@text_option("--agent", "NAME", "Who will show it, and acts under this name alone.", complete=completing.agents)
+@text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete=completing.roles)
+@click.option("--operator", is_flag=True, help="For a person: may also do what agents may not, under any name.")
+@text_option("--expires", "WHEN", "Not valid any more after 12h, 30d, or from 2026-01-31T09:30:00Z on.")
+@store_option
+@lines_option
+def create(
+    agent: str | None, role: str | None, operator: bool, expires: str | None, store: str | None, as_json: bool
+) -> int:
+    """Make a token. It is printed this once; only a hash of it is kept."""
+    from telex.surfaces.http.tokens import new_token
+
+    settings, now = settings_here(), time.time()
+    name, role = _bound_to(agent, role, operator, settings)
+    expires_at = None if expires is None else _moment(expires, now)
+    with explained():
+        file = _file(store)
+        token, text = new_token(agent=name, role=role, operator=operator, now=now, expires_at=expires_at)
+        file.add(token)
+    if as_json:
+        sys.stdout.write(json_line({"token": text} | _facts(token, now)) + "\n")
+    else:
+        sys.stdout.write(text + "\n")
+        sys.stderr.write(f"made {token.id} for {_whose(token)}{_until(token)}; it is shown only now\n")
+    return DONE
+
+
+@command.command("list")
+@store_option
+@lines_option
+def list_(store: str | None, as_json: bool) -> int:
+    """Show which tokens there are, and which of them are still valid."""
+    with explained():
+        tokens, now = list(_file(store).tokens().values()), time.time()
+    if as_json:
+        for token in tokens:
+            sys.stdout.write(json_line(_facts(token, now)) + "\n")
+    elif not tokens:
+        sys.stderr.write("no tokens: telex token create makes one\n")
+    else:
+        screen = Screen(sys.stdout)
+        rows = [
+            (token.id, shown(token.agent or HUMAN), shown(token.role or ""), "operator" if token.operator else "agent",
+             ago(token.made_at, now), "over" if token.is_over(now) else "valid", _until(token).strip(", "))
+            for token in tokens
+        ]  # fmt: skip
+        screen.line("\n".join(table_lines(("id", "name", "role", "may act as", "age", "state", ""), rows, screen)))
+    return DONE
+
+
+@command.command("revoke")
+@click.argument("id", metavar="ID")
+@store_option
+@lines_option
+def revoke(id: str, store: str | None, as_json: bool) -> int:
+    """Forget a token: whoever shows it is turned away from now on, by a running hub too."""
+    if "_" in id:  # the token itself: it has been on a command line now, and is not repeated here
+        raise CommandError("give only its id, which is no secret: telex token list shows it")
+    with explained():
+        gone = _file(store).revoke(id)
+    if gone is None:
+        raise CommandError(f"no token {shown(id)}: telex token list shows which there are", NOT_FOUND)
+    words = f"revoked {gone.id}, which was for {_whose(gone)}"
+    sys.stdout.write((json_line({"id": gone.id, "revoked": True}) if as_json else words) + "\n")
+    return DONE
+
+
+# --- what is asked for ------------------------------------------------------------------------------------------------
+
+
+def _file(store: str | None) -> "TokenFile":
+    from telex.surfaces.http.tokens_file import TokenFile, tokens_path
+
+    path = store_path(store)
+    if path == MEMORY:
+        raise CommandError("a store in memory has no tokens: name a file with --store")
+    return TokenFile(tokens_path(path))
+
+
+def _bound_to(
+    agent: str | None, role: str | None, operator: bool, settings: "Settings"
+) -> tuple[str | None, str | None]:
+    """The name and the role, as they are compared. A person's token may do without.
+
+    Raises:
+        CommandError: they are missing, or nobody may have them.
+    """
+    if agent is None:
+        if not operator:
+            raise CommandError("say for whom: telex token create --agent NAME --role ROLE, or --operator for a person")
+        if role is not None:
+            raise CommandError("--role goes with --agent: an operator acts under any name")
+        return None, None
+    name = normalised(agent)
+    wrong = name_not_allowed(name, settings.limits)
+    if wrong is not None:
+        raise CommandError(f"{wrong.code}: {shown(wrong.say)}", REFUSED)
+    if name == HUMAN and not operator:
+        raise CommandError(f"{HUMAN} is a person: add --operator", REFUSED)
+    return name, _role(name, role, settings)
+
+
+def _role(name: str, role: str | None, settings: "Settings") -> str:
+    declared = {member.name: member.role for member in settings.members}
+    if declared and name not in declared and name != HUMAN:
+        meant = nearest(name, list(declared))
+        raise CommandError(
+            f"nobody called {shown(name)} is declared in telex.toml" + (f"; did you mean {meant}?" if meant else ""),
+            REFUSED,
+        )
+    known = dict.fromkeys([*(normalised(one) for each in settings.dialects() for one in each.roles), HUMAN])
+    taken = normalised(role) if role is not None else declared.get(name, name)
+    if name in declared and taken != declared[name]:
+        raise CommandError(f"role-differs: {shown(name)} is {declared[name]} in telex.toml; leave out --role", REFUSED)
+    if taken in known or name in declared:
+        return taken
+    if role is None:
+        raise CommandError(f"say which role {shown(name)} has: telex token create --agent {shown(name)} --role ROLE")
+    meant = nearest(taken, list(known))
+    perhaps = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
+    raise CommandError(f"role-unknown: no dialect has a role {shown(taken)}; {perhaps}", REFUSED)
+
+
+def _moment(text: str, now: float) -> float:
+    span = _SPAN.match(text.strip())
+    at = now + float(span[1]) * _SECONDS[span[2]] if span else moment(text, "--expires")
+    if at <= now:
+        raise CommandError(f"--expires {shown(text)} is over already: name a moment to come, such as 30d")
+    return at
+
+
+# --- what is told -----------------------------------------------------------------------------------------------------
+
+
+def _whose(token: "Token") -> str:
+    if token.agent is None:
+        return "an operator"
+    return shown(token.agent) + (" (operator)" if token.operator else f" ({token.role})")
+
+
+def _until(token: "Token") -> str:
+    return "" if token.expires_at is None else f", until {stamp(token.expires_at)}"
+
+
+def _facts(token: "Token", now: float) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "agent": token.agent,
+        "role": token.role,
+        "operator": token.operator,
+        "made_at": stamp(token.made_at),
+        "expires_at": None if token.expires_at is None else stamp(token.expires_at),
+        "valid": not token.is_over(now),
+    }

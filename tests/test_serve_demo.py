@@ -1,0 +1,94 @@
+"""Does the demo team go on and on, each round a story of its own, whoever steps in?"""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from telex.client import SyncBus
+from telex.demo import rounds
+from telex.demo.company import Company
+from telex.demo.rounds import RoundBus, RoundProject, WallClock, keep_playing
+from telex.demo.stage import prepare
+from telex.demo.story import play
+from telex.model.limits import LIMITS
+from telex.wiring import connect
+from tests.proofs import proves
+
+BRISK = rounds.SETTINGS._replace(limits=LIMITS._replace(escalation_seconds=0.5, retention_seconds=3_600.0))
+
+
+@pytest.fixture(autouse=True)
+def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same at six hundred times the pace of life."""
+    for name, value in {"PACE": 600.0, "READ_SECONDS": 0.0, "REST_SECONDS": 0.0, "SETTINGS": BRISK}.items():
+        monkeypatch.setattr(rounds, name, value)
+
+
+def refused(bus: SyncBus) -> list[str]:
+    return [message.id for event, message in bus.events() if message is not None and event.kind == "refused"]
+
+
+@proves("doors/demo")
+def test_two_rounds_in_one_store_are_two_whole_stories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "ROUNDS_MAX", 2)
+    path, troubles = prepare(str(tmp_path / "demo/telex.db")), list[Exception]()
+    keep_playing(path, str(tmp_path / "demo"), threading.Event(), troubles.append)
+    assert troubles == []
+    with connect(path, settings=BRISK) as bus:
+        assert sorted(bus.book("plan")) == ["plan:1-1", "plan:2-1"]
+        assert all(plan.is_complete for plan in bus.book("plan").values())
+        climbed = [(one.id, len(one.rungs), one.answered_by) for one in bus.escalations(answered=True)]
+        assert climbed == [("escalation-1", 4, "human"), ("escalation-1.2", 4, "human")]
+        assert refused(bus) == ["update-2", "late-1", "update-2.2", "late-1.2"]
+        assert [event.kind for event, _ in bus.events()].count("dissolved") == 2
+
+
+@proves("doors/demo")
+def test_it_stops_in_the_middle_when_nobody_watches_any_more(tmp_path: Path) -> None:
+    path, stop, troubles = prepare(str(tmp_path / "demo/telex.db")), threading.Event(), list[Exception]()
+    playing = threading.Thread(target=keep_playing, args=(path, str(tmp_path / "demo"), stop, troubles.append))
+    playing.start()
+    with connect(path, settings=BRISK) as bus:
+        assert bus.receive("lead", wait=30)  # it has begun
+    stop.set()
+    playing.join(30)
+    assert not playing.is_alive()
+    assert troubles == []
+
+
+@proves("doors/demo")
+def test_a_round_that_somebody_spoilt_is_told_and_the_next_one_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "ROUNDS_MAX", 2)
+    told = list[Exception]()
+    begun: list[int] = []
+
+    def spoilt(company: Company) -> object:
+        begun.append(len(begun))
+        if len(begun) == 1:
+            raise ValueError("not enough values to unpack")
+        return iter(())
+
+    monkeypatch.setattr(rounds, "play", spoilt)
+    keep_playing(prepare(str(tmp_path / "demo/telex.db")), str(tmp_path / "demo"), threading.Event(), told.append)
+    assert (len(told), begun) == (1, [0, 1])
+
+
+@proves("doors/demo")
+def test_the_store_of_the_demo_keeps_an_hour_and_no_more() -> None:
+    assert rounds.SETTINGS.limits.retention_seconds <= 3_600.0
+    assert rounds.ROUNDS_MAX <= 1_000
+
+
+def test_only_the_plan_is_renamed_and_nothing_that_looks_like_it(tmp_path: Path) -> None:
+    with connect(tmp_path / "telex.db", settings=BRISK) as bus:
+        third = RoundBus(bus, 3)
+        told = {"a": "1-1", "b": ["1-1-T2 is blocked", "2026-11-16T01-1"], "c": 1, "d": "11-1 1-10 x1-1 1-1-1"}
+        assert third._told(told) == {
+            "a": "3-1", "b": ["3-1-T2 is blocked", "2026-11-16T01-1"], "c": 1, "d": "11-1 1-10 x1-1 1-1-1",
+        }  # fmt: skip
+        clock = WallClock(threading.Event())
+        company = Company(third, clock, RoundProject(str(tmp_path), clock, 3))
+        next(play(company))

@@ -1,0 +1,186 @@
+"""Are tokens made, kept and forgotten so that nobody can do anything with what is kept, and nothing is lost?"""
+
+import hashlib
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telex.surfaces.cli.exits import DONE, NOT_FOUND, REFUSED, USAGE
+from telex.surfaces.cli.main import main
+from telex.surfaces.http.tokens import masked, matching, new_token
+from telex.surfaces.http.tokens_file import TokenFile, tokens_path
+from tests.proofs import proves
+from tests.test_cli_kit import Ran
+from tests.test_doorkeeper_kit import made_token
+
+Capture = pytest.CaptureFixture[str]
+NOW = 10_000.0
+DAY = 86_400.0
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("TELEX_STORE", "TELEX_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def run(capsys: Capture, *words: str) -> Ran:
+    return Ran(main(["token", *words]), *capsys.readouterr())
+
+
+def kept() -> TokenFile:
+    return TokenFile(".telex/tokens.json")
+
+
+# --- what is shown and what is kept -----------------------------------------------------------------------------------
+
+
+@proves("doors/secret", "doors/token")
+def test_a_token_is_printed_once_and_only_its_hash_is_kept(capsys: Capture, tmp_path: Path) -> None:
+    ran = run(capsys, "create", "--agent", "dev")
+    text = ran.out.strip()
+    prefix, name, secret = text.split("_")
+    assert (ran.code, prefix, len(bytes.fromhex(secret))) == (DONE, "telex", 32)
+    assert secret not in ran.err
+    later = [run(capsys, "list"), run(capsys, "list", "--json"), run(capsys, "revoke", "nobody")]
+    assert secret not in "".join(one.out + one.err for one in later)
+    holding = [file for file in tmp_path.rglob("*") if file.is_file() and secret in file.read_text(encoding="utf-8")]
+    assert holding == []
+    [token] = kept().tokens().values()
+    assert (token.id, token.hash) == (name, hashlib.sha256(secret.encode()).hexdigest())
+    assert matching(text, kept().tokens(), NOW) == token
+
+
+@proves("doors/secret")
+def test_no_two_tokens_are_alike() -> None:
+    texts = [new_token(agent="dev", role="dev", operator=False, now=NOW)[1] for _ in range(100)]
+    assert len({part for text in texts for part in text.split("_")[1:]}) == 200
+
+
+@proves("doors/kept")
+def test_only_its_owner_may_read_the_file(capsys: Capture) -> None:
+    before = os.umask(0)
+    try:
+        run(capsys, "create", "--operator")
+        run(capsys, "create", "--operator")
+    finally:
+        os.umask(before)
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in Path(".telex").iterdir()}
+    assert modes == {"tokens.json": 0o600, "tokens.json-lock": 0o600}
+
+
+@proves("doors/kept")
+def test_tokens_lie_beside_their_store_and_belong_to_no_other(capsys: Capture) -> None:
+    assert tokens_path("/team/.telex/telex.db") == "/team/.telex/tokens.json"
+    run(capsys, "create", "--operator", "--store", "one.db")
+    assert run(capsys, "list", "--store", "two.db").out == ""
+    assert len(run(capsys, "list", "--store", "one.db", "--json").answers) == 1
+
+
+@proves("doors/token-wrong")
+def test_a_wrong_token_takes_the_same_way_as_an_unknown_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    token, text = new_token(agent="dev", role="dev", operator=False, now=NOW)
+    compared: list[tuple[str, str]] = []
+
+    def compare(one: str, other: str) -> bool:
+        compared.append((one, other))
+        return one == other
+
+    monkeypatch.setattr("hmac.compare_digest", compare)
+    for shown in (text, text[:-1], "telex_aaaaaaaa_" + "0" * 64):
+        matching(shown, {token.id: token}, NOW)
+    assert len(compared) == 3
+    assert {len(value) for pair in compared for value in pair} == {64}
+
+
+@proves("doors/token-wrong")
+@given(st.text(max_size=80))
+def test_no_text_but_its_own_is_a_token(text: str) -> None:
+    token, own = new_token(agent="dev", role="dev", operator=False, now=NOW)
+    known = {token.id: token}
+    for shown in (text, f"telex_{text}", f"telex_{token.id}_{text}", own + text, text + own):
+        assert (matching(shown, known, NOW) is not None) == (shown == own)
+
+
+@proves("doors/secret")
+@pytest.mark.parametrize("around", ["{}", "/messages/{}", "/{}/x", "a {} b", "?token={}&x=1"])
+def test_a_token_in_the_wrong_place_is_masked(around: str) -> None:
+    text = new_token(agent="dev", role="dev", operator=False, now=NOW)[1]
+    assert masked(around.format(text)) == around.format("telex_…")
+
+
+# --- making them ------------------------------------------------------------------------------------------------------
+
+
+@proves("doors/token")
+def test_a_token_is_bound_to_the_name_and_role_as_they_are_compared(capsys: Capture) -> None:
+    assert run(capsys, "create", "--agent", "@agent-Ada", "--role", "QA", "--json").answer["agent"] == "ada"
+    assert run(capsys, "create", "--agent", "Dev").code == DONE
+    assert run(capsys, "create", "--operator", "--agent", "grace", "--role", "lead").code == DONE
+    told = [(one["agent"], one["role"], one["operator"]) for one in run(capsys, "list", "--json").answers]
+    assert told == [("ada", "qa", False), ("dev", "dev", False), ("grace", "lead", True)]
+
+
+@pytest.mark.parametrize(
+    "words, code, says",
+    [
+        ([], USAGE, "--agent NAME"),
+        (["--role", "dev"], USAGE, "--agent NAME"),
+        (["--operator", "--role", "dev"], USAGE, "--role goes with --agent"),
+        (["--agent", "ada"], USAGE, "say which role ada has"),
+        (["--agent", "ada", "--role", "qaa"], REFUSED, "did you mean qa?"),
+        (["--agent", "telex", "--role", "dev"], REFUSED, "name-not-allowed"),
+        (["--agent", "role:dev", "--role", "dev"], REFUSED, "name-not-allowed"),
+        (["--agent", "a\x1b[31m", "--role", "dev"], REFUSED, "name-not-allowed"),
+        (["--agent", "human"], REFUSED, "--operator"),
+        (["--agent", ""], USAGE, "--agent needs a value"),
+        (["--agent", "dev", "--expires", "soon"], USAGE, "--expires"),
+        (["--agent", "dev", "--expires", "0d"], USAGE, "over already"),
+        (["--agent", "dev", "--expires", "2001-01-01"], USAGE, "over already"),
+        (["--agent", "dev", "--store", "memory:"], USAGE, "memory"),
+    ],
+)
+def test_what_cannot_be_made_is_told_in_a_sentence(capsys: Capture, words: list[str], code: int, says: str) -> None:
+    ran = run(capsys, "create", *words)
+    assert (ran.code, ran.out) == (code, "")
+    assert says in " ".join(ran.err.split())
+    assert "\x1b" not in ran.err
+    assert not Path(".telex").exists()
+
+
+def test_in_a_closed_team_tokens_are_for_those_who_are_declared(capsys: Capture) -> None:
+    Path("telex.toml").write_text('[team.members.ada]\nrole = "qa"\n', encoding="utf-8")
+    assert run(capsys, "create", "--agent", "ada", "--json").answer["role"] == "qa"
+    assert run(capsys, "create", "--agent", "ada", "--role", "lead").code == REFUSED
+    assert "did you mean ada?" in run(capsys, "create", "--agent", "adda").err
+    assert run(capsys, "create", "--operator").code == DONE
+
+
+@proves("doors/token-wrong")
+def test_a_token_is_over_when_its_time_has_come(capsys: Capture) -> None:
+    text = run(capsys, "create", "--agent", "dev", "--expires", "30d").out.strip()
+    now = time.time()
+    assert matching(text, kept().tokens(), now + 29.9 * DAY) is not None
+    assert matching(text, kept().tokens(), now + 30.1 * DAY) is None
+    file = TokenFile(".telex/tokens.json")
+    over = made_token(file, expires_at=1.0)
+    told = {one["id"]: one["valid"] for one in run(capsys, "list", "--json").answers}
+    assert told == {over.id: False, text.split("_")[1]: True}
+    assert "over" in run(capsys, "list").out
+
+
+def test_a_token_is_revoked_by_its_id_alone(capsys: Capture) -> None:
+    text = run(capsys, "create", "--agent", "dev").out.strip()
+    mistaken = run(capsys, "revoke", text)
+    assert mistaken.code == USAGE
+    assert text not in mistaken.err
+    assert run(capsys, "revoke", text.split("_")[1]).code == DONE
+    assert run(capsys, "revoke", text.split("_")[1]).code == NOT_FOUND
+    assert matching(text, kept().tokens(), NOW) is None
+    assert "no tokens" in run(capsys, "list").err
