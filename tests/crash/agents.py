@@ -12,13 +12,12 @@ from pathlib import Path
 from random import Random
 
 import telex
-from telex.bus.local import LocalBus
 from telex.client import SyncBus
 from telex.config import Settings
 from telex.errors import LeaseLost, StoreError
 from telex.model.limits import Limits
 from telex.model.message import Leased
-from telex.ports.bus import Receipt
+from telex.ports.bus import Bus, Receipt
 from tests.crash.letters import READERS, sending, watch_beaten_track
 from tests.crash.logbook import Line, Logbook, words_of
 
@@ -57,20 +56,20 @@ class Sender:
 
     # --- many messages on their way at once ---------------------------------------------------------------------------
 
-    async def live(self, bus: LocalBus, hands: int, pause: float) -> None:
+    async def live(self, bus: Bus, hands: int, pause: float) -> None:
         await self.settle_doubts(bus)
         await asyncio.gather(*(self._hand(bus, pause) for _ in range(hands)))
 
-    async def settle_doubts(self, bus: LocalBus) -> None:
+    async def settle_doubts(self, bus: Bus) -> None:
         await asyncio.gather(*(self.send(bus, id_) for id_ in self.doubts))
 
-    async def _hand(self, bus: LocalBus, pause: float) -> None:
+    async def _hand(self, bus: Bus, pause: float) -> None:
         for id_ in self.ids:
             self.log.say("sending", id_)
             await self.send(bus, id_)
             await asyncio.sleep(pause)
 
-    async def send(self, bus: LocalBus, id_: str) -> None:
+    async def send(self, bus: Bus, id_: str) -> None:
         """Send until there is an answer. Whatever went wrong before it, the same id makes that safe."""
         while True:
             try:
@@ -113,14 +112,14 @@ class Reader:
         self.log = Logbook(logs / f"{name}.log")
         self.random = random
 
-    async def live(self, bus: LocalBus) -> None:
+    async def live(self, bus: Bus) -> None:
         while True:
             try:
                 await self.turn(bus, dawdle=0.02)
             except StoreError as error:
                 self.log.say("error", type(error).__name__)
 
-    async def turn(self, bus: LocalBus, *, dawdle: float = 0.0, wait: float = 1.0) -> int:
+    async def turn(self, bus: Bus, *, dawdle: float = 0.0, wait: float = 1.0) -> int:
         """Take some messages and do the work of each; sometimes too slowly. How many were taken."""
         leased = await bus.receive(self.name, role=READERS, most=self.random.randint(1, 5), wait=wait)
         for one in leased:
@@ -130,7 +129,7 @@ class Reader:
             await self.ack(bus, one)
         return len(leased)
 
-    async def ack(self, bus: LocalBus, one: Leased) -> None:
+    async def ack(self, bus: Bus, one: Leased) -> None:
         begun = time.time()
         try:
             first = await bus.ack(one.token, agent=self.name)
@@ -140,7 +139,7 @@ class Reader:
             self.log.say("acked" if first else "acked-before", one.token, one.message.id, begun - one.until)
 
 
-async def with_bus(store: str, live: Callable[[LocalBus], Awaitable[object]]) -> None:
+async def with_bus(store: str, live: Callable[[Bus], Awaitable[object]]) -> None:
     async with telex.connect(store, settings=SETTINGS) as bus:
         await live(bus)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from telex.bus.local import LocalBus
+from telex.ports.bus import Bus
 from tests.crash.agents import LEASE_SECONDS, NAMES, Reader, Sender, run, with_bus
 from tests.crash.plants import PLANTS
 from tests.crash.verdict import Verdict, judge
@@ -111,7 +111,7 @@ async def finish(folder: Path, seed: int) -> None:
     senders = [Sender(name, folder) for name in NAMES if name.startswith("sender")]
     reader = Reader("reader-1", folder, Random(seed))
 
-    async def last_life(bus: LocalBus) -> None:
+    async def last_life(bus: Bus) -> None:
         for sender in senders:
             await sender.settle_doubts(bus)
         while await reader.turn(bus, wait=LEASE_SECONDS * 4):

@@ -17,10 +17,10 @@ from random import Random
 from typing import Any
 
 import telex
-from telex.bus.local import LocalBus
 from telex.config import Settings
 from telex.model.digest import digest_of
 from telex.model.message import Entry
+from telex.ports.bus import Bus
 from telex.stores.sqlite import SqliteStore
 from tests.crash.letters import READERS, body_of, sending, watch_beaten_track
 from tests.crash.power_plants import PLANTS
@@ -51,7 +51,7 @@ async def send_together(store: str, name: str, hands: int, count: int) -> None:
         await asyncio.gather(*(send(bus, f"{name}-{hand}", count // hands) for hand in range(hands)))
 
 
-async def send(bus: LocalBus, name: str, count: int) -> None:
+async def send(bus: Bus, name: str, count: int) -> None:
     for number in range(count):
         id_ = f"{name}-{number}"
         raw, beside = sending(id_)
@@ -66,18 +66,18 @@ async def read_together(store: str, name: str, hands: int, over: Callable[[], bo
         await asyncio.gather(*readers, *([sweep(bus, over)] if housekeeping else []))
 
 
-async def read(bus: LocalBus, name: str, random: Random, over: Callable[[], bool]) -> None:
+async def read(bus: Bus, name: str, random: Random, over: Callable[[], bool]) -> None:
     while not over():
         leased = await bus.receive(name, role=READERS, most=random.randint(1, 20), wait=0.05)
         await asyncio.gather(*(ack(bus, name, one.token) for one in leased if random.random() < ACKED))
 
 
-async def ack(bus: LocalBus, name: str, token: str) -> None:
+async def ack(bus: Bus, name: str, token: str) -> None:
     await bus.ack(token, agent=name)
     say(f"acked {token}")
 
 
-async def sweep(bus: LocalBus, over: Callable[[], bool]) -> None:
+async def sweep(bus: Bus, over: Callable[[], bool]) -> None:
     while not over():
         await bus.sweep()
         await asyncio.sleep(0.02)

@@ -70,11 +70,18 @@ def opened_to_look(store: str | None, settings: "Settings | None" = None) -> Ite
 @contextmanager
 def opened_if_there(store: str | None) -> Iterator["SyncBus | None"]:
     """The same for whoever wants to know without complaining: None where there is no store."""
-    if os.path.exists(store_path(store)):
+    if is_there(place_of(store)):
         with opened(store) as bus:
             yield bus
     else:
         yield None
+
+
+def is_there(path: str) -> bool:
+    """Is there a store? One in memory is, and whether a hub is there it says itself when it is asked."""
+    from telex.wiring import is_hub
+
+    return path == MEMORY or is_hub(path) or os.path.exists(path)
 
 
 def store_there(store: str | None) -> str:
@@ -85,8 +92,8 @@ def store_there(store: str | None) -> str:
     """
     from telex.config import seen
 
-    path = store_path(store)
-    if path != MEMORY and not os.path.exists(path):
+    path = place_of(store)
+    if not is_there(path):
         raise CommandError(f"no store at {shown(seen(path))}: the first telex send makes it", NOT_FOUND)
     return path
 
@@ -119,15 +126,25 @@ def settings_here(dialect: str | None = None) -> "Settings":
 
 
 def store_path(store: str | None) -> str:
-    """Where the store is, or would be made.
+    """Where the store itself is, or would be made.
 
     Raises:
-        CommandError: when that cannot be told.
+        CommandError: when that cannot be told, or a hub is meant.
     """
     from telex.wiring import store_path as path_of
 
     with explained():
         return path_of(store, settings_here())
+
+
+def place_of(store: str | None) -> str:
+    """The same, or the address of the hub that is meant."""
+    from telex.wiring import hub_at
+    from telex.wiring import store_path as path_of
+
+    settings = settings_here()
+    with explained():
+        return hub_at(store, settings) or path_of(store, settings)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import click
 
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bus_asking import lines_option, store_option
-from telex.surfaces.cli.bus_option import explained, store_there
+from telex.surfaces.cli.bus_option import explained, store_path, store_there
 from telex.surfaces.cli.exits import DONE, FAILED
 from telex.surfaces.cli.render import Screen, shown, wrapped
 
@@ -22,7 +22,7 @@ def command(store: str | None, as_json: bool) -> int:
     from telex.stores.doctor import examine
 
     with explained():
-        path = store_there(store)
+        path = store_there(store_path(store))
         checks = list(examine(path, time.time()))
     if as_json:
         for check in checks:

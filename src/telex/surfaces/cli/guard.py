@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from telex.surfaces.cli.bus_option import explained, settings_here, store_path
+from telex.surfaces.cli.bus_option import explained, is_there, opened, place_of, settings_here
 from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
 from telex.surfaces.cli.guard_disk import Disk, root_of
 from telex.surfaces.cli.options import Asked, Option, help_text, parse
@@ -105,14 +105,18 @@ def _from_root(path: str, here: str) -> str:
 
 def _verdicts(asked: Asked, agent: str, root: str, paths: Any) -> "list[Verdict]":
     store, disk = asked.options.get("--store"), Disk(root)
-    if not os.path.exists(store_path(store)):
+    path = place_of(store)
+    if not is_there(path):
         from telex.surfaces.cli.guard_disk import without_contracts
 
         sys.stderr.write("no store here, so there is no contract: only the paths themselves were looked at\n")
         return without_contracts(paths(), disk)
     role, plan = asked.options.get("--role"), asked.options.get("--plan")
-    from telex.wiring import gate
+    from telex.wiring import gate, is_hub
 
+    if is_hub(path):
+        with opened(store) as hub:
+            return hub.guard(paths(), agent=agent, role=role, plan=plan, resolve=disk.leads_to)
     with explained(), gate(store, settings_here()) as bus:
         return bus.guard(paths(), agent=agent, role=role, plan=plan, resolve=disk.leads_to)
 

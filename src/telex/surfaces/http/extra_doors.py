@@ -12,17 +12,33 @@ from telex.flow.admission import check
 from telex.model.refusal import Finding
 from telex.ports.bus import Bus, Receipt
 from telex.surfaces.http import problem
-from telex.surfaces.http.asgi import body_of
+from telex.surfaces.http.asgi import COMMON_HEADERS, body_of
 from telex.surfaces.http.caller import caller_of
 from telex.surfaces.http.identity import acting
 from telex.surfaces.http.problem import Answer
-from telex.wire import Misfit, decoded, encoded, made, plain
-from telex.wire.arguments import from_texts
+from telex.wire import decoded, encoded, plain
+from telex.wire.arguments import CODE as ARGUMENTS_WRONG
+from telex.wire.arguments import from_texts, from_tree, of_value, unknown
 from telex.wire.verbs import VERBS, Argument
 
 BATCH_MAX = 1_000
+SVG = b"image/svg+xml"
+SHOWN_ALONE = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; sandbox")
+FINDINGS_MAX = 200
 BATCH_BYTES = 16  # times what one message may have
 CHECK = {name: Argument(name, str | None) for name in ("sender", "role", "to", "dialect")}
+
+
+class CheckAnswer(NamedTuple):
+    """Everything that can be said of a message without knowing what came before it."""
+
+    valid: bool
+    dialect: str | None
+    type: str | None
+    findings: tuple[Finding, ...]
+    mended: dict[str, Any] | None  # passes as it stands
+    skeleton: dict[str, Any] | None  # passes once its blanks are filled
+    body: str | None  # the markdown under the front matter
 
 
 class Letter(NamedTuple):
@@ -37,13 +53,18 @@ class Letter(NamedTuple):
 
 
 class Letters(NamedTuple):
+    """Many messages of one sender."""
+
     messages: tuple[Letter, ...]
     sender: str = ""
     role: str | None = None
 
 
+LETTER, LETTERS = of_value(Letter), of_value(Letters)
+
+
 def response(answer: Answer) -> Response:
-    headers = {name.decode(): value.decode() for name, value in answer.headers}
+    headers = {name.decode(): value.decode() for name, value in (*COMMON_HEADERS, *answer.headers)}
     return Response(answer.body, answer.status, headers, answer.kind.decode())
 
 
@@ -64,21 +85,16 @@ class ExtraDoors:
         if dialect is not None:
             forced = next((one for one in self._settings.dialects() if one.name == dialect), None)
             if forced is None:
-                wrong = Finding("arguments-wrong", "$.dialect", "Name a dialect of the team.", found=dialect[:60])
+                wrong = Finding(ARGUMENTS_WRONG, "$.dialect", "Name a dialect of the team.", found=dialect[:60])
                 return response(problem.of_findings([wrong]))
             desk = desk._replace(forced=forced)
         role = values.get("role") or await self._role_of(values.get("sender"))
         checked = check(raw, desk, as_role=role, to_role=await self._role_of(values.get("to")))
-        tree = {
-            "valid": checked.valid,
-            "dialect": checked.dialect.name if checked.dialect else None,
-            "type": checked.type,
-            "findings": [plain(one) for one in checked.findings],
-            "mended": checked.mended,
-            "skeleton": checked.skeleton,
-            "body": checked.body,
-        }
-        return response(Answer(200, encoded(tree)))
+        name = checked.dialect.name if checked.dialect else None
+        told = CheckAnswer(
+            checked.valid, name, checked.type, checked.findings, checked.mended, checked.skeleton, checked.body
+        )
+        return response(Answer(200, encoded(plain(told))))
 
     async def _role_of(self, name: str | None) -> str | None:
         if name is None:
@@ -100,7 +116,7 @@ class ExtraDoors:
         if isinstance(named, Finding):
             return response(problem.of_finding(named, 403))
         if not named.get("sender"):
-            return response(problem.of_findings([Finding("arguments-wrong", "$.sender", "Give sender.")]))
+            return response(problem.of_findings([Finding(ARGUMENTS_WRONG, "$.sender", "Give sender.")]))
         sent = await asyncio.gather(*(self._sent(one, named) for one in letters.messages))
         return response(Answer(200, encoded({"answer": sent})))
 
@@ -128,7 +144,7 @@ class ExtraDoors:
             stories = await self._bus.trace(request.path_params["correlation"])
         except TelexError as error:
             return response(problem.of_error(error))
-        return Response(render(stories), media_type="image/svg+xml")
+        return response(Answer(200, render(stories).encode("utf-8", "replace"), SVG, (SHOWN_ALONE,)))
 
 
 def _role(letters: Letters) -> dict[str, Any]:
@@ -137,16 +153,22 @@ def _role(letters: Letters) -> dict[str, Any]:
 
 def _letters(raw: bytes) -> Letters | Answer:
     try:
-        letters: Letters = made(Letters, decoded(raw))
+        tree = decoded(raw, halves=False)
     except ValueError as error:
         return problem.problem(400, "arguments-wrong", f"Send one JSON object with messages: {error}.")
-    except Misfit as misfit:
-        wrong = Finding("arguments-wrong", misfit.path, f"Give {misfit.expected}.", expected=misfit.expected)
-        return problem.of_findings([wrong])
+    given = from_tree(LETTERS, tree)
+    if isinstance(given, list):
+        return problem.of_findings(given)
+    letters = Letters(**given)
     if len(letters.messages) > BATCH_MAX:
         return problem.problem(413, "too-large", f"Send at most {BATCH_MAX:,} messages at once.")
-    for number, one in enumerate(letters.messages):
-        if (one.raw is None) == (one.message is None):
-            say = "Give the message either as text in raw or as an object in message."
-            return problem.of_findings([Finding("arguments-wrong", f"$.messages[{number}]", say)])
-    return letters
+    wrong = [found for number, one in enumerate(tree["messages"]) for found in _wrong(one, number)]
+    return problem.of_findings(wrong[:FINDINGS_MAX]) if wrong else letters
+
+
+def _wrong(tree: dict[str, Any], number: int) -> list[Finding]:
+    path = f"$.messages[{number}]"
+    wrong = [one._replace(path=path + one.path[1:]) for one in unknown(LETTER, tree)]
+    if (tree.get("raw") is None) == (tree.get("message") is None):
+        wrong.append(Finding(ARGUMENTS_WRONG, path, "Give the message as text in raw, or as an object in message."))
+    return wrong

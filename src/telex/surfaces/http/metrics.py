@@ -1,0 +1,185 @@
+"""How is the hub doing? Numbers for Prometheus, of which there are few: no label is an agent, a message or a path.
+
+What happened to messages is counted by following the record, so that what other processes do to the same store counts
+too. What the hub itself does is counted by a layer around it. Each hub has numbers of its own; nothing is global.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from time import perf_counter
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from telex import __version__
+from telex.errors import StoreError
+from telex.model.event import Event, detail_of
+from telex.model.message import Message
+from telex.ports.bus import Bus
+from telex.ports.store import Query
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+MESSAGES = ("accepted", "refused", "duplicate", "imported")
+DELIVERIES = ("acked", "failed", "lapsed", "returned", "dead", "expired", "withdrawn")
+COUNTED = (*MESSAGES, *DELIVERIES)
+AGAIN_SECONDS = 1.0
+VALUES_MAX = 200  # of one label; a team with more dialects or codes has the rest counted together
+OTHER, NONE = "other", "none"
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+SENDING, WAITING, VIEWING = ("/send",), ("/receive", "/request", "/messages/{id}/settled"), "/events"
+STREAM = b"text/event-stream"
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Metrics:
+    def __init__(self, routes: Iterable[str] = ()) -> None:
+        """`routes` are the paths as they are documented, `/messages/{id}`: a request counts under one of them."""
+        self.registry = CollectorRegistry(auto_describe=True)
+        self._routes = Routes((*routes, *SENDING, *WAITING, VIEWING))
+        self._seen: dict[str, set[str]] = {}
+        own = self.registry
+        Gauge("telex_info", "Always 1; its label says which Telex this is.", ["version"], registry=own).labels(
+            __version__
+        ).set(1)
+        self._messages = Counter(
+            "telex_messages",
+            "Messages by what became of them, and in which dialect.",
+            ["outcome", "dialect"],
+            registry=own,
+        )
+        self._refusals = Counter("telex_refusals", "What messages were refused for, by code.", ["code"], registry=own)
+        self._deliveries = Counter("telex_deliveries", "Deliveries by what became of them.", ["outcome"], registry=own)
+        self._depth = Gauge("telex_queue_depth", "Deliveries that wait or are leased, in all.", ["state"], registry=own)
+        self._oldest = Gauge(
+            "telex_queue_oldest_seconds", "For how long the oldest of them has been there.", registry=own
+        )
+        self._members = Gauge("telex_members", "Members of the team, by how they are.", ["state"], registry=own)
+        self._sends = Histogram(
+            "telex_send_seconds", "From a message's arrival at the hub to its answer.", buckets=BUCKETS, registry=own
+        )
+        self._requests = Counter("telex_http_requests", "Requests answered.", ["route", "status"], registry=own)
+        self._viewers = Gauge("telex_viewers", "Who follows live events at the moment.", registry=own)
+        self._waiting = Gauge("telex_waiting_readers", "Who waits for a message at the moment.", registry=own)
+
+    # --- what happened to messages -----------------------------------------------------------------------------------
+
+    async def follow(self, bus: Bus) -> None:
+        """Count what happens from now on, for ever: to be run as a task, and cancelled at the end."""
+        after: int | None = None
+        while True:
+            try:
+                after = await _newest(bus) if after is None else after
+                async for event, message in bus.events(Query(after=after, kinds=COUNTED), follow=True):
+                    self.count(event, message)
+                    after = event.seq
+            except StoreError:  # it is away: what happens meanwhile is counted when it is back
+                await asyncio.sleep(AGAIN_SECONDS)
+
+    def count(self, event: Event, message: Message | None) -> None:
+        if event.kind in DELIVERIES:
+            self._deliveries.labels(event.kind).inc()
+        if event.kind not in MESSAGES:
+            return
+        dialect = message.dialect if message is not None else None
+        self._messages.labels(event.kind, self._bounded("dialect", dialect or NONE)).inc()
+        if event.kind == "refused":
+            for code in _codes(event):
+                self._refusals.labels(self._bounded("code", code)).inc()
+
+    def _bounded(self, label: str, value: str) -> str:
+        """A record may hold anything, and every value of a label is kept for as long as the hub runs."""
+        seen = self._seen.setdefault(label, set())
+        if value not in seen:
+            if len(seen) >= VALUES_MAX:
+                return OTHER
+            seen.add(value)
+        return value
+
+    # --- what the hub does -------------------------------------------------------------------------------------------
+
+    def around(self, app: App) -> App:
+        """The same app, counted."""
+
+        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            route, status, began = self._routes.named(scope["path"]), 0, perf_counter()
+
+            async def noticed(message: Any) -> None:
+                nonlocal status
+                if message["type"] == "http.response.start":
+                    status = message["status"]
+                await send(message)
+
+            here = self._here(route, scope)
+            if here is not None:
+                here.inc()
+            try:
+                await app(scope, receive, noticed)
+            finally:
+                if here is not None:
+                    here.dec()
+                self._requests.labels(route, f"{status // 100}xx" if status else NONE).inc()
+                if route in SENDING and status < 500:
+                    self._sends.observe(perf_counter() - began)
+
+        return counted
+
+    def _here(self, route: str, scope: Scope) -> Gauge | None:
+        """Whom a request keeps waiting, as long as it takes."""
+        if route in WAITING:
+            return self._waiting
+        if route == VIEWING and any(name == b"accept" and STREAM in value for name, value in scope["headers"]):
+            return self._viewers
+        return None
+
+    # --- told --------------------------------------------------------------------------------------------------------
+
+    async def text(self, bus: Bus, now: float) -> bytes:
+        """Everything, in the format that Prometheus reads; how much waits is looked up for it."""
+        roster = await bus.roster()
+        self._depth.labels("waiting").set(sum(one.waiting for one in roster))
+        self._depth.labels("leased").set(sum(one.leased for one in roster))
+        oldest = min((one.oldest_at for one in roster if one.oldest_at is not None), default=now)
+        self._oldest.set(max(0.0, now - oldest))
+        self._members.clear()
+        for one in roster:
+            self._members.labels(one.state).inc()
+        return generate_latest(self.registry)
+
+
+class Routes:
+    """Which documented path is a request's? What is none of them counts as `other`, whoever knocks at whatever door."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._plain = {path for path in paths if "{" not in path}
+        self._shapes = [(path, path.split("/")) for path in dict.fromkeys(paths) if "{" in path]
+
+    def named(self, path: str) -> str:
+        if path in self._plain:
+            return path
+        parts = path.split("/")
+        for name, shape in self._shapes:
+            fits = len(shape) == len(parts) or (name.endswith(":path}") and len(parts) > len(shape))
+            if fits and all(want.startswith("{") or want == part for want, part in zip(shape, parts, strict=False)):
+                return name
+        return OTHER
+
+
+async def _newest(bus: Bus) -> int:
+    async for event, _ in bus.events(Query(newest_first=True)):
+        return event.seq
+    return 0
+
+
+def _codes(event: Event) -> list[str]:
+    """The codes that a message was refused for, each once. A foreign record may have anything in that place."""
+    findings = detail_of(event).get("findings")
+    found = [one for one in findings if isinstance(one, dict)] if isinstance(findings, list) else []
+    codes = (one.get("code") for one in found if one.get("severity", "refusal") == "refusal")
+    return list(dict.fromkeys(code for code in codes if isinstance(code, str)))

@@ -1,0 +1,227 @@
+"""Where in a larger trace does a message stand? Spans of OpenTelemetry around a bus: send, receive, process, linked.
+
+    bus = traced(bus)
+
+Names and attributes follow OpenTelemetry's conventions for messaging. Only its API is needed: without an SDK nothing is
+recorded. Whoever does not import this pays nothing for it.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from time import time, time_ns
+from typing import Any, cast
+
+from telex.errors import StoreError, TelexError
+from telex.model.event import BRINGING, detail_of
+from telex.model.message import Leased, Message
+from telex.ports.bus import Bus, Receipt
+from telex.ports.carrying import TRACEPARENT, as_traceparent, carrying, traceparent
+from telex.ports.store import Query
+
+try:
+    from opentelemetry import context as otel_context
+    from opentelemetry import trace
+    from opentelemetry.trace import Link, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags, TracerProvider
+except ImportError as error:
+    raise StoreError("tracing needs more than the core: pip install 'telex[otel]'") from error
+
+SYSTEM = "telex"
+HELD_MAX = 10_000  # messages in hand whose spans are open; what is beyond that is not followed to its end
+
+
+def traced(bus: Bus, *, provider: TracerProvider | None = None) -> Bus:
+    """The same bus, whose sends and receipts can be seen in a trace. `provider` is the global one if not given."""
+    carry = getattr(bus, "carry", None)
+    if carry is not None:
+        carry(traceparent)
+    return cast(Bus, TracedBus(bus, trace.get_tracer(SYSTEM, tracer_provider=provider)))
+
+
+@contextmanager
+def processing(bus: Bus, leased: Leased) -> Iterator[None]:
+    """What is done in here is part of dealing with that message: spans made in here stand below its own."""
+    span = bus.held.get(leased.token) if isinstance(bus, TracedBus) else None
+    if span is None:
+        yield
+        return
+    with trace.use_span(span, end_on_exit=False):
+        yield
+
+
+class TracedBus:
+    """Every other verb is the bus's own."""
+
+    def __init__(self, bus: Bus, tracer: trace.Tracer) -> None:
+        self._bus, self._tracer = bus, tracer
+        self.held: dict[str, Span] = {}  # what is being dealt with, by token
+        self._until: dict[str, float] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bus, name)
+
+    async def send(self, raw: Any, *, sender: str, to: str | None = None, **more: Any) -> Receipt:
+        with self._sending(raw, sender, to) as span:
+            receipt = await self._bus.send(raw, sender=sender, to=to, **more)
+            _tell_receipt(span, receipt)
+            return receipt
+
+    async def request(self, raw: Any, *, sender: str, to: str | None = None, **more: Any) -> Receipt | Leased:
+        with self._sending(raw, sender, to) as span:
+            answer = await self._bus.request(raw, sender=sender, to=to, **more)
+            if isinstance(answer, Receipt):
+                _tell_receipt(span, answer)
+        if isinstance(answer, Leased):
+            self._hold([answer], await self._sent([answer]))
+        return answer
+
+    async def receive(self, agent: str, **more: Any) -> list[Leased]:
+        """A wait in which nothing came is no span: a thousand idle readers would bury all else."""
+        self._let_go(time())
+        began = time_ns()
+        leases = await self._bus.receive(agent, **more)
+        if leases:
+            sent = await self._sent(leases)
+            attributes = _operation("receive", agent) | {"messaging.batch.message_count": len(leases)}
+            links = [Link(one) for one in sent if one is not None]
+            span = self._tracer.start_span(f"receive {agent}", None, SpanKind.CLIENT, attributes, links, began)
+            span.end()
+            self._hold(leases, sent, span.get_span_context())
+        return leases
+
+    async def ack(self, token: str, *, agent: str) -> bool:
+        return bool(await self._settle(token, "acked", self._bus.ack(token, agent=agent)))
+
+    async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Any:
+        return await self._settle(token, "failed", self._bus.nack(token, agent=agent, reason=reason, delay=delay))
+
+    async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
+        until = await self._bus.extend(token, agent=agent, seconds=seconds)
+        if token in self.held:
+            self._until[token] = until
+            self.held[token].add_event("extended")
+        return until
+
+    # --- spans -------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _sending(self, raw: Any, sender: str, to: str | None) -> Iterator[Span]:
+        """The message is carried under this span; where nobody here has one, this one stands under what came along."""
+        above = None if trace.get_current_span().get_span_context().is_valid else _context_of(traceparent())
+        name, attributes = f"send {to}" if to else "send", _operation("send", to) | {"messaging.client.id": sender}
+        with self._tracer.start_as_current_span(
+            name, _under(above), SpanKind.PRODUCER, attributes, record_exception=False, set_status_on_exception=False
+        ) as span:
+            if isinstance(raw, bytes):
+                span.set_attribute("messaging.message.body.size", len(raw))
+            try:
+                with carrying(_traceparent_of(span.get_span_context())):
+                    yield span
+            except TelexError as error:
+                _fail(span, error.code, error.say)
+                raise
+
+    async def _sent(self, leases: Sequence[Leased]) -> list[SpanContext | None]:
+        """Under which span each of them was sent."""
+        return [_context_of(await carried_by(self._bus, one.message)) for one in leases]
+
+    def _hold(
+        self, leases: Sequence[Leased], sent: Sequence[SpanContext | None], received: SpanContext | None = None
+    ) -> None:
+        """From here on they are being dealt with, until they are settled."""
+        for leased, above in zip(leases, sent, strict=True):
+            if len(self.held) >= HELD_MAX:
+                return
+            links = [Link(one) for one in (above, received) if one is not None]
+            span = self._tracer.start_span(
+                f"process {leased.inbox}", _under(above), SpanKind.CONSUMER, _attributes(leased), links
+            )
+            self.held[leased.token], self._until[leased.token] = span, leased.until
+
+    async def _settle(self, token: str, outcome: str, settling: Any) -> Any:
+        span = self.held.pop(token, None)
+        self._until.pop(token, None)
+        try:
+            done = await settling
+        except TelexError as error:
+            if span is not None:
+                _fail(span, error.code, error.say)
+                span.end()
+            raise
+        if span is not None:
+            span.set_attribute("telex.outcome", outcome)
+            if outcome == "failed":
+                _fail(span, outcome, "given back")
+            span.end()
+        return done
+
+    def _let_go(self, now: float) -> None:
+        """Whoever was silent until the lease ran out has no more say in it."""
+        for token in [token for token, until in self._until.items() if until < now]:
+            span = self.held.pop(token)
+            del self._until[token]
+            _fail(span, "lapsed", "the lease ran out")
+            span.end()
+
+
+async def carried_by(bus: Bus, message: Message) -> str | None:
+    """The `traceparent` that was carried beside a message."""
+    only = Query(after=message.seq - 1, kinds=BRINGING, since=message.at, until=message.at)
+    async for event, _ in bus.events(only):
+        if event.seq == message.seq:
+            found = detail_of(event).get(TRACEPARENT)
+            return as_traceparent(found) if isinstance(found, str) else None
+    return None
+
+
+def _operation(name: str, where: str | None) -> dict[str, Any]:
+    found = {"messaging.system": SYSTEM, "messaging.operation.name": name, "messaging.operation.type": name}
+    return found if where is None else found | {"messaging.destination.name": where}
+
+
+def _attributes(leased: Leased) -> dict[str, Any]:
+    message = leased.message
+    found = _operation("process", leased.inbox) | {
+        "messaging.message.id": message.id,
+        "messaging.message.conversation_id": message.correlation,
+        "messaging.message.body.size": len(message.raw),
+        "telex.dialect": message.dialect,
+        "telex.type": message.type,
+        "telex.attempt": leased.attempt,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _tell_receipt(span: Span, receipt: Receipt) -> None:
+    span.set_attribute("messaging.message.id", receipt.id)
+    span.set_attribute("telex.outcome", "duplicate" if receipt.duplicate else receipt.state)
+    for name, value in (("telex.dialect", receipt.dialect), ("telex.type", receipt.type)):
+        if value is not None:
+            span.set_attribute(name, value)
+    if not receipt.accepted:
+        first = next((one for one in receipt.findings if one.severity == "refusal"), None)
+        _fail(span, first.code if first is not None else "refused", first.say if first is not None else "")
+
+
+def _fail(span: Span, code: str, say: str) -> None:
+    span.set_attribute("error.type", code)
+    span.set_status(Status(StatusCode.ERROR, say))
+
+
+def _under(above: SpanContext | None) -> Any:
+    """The context of a new span: below that one, or below whatever is current."""
+    if above is None:
+        return otel_context.get_current()
+    return trace.set_span_in_context(trace.NonRecordingSpan(above))
+
+
+def _context_of(text: str | None) -> SpanContext | None:
+    if text is None:
+        return None
+    _, trace_id, span_id, flags = text.split("-")
+    return SpanContext(int(trace_id, 16), int(span_id, 16), True, TraceFlags(int(flags, 16)))
+
+
+def _traceparent_of(context: SpanContext) -> str | None:
+    if not context.is_valid:
+        return traceparent()  # nobody records here: what came along goes on
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
