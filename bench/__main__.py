@@ -6,7 +6,22 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import beside, book, cold, cycle, durable, guard, in_process, kept, many, replay, translation, waiting
+from bench import (
+    beside,
+    book,
+    cold,
+    cycle,
+    durable,
+    guard,
+    hub,
+    in_process,
+    kept,
+    many,
+    mcp_calls,
+    replay,
+    translation,
+    waiting,
+)
 from bench.measure import Line, figure
 from bench.peers import versions
 
@@ -24,6 +39,8 @@ ROOMS = {
     "the rules of the work": book,
     "other dialects": translation,
     "beside another bus": beside,
+    "the hub": hub,
+    "an MCP call": mcp_calls,
 }
 _INTRO = """# Benchmarks
 
@@ -39,6 +56,9 @@ its delivery and its id; a queue is given the same bytes and asks nothing of the
 before its sender is answered. A queue that syncs each message on its own is as fast as the disk's sync, and one that
 shares a sync among its callers is not: so the slower the disk, the larger the ratio between them. What a sync cost in
 this run is the row "a page written and synced each time".
+
+The hub: requests come over 64 connections of this machine, from a client that does little more than write and read. The
+same server with a constant answer has the hub's doorkeeper and limits in front, reads the request and keeps nothing.
 """
 
 

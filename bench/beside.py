@@ -54,20 +54,32 @@ def _over_and_over(step: Callable[[], None]) -> Turn:
     return Turn(len(each), before - start, each)
 
 
-def _okf(workspace: Path) -> Callable[[], None] | None:
+def okf_store(workspace: Path) -> Any | None:
     rbac, store = peer("agentbus.rbac"), peer("agentbus.store")
     if rbac is None or store is None:
         return None
     workspace.mkdir()
     rbac.ensure_default_roles(workspace)
-    events: Any = store.EventStore(workspace)
+    return store.EventStore(workspace)
+
+
+def okf_payload(raw: bytes) -> dict[str, str]:
+    """As many bytes as ours, in its own words."""
+    payload = {"from": "codex", "to": "all", "summary": json.loads(raw)["id"]}
+    payload["summary"] += " " + "x" * (600 - len(json.dumps(payload)) - 1)
+    return payload
+
+
+def _okf(workspace: Path) -> Callable[[], None] | None:
+    events = okf_store(workspace)
+    if events is None:
+        return None
     raws = (raw for number in itertools.count() for raw in updates(f"okf-{number}", 1_000))
     last = 0
 
     def step() -> None:
         nonlocal last
-        payload = {"from": "codex", "to": "all", "summary": json.loads(next(raws))["id"]}
-        payload["summary"] += " " + "x" * (600 - len(json.dumps(payload)) - 1)
+        payload = okf_payload(next(raws))
         events.publish(topic="okf/handoff", producer_id="codex", schema_version="1.0", payload=payload)
         found = events.poll("okf/handoff", since_id=last, limit=1)
         assert len(found["events"]) == 1

@@ -1,0 +1,130 @@
+"""What does a send over HTTP cost beside the server alone, and beside what another bus for agents manages?
+
+The message is a developer's report of 600 bytes, validated, and synced before its sender is answered; 64 connections
+ask at once. The same server with a constant answer is the hub's own, with its doorkeeper and its limits, which reads
+the request and answers the same few bytes to everything; without doorkeeper and limits it is shown for comparison.
+okf-agentbus publishes through its own Python interface (synchronous=NORMAL), one at a
+time, since that is what it offers. mcp_agent_mail is not run: three sends a second is what its users tell.
+"""
+
+import itertools
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from bench.beside import okf_payload, okf_store
+from bench.hub_client import CONNECTIONS, pump, requests
+from bench.measure import UNPROMISED, Line, Turn, in_turns, pace, times_as_many
+from bench.peers import CACHE
+from bench.samples import updates
+
+ROUNDS = 5
+SENDS = 6_000  # in a round
+READERS = 40  # whose inboxes have room for all of it
+MAIL_RATE = 3.0  # sends a second of mcp_agent_mail, as its users tell it
+HUB, OKF = "telex", "okf-agentbus, published (NORMAL)"
+SERVER, BARE = "the same server, a constant answer", "the same without doorkeeper and limits"
+_AT = "http://127.0.0.1:"
+
+
+def lines() -> list[Line]:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as name, ExitStack() as stack:
+        hub = stack.enter_context(_hub(Path(name)))
+        floor, bare = (stack.enter_context(_floor(behind)) for behind in ("door", "bare"))
+        fresh = itertools.count()
+
+        def asked(port: int) -> list[bytes]:
+            bodies = updates(f"hub-{next(fresh)}", SENDS)
+            return [
+                request
+                for number in range(READERS)
+                for request in requests(port, f"/send?sender=dev&to=lead-{number}", bodies[number::READERS])
+            ]
+
+        work: dict[str, Callable[[], Turn]] = {
+            HUB: lambda: pump(hub, asked(hub)),
+            SERVER: lambda: pump(floor, asked(floor)),
+            BARE: lambda: pump(bare, asked(bare)),
+        }
+        publish = _okf(Path(name, "okf"))
+        if publish is not None:
+            work[OKF] = publish
+        turns = in_turns(work, ROUNDS)
+    for other in (SERVER, BARE, OKF):
+        if other in turns:
+            print(f"  {other}: {pace(turns[other])}", flush=True)
+    return _report(turns)
+
+
+def _report(turns: dict[str, list[Turn]]) -> list[Line]:
+    what, ours = f"POST /send (FULL), {CONNECTIONS} connections", pace(turns[HUB])
+    share = times_as_many(turns, HUB, SERVER)
+    found = [Line(what, ours, SERVER, share, "at least 0.5", share >= 0.5)]
+    found.append(Line(what, ours, BARE, times_as_many(turns, HUB, BARE), UNPROMISED, True))
+    if OKF in turns:
+        times = times_as_many(turns, HUB, OKF)
+        found.append(Line(what, ours, OKF, times, "at least 10 ×", times >= 10))
+    slowest = min(turn.rate for turn in turns[HUB]) / MAIL_RATE
+    known = f"mcp_agent_mail's known {MAIL_RATE:g}/s (not run; our slowest round)"
+    found.append(Line(what, ours, known, slowest, "at least 50 ×", slowest >= 50))
+    return found
+
+
+@contextmanager
+def _hub(folder: Path) -> Iterator[int]:
+    command = [sys.executable, "-m", "telex", "serve", "--port", "0", "--store", str(folder / "telex.db")]
+    (folder / "telex.toml").write_text('[team]\nevidence = "off"\n', encoding="utf-8")
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            port = int(process.stderr.readline().partition(_AT)[2].partition("/")[0])
+            for number in range(READERS):
+                _post(port, "/join", b'{"name": "lead-%d", "role": "lead"}' % number)
+            yield port
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def _floor(behind: str) -> Iterator[int]:
+    command = [sys.executable, "-m", "bench.hub_floor", behind]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()
+
+
+def _post(port: int, path: str, body: bytes) -> None:
+    headers = {"content-type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(f"{_AT}{port}{path}", body, headers)) as answer:
+        assert answer.status == 200
+
+
+def _okf(workspace: Path) -> Callable[[], Turn] | None:
+    store: Any = okf_store(workspace)
+    if store is None:
+        return None
+    raws = (raw for number in itertools.count() for raw in updates(f"okf-{number}", 1_000))
+
+    def publish() -> Turn:
+        each: list[float] = []
+        start = before = time.perf_counter()
+        while before < start + 1.0:
+            store.publish(
+                topic="okf/handoff", producer_id="codex", schema_version="1.0", payload=okf_payload(next(raws))
+            )
+            after = time.perf_counter()
+            each.append(after - before)
+            before = after
+        return Turn(len(each), before - start, each)
+
+    return publish
