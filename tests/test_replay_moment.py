@@ -99,3 +99,12 @@ def test_what_went_to_many_is_told_by_the_event_that_brought_it() -> None:
     assert drive(bus.send("Devs.", sender="lead", to="all:dev")).to == ("dev-1", "dev-2")
     was = as_it_was(drive(store.events(EVERYTHING, 1_000)), DIALECTS)
     assert sorted(delivery.inbox for delivery, _ in was.deliveries()) == ["dev-1", "dev-1", "dev-2", "dev-2", "qa"]
+
+
+@proves("replay/until")
+def test_a_moment_that_is_still_to_come_is_now(moments: list[str], shell: Shell) -> None:
+    far, near = (shell("replay", "--until", until) for until in ("2999-01-01T00:00:00Z", moments[-1]))
+    assert "2999-01-01 00:00:00 UTC is still to come; this is how things stand now" in far.err
+    assert "2999" not in far.out
+    assert len(far.out.splitlines()) == len(near.out.splitlines())
+    assert "still to come" not in near.err

@@ -244,3 +244,22 @@ def test_the_page_has_the_matrix_with_its_counts() -> None:
     for row in ("| `$.task` | `$.payload.task_id` |  |", "| `$.payload.commit` | `$.commit` |  |"):
         assert row in version
     assert all(f"| [{name}](" in version for name in ("debugger_report", "shutdown_request", "plan_contract"))
+
+
+@proves("rendering/translate")
+@pytest.mark.parametrize("reader", ["", "@", "+approved", "vbw-typed@", "vbw@3", "vbw-typed@1.0", "nope"])
+def test_a_reader_that_there_cannot_be_is_told_which_there_are(reader: str, capsys: Capture) -> None:
+    ran = run(capsys, "translate", "--to", reader, SHUTDOWN)
+    assert (ran.code, ran.out) == (64, "")
+    assert "expected one of vbw-typed" in ran.err
+    assert "  " not in ran.err, "something is named that is not there"
+
+
+@proves("rendering/translate")
+def test_only_what_was_read_as_it_stands_is_said_to_be_as_it_was(tmp_path: Path, capsys: Capture) -> None:
+    later = json.loads(json.dumps(BYE).replace('"approve"', '"approved"'))
+    for tree, said in ((BYE, "as it was"), (later, "shutdown_response → vbw-typed shutdown_response\n")):
+        ran = run(capsys, "translate", "--to", "vbw-typed", put(tmp_path, "bye.json", tree))
+        assert (ran.code, ran.answer["payload"]["approve"]) == (0, True)
+        assert said in ran.err
+        assert ("as it was" in ran.err) is (tree is BYE)

@@ -6,7 +6,7 @@ import click
 
 from telex.dialects.registry import BUILT_IN, FAMILIES, PLAIN, by_name
 from telex.dialects.spec import Dialect, MessageType, Tree
-from telex.flow.versions import respellings, understood
+from telex.flow.versions import spelt_for, understood
 from telex.model.limits import LIMITS
 from telex.model.refusal import Finding
 from telex.model.version import AT, choice_of
@@ -20,13 +20,8 @@ class Reader(NamedTuple):
     spellings: tuple[str, ...] = ()  # fields that it wants under their later names
 
     def spelt(self, tree: Tree, type_: MessageType) -> Tree:
-        """The message with those of its fields renamed that this reader knows by another name."""
-        wanted = {name: later for name, later in respellings(type_).items() if later in self.spellings}
-        inside = tree.get(self.dialect.payload) if self.dialect.payload else tree
-        if not wanted or not isinstance(inside, dict):
-            return tree
-        renamed = {wanted.get(name, name): value for name, value in inside.items()}
-        return tree | {self.dialect.payload: renamed} if self.dialect.payload else renamed
+        """The message with each field under the name that this reader knows it by."""
+        return spelt_for(self.spellings, tree, self.dialect, type_) or tree
 
 
 def reader_from(text: str) -> Reader:

@@ -125,7 +125,7 @@ class _Replay:
         read, quick, count = line_reader(self.settings.dialects()), self.trial.quick, self.account.count
         for number, raw, size in pieces(log, line_max, lines=True):
             self.bytes_done += size
-            judged = quick(raw) if size <= message_max else None
+            judged = quick(number, raw) if size <= message_max else None
             if judged is not None:
                 count(judged)
                 self._step()

@@ -1,8 +1,9 @@
 """`telex replay --until`: the team, its inboxes and its work, as they were."""
 
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from telex.dialects.spec import PRIORITY_CLASSES
@@ -10,6 +11,7 @@ from telex.flow.book.approvals import Approval
 from telex.flow.book.tasks import Task
 from telex.model.contract import Plan
 from telex.model.delivery import Delivery
+from telex.model.event import Event
 from telex.model.machine import TASK_STATES, Machine, standing
 from telex.model.message import Message
 from telex.model.roster import Member
@@ -25,6 +27,7 @@ from telex.surfaces.cli.table import Row, table_lines
 from telex.surfaces.cli.times import ago, day_time, moment, stamp
 
 DELIVERIES_SHOWN_MAX = 100
+Told = tuple[Event, Message | None]
 
 
 def show(until: str, store: str | None, as_json: bool) -> int:
@@ -32,7 +35,8 @@ def show(until: str, store: str | None, as_json: bool) -> int:
     dialects = {dialect.name: dialect for dialect in settings.dialects()}
     with opened_to_look(store, settings) as bus:
         known = [presence.member for presence in bus.roster()]
-        was = as_it_was(bus.events(Query(until=at)), dialects, known)
+        last = [time.time()]
+        was = as_it_was(_noting(bus.events(Query(until=at)), last), dialects, known)
     machine = settings.task_states or TASK_STATES
     if as_json:
         for facts in _facts(was, machine):
@@ -42,11 +46,21 @@ def show(until: str, store: str | None, as_json: bool) -> int:
     if not was.events:
         sys.stderr.write(f"nothing had happened by {day_time(at)[:19]} UTC, as far as the record goes\n")
         return DONE
+    if at > max(last):
+        sys.stderr.write(f"{day_time(at)[:19]} UTC is still to come; this is how things stand now\n")
+        at = max(last)
     screen.line(screen.paint(f"{day_time(at)[:19]} UTC, after {was.events:,} events", "bold"))
     for title, headings, rows in _tables(was, at, machine):
         if rows:
             screen.line("\n".join(["", screen.paint(title, "bold"), *table_lines(headings, rows, screen)]))
     return DONE
+
+
+def _noting(events: Iterable[Told], last: list[float]) -> Iterator[Told]:
+    """The events, and when the last of them was. A store may come from a machine whose clock is ahead of ours."""
+    for event, message in events:
+        last[1:] = [event.at]
+        yield event, message
 
 
 Table = tuple[str, tuple[str, ...], list[Row]]

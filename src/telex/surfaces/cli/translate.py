@@ -98,7 +98,8 @@ def _tell(made: Translation, checked: Checked, to: Reader, as_json: bool) -> int
     screen.stream.write(text + "\n" if screen.is_terminal and not text.endswith("\n") else text)
     screen.stream.flush()
     assert checked.dialect is not None
-    same = ", as it was" if made.dialect is checked.dialect and tree is made.tree else ""
+    read_as_it_stands = not any(one.severity == "note" for one in checked.findings)
+    same = ", as it was" if made.dialect is checked.dialect and tree is made.tree and read_as_it_stands else ""
     became = f"{checked.dialect.name} {checked.type} → {made.dialect.name} {made.type.name}{same}"
     errors.line("\n".join([*wrapped(became, errors.width, 0), *_report(made, errors)]))
     return DONE
