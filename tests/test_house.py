@@ -16,7 +16,19 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "src/telex"
-PURE_ROOMS = ("model", "ports", "dialects", "rules", "translation", "flow", "publish", "record", "trace", "replay")
+PURE_ROOMS = (
+    "model",
+    "ports",
+    "dialects",
+    "rules",
+    "translation",
+    "flow",
+    "publish",
+    "wire",
+    "record",
+    "trace",
+    "replay",
+)
 CLOCK_READERS = {"now", "utcnow", "today"}
 IMPURE_BUILTINS = {"open", "print", "input", "breakpoint"}
 

@@ -188,9 +188,11 @@ class Bus(Protocol):
             ValueWrong: its dialect has no words for conditions or modifications.
         """
 
-    async def roster(self) -> list[Presence]: ...
+    async def roster(self) -> list[Presence]:
+        """Everybody who is or was in the team, as they are now."""
 
-    async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding: ...
+    async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
+        """Come into the team, or say anew which dialects one reads. Refused: the finding that says why."""
 
     async def leave(self, name: str) -> int:
         """Take an agent out of the team. What still waited for it is withdrawn and its senders told: how much."""
@@ -213,7 +215,8 @@ class Bus(Protocol):
             ValueWrong: no dialect of the team can ask anybody to shut down, or it does without the rules of the work.
         """
 
-    async def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]: ...
+    async def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]:
+        """What was given up, newest first."""
 
     async def retry(self, id: str) -> int:
         """Give the dead deliveries of a message one more round of attempts. How many."""

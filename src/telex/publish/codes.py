@@ -17,6 +17,9 @@ from telex.publish.codes_contracts import CONTRACTS
 from telex.publish.codes_evidence import EVIDENCE
 from telex.publish.codes_fields import FIELDS
 from telex.publish.codes_front_matter import FRONT_MATTER
+from telex.publish.codes_http import VERBS as HTTP_VERBS
+from telex.publish.codes_http import HttpExplanation
+from telex.publish.codes_http_door import DOOR
 from telex.publish.codes_reading import READING
 from telex.publish.codes_reading_choices import READS
 from telex.publish.codes_rules import RULES, holders
@@ -28,7 +31,12 @@ EXPLANATIONS: Mapping[str, Explanation] = {one.code: one for one in (*READING, *
 BUS_EXPLANATIONS: Mapping[str, BusExplanation] = {
     one.code: one for one in (*BUS, *CONTRACTS, *SHUTDOWN, *EVIDENCE, *APPROVALS, *TASKS, *WORK, *READS)
 }
-EVERY: Mapping[str, Explanation | BusExplanation] = {**EXPLANATIONS, **BUS_EXPLANATIONS}
+HTTP_EXPLANATIONS: Mapping[str, HttpExplanation] = {one.code: one for one in (*HTTP_VERBS, *DOOR)}
+EVERY: Mapping[str, Explanation | BusExplanation | HttpExplanation] = {
+    **EXPLANATIONS,
+    **BUS_EXPLANATIONS,
+    **HTTP_EXPLANATIONS,
+}
 MADE_BY = "<!-- Made from the explanations and the check itself; a change here is lost. -->"
 INTRODUCTION = (
     "Every finding has a code that stays the same, so that an agent, a test or a search can rely on it."
@@ -73,13 +81,15 @@ def page(code: str, *, heading: str = "#") -> str:
         f"**Why.** {one.why}",
         *_where(code),
         f"**Mend.** {one.mend}",
-        *(_played(one) if isinstance(one, BusExplanation) else _mended(one)),
+        *(_mended(one) if isinstance(one, Explanation) else _played(one)),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _played(one: BusExplanation) -> list[str]:
+def _played(one: BusExplanation | HttpExplanation) -> list[str]:
     """What was typed, what the bus said, what was typed then."""
+    if isinstance(one, HttpExplanation):
+        return ["Before:", _fenced(one.before), f"> {one.status}: {one.say}", "After:", _fenced(one.after)]
     said = f"> {one.severity}: {one.say}"
     raised = [f"In Python: `telex.errors.{_raised_as(one.code)}`."] if one.severity == "error" else []
     return ["Before:", _fenced(one.before), said, *raised, "After:", _fenced(one.after)]
@@ -106,8 +116,9 @@ def severities(code: str) -> dict[str, Severity]:
 
 
 def severity_words(code: str) -> str:
-    if code in BUS_EXPLANATIONS:
-        return BUS_EXPLANATIONS[code].severity
+    one = EVERY[code]
+    if not isinstance(one, Explanation):
+        return one.severity
     by_case = severities(code)
     if len(set(by_case.values())) == 1:
         return next(iter(by_case.values()))

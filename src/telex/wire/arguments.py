@@ -1,18 +1,21 @@
 """Do these arguments fit the verb? From a query or a JSON object to what the bus is called with, or what is wrong."""
 
+import re
 import types
 from collections.abc import Mapping, Sequence
+from itertools import islice
+from math import isfinite
 from typing import Any, Literal, Union, get_args, get_origin
 
 from telex.model.nearest import nearest
 from telex.model.refusal import Finding
-from telex.wire.codec import Misfit, made
-from telex.wire.hints import optional
+from telex.wire.codec import FOUND_CHARACTERS_MAX, Misfit, made, shown
+from telex.wire.hints import optional, type_hints
 from telex.wire.verbs import Argument
 
 CODE = "arguments-wrong"
 _WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-FOUND_CHARACTERS_MAX = 60
+UNKNOWN_MAX = 20  # names that are told to be none: whoever has more of them means something else
 
 
 def from_tree(wanted: Mapping[str, Argument], tree: Any) -> dict[str, Any] | list[Finding]:
@@ -20,7 +23,7 @@ def from_tree(wanted: Mapping[str, Argument], tree: Any) -> dict[str, Any] | lis
     if not isinstance(tree, dict):
         return [_wrong("$", "Send one JSON object with the arguments.", "an object", tree)]
     values: dict[str, Any] = {}
-    wrong = _unknown(wanted, tree)
+    wrong = unknown(wanted, tree)
     for name, one in wanted.items():
         if name in tree and not (tree[name] is None and not one.required):
             try:
@@ -33,7 +36,7 @@ def from_tree(wanted: Mapping[str, Argument], tree: Any) -> dict[str, Any] | lis
 def from_texts(wanted: Mapping[str, Argument], texts: Mapping[str, Sequence[str]]) -> dict[str, Any] | list[Finding]:
     """Arguments as they stand in a path or a query: a list is written as one word after the other."""
     values: dict[str, Any] = {}
-    wrong = _unknown(wanted, texts)
+    wrong = unknown(wanted, texts)
     for name, one in wanted.items():
         given = texts.get(name)
         if not given:
@@ -67,18 +70,28 @@ def _number(kind: type[int] | type[float], text: str, path: str) -> int | float:
     try:
         if not text.isascii() or "_" in text or len(text) > FOUND_CHARACTERS_MAX:
             raise ValueError
-        return kind(text)
+        number = kind(text)
     except ValueError as error:
         raise Misfit(path, "a whole number" if kind is int else "a number", text) from error
+    if not isfinite(number):
+        raise Misfit(path, "a number that is finite", text)
+    return made(kind, number, path)  # type: ignore[no-any-return]
 
 
-def _unknown(wanted: Mapping[str, Argument], given: Mapping[str, Any]) -> list[Finding]:
+def of_value(kind: Any) -> dict[str, Argument]:
+    """The fields of a value, where they are asked for as arguments."""
+    defaults = kind._field_defaults
+    return {
+        name: Argument(name, hint, defaults.get(name), name not in defaults) for name, hint in type_hints(kind).items()
+    }
+
+
+def unknown(wanted: Mapping[str, Argument], given: Mapping[str, Any]) -> list[Finding]:
     found = []
-    for name in given:
-        if name not in wanted:
-            near = nearest(name, list(wanted))
-            say = f"Write {near} instead." if near else f"Leave it out: there are {', '.join(wanted) or 'none'}."
-            found.append(Finding(CODE, f"$.{name[:FOUND_CHARACTERS_MAX]}", say, nearest=near))
+    for name in islice((name for name in given if name not in wanted), UNKNOWN_MAX):
+        near = nearest(name, list(wanted))
+        say = f"Write {near} instead." if near else f"Leave it out: there are {', '.join(wanted) or 'none'}."
+        found.append(Finding(CODE, f"$.{name[:FOUND_CHARACTERS_MAX]}", say, nearest=near))
     return found
 
 
@@ -87,7 +100,7 @@ def _missing(wanted: Mapping[str, Argument], values: Mapping[str, Any], wrong: S
     return [
         _wrong(f"$.{name}", f"Give {name}.", "a value", None)
         for name, one in wanted.items()
-        if one.required and name not in values and not any(path.startswith(f"$.{name}") for path in told)
+        if one.required and name not in values and not any(re.match(rf"\$\.{name}(?!\w)", path) for path in told)
     ]
 
 
@@ -96,5 +109,4 @@ def _misfit(misfit: Misfit) -> Finding:
 
 
 def _wrong(path: str, say: str, expected: str, found: Any) -> Finding:
-    shown = None if found is None else str(found)[:FOUND_CHARACTERS_MAX]
-    return Finding(CODE, path, say, expected=expected, found=shown)
+    return Finding(CODE, path, say, expected=expected, found=shown(found))

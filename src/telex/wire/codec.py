@@ -10,10 +10,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin
 
+from telex.model.limits import LIMITS
 from telex.model.message import Leased, Message
 from telex.wire.hints import is_value, optional, type_hints
 
 BASE64 = "base64"
+FOUND_CHARACTERS_MAX = LIMITS.found_characters_max
 HEX_FIELDS: dict[type, tuple[str, ...]] = {Message: ("digest",)}  # bytes that are a number to people
 DERIVED: dict[type, tuple[str, ...]] = {Leased: ("token",)}  # told as well, and made anew when read
 
@@ -22,8 +24,17 @@ class Misfit(Exception):
     """What came does not fit. Where, what would have, and what was there."""
 
     def __init__(self, path: str, expected: str, found: Any) -> None:
-        super().__init__(f"{path}: expected {expected}, found {found!r:.60}")
-        self.path, self.expected, self.found = path, expected, found
+        self.path, self.expected, self.found = path, expected, shown(found)
+        super().__init__(f"{path}: expected {expected}, found {self.found}")
+
+
+def shown(found: Any) -> str | None:
+    """What was there, in few words: a tree may be as large and as deep as a message."""
+    if found is None:
+        return None
+    if isinstance(found, dict | list):
+        return "an object" if isinstance(found, dict) else f"an array of {len(found)}"
+    return str(found)[:FOUND_CHARACTERS_MAX]
 
 
 def plain(value: Any) -> Any:
@@ -32,7 +43,8 @@ def plain(value: Any) -> Any:
     if kind in _AS_THEY_ARE:
         return value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        tree = {name: plain(one) for name, one in zip(value._fields, value, strict=True)}
+        both = zip(value._fields, value, strict=True)
+        tree = {name: one if type(one) in _AS_THEY_ARE else plain(one) for name, one in both}
         for name in HEX_FIELDS.get(kind, ()):
             tree[name] = getattr(value, name).hex()
         for name in DERIVED.get(kind, ()):
@@ -44,7 +56,9 @@ def plain(value: Any) -> Any:
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, Collection) and not isinstance(value, str):
         return [plain(one) for one in value]
-    assert isinstance(value, str | int | float), f"{kind} is no value that a verb may answer"
+    if isinstance(value, str):
+        return str(value)  # a kind of text of our own, as front matter reads it, which no writer of JSON knows
+    assert isinstance(value, int | float), f"{kind} is no value that a verb may answer"
     return value
 
 
@@ -198,6 +212,14 @@ def _from_hex(tree: Any, path: str) -> bytes:
         raise Misfit(path, "hexadecimal digits", tree) from error
 
 
+def _whole(tree: Any, path: str) -> int:
+    if type(tree) is not int:
+        raise Misfit(path, "a whole number", tree)
+    if not LIMITS.integer_min <= tree <= LIMITS.integer_max:  # no store holds more, nor do readers in other languages
+        raise Misfit(path, "a whole number of at most 64 bits", "a very large one")
+    return tree
+
+
 def _number(tree: Any, path: str) -> float:
     if type(tree) not in (int, float):
         raise Misfit(path, "a number", tree)
@@ -209,7 +231,7 @@ def _number(tree: Any, path: str) -> float:
 
 _SIMPLE: dict[Any, Maker] = {
     str: _exactly((str,), "text"),
-    int: _exactly((int,), "a whole number"),
+    int: _whole,
     float: _number,
     bool: _exactly((bool,), "true or false"),
     bytes: _bytes,

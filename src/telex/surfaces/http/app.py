@@ -19,9 +19,11 @@ from telex.model.refusal import Finding
 from telex.ports.bus import Bus
 from telex.ports.store import Query
 from telex.surfaces.http import problem
-from telex.surfaces.http.asgi import App, Receive, Scope, Send, header, reply
+from telex.surfaces.http.asgi import App, Gone, Receive, Scope, Send, header, reply
 from telex.surfaces.http.extra_doors import ExtraDoors, response
-from telex.surfaces.http.live import Broadcast, stream
+from telex.surfaces.http.live import Broadcast
+from telex.surfaces.http.live_frames import stream
+from telex.surfaces.http.mistakes import MISTAKE
 from telex.surfaces.http.openapi import document
 from telex.surfaces.http.problem import Answer
 from telex.surfaces.http.verb_door import Routes, VerbDoor, queried
@@ -47,7 +49,10 @@ class Hub:
         self._rest = Starlette(routes=[*self._own_routes(), *routes], lifespan=self._lifespan, exception_handlers={
             HTTPException: _not_ours,
             TelexError: _went_wrong,
+            Gone: _nobody_is_there,
+            Exception: _own_mistake,
         })  # fmt: skip
+        self._rest.router.redirect_slashes = False  # a path is right or it is not
         self._ready = False
 
     def _own_routes(self) -> list[BaseRoute]:
@@ -55,7 +60,7 @@ class Hub:
         return [
             Route("/send/batch", self._extra.send_many, methods=["POST"]),
             Route("/check", self._extra.check, methods=["POST"]),
-            Route("/trace/{correlation}/picture", self._extra.picture),
+            Route("/trace/{correlation:path}/picture", self._extra.picture),  # its id may have a slash in it
             Route("/openapi.json", lambda request: Response(described, media_type="application/json")),
             Route("/healthz", lambda request: Response(b'{"alive":true}', media_type="application/json")),
             Route("/readyz", self._is_ready),
@@ -74,13 +79,17 @@ class Hub:
                 self._ready = False
                 await self.broadcast.end()
 
+    @property
+    def beside_the_verbs(self) -> Sequence[BaseRoute]:
+        return self._rest.routes
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         found = self._routes.find(scope) if scope["type"] == "http" else None
         if found is None:
             await self._rest(scope, receive, send)
         elif isinstance(found, Answer):
             await reply(send, found)
-        elif found[0].name == "events" and EVENT_STREAM in header(scope, b"accept"):
+        elif found[0].name == "events" and _is_to_stream(scope):
             await self._live(found[0], scope, receive, send)
         else:
             answer = await self._door.answer(*found, scope, receive)
@@ -88,7 +97,11 @@ class Hub:
                 await reply(send, answer)
 
     async def _live(self, verb: Verb, scope: Scope, receive: Receive, send: Send) -> None:
-        values = from_texts(arguments(verb.name), queried(scope["query_string"]))
+        given = queried(scope["query_string"])
+        if isinstance(given, Answer):
+            await reply(send, given)
+            return
+        values = from_texts(arguments(verb.name), given)
         wrong = values if isinstance(values, list) else []
         resumed = header(scope, b"last-event-id").strip()
         if resumed and not (resumed.isdigit() and len(resumed) <= 18):
@@ -97,12 +110,18 @@ class Hub:
             await reply(send, problem.of_findings(wrong))
             return
         after = int(resumed) if resumed else values.get("after")
-        chosen = {name: value for name, value in values.items() if name in Query._fields}
-        await stream(self.broadcast, self.bus, Query(**chosen), after, receive, send)
+        query = Query(**{name: value for name, value in values.items() if name in Query._fields})
+        async with AsyncExitStack() as stack:
+            try:
+                texts = await stack.enter_async_context(self.broadcast.listening(query, after))
+            except TelexError as error:
+                await reply(send, problem.of_error(error))
+            else:
+                await stream(texts, self.broadcast.over, receive, send)
 
     async def _is_ready(self, request: Request) -> Response:
         """Alive is one thing; ready means that the store answers."""
-        if not self._ready:
+        if not self._ready or self.broadcast.over.is_set():
             return response(problem.problem(503, "not-ready", "Try again in a moment: the hub is starting or ending."))
         try:
             await self.bus.dead_letters(most=1)
@@ -117,14 +136,25 @@ async def _not_ours(request: Request, error: Exception) -> Response:
         allowed = (error.headers or {}).get("Allow", "")
         told = problem.problem(405, "method-not-allowed", f"Use {allowed} here.")
         return response(told._replace(headers=((b"allow", allowed.encode()),)))
-    code = "not-found" if error.status_code == 404 else "request-wrong"
-    say = "Nothing is here: /openapi.json lists what there is." if error.status_code == 404 else str(error.detail)
-    return response(problem.problem(error.status_code, code, say))
+    assert error.status_code == 404, "nothing of ours raises another"
+    return response(problem.problem(404, "not-found", "Nothing is here: /openapi.json lists what there is."))
 
 
 async def _went_wrong(request: Request, error: Exception) -> Response:
     assert isinstance(error, TelexError)
     return response(problem.of_error(error))
+
+
+async def _nobody_is_there(request: Request, error: Exception) -> Response:
+    return Response(status_code=499)  # nobody reads it
+
+
+async def _own_mistake(request: Request, error: Exception) -> Response:
+    return response(MISTAKE)  # it is raised again after this, and logged
+
+
+def _is_to_stream(scope: Scope) -> bool:
+    return scope["method"] == "GET" and EVENT_STREAM in header(scope, b"accept").lower()
 
 
 def make_app(

@@ -33,7 +33,7 @@ async def body_of(scope: Scope, receive: Receive, most: int) -> bytes | Answer:
         Gone: the client went away in the middle of it.
     """
     stated = header(scope, b"content-length")
-    if stated.isdigit() and int(stated) > most:
+    if stated.isdigit() and (len(stated) > 18 or int(stated) > most):
         return _too_large(most)
     event = await receive()
     if event["type"] == "http.disconnect":
@@ -64,27 +64,54 @@ async def reply(send: Send, answer: Answer) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def while_there(receive: Receive, doing: Awaitable[T]) -> T:
-    """Do it for as long as the client is there: what is given to somebody who has gone would be lost for a while.
+class Answering:
+    """What has been sent of an answer so far."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.began = self.done = False
+
+    async def __call__(self, event: MutableMapping[str, Any]) -> None:
+        self.began = True
+        self.done = event["type"] == "http.response.body" and not event.get("more_body")
+        await self._send(event)
+
+    async def finish(self, otherwise: Answer) -> None:
+        """End what has begun, so that it is whole; begin and end what has not."""
+        if not self.began:
+            await reply(self._send, otherwise)
+        elif not self.done:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def while_there(
+    receive: Receive, doing: Awaitable[T], give_back: Callable[[T], Awaitable[None]] | None = None
+) -> T:
+    """Do it for as long as the client is there: what is given to somebody who has gone would be lost for a while. What
+    was done in the very moment in which the client went is given back.
 
     Raises:
         Gone: the client went away first; what was begun is given up.
     """
     task = asyncio.ensure_future(doing)
-    listening = asyncio.ensure_future(_gone(receive))
+    leaving = asyncio.ensure_future(gone(receive))
+    is_there = False
     try:
-        await asyncio.wait((task, listening), return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        raise Gone
+        await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
+        is_there = not leaving.done()
     finally:
-        listening.cancel()
-        if not task.done():
+        leaving.cancel()
+        if not is_there:
             task.cancel()
+        [done, _] = await asyncio.gather(task, leaving, return_exceptions=True)
+        if not is_there and give_back is not None and not isinstance(done, BaseException):
+            await give_back(done)
+    if not is_there:
+        raise Gone
+    return task.result()
 
 
-async def _gone(receive: Receive) -> None:
+async def gone(receive: Receive) -> None:
+    """Return when the client has gone away."""
     while (await receive())["type"] != "http.disconnect":
         pass

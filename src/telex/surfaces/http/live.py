@@ -5,38 +5,66 @@ a gap and without hearing anything twice. One that does not keep up is let go: i
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import NamedTuple
 
 from telex.errors import TelexError
-from telex.model.event import Event
-from telex.model.message import Message
 from telex.ports.bus import Bus
 from telex.ports.store import EVERYTHING, Query
-from telex.surfaces.http.asgi import COMMON_HEADERS, Receive, Send
-from telex.wire import encoded, plain
-from telex.wire.verbs import Happening
+from telex.surfaces.http.live_frames import HEARTBEAT, frame
+from telex.surfaces.http.live_missed import Missed
 
 GATHER_SECONDS = 0.05  # what happens within so long is sent together: a person does not see the difference
 HEARTBEAT_SECONDS = 15.0  # a comment, so that nobody in between takes the silence for the end
-CHUNKS_MAX = 400  # that a viewer may be behind; some 20 seconds of a busy team
-RETRY = b"retry: 1000\n\n"
-HEARTBEAT = b": still here\n\n"
-HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"x-accel-buffering", b"no"),
-    *COMMON_HEADERS,
-]
+AGAIN_SECONDS = 1.0  # until the record is asked for again, after the store was away
+BEHIND_BYTES_MAX = 8 * 1_048_576  # that a viewer may be behind, before it is let go
+CHOSEN_MAX = 16  # events that wait for a viewer who only wants some of them: the record keeps the others
 
 
 class Chunk(NamedTuple):
-    last: int  # the number of its last event
+    """Events that are sent together."""
+
+    first: int  # the number of the first
+    last: int
     text: bytes
 
 
-def frame(event: Event, message: Message | None) -> bytes:
-    return b"id: %d\nevent: happening\ndata: %b\n\n" % (event.seq, encoded(plain(Happening(event, message))))
+class Listener:
+    """What one viewer has still to be told."""
+
+    def __init__(self, behind_bytes_max: int) -> None:
+        self._chunks: deque[Chunk] = deque()
+        self._behind, self._behind_max = 0, behind_bytes_max
+        self._news = asyncio.Event()
+        self._let_go = False
+
+    def give(self, chunk: Chunk) -> bool:
+        """False: it has not taken enough of what came before, and is let go. What it has not taken is forgotten."""
+        if self._chunks and self._behind + len(chunk.text) > self._behind_max:
+            self._chunks.clear()
+            self._let_go = True
+        else:
+            self._chunks.append(chunk)
+            self._behind += len(chunk.text)
+        self._news.set()
+        return not self._let_go
+
+    async def next(self, seconds: float) -> Chunk | None:
+        """None: it was let go.
+
+        Raises:
+            TimeoutError: nothing came for so long.
+        """
+        if not self._chunks and not self._let_go:
+            self._news.clear()
+            await asyncio.wait_for(self._news.wait(), seconds)
+        if self._let_go:
+            return None
+        chunk = self._chunks.popleft()
+        self._behind -= len(chunk.text)
+        return chunk
 
 
 class Broadcast:
@@ -44,9 +72,15 @@ class Broadcast:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._listeners: set[asyncio.Queue[Chunk | None]] = set()
+        self._missed = Missed(bus)
+        self._listeners: set[Listener] = set()
         self._task: asyncio.Task[None] | None = None
+        self._gathered: list[bytes] = []
+        self._seen = 0  # the last event that was read
+        self._flushing: asyncio.TimerHandle | None = None
         self.position = 0  # the last event that was told
+        self.over = asyncio.Event()  # nothing more is told
+        self.heartbeat_seconds, self.behind_bytes_max = HEARTBEAT_SECONDS, BEHIND_BYTES_MAX
 
     @property
     def viewers(self) -> int:
@@ -54,143 +88,126 @@ class Broadcast:
 
     async def begin(self) -> None:
         """From the latest event on."""
-        async with aclosing(self._bus.events(Query(newest_first=True))) as newest:  # type: ignore[type-var]
-            async for event, _ in newest:
-                self.position = event.seq
-                break
+        self.position = self._seen = await self._latest()
         self._task = asyncio.create_task(self._tell())
 
     async def end(self) -> None:
         """Let everybody go."""
+        self.over.set()
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-        for queue in list(self._listeners):
-            _let_go(queue)
+
+    async def _latest(self) -> int:
+        async with aclosing(self._bus.events(Query(newest_first=True))) as newest:  # type: ignore[type-var]
+            async for event, _ in newest:
+                return event.seq
+        return 0
+
+    # --- telling -----------------------------------------------------------------------------------------------------
 
     async def _tell(self) -> None:
-        while True:
-            try:
-                await self._follow()
-            except TelexError:  # the store is away: the events are there when it is back
-                await asyncio.sleep(1.0)
+        try:
+            while True:
+                with suppress(TelexError):  # the store is away: the events are there when it is back
+                    await self._follow()
+                await asyncio.sleep(AGAIN_SECONDS)
+        finally:
+            self.over.set()  # ours or the hub's: nobody waits for ever for what will not come
 
     async def _follow(self) -> None:
-        gathered: list[bytes] = []
-        flushing: asyncio.TimerHandle | None = None
-        loop, last = asyncio.get_running_loop(), self.position
-
-        def flush() -> None:
-            nonlocal flushing
-            flushing = None
-            chunk = Chunk(last, b"".join(gathered))
-            gathered.clear()
-            self.position = chunk.last
-            for queue in list(self._listeners):
-                self._give(queue, chunk)
-
-        try:
-            async for event, message in self._bus.events(Query(after=self.position), follow=True):
-                last = event.seq
+        loop = asyncio.get_running_loop()
+        async with aclosing(self._bus.events(Query(after=self._seen), follow=True)) as events:  # type: ignore[type-var]
+            async for event, message in events:
                 if self._listeners:
-                    gathered.append(frame(event, message))
-                if flushing is None:
-                    flushing = loop.call_later(GATHER_SECONDS, flush)
-        finally:
-            if flushing is not None:
-                flushing.cancel()
-                flush()
+                    self._gathered.append(frame(event, message))
+                self._seen = event.seq
+                if self._flushing is None:
+                    self._flushing = loop.call_later(GATHER_SECONDS, self._flush)
 
-    def _give(self, queue: "asyncio.Queue[Chunk | None]", chunk: Chunk) -> None:
-        if not chunk.text:
+    def _flush(self) -> None:
+        """Tell what was read so far to whoever is here."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
+        chunk = Chunk(self.position + 1, self._seen, b"".join(self._gathered))
+        self._gathered.clear()
+        self.position = self._seen
+        if chunk.text:
+            self._listeners = {one for one in self._listeners if one.give(chunk)}
+
+    # --- listening ---------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def listening(self, query: Query, after: int | None) -> AsyncIterator[AsyncIterator[bytes]]:
+        """What happened after that event, or happens from now on, which is this very moment; a heartbeat now and then.
+        It ends when the listener is too far behind."""
+        if query._replace(after=0, newest_first=False) != EVERYTHING:
+            yield self._chosen(query._replace(after=await self._beginning(after), newest_first=False))
             return
+        self._flush()  # so that whatever is read from here on is written out for this listener too
+        listener = Listener(self.behind_bytes_max)
+        self._listeners.add(listener)
         try:
-            queue.put_nowait(chunk)
-        except asyncio.QueueFull:
-            self._listeners.discard(queue)
-            _let_go(queue)
-
-    async def listen(self, after: int | None) -> AsyncIterator[bytes]:
-        """What happened after that event, or happens from now on; a heartbeat now and then. It ends when the hub does,
-        or when the listener is too far behind."""
-        queue: asyncio.Queue[Chunk | None] = asyncio.Queue(CHUNKS_MAX)
-        self._listeners.add(queue)
-        try:
-            told = here = self.position
-            if after is not None and after < here:
-                async for event, message in self._bus.events(Query(after=after)):
-                    if event.seq > here:
-                        break
-                    yield frame(event, message)
-            while True:
-                try:
-                    chunk = await asyncio.wait_for(queue.get(), HEARTBEAT_SECONDS)
-                except TimeoutError:
-                    yield HEARTBEAT
-                    continue
-                if chunk is None:
-                    return
-                if chunk.last > told:
-                    yield chunk.text
+            here = self.position
+            yield self._told(listener, here, await self._beginning(after))
         finally:
-            self._listeners.discard(queue)
+            self._listeners.discard(listener)
 
+    async def _beginning(self, after: int | None) -> int:
+        """After which event a viewer is to begin. A number that is yet to come is from another record than this."""
+        if after is None:
+            return self.position
+        return after if after <= self.position else min(after, await self._latest())
 
-def _let_go(queue: "asyncio.Queue[Chunk | None]") -> None:
-    while not queue.empty():
-        queue.get_nowait()
-    queue.put_nowait(None)
-
-
-async def _chosen(bus: Bus, query: Query) -> AsyncIterator[bytes]:
-    """For a viewer that only wants some of it."""
-    queue: asyncio.Queue[bytes | None] = asyncio.Queue(CHUNKS_MAX)
-
-    async def pump() -> None:
-        with suppress(TelexError):
-            async for event, message in bus.events(query, follow=True):
-                await queue.put(frame(event, message))
-        await queue.put(None)
-
-    task = asyncio.create_task(pump())
-    try:
+    async def _told(self, listener: Listener, here: int, told: int) -> AsyncIterator[bytes]:
+        """`told` is what it has heard already; from `here` on the others hear it with it."""
+        if told < here:
+            async for text in self._missed.between(told, here):
+                yield text
+            told = here
         while True:
             try:
-                text = await asyncio.wait_for(queue.get(), HEARTBEAT_SECONDS)
+                chunk = await listener.next(self.heartbeat_seconds)
             except TimeoutError:
-                text = HEARTBEAT
-            if text is None:
+                yield HEARTBEAT
+                continue
+            if chunk is None:
                 return
-            yield text
-    finally:
-        task.cancel()
+            if chunk.first > told:
+                yield chunk.text
+            elif chunk.last > told:  # it has heard some of these elsewhere, quicker than we were
+                async for text in self._missed.between(told, chunk.last):
+                    yield text
+            told = max(told, chunk.last)
+
+    async def _chosen(self, query: Query) -> AsyncIterator[bytes]:
+        """For a viewer that only wants some of it."""
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue(CHOSEN_MAX)
+        task = asyncio.create_task(_pump(self._bus, query, queue))
+        try:
+            while True:
+                try:
+                    text = await asyncio.wait_for(queue.get(), self.heartbeat_seconds)
+                except TimeoutError:
+                    text = HEARTBEAT
+                if text is None:
+                    await task  # raises what went wrong, if that was our own mistake
+                    return
+                yield text
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
-async def stream(broadcast: Broadcast, bus: Bus, query: Query, after: int | None, receive: Receive, send: Send) -> None:
-    """Tell it to one client until it goes away, or the hub does."""
-    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-    await send({"type": "http.response.body", "body": RETRY, "more_body": True})
-    start = broadcast.position if after is None else after
-    plainly = query._replace(after=0, newest_first=False) == EVERYTHING
-    source = broadcast.listen(after) if plainly else _chosen(bus, query._replace(after=start, newest_first=False))
-
-    async def tell() -> None:
-        async with aclosing(source) as texts:  # type: ignore[type-var]
-            async for text in texts:
-                await send({"type": "http.response.body", "body": text, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    telling = asyncio.ensure_future(tell())
-    gone = asyncio.ensure_future(_gone(receive))
+async def _pump(bus: Bus, query: Query, queue: "asyncio.Queue[bytes | None]") -> None:
     try:
-        await asyncio.wait((telling, gone), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        gone.cancel()
-        telling.cancel()
-        await asyncio.gather(telling, gone, return_exceptions=True)
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        with suppress(TelexError):  # the store is away: whoever watches comes again and resumes
+            async with aclosing(bus.events(query, follow=True)) as events:  # type: ignore[type-var]
+                async for happening in events:
+                    await queue.put(frame(*happening))
+    except Exception:
+        await queue.put(None)
+        raise
+    await queue.put(None)

@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from telex.surfaces.http.extra_doors import CHECK, Letters
+from telex.model.refusal import Finding
+from telex.ports.bus import Receipt
+from telex.surfaces.http.extra_doors import CHECK, LETTERS, SVG, CheckAnswer
 from telex.surfaces.http.problem import JSON, PROBLEM
 from telex.wire.hints import optional
-from telex.wire.schema import Schemas
+from telex.wire.schema import REFERENCE, Schemas
 from telex.wire.verbs import VERBS, Argument, Verb, answer_kind, arguments, is_wrapped, summary
 
 PROBLEMS = {
@@ -14,15 +16,19 @@ PROBLEMS = {
     403: "whoever asks may not do that, or not under that name",
     404: "there is no such message, agent or place",
     405: "another method is meant",
+    408: "the request came too slowly",
     409: "the lease ran out or passed to another",
     413: "it is too large",
+    415: "a CloudEvent in a form that is not taken",
     422: "refused: findings say what is wrong and how to mend it",
     424: "whoever was asked has not answered, or never will",
     429: "too many requests are open: try again in a moment",
+    431: "the address or the headers are too long",
     503: "the store is away, or the outcome is unknown: try again, a send with the same id",
 }
 SECRET = "token"
 _PROBLEM_NAME = "Problem"
+_PROBLEM_REFERENCE = {"$ref": REFERENCE.format(_PROBLEM_NAME)}
 
 
 def document() -> dict[str, Any]:
@@ -57,16 +63,15 @@ def _operation(verb: Verb, schemas: Schemas) -> dict[str, Any]:
     operation: dict[str, Any] = {"operationId": verb.name, "summary": summary(verb.name), "tags": [verb.group]}
     in_query = [] if verb.body == "json" else [name for name in wanted if name not in in_path]
     parameters = [_parameter(wanted[name], "path", schemas) for name in in_path]
-    parameters += [_parameter(wanted[name], "query", schemas) for name in in_query]
+    parameters += [_parameter(wanted[name], "query", schemas, verb.acts) for name in in_query]
     if parameters:
         operation["parameters"] = parameters
     if verb.body == "json":
-        operation["requestBody"] = _json_body(_object(wanted, schemas))
+        operation["requestBody"] = _json_body(_object(wanted, schemas, verb.acts))
     elif verb.body == "message":
         operation["requestBody"] = _message_body()
     answer = schemas.of(answer_kind(verb.name))
-    wrapped = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
-    good = _content(wrapped if is_wrapped(verb.name) else answer)
+    good = _content(_wrapped(answer) if is_wrapped(verb.name) else answer)
     if verb.name == "events":
         good["content"]["text/event-stream"] = {"schema": {"type": "string"}}
     done = {"200": good | {"description": "done, or it had been before"}}
@@ -76,34 +81,31 @@ def _operation(verb: Verb, schemas: Schemas) -> dict[str, Any]:
     return operation
 
 
-def _parameter(argument: Argument, place: str, schemas: Schemas) -> dict[str, Any]:
+def _parameter(argument: Argument, place: str, schemas: Schemas, acts: str | None = None) -> dict[str, Any]:
     schema = schemas.of(optional(argument.kind) or argument.kind)
     if place == "path":
         schema["minLength"] = 1
-    required = place == "path" or (argument.required and argument.name not in _actors())
+    required = place == "path" or (argument.required and argument.name != acts)
     return {"name": argument.name, "in": place, "required": required, "schema": schema}
 
 
-def _actors() -> set[str]:
-    """Names that a token says already."""
-    return {verb.acts for verb in VERBS.values() if verb.acts}
-
-
-def _object(wanted: dict[str, Argument], schemas: Schemas) -> dict[str, Any]:
+def _object(wanted: dict[str, Argument], schemas: Schemas, acts: str | None) -> dict[str, Any]:
+    """`acts` names who acts, which a token says already."""
     properties = {name: schemas.of(one.kind) for name, one in wanted.items()}
-    required = [name for name, one in wanted.items() if one.required and name not in _actors()]
+    required = [name for name, one in wanted.items() if one.required and name != acts]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def _json_body(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"required": True, "content": {JSON.decode(): {"schema": schema}}}
+    needed = bool(schema["required"])  # where nothing has to be said, no body is as good as an empty object
+    return {"required": needed, "content": {JSON.decode(): {"schema": schema}}}
 
 
 def _message_body() -> dict[str, Any]:
     """The message itself, in whatever form its dialect has."""
     return {
         "required": True,
-        "content": {"application/json": {"schema": {}}, "text/markdown": {"schema": {"type": "string"}}},
+        "content": {"application/json": {"schema": {}}, "text/markdown": {"schema": {}}},
     }
 
 
@@ -112,13 +114,11 @@ def _content(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problems() -> dict[str, Any]:
-    content = {PROBLEM.decode(): {"schema": {"$ref": f"#/components/schemas/{_PROBLEM_NAME}"}}}
+    content = {PROBLEM.decode(): {"schema": _PROBLEM_REFERENCE}}
     return {str(status): {"description": say, "content": content} for status, say in PROBLEMS.items()}
 
 
 def _problem(schemas: Schemas) -> dict[str, Any]:
-    from telex.model.refusal import Finding
-
     texts = {name: {"type": "string"} for name in ("type", "title", "detail", "code")}
     findings = {"type": "array", "items": schemas.of(Finding)}
     return {
@@ -130,42 +130,49 @@ def _problem(schemas: Schemas) -> dict[str, Any]:
 
 
 def _others(schemas: Schemas) -> list[tuple[str, str, dict[str, Any]]]:
-    checked = {"type": "object", "properties": {"valid": {"type": "boolean"}}, "required": ["valid", "findings"]}
+    """What is no verb of the bus."""
+    sent = {"type": "array", "items": {"anyOf": [schemas.of(Receipt), _PROBLEM_REFERENCE]}}
+    picture = {"description": "a picture", "content": {SVG.decode(): {"schema": {"type": "string"}}}}
+    numbers = {"description": "numbers for Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
     check = {
-        "operationId": "check",
-        "summary": "Say everything about a message. Nothing is kept.",
-        "tags": ["messages"],
+        **_other("check", "Say everything about a message. Nothing is kept.", "messages"),
         "parameters": [_parameter(one, "query", schemas) for one in CHECK.values()],
         "requestBody": _message_body(),
-        "responses": {"200": _content(checked), **_problems()},
     }
     many = {
-        "operationId": "send_many",
-        "summary": "Send many messages. Each is answered for itself, in order, with its receipt or its problem.",
-        "tags": ["messages"],
-        "requestBody": _json_body(schemas.of(Letters)),
-        "responses": {"200": _content({"type": "object", "required": ["answer"]}), **_problems()},
+        **_other("send_many", "Send many messages. Each is answered for itself, in order.", "messages"),
+        "requestBody": _json_body(_object(LETTERS, schemas, "sender")),
     }
-    picture = {
-        "operationId": "picture",
-        "summary": "A conversation as a sequence diagram.",
-        "tags": ["the record"],
+    drawn = {
+        **_other("picture", "A conversation as a sequence diagram.", "the record"),
         "parameters": [_parameter(arguments("trace")["correlation"], "path", schemas)],
-        "responses": {
-            "200": {"description": "a picture", "content": {"image/svg+xml": {"schema": {"type": "string"}}}},
-            **_problems(),
-        },
     }
-    found: list[tuple[str, str, dict[str, Any]]] = [
-        ("/check", "post", check),
-        ("/send/batch", "post", many),
-        ("/trace/{correlation}/picture", "get", picture),
+    return [
+        ("/check", "post", _answered(check, _content(schemas.of(CheckAnswer)))),
+        ("/send/batch", "post", _answered(many, _content(_wrapped(sent)))),
+        ("/trace/{correlation}/picture", "get", _answered(drawn, picture)),
+        ("/healthz", "get", _answered(_other("alive", "Is the hub up?"), _content(_flag("alive")))),
+        (
+            "/readyz",
+            "get",
+            _answered(_other("ready", "Is it up, and does its store answer?"), _content(_flag("ready"))),
+        ),
+        ("/openapi.json", "get", _answered(_other("openapi", "This document."), _content({"type": "object"}))),
+        ("/metrics", "get", _answered(_other("metrics", "How much, how often and how long."), numbers)),
     ]
-    for path, name, say in (
-        ("/healthz", "alive", "Is the hub up?"),
-        ("/readyz", "ready", "Is it up, and does its store answer?"),
-        ("/openapi.json", "openapi", "This document."),
-    ):
-        answer = {"200": _content({"type": "object"}), **_problems()}
-        found.append((path, "get", {"operationId": name, "summary": say, "tags": ["the hub"], "responses": answer}))
-    return found
+
+
+def _other(name: str, say: str, group: str = "the hub") -> dict[str, Any]:
+    return {"operationId": name, "summary": say, "tags": [group]}
+
+
+def _answered(operation: dict[str, Any], good: dict[str, Any]) -> dict[str, Any]:
+    return operation | {"responses": {"200": good, **_problems()}}
+
+
+def _flag(name: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {"type": "boolean"}}, "required": [name]}
+
+
+def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"answer": schema}, "required": ["answer"]}

@@ -61,10 +61,12 @@ def of_error(error: TelexError) -> Answer:
 
 
 def of_receipt(receipt: Receipt) -> Answer:
-    """A message that was refused: what is wrong with it and how it would pass."""
+    """A message that was refused: what is wrong with it and how it would pass. What a problem calls its type is taken,
+    so the message's is `message_type`."""
     first = next((one for one in receipt.findings if one.severity == "refusal"), None)
     code, detail = (first.code, first.say) if first is not None else ("refused", "The message was refused.")
-    return problem(REFUSED, code, detail, **plain(receipt))
+    tree = plain(receipt)
+    return problem(REFUSED, code, detail, message_type=tree.pop("type"), **tree)
 
 
 def of_findings(findings: Sequence[Finding]) -> Answer:

@@ -1,12 +1,14 @@
 """How does a request become a call of the bus? Every verb in the same way, by its row in `wire.verbs`."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
 from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, unquote_to_bytes
 
-from telex.errors import NotFound, TelexError
+from telex.errors import NotFound, TelexError, ValueWrong
 from telex.model.limits import Limits
+from telex.model.message import Leased
 from telex.model.refusal import Finding
 from telex.ports.bus import Bus, Receipt
 from telex.ports.store import Query
@@ -21,7 +23,11 @@ from telex.wire.verbs import VERBS, Verb, arguments, is_wrapped, told
 
 JSON_BYTES_PER_MESSAGE = 2  # a message inside a JSON body is escaped there
 PAGE_MAX = 1_000  # events in one answer
-WAITING = frozenset({"receive", "request", "settled", "shut_down"})  # those that may take long, and end with the client
+FIELDS_MAX = 64  # of a query; no verb has half as many arguments
+REMEMBERED_BYTES_MAX = 256  # of a query; a longer one has a whole text in it
+WAITING = frozenset(
+    {"receive", "request", "settled", "shut_down", "events"}
+)  # those that may take long, and end with the client
 
 
 class VerbDoor:
@@ -58,14 +64,30 @@ class VerbDoor:
         named = acting(caller_of(scope), verb, given)
         if isinstance(named, Finding):
             return problem.of_finding(named, 403)
-        wanted = arguments(verb.name)
-        values = from_tree(wanted, named) if verb.body == "json" else from_texts(wanted, named)
+        if verb.body == "json":
+            values = from_tree(arguments(verb.name), named)
+        else:
+            values = _from_texts(verb.name, named, len(scope["query_string"]) <= REMEMBERED_BYTES_MAX)
         if isinstance(values, list):
             return problem.of_findings(values)
         if verb.body == "message":
             values["raw"] = raw
         calling = self._call(verb, values)
-        return _told(verb, await (while_there(receive, calling) if verb.name in WAITING else calling))
+        if verb.name not in WAITING:
+            return _told(verb, await calling)
+
+        async def give_back(answer: Any) -> None:
+            await self._give_back(answer, values)
+
+        return _told(verb, await while_there(receive, calling, give_back))
+
+    async def _give_back(self, answer: Any, values: dict[str, Any]) -> None:
+        """What was leased for a reader that has gone in that very moment."""
+        leases = answer if isinstance(answer, list) else [answer]
+        for one in [one for one in leases if isinstance(one, Leased)]:
+            with suppress(TelexError):
+                agent = values.get("agent") or values["sender"]
+                await self._bus.nack(one.token, agent=agent, reason="its reader was gone before it came", delay=0.0)
 
     async def _call(self, verb: Verb, values: dict[str, Any]) -> Any:
         special = self._special.get(verb.name)
@@ -75,14 +97,16 @@ class VerbDoor:
 
     async def _events(self, values: dict[str, Any]) -> list[Any]:
         """A page of them; with `wait`, the next ones as soon as there are any."""
-        most, wait = min(values.pop("most", 100), PAGE_MAX), values.pop("wait", None)
-        page: list[Any] = []
+        most, wait = values.pop("most", 100), values.pop("wait", None)
         if most < 1:
-            return page
-        async for one in self._bus.events(Query(**values), follow=wait is not None, wait=wait):
-            page.append(one)
-            if len(page) >= most:
-                break
+            raise ValueWrong(f"give most a number from 1 to {PAGE_MAX}, not {most}.")
+        page: list[Any] = []
+        events = self._bus.events(Query(**values), follow=wait is not None, wait=wait)
+        async with aclosing(events) as happenings:  # type: ignore[type-var]
+            async for one in happenings:
+                page.append(one)
+                if len(page) >= min(most, PAGE_MAX):
+                    break
         return page
 
     async def _rendering(self, values: dict[str, Any]) -> Any:
@@ -106,25 +130,50 @@ _FIRST = {"send": "raw", "request": "raw"}
 def _given(verb: Verb, in_path: dict[str, str], scope: Scope, raw: bytes) -> dict[str, Any] | Answer:
     """The arguments as they came."""
     if verb.body != "json":
-        given: dict[str, Any] = dict(queried(scope["query_string"]))
+        query = queried(scope["query_string"])
+        if isinstance(query, Answer):
+            return query
+        given: dict[str, Any] = dict(query)
         return {**given, **{name: (value,) for name, value in in_path.items()}} if in_path else given
     if scope["query_string"]:
         return problem.problem(400, "arguments-wrong", "Put the arguments into the JSON body: none go into the query.")
     try:
-        tree = decoded(raw)
+        tree = decoded(raw, halves=False) if raw else {}
     except ValueError as error:
         return problem.problem(400, "arguments-wrong", f"Send the arguments as one JSON object: {error}.")
-    if tree is None:
-        return {}
     if not isinstance(tree, dict):
         return problem.problem(400, "arguments-wrong", "Send the arguments as one JSON object.")
     return tree
 
 
-@lru_cache(maxsize=4096)
-def queried(query: bytes) -> dict[str, tuple[str, ...]]:
-    found = parse_qs(query.decode("latin-1"), keep_blank_values=True, errors="replace", max_num_fields=64)
+def queried(query: bytes) -> dict[str, tuple[str, ...]] | Answer:
+    """Each field of a query, as often as it stands there."""
+    return _remembered(query) if len(query) <= REMEMBERED_BYTES_MAX else _queried(query)
+
+
+def _queried(query: bytes) -> dict[str, tuple[str, ...]] | Answer:
+    try:
+        found = parse_qs(
+            query.decode("utf-8", "replace"), keep_blank_values=True, errors="replace", max_num_fields=FIELDS_MAX
+        )
+    except ValueError:
+        return problem.problem(400, "arguments-wrong", f"Give at most {FIELDS_MAX} fields in a query.")
     return {name: tuple(values) for name, values in found.items()}
+
+
+_remembered = lru_cache(maxsize=4096)(_queried)  # an agent asks the same all day
+
+
+def _from_texts(name: str, texts: dict[str, tuple[str, ...]], is_short: bool) -> dict[str, Any] | list[Finding]:
+    if not is_short:
+        return from_texts(arguments(name), texts)
+    found = _remembered_values(name, tuple(texts.items()))
+    return dict(found) if isinstance(found, dict) else list(found)  # the caller may change its own
+
+
+@lru_cache(maxsize=4096)
+def _remembered_values(name: str, texts: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, Any] | list[Finding]:
+    return from_texts(arguments(name), dict(texts))
 
 
 def _told(verb: Verb, answer: Any) -> Answer:
@@ -155,22 +204,25 @@ class Routes:
 
     def find(self, scope: Scope) -> tuple[Verb, dict[str, str]] | Answer | None:
         """The verb and what its path names; an answer where the method is another; None: it is no verb's path."""
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]  # whose body the server leaves out
         exact = self._exact.get(scope["path"])
         if exact is not None:
-            verb = exact.get(scope["method"])
+            verb = exact.get(method)
             return (verb, {}) if verb is not None else not_that_method(exact)
-        parts = scope.get("raw_path", scope["path"].encode()).split(b"?")[0].decode("latin-1").split("/")
-        key = (parts[1], len(parts), parts[3] if len(parts) > 3 else "")
-        those = self._with_names.get(key) if len(parts) > 2 else None
+        raw = scope.get("raw_path") or scope["path"].encode()
+        parts = raw.split(b"?")[0].decode("latin-1").split("/")
+        if len(parts) < 3:
+            return None
+        those = self._with_names.get((parts[1], len(parts), parts[3] if len(parts) > 3 else ""))
         if those is None:
             return None
-        found = those.get(scope["method"])
+        found = those.get(method)
         if found is None:
             return not_that_method(those)
-        return found[0], {found[1]: unquote(parts[2], errors="replace")}
+        return found[0], {found[1]: unquote_to_bytes(parts[2].encode("latin-1")).decode("utf-8", "replace")}
 
 
 def not_that_method(allowed: Any) -> Answer:
-    names = ", ".join(sorted(allowed))
+    names = ", ".join(sorted({*allowed, "HEAD"} if "GET" in allowed else allowed))
     told_ = problem.problem(405, "method-not-allowed", f"Use {names} here.")
     return told_._replace(headers=((b"allow", names.encode()),))

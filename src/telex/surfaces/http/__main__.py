@@ -1,0 +1,10 @@
+"""Write the tables of the page on HTTP: `python -m telex.surfaces.http`, from the repository's root."""
+
+from pathlib import Path
+
+from telex.publish.parts import filled
+from telex.surfaces.http.page_of_routes import PAGE, parts
+
+if __name__ == "__main__":
+    page = Path(PAGE)
+    page.write_text(filled(page.read_text(encoding="utf-8"), parts()), encoding="utf-8")

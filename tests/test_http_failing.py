@@ -1,0 +1,174 @@
+"""What does the HTTP door say when the world fails, when a name is not one's own, and when nobody waits any more?"""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from telex.errors import OutcomeUnknown, StoreUnavailable
+from telex.surfaces.http.asgi import Gone, while_there
+from telex.surfaces.http.caller import Caller
+from tests.http_kit import Asking, Door, is_problem, opened, play, soon
+from tests.proofs import proves
+
+DEV = Caller("dev", "dev", False, "t-1")
+OPERATOR = Caller(None, None, True, "t-2")
+
+
+def broken(door: Door, verb: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(door.bus, verb, fails)
+
+
+@proves("http/ready")
+def test_a_hub_whose_store_is_away_is_alive_and_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        async with opened() as door:
+            assert (await door.client.get("/readyz")).json() == {"ready": True}
+            broken(door, "dead_letters", StoreUnavailable("the disk is gone."), monkeypatch)
+            answer = await door.client.get("/readyz")
+            is_problem(answer, 503, "store-unavailable")
+            assert answer.headers["retry-after"] == "1"
+            assert (await door.client.get("/healthz")).json() == {"alive": True}
+            await door.hub.broadcast.end()
+            is_problem(await door.client.get("/readyz"), 503, "not-ready")
+
+    play(scene)
+
+
+@proves("http/world-fails")
+def test_an_outcome_that_is_unknown_comes_with_the_id_to_send_again_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        async with opened() as door:
+            broken(door, "send", OutcomeUnknown("send it again with the id.", "m-7"), monkeypatch)
+            answer = await door.send()
+            assert is_problem(answer, 503, "outcome-unknown")["id"] == "m-7"
+            assert answer.headers["retry-after"] == "1"
+            many = await door.post("/send/batch", sender="dev", messages=[{"raw": "a"}, {"raw": "b"}])
+            assert [one["code"] for one in many.json()["answer"]] == ["outcome-unknown"] * 2
+
+    play(scene)
+
+
+@proves("http/world-fails")
+def test_a_stream_over_a_store_that_is_away_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        async with opened() as door:
+
+            def fails(*_: Any, **__: Any) -> Any:
+                raise StoreUnavailable("the disk is gone.")
+
+            monkeypatch.setattr(door.bus, "events", fails)
+            headers = {"accept": "text/event-stream", "last-event-id": "99"}
+            asked = Asking(door.app, "GET", "/events", "", headers)
+            await soon(asked.task)
+            assert (asked.status, b"store-unavailable" in asked.told[0]) == (503, True)
+
+    play(scene)
+
+
+# --- under whose name -------------------------------------------------------------------------------------------------
+
+
+@proves("http/identity/bound")
+def test_whoever_has_an_agents_token_acts_under_that_name_and_no_other() -> None:
+    async def scene() -> None:
+        async with opened(caller=DEV) as door:
+            sent = await door.client.post("/send", params={"to": "lead"}, content=b"from whom?")
+            assert sent.status_code == 201
+            [story] = await door.bus.why(sent.json()["id"])
+            assert (story.message.sender, story.message.role) == ("dev", "dev")
+            for params in ({"sender": "lead"}, {"sender": ["dev", "lead"]}, {"sender": "lead", "role": "dev"}):
+                answer = await door.client.post("/send", params={"to": "lead", **params}, content=b"as another")
+                assert is_problem(answer, 403, "identity-differs")["findings"][0]["path"] == "$.sender"
+            answer = await door.client.post("/send", params={"to": "lead", "role": "lead"}, content=b"as a lead")
+            is_problem(answer, 403, "role-claim-differs")
+            is_problem(await door.post("/receive", agent="lead"), 403, "identity-differs")
+            is_problem(await door.post("/receive", agent=["lead"]), 403, "identity-differs")
+            is_problem(await door.client.get("/inbox/lead"), 403, "identity-differs")
+            is_problem(await door.post("/leave", name="lead"), 403, "identity-differs")
+            is_problem(await door.post("/send/batch", sender="lead", messages=[]), 403, "identity-differs")
+            assert (await door.post("/receive")).json() == {"answer": []}
+            assert (await door.client.get("/events")).status_code == 200
+
+    play(scene)
+
+
+@proves("http/identity/operator")
+@pytest.mark.parametrize(
+    "path, given",
+    [
+        ("/dead/retry", {"id": "a"}), ("/dead/drop", {"id": "a", "reason": "b"}), ("/import", {"entries": []}),
+        ("/sweep", {}), ("/shut_down", {"reason": "done"}),
+    ],
+)  # fmt: skip
+def test_what_is_a_persons_to_do_needs_an_operators_token(path: str, given: dict[str, Any]) -> None:
+    async def scene() -> None:
+        async with opened(caller=DEV) as door:
+            is_problem(await door.post(path, **given), 403, "operator-only")
+        async with opened(caller=OPERATOR) as door:
+            assert (await door.post(path, **given)).json().get("code") != "operator-only"
+
+    play(scene)
+
+
+@proves("http/identity/operator")
+def test_an_operator_acts_as_a_person_or_under_any_name() -> None:
+    async def scene() -> None:
+        async with opened(caller=OPERATOR) as door:
+            for given, sender in (({}, "human"), ({"sender": "dev"}, "dev")):
+                sent = await door.client.post("/send", params={"to": "lead", **given}, content=b"hello")
+                [story] = await door.bus.why(sent.json()["id"])
+                assert story.message.sender == sender
+
+    play(scene)
+
+
+# --- what waits and is given up ---------------------------------------------------------------------------------------
+
+
+@proves("http/receive/gone")
+def test_what_was_done_in_the_moment_in_which_the_client_went_is_given_back() -> None:
+    async def scene() -> None:
+        given_back: list[str] = []
+
+        async def keep(done: str) -> None:
+            given_back.append(done)
+
+        async def doing() -> str:
+            return "a lease"
+
+        async def has_gone() -> dict[str, Any]:
+            return {"type": "http.disconnect"}
+
+        async def stays() -> dict[str, Any]:
+            await asyncio.Event().wait()
+            return {}
+
+        with pytest.raises(Gone):
+            await while_there(has_gone, doing(), keep)
+        assert given_back == ["a lease"]
+        assert await while_there(stays, doing(), keep) == "a lease"
+        assert given_back == ["a lease"]
+
+    play(scene)
+
+
+@proves("http/receive/gone")
+def test_a_request_that_is_cancelled_is_given_up_before_the_hub_goes_on() -> None:
+    async def scene() -> None:
+        async with opened() as door:
+            await door.bus.join("lead")
+            asked = Asking(door.app, "POST", "/receive", body=b'{"agent": "lead", "wait": 60}')
+            await asyncio.sleep(0.02)
+            asked.task.cancel()
+            await asyncio.gather(asked.task, return_exceptions=True)
+            names = {task.get_coro().__qualname__ for task in asyncio.all_tasks()}  # type: ignore[union-attr]
+            assert not [name for name in names if "_call" in name or "gone" in name]
+            await door.send()
+            [leased] = await door.bus.receive("lead")
+            assert leased.attempt == 1
+
+    play(scene)
