@@ -70,6 +70,20 @@ def test_both_lanes_agree_on_anything(raw: bytes, door: Door) -> None:
     agree(raw, door)
 
 
+def test_pairs_that_share_their_lanes_are_told_apart_by_the_names_that_a_dialect_writes() -> None:
+    desk, shared = Desk(), dict[tuple[Any, ...], Any]()
+    type_ = BUILD_FLOW.types["STATUS_UPDATE"]
+    raw, role, wire_ = json.dumps(type_.example).encode(), type_.senders[0], BUILD_FLOW.wire
+    assert wire_.sender is not None
+    assert wire_.recipient is not None
+    sender, recipient = type_.example[wire_.sender], type_.example[wire_.recipient]
+    for as_name, to_name in ((sender, recipient), ("ada", recipient), (sender, "bob"), ("", recipient), (sender, None)):
+        whom = {"as_role": role, "to_role": None, "as_name": as_name, "to_name": to_name}
+        lane = Express(desk, **whom, shared=shared)  # type: ignore[arg-type]
+        assert answer(lane.check(raw)) == answer(check(raw, desk, **whom)), whom
+        assert (lane.passes(raw) is not None) is (as_name == sender and to_name in (recipient, None)), whom
+
+
 @st.composite
 def edited(draw: st.DrawFn) -> bytes:
     """A valid message with a few bytes taken out, put in or written twice, as no writer of JSON would."""

@@ -15,6 +15,8 @@ from telex.flow.admission import STRICT, Checked, Desk, check
 from telex.flow.guards import DEPTH_OF_TYPES_MAX, lane_of
 from telex.rules.authorization import may_receive, may_send, signed_as
 
+Lane = Callable[[bytes], Any]
+
 
 class Passed(NamedTuple):
     """A message with nothing to find: what it is."""
@@ -29,6 +31,7 @@ class Express:
     `passes(raw)` says what the message is, when there is nothing to find in it; None says nothing either way. It is
     for messages within the size limit: every door measures what it reads before it has read too much. Who needs to
     know what stands in the message gives an `opening` for each type: the answer is what that makes of the message.
+    Lanes of one desk with one opening may be `shared`: to most dialects only roles matter, and many have the same.
     """
 
     def __init__(
@@ -40,13 +43,14 @@ class Express:
         as_name: str | None = None,
         to_name: str | None = None,
         opening: Callable[[Dialect, MessageType, Shape], Callable[[Any], Any]] | None = None,
+        shared: "dict[tuple[Any, ...], Lane] | None" = None,
     ) -> None:
         self.desk, self.as_role, self.to_role = desk, as_role, to_role
         self.as_name, self.to_name = as_name, to_name
         self._opening = opening
+        self._shared = {} if shared is None else shared
         among = (desk.forced,) if desk.forced else desk.dialects
-        compiled = [compile_dialect(one, desk.limits, self._claims(one)) for one in among if one.form == "json"]
-        self.passes: Callable[[bytes], Any] = self._lanes(compiled)
+        self.passes: Lane = self._lanes([one for one in among if one.form == "json"])
 
     def check(self, raw: bytes) -> Checked:
         """The same answer as `admission.check`, except that the tree of a message waved through is left unread."""
@@ -82,15 +86,19 @@ class Express:
 
         return claims
 
-    def _lanes(self, compiled: list[CompiledDialect]) -> Callable[[bytes], Passed | None]:
-        """One lane, or several of which the one that served last is tried first: neighbours speak alike."""
-        if len(compiled) == 1:
-            only: Callable[[bytes], Passed | None] = self._lane(compiled[0], _nobody_passes)
-            return only
-        lanes = [self._lane(one, _somewhere_else) for one in compiled]
+    def _lanes(self, dialects: list[Dialect]) -> "Lane":
+        """One lane, or several of which the one that served last is tried first: neighbours speak alike. Each is made
+        when a message comes to it, and those that are there already come first."""
+        if len(dialects) == 1:
+            return self._lane(self._compiled(dialects[0]), _nobody_passes)
+        lanes = [(one, self._shared.get(self._depends_on(one))) for one in dialects]
+        lanes.sort(key=lambda one: one[1] is None)
 
         def passes(raw: bytes) -> Passed | None:
-            for index, lane in enumerate(lanes):
+            for index, (dialect, lane) in enumerate(lanes):
+                if lane is None:
+                    lane = self._shared_lane(dialect)
+                    lanes[index] = (dialect, lane)
                 answer = lane(raw)
                 if answer is not _ELSEWHERE:
                     if index:
@@ -100,6 +108,21 @@ class Express:
             return None
 
         return passes
+
+    def _depends_on(self, dialect: Dialect) -> tuple[Any, ...]:
+        """What a lane of this dialect depends on, given the desk: where it has roles for addresses, no names."""
+        names = (signed_as(dialect, self.as_role, self.as_name), signed_as(dialect, self.to_role, self.to_name))
+        return (dialect.name, self.as_role, self.to_role, *names, self._is_nameless())
+
+    def _shared_lane(self, dialect: Dialect) -> "Lane":
+        key = self._depends_on(dialect)
+        lane = self._shared.get(key)
+        if lane is None:
+            lane = self._shared[key] = self._lane(self._compiled(dialect), _somewhere_else)
+        return lane
+
+    def _compiled(self, dialect: Dialect) -> CompiledDialect:
+        return compile_dialect(dialect, self.desk.limits, self._claims(dialect))
 
     def _lane(self, compiled: CompiledDialect, other: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
         dialect = compiled.dialect
@@ -120,10 +143,13 @@ class Express:
     def _is_open_to(self, type_: MessageType) -> bool:
         if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX:
             return False  # then even a right message may be too deep, and the guards do not measure that
-        if "" in (self.as_role, self.to_role, self.as_name, self.to_name):
+        if self._is_nameless():
             return False  # nobody is called nothing, and a message that says so has something to find
         sends = self.as_role is None or may_send(self.as_role, type_)
         return sends and (self.to_role is None or may_receive(self.to_role, type_))
+
+    def _is_nameless(self) -> bool:
+        return "" in (self.as_role, self.to_role, self.as_name, self.to_name)
 
     def _is_first_choice(self, dialect: Dialect, type_: MessageType) -> bool:
         """A message that fits two dialects is settled by rank, so the lower one never waves it through."""

@@ -1,7 +1,7 @@
 """How is a message admitted quickly when many come the same way?
 
-A fast lane takes ten milliseconds to open and then saves most of the cost of every message, so it is opened for a pair
-of agents that has sent a few. What a message says about itself comes along either way.
+A fast lane takes ten milliseconds or more to open and then saves most of the cost of every message, so it is opened for
+a pair of agents that has sent a few. What a message says about itself comes along either way.
 """
 
 from collections.abc import Callable
@@ -71,6 +71,7 @@ class Lanes:
         self._bytes_max = desk.limits.message_bytes_max
         self._used: dict[Pair, int] = {}
         self._open: dict[Pair, Express] = {}
+        self._shared: dict[tuple[Any, ...], Callable[[bytes], Any]] = {}  # between pairs of the same roles
         self._kinds: dict[tuple[str, str], Kind] = {}
 
     def quick(self, raw: bytes, pair: Pair) -> "Looked | None":
@@ -134,9 +135,10 @@ class Lanes:
         if len(self._open) >= LANES_MAX:
             self._open.clear()
             self._used.clear()
+            self._shared.clear()
         from telex.flow.express import Express
 
-        lane = self._open[pair] = Express(self.desk, **pair._asdict(), opening=self.opening)
+        lane = self._open[pair] = Express(self.desk, **pair._asdict(), opening=self.opening, shared=self._shared)
         return lane
 
 
