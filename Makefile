@@ -20,7 +20,7 @@ part = @printf '\n== %s\n' '$(1)'
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick long torture bench lock format clean checks typescript strace chromium axe
+.PHONY: help run test quick long load torture bench lock format clean checks typescript strace chromium axe
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -42,6 +42,10 @@ quick: checks ## the same without the slow tests, in under a minute
 long: $(READY) typescript ## the tests with 20,000 examples for each property
 	$(call part,tests with 20000 examples for each property)
 	@TELEX_PROFILE=long $(pytest) --timeout=0
+
+load: $(READY) ## a hub with a thousand waiting agents and a hundred viewers, once in peace and once killed in the middle
+	@$(BIN)/python -m tests.load.hub_load --agents 1000 --viewers 100 --rate 200 --seconds 60
+	@$(BIN)/python -m tests.load.hub_load --agents 1000 --viewers 100 --rate 200 --seconds 60 --kill-at 30
 
 # SEED=41 replays that one simulated team, on both stores and exactly as it was, and does nothing else.
 torture: $(READY) $(if $(SEED),,strace) ## the long crash and chaos runs, twenty minutes; SEED=41 replays one team

@@ -1,8 +1,9 @@
 """What does a send over HTTP cost beside the server alone, and beside what another bus for agents manages?
 
 The message is a developer's report of 600 bytes, validated, and synced before its sender is answered; 64 connections
-ask at once. The same server with a constant answer is the hub's own, with its doorkeeper and its limits, which reads
-the request and answers the same few bytes to everything; without doorkeeper and limits it is shown for comparison.
+ask at once. The same server with a constant answer is the whole hub with one route more, to which the same bytes are
+sent and which always answers the same; only its server with the doorkeeper and the limits, without anything behind
+them, and the server alone are shown for comparison.
 okf-agentbus publishes through its own Python interface (synchronous=NORMAL), one at a
 time, since that is what it offers. mcp_agent_mail is not run: three sends a second is what its users tell.
 """
@@ -29,7 +30,8 @@ SENDS = 6_000  # in a round
 READERS = 40  # whose inboxes have room for all of it
 MAIL_RATE = 3.0  # sends a second of mcp_agent_mail, as its users tell it
 HUB, OKF = "telex", "okf-agentbus, published (NORMAL)"
-SERVER, BARE = "the same server, a constant answer", "the same without doorkeeper and limits"
+SERVER, DOOR, BARE = "the same hub, a constant answer", "its server and its door alone", "its server alone"
+CONSTANT = "/constant"
 _AT = "http://127.0.0.1:"
 
 
@@ -37,27 +39,28 @@ def lines() -> list[Line]:
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as name, ExitStack() as stack:
         hub = stack.enter_context(_hub(Path(name)))
-        floor, bare = (stack.enter_context(_floor(behind)) for behind in ("door", "bare"))
+        floor, door, bare = (stack.enter_context(_floor(behind)) for behind in ("hub", "door", "bare"))
         fresh = itertools.count()
 
-        def asked(port: int) -> list[bytes]:
+        def asked(port: int, path: str | None = None) -> list[bytes]:
             bodies = updates(f"hub-{next(fresh)}", SENDS)
             return [
                 request
                 for number in range(READERS)
-                for request in requests(port, f"/send?sender=dev&to=lead-{number}", bodies[number::READERS])
+                for request in requests(port, path or f"/send?sender=dev&to=lead-{number}", bodies[number::READERS])
             ]
 
         work: dict[str, Callable[[], Turn]] = {
             HUB: lambda: pump(hub, asked(hub)),
-            SERVER: lambda: pump(floor, asked(floor)),
+            SERVER: lambda: pump(floor, asked(floor, CONSTANT)),
+            DOOR: lambda: pump(door, asked(door)),
             BARE: lambda: pump(bare, asked(bare)),
         }
         publish = _okf(Path(name, "okf"))
         if publish is not None:
             work[OKF] = publish
         turns = in_turns(work, ROUNDS)
-    for other in (SERVER, BARE, OKF):
+    for other in (SERVER, DOOR, BARE, OKF):
         if other in turns:
             print(f"  {other}: {pace(turns[other])}", flush=True)
     return _report(turns)
@@ -67,7 +70,7 @@ def _report(turns: dict[str, list[Turn]]) -> list[Line]:
     what, ours = f"POST /send (FULL), {CONNECTIONS} connections", pace(turns[HUB])
     share = times_as_many(turns, HUB, SERVER)
     found = [Line(what, ours, SERVER, share, "at least 0.5", share >= 0.5)]
-    found.append(Line(what, ours, BARE, times_as_many(turns, HUB, BARE), UNPROMISED, True))
+    found += [Line(what, ours, one, times_as_many(turns, HUB, one), UNPROMISED, True) for one in (DOOR, BARE)]
     if OKF in turns:
         times = times_as_many(turns, HUB, OKF)
         found.append(Line(what, ours, OKF, times, "at least 10 ×", times >= 10))

@@ -1,17 +1,23 @@
-"""The hub's own server, with nothing behind it: it reads the request and answers always the same.
+"""The hub's own server, which reads the request and answers always the same.
 
-`python -m bench.hub_floor door` has the hub's doorkeeper and its limits in front, as every verb has; with `bare` it is
-the server alone. It prints its port on a line of its own.
+`python -m bench.hub_floor hub` is the whole hub with one route more, which has a constant answer; `door` is only its
+server, its doorkeeper and its limits; `bare` is the server alone. It prints its port on a line of its own.
 """
 
 import json
 import sys
 
 import uvloop
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
-from telex.surfaces.http.asgi import Receive, Scope, Send
+import telex
+from telex.config import Settings
+from telex.surfaces.http.asgi import App, Receive, Scope, Send
 from telex.surfaces.http.limits import Limited
 from telex.surfaces.http.serving import Serving, listen, make_door, make_server
+from telex.surfaces.http.serving_parts import put_together
 
 _RECEIPT = {
     "accepted": True, "id": "hub-10-1000", "state": "stored", "to": ["lead-10"], "dialect": "vbw-typed",
@@ -34,13 +40,28 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": BODY})
 
 
-def main(behind: str) -> None:
+async def constant(request: Request) -> Response:
+    await request.body()
+    return Response(BODY, 200, media_type="application/json")
+
+
+async def serve(behind: str) -> None:
     listening = listen("127.0.0.1", 0)
     how, limited = Serving(listening), Limited()
-    server = make_server(make_door(how, limited)(app) if behind == "door" else app, how, limited)
-    sys.stdout.write(f"{listening.port}\n")
-    sys.stdout.flush()
-    uvloop.run(server.serve(sockets=list(listening.sockets)))
+    door = make_door(how, limited)
+    async with telex.connect("memory:", settings=Settings()) as bus:
+        apps: dict[str, App] = {
+            "hub": put_together(bus, Settings(), door, [Route("/constant", constant, methods=["POST"])]),
+            "door": door(app),
+            "bare": app,
+        }
+        sys.stdout.write(f"{listening.port}\n")
+        sys.stdout.flush()
+        await make_server(apps[behind], how, limited).serve(sockets=list(listening.sockets))
+
+
+def main(behind: str) -> None:
+    uvloop.run(serve(behind))
 
 
 if __name__ == "__main__":

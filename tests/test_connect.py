@@ -7,6 +7,7 @@ import pytest
 
 import telex
 from telex.errors import StoreUnavailable
+from tests.proofs import proves
 
 STORE = ".telex/telex.db"
 
@@ -122,3 +123,16 @@ def test_a_place_of_a_kind_that_is_not_known_is_told_so(project: Path) -> None:
     with pytest.raises(StoreUnavailable, match="redis"), telex.connect("redis://localhost"):
         pass
     assert stores(project) == []
+
+
+@proves("remote/misspelt")
+@pytest.mark.parametrize("hasty", ["localhost:4477", "127.0.0.1:4477/", "http:/127.0.0.1:4477", "HTTPS:hub"])
+def test_an_address_that_was_nearly_a_hub_makes_no_store_of_that_name(project: Path, hasty: str) -> None:
+    with pytest.raises(StoreUnavailable, match="http://HOST:PORT"), telex.connect(hasty):
+        pass
+    assert {path.name for path in project.rglob("*")} == {"src", "deep"}
+
+
+def test_a_file_may_have_such_a_name_all_the_same(project: Path) -> None:
+    id_ = send("sqlite:notes:2")
+    assert waiting("notes:2") == [id_]  # now that it is there

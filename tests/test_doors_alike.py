@@ -1,13 +1,18 @@
 """Is every word the same at every door? One story is played at each, at the same time of day, and held side by side."""
 
+import asyncio
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
+from mcp import Client
 
 from telex.errors import TelexError
 from telex.ports.bus import Bus
@@ -16,7 +21,7 @@ from telex.wire import plain
 from telex.wire.verbs import VERBS, book_kinds
 from tests.bus_team import speech_of
 from tests.contract_team import ask, contract, report
-from tests.doors import Door, opened
+from tests.doors import Door, Time, opened, running_hub
 from tests.proofs import proves
 
 ULID = re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b")  # given by Telex, and never the same twice
@@ -122,3 +127,34 @@ def test_the_story_asks_for_every_verb() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     assert {name for name in VERBS if f"bus.{name}(" in text} == set(VERBS)
     assert {name for name in vars(Bus) if not name.startswith("_")} == {*VERBS, "close"}
+
+
+@proves("same/check")
+@pytest.mark.parametrize(
+    "raw, sender, to",
+    [
+        (VERDICT, "qa", "lead"),
+        (VERDICT, "dev", "lead"),
+        (json.dumps(REPORT), "dev", "lead"),
+        (ESCALATION.decode(), "dev", "qa"),
+        ("The build is red.", "dev", "lead"),
+        ("```json\n{'type': 'qa_verdct',}\n```", "qa", "lead"),
+        ("", "dev", "lead"),
+    ],
+)
+def test_a_check_finds_the_same_on_the_command_line_over_http_and_by_its_tool(
+    raw: str, sender: str, to: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "telex", "check", "--json", "--as", sender, "--to", to, "-"]
+    line = subprocess.run(command, input=raw, capture_output=True, encoding="utf-8", cwd=tmp_path).stdout
+    with running_hub(tmp_path / "hub.db", Time()) as hub, httpx2.Client(base_url=hub.url) as client:
+        over_http = client.post("/check", params={"sender": sender, "to": to}, content=raw.encode()).json()
+
+        async def by_tool() -> Any:
+            async with Client(f"{hub.url}/mcp?as={sender}") as agent:
+                return (await agent.call_tool("check", {"message": raw, "to": to})).structured_content
+
+        with_the_tool = asyncio.run(by_tool())
+    expected = {name: value for name, value in json.loads(line).items() if name in over_http}
+    assert over_http == expected
+    assert {name: with_the_tool[name] for name in over_http} == expected

@@ -4,9 +4,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from telex.wiring import connect
+from tests.doors import Time, running_hub
 from tests.proofs import proves
 from tests.test_mcp_kit import ERAS, NEW, OLD, QUICK, Agent, over_http, served
 
@@ -143,3 +145,15 @@ async def _headers(address: str, era: str) -> dict[str, str]:
         async with Client(transport, mode=era) as client:
             await client.list_tools()
         return shown
+
+
+@proves("doors/no-mcp")
+def test_a_hub_without_the_sdk_says_at_its_mcp_door_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("telex.surfaces.http.serving_parts.find_spec", lambda name: None)
+    with running_hub(tmp_path / "hub.db", Time()) as hub, httpx2.Client(base_url=hub.url) as client:
+        for method in ("GET", "POST"):
+            told = client.request(method, "/mcp?as=dev")
+            assert (told.status_code, told.json()["code"]) == (404, "not-found")
+            assert "pip install 'telex[mcp]'" in told.json()["detail"]

@@ -135,6 +135,24 @@ def test_a_hub_that_stays_away_is_said_to_be_away(hub: Hub) -> None:
     assert message.id == unknown.value.id
 
 
+@proves("remote/told")
+def test_whoever_waits_for_a_hub_is_told_so_once_and_not_for_a_moment(
+    hub: Hub, caplog: pytest.LogCaptureFixture
+) -> None:
+    moment = [0.0]
+    clock = SteadyClock(lambda: moment[0], lambda: moment[0], lambda seconds: moment.append(moment.pop() + seconds))
+
+    def asked(faults: int) -> list[str]:
+        caplog.clear()
+        bus = SyncBus(RemoteBus(Line(Faulty(hub.url, ["not there"] * faults), clock, hub.url), clock, STRICT))
+        bus.roster()
+        bus.close()
+        return [record.getMessage() for record in caplog.records if record.name == "telex.remote"]
+
+    assert asked(4) == []
+    assert asked(12) == [f"{hub.url} does not answer; it is asked again for up to 60 s"]
+
+
 @proves("remote/long-poll")
 def test_a_long_wait_is_asked_for_in_steps(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telex.remote.bus.STEP_SECONDS", 0.05)

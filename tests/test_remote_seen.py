@@ -89,6 +89,16 @@ def test_with_a_token_one_acts_under_its_name_and_no_other(hub: Hub) -> None:
         bus.retry("n-1")
 
 
+@proves("remote/misspelt")
+@pytest.mark.parametrize("port", ["99999", "0", "x"])
+def test_a_port_that_there_cannot_be_is_said_at_once(port: str) -> None:
+    with (
+        pytest.raises(StoreUnavailable, match="http://HOST:PORT"),
+        telex.connect(f"http://127.0.0.1:{port}") as bus,
+    ):
+        bus.roster()
+
+
 @proves("remote/extra")
 def test_without_the_extra_it_is_said_which_one_is_needed(tmp_path: Path) -> None:
     (tmp_path / "httpx2.py").write_text("raise ImportError('not here')\n", encoding="utf-8")

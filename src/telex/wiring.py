@@ -169,7 +169,16 @@ def store_path(where: str | None, settings: Settings) -> str:
         if is_hub(where):
             raise StoreUnavailable("that needs the store itself: a hub at http:// lends its verbs, and not its file.")
         raise StoreUnavailable(f"no store is reached by {scheme}: there are memory:, sqlite:PATH, http:// and a path.")
+    if _is_like_a_hub(where) and not os.path.exists(where):
+        raise StoreUnavailable(f"name a hub as http://HOST:PORT; if a file of that name is meant, sqlite:{where}.")
     return os.path.join(where, FILE) if os.path.isdir(where) else where
+
+
+def _is_like_a_hub(where: str) -> bool:
+    """As people write one when they are in a hurry: localhost:4477, http:/hub."""
+    host, _, port = where.rstrip("/").rpartition(":")
+    named = bool(host) and port.isdecimal() and "/" not in host and os.sep not in host
+    return named or where.lower().startswith(("http:", "https:"))
 
 
 def nearest_store(folder: str, otherwise: str) -> str:

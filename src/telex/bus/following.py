@@ -19,7 +19,8 @@ from telex.stores.fitting import fits
 if TYPE_CHECKING:
     import asyncio
 
-PAGE = 500  # events fetched at a time
+PAGE = 500  # events fetched at a time, where they are small
+PAGE_MIN, PAGE_BYTES = 16, 4 * 1_048_576  # where they bring large messages, so few, and about so much
 BEHIND_MAX = 2_000  # events that a follower may leave lying; then it reads them for itself, when it comes to it
 READS_APART_SECONDS = 0.02  # what happens within so long is read together
 NEVER = float("inf")
@@ -142,31 +143,68 @@ async def happenings(
 ) -> AsyncGenerator[Happenings, None]:
     """What happened, in pages; with `follow`, also what happens next, for ever or until nothing has for `wait`."""
     tail = None if query.newest_first or not follow else waiting.tail
-    pages = (
-        _alone(office, waiting, query, follow, wait) if tail is None else _together(office, waiting, tail, query, wait)
-    )
+    if tail is not None:
+        pages = _together(office, waiting, tail, query, wait)
+    elif query.newest_first and not follow:
+        pages = _backwards(office, query)
+    else:
+        pages = _alone(office, waiting, query, follow, wait)
     async with aclosing(pages):
         async for page in pages:
             yield page
+
+
+class _Reading:
+    """How many events are fetched at a time? It begins with a few, and becomes as many as are together not large: a
+    hundred readers of a record with large messages must not fill the memory."""
+
+    def __init__(self, store: Store, query: Query) -> None:
+        self._store, self._query, self._most = store, query, PAGE_MIN
+
+    async def page(self, after: int) -> tuple[Happenings, bool]:
+        """Those after that event, and whether there may be more of them."""
+        most = self._most
+        page = await self._store.events(self._query._replace(after=after), most)
+        size = sum(len(message.raw) for _, message in page if message is not None)
+        if size * 2 <= PAGE_BYTES:
+            self._most = min(most * 2, PAGE)
+        elif size > PAGE_BYTES:
+            self._most = max(most // 2, PAGE_MIN)
+        return page, len(page) == most
+
+
+async def _backwards(office: Office, query: Query) -> AsyncGenerator[Happenings, None]:
+    """The newest first, and at most a page of them. Most want only a few, so it is read in steps that grow."""
+    await sweep(office)
+    most, oldest = PAGE_MIN, NEVER
+    while True:
+        page = await office.store.events(query, most)
+        fresh = [one for one in page if one[0].seq < oldest]
+        if fresh:
+            oldest = fresh[-1][0].seq
+            yield fresh
+        if len(page) < most or most == PAGE:
+            return
+        most = min(most * 2, PAGE)
 
 
 async def _alone(
     office: Office, waiting: Waiting, query: Query, follow: bool, wait: float | None
 ) -> AsyncGenerator[Happenings, None]:
     after, last = query.after, office.clock.now()
-    place = waiting.place()
+    place, reading = waiting.place(), _Reading(office.store, query)
     try:
         while True:
             if follow:
                 await place.look()
             if follow or after == query.after:
                 await sweep(office)  # whoever only looks back needs it once, and not for every page
-            page = await office.store.events(query._replace(after=after), PAGE)
+            page, is_more = await reading.page(after)
             if page:
-                after = page[-1][0].seq
+                after = max(page[0][0].seq, page[-1][0].seq)  # newest first, there is no way further back
                 yield page
             now = office.clock.now()
-            if len(page) == PAGE:
+            if is_more:
                 continue
             if page:
                 last = now
@@ -181,11 +219,14 @@ async def _together(
     office: Office, waiting: Waiting, tail: Tail, query: Query, wait: float | None
 ) -> AsyncGenerator[Happenings, None]:
     after, last = query.after, office.clock.now()
+    reading = _Reading(office.store, query)
     await sweep(office)
     while True:
-        while len(page := await office.store.events(query._replace(after=after), PAGE)) == PAGE:
+        page, is_more = await reading.page(after)
+        while is_more:
             after = page[-1][0].seq
             yield page  # so much that it is worth doing before joining
+            page, is_more = await reading.page(after)
         follower = await tail.join(query)
         try:
             await waiting.begin()

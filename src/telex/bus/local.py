@@ -8,7 +8,7 @@ from telex.bus import receiving, sending, sweeping, telling
 from telex.bus.beaten import ordinary
 from telex.bus.following import happenings
 from telex.bus.leaving import take_back
-from telex.bus.numbers import count, seconds
+from telex.bus.numbers import count, searched, seconds
 from telex.bus.office import Office
 from telex.bus.placing import Sending
 from telex.bus.reporting import MAY_ANSWER, wait_for_others
@@ -205,8 +205,7 @@ class LocalBus(WorkVerbs):
     async def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
     ) -> AsyncIterator[tuple[Event, Message | None]]:
-        span = None if wait is None else min(wait, YEAR_SECONDS)  # no timer can be set for longer
-        looked = happenings(self._office, self._waiting, searched(query), follow=follow, wait=span)
+        looked = happenings(self._office, self._waiting, searched(query), follow=follow, wait=wait)
         async with aclosing(looked) as pages:
             async for page in pages:
                 for one in page:
@@ -305,7 +304,7 @@ class LocalBus(WorkVerbs):
             taken.add((entry.id, *same))
             if not again:
                 kind = "refused" if entry.kind == "refused" else "imported"
-                fresh.append(entry._replace(kind=kind, inboxes=()))
+                fresh.append(_as_history(entry, kind))
         kept = iter(await self.store.append(fresh) if fresh else ())
         await self.store.settle(())  # what is here already may not be on disk yet
         return [next(kept) if answer.outcome == "kept" else answer for answer in answers]
@@ -316,6 +315,12 @@ class LocalBus(WorkVerbs):
     async def close(self) -> None:
         self._waiting.close()
         await self.store.close()
+
+
+def _as_history(entry: Entry, kind: str) -> Entry:
+    """Without everything that would make something happen now: it asks nobody, answers nothing and changes no matter of
+    the work, whatever the record that it comes from says."""
+    return entry._replace(kind=kind, inboxes=(), answer_by=None, answers=(), same_since=None, inbox_max=None, part=None)
 
 
 NEVER_DELIVERED = frozenset({"refused", "kept"})  # kept as history: nobody will ever ack it

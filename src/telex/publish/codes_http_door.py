@@ -34,10 +34,12 @@ DOOR = (
         "Nobody knows who is asking",
         "The request comes from another machine, or through something that passes requests on, and shows no token. Only"
         " whoever comes from this very machine names itself.",
-        "Show a token: `Authorization: Bearer TOKEN`. Whoever runs the hub makes one with `telex token create`.",
+        "Show a token: commands and programs in Python take it from `TELEX_TOKEN`, all others send it as"
+        " `Authorization: Bearer TOKEN`. Whoever runs the hub makes one with `telex token create`.",
         401,
         f"$ curl -H 'X-Forwarded-For: 192.0.2.7' {HUB}/roster",
-        "Show a token: Authorization: Bearer TOKEN. Whoever runs the hub makes one with telex token create.",
+        "Show a token: in TELEX_TOKEN, or as Authorization: Bearer TOKEN. Whoever runs the hub makes one with"
+        " telex token create.",
         _HERE,
     ),
     HttpExplanation(
@@ -133,7 +135,7 @@ DOOR = (
         "Send what the hub wrote to stderr to whoever looks after Telex, and go on with something else meanwhile.",
         500,
         "# the hub fails in a way that nobody thought of",
-        "Tell whoever runs the hub: Telex has made a mistake, and its log says where.",
+        "Ask whoever runs the hub to look into its log: Telex has made a mistake, which is written there.",
         _HERE,
     ),
 )

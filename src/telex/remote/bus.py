@@ -138,7 +138,7 @@ class RemoteBus:
             for event, message in page:
                 after = event.seq
                 yield event, message
-            if len(page) < PAGE or query.newest_first:
+            if not page or query.newest_first:  # a page with large messages has few of them, and is not the last
                 return
 
     async def search(self, text: str, *, most: int = 50) -> list[Message]:

@@ -4,10 +4,12 @@ A question that may be put twice is put until it is answered or patience ends: a
 that may not is put again only where it cannot have arrived.
 """
 
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from telex.errors import OutcomeUnknown, StoreError, StoreUnavailable
 from telex.ports.carrying import TRACEPARENT, traceparent
@@ -18,7 +20,9 @@ try:
 except ImportError as error:
     raise StoreUnavailable("a hub is asked with more than the core: pip install 'telex[client]'") from error
 
+LOG = logging.getLogger("telex.remote")
 PATIENCE_SECONDS = 60.0  # how long a hub may be away before it is said to be
+QUIET_SECONDS = 2.0  # how long it may be before somebody who sits and waits is told why
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.05, 2.0  # between two tries; it doubles
 ANSWER_SECONDS = 30.0  # what a hub may take beyond the time it was asked to wait
 CONNECT_SECONDS = 10.0
@@ -26,7 +30,9 @@ CHUNKS_AHEAD = 16  # of a stream, that are read before somebody asks for them
 SHARED_CONNECTIONS = 32  # by everything that does not wait
 AWAY = frozenset({429, 502, 504})  # said by the hub in need, or by something in front of it
 NOT_READY = b'"not-ready"'
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+ANSWER_BYTES_MAX = 256 * 1_048_576  # a hub says less at once, and whoever asks must not run out of memory
+PLAIN = "identity"
+NO_HUB = "which no Telex hub does: is it one?"
 
 
 class Reply(NamedTuple):
@@ -76,10 +82,12 @@ class LoopWire:
     async def ask(self, question: Question) -> Reply:
         one = question
         client = self._waiting if one.wait > 0 else self._quick
-        answer = await client.request(
+        asked = client.stream(
             one.method, one.path, params=one.query, content=one.body, headers=one.headers(), timeout=one.timeout()
         )
-        return Reply(answer.status_code, answer.content)
+        async with asked as answer:
+            _must_be_plain(answer)
+            return Reply(answer.status_code, await whole(answer.aiter_raw()))
 
     @asynccontextmanager
     async def stream(
@@ -97,8 +105,9 @@ class LoopWire:
             try:
                 asked = self._waiting.stream("GET", path, params=query, headers=dict(headers), timeout=timeout)
                 async with asked as answer:
+                    _must_be_plain(answer)
                     status.set_result(answer.status_code)
-                    async for chunk in answer.aiter_bytes():
+                    async for chunk in answer.aiter_raw():
                         await parts.put(chunk)
                 await parts.put(None)
             except Exception as error:
@@ -133,10 +142,12 @@ class BlockingWire:
 
     async def ask(self, question: Question) -> Reply:
         one = question
-        answer = self._client.request(
+        asked = self._client.stream(
             one.method, one.path, params=one.query, content=one.body, headers=one.headers(), timeout=one.timeout()
         )
-        return Reply(answer.status_code, answer.content)
+        with asked as answer:
+            _must_be_plain(answer)
+            return Reply(answer.status_code, await whole(_one_by_one(answer)))
 
     @asynccontextmanager
     async def stream(
@@ -144,24 +155,74 @@ class BlockingWire:
     ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
         timeout = httpx2.Timeout(silence, connect=CONNECT_SECONDS)
         with self._client.stream("GET", path, params=query, headers=dict(headers), timeout=timeout) as answer:
-
-            async def chunks() -> AsyncIterator[bytes]:
-                for chunk in answer.iter_bytes():
-                    yield chunk
-
-            yield answer.status_code, chunks()
+            _must_be_plain(answer)
+            yield answer.status_code, _one_by_one(answer)
 
     async def close(self) -> None:
         self._client.close()
 
 
+async def _one_by_one(answer: httpx2.Response) -> AsyncIterator[bytes]:
+    for chunk in answer.iter_raw():
+        yield chunk
+
+
+def _must_be_plain(answer: httpx2.Response) -> None:
+    """A hub packs nothing, and was asked not to: a few bytes that unpack to a great many are an attack.
+
+    Raises:
+        StoreError: it is packed.
+    """
+    if answer.headers.get("content-encoding", PLAIN).lower() != PLAIN:
+        raise StoreError(f"the hub gave an answer that is packed, {NO_HUB}")
+
+
+async def whole(chunks: AsyncIterator[bytes], most: int | None = None) -> bytes:
+    """All of an answer.
+
+    Raises:
+        StoreError: it is larger than anything that a hub says.
+    """
+    most = ANSWER_BYTES_MAX if most is None else most
+    parts, size = [], 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > most:
+            raise StoreError(f"the hub gave an answer of more than {most:,} bytes, {NO_HUB}")
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _is_here(host: str) -> bool:
+    """Does it lie on this very machine?"""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _options(url: str, headers: Mapping[str, str], most: int | None) -> dict[str, Any]:
     parts = urlsplit(url)
-    if not parts.hostname or parts.username or parts.query or parts.fragment:
+    if not parts.hostname or parts.username or parts.query or parts.fragment or not _has_a_port(parts):
         raise StoreUnavailable("name a hub as http://HOST:PORT; a token goes into TELEX_TOKEN.")
     limits = httpx2.Limits(max_connections=most, max_keepalive_connections=most)
-    at_home = parts.hostname in LOOPBACK  # what lies on this machine is never asked through a proxy
-    return {"base_url": url, "headers": dict(headers), "limits": limits, "trust_env": not at_home}
+    return {
+        "base_url": url,
+        "headers": {**headers, "accept-encoding": PLAIN},
+        "limits": limits,
+        "trust_env": not _is_here(parts.hostname),  # what lies on this machine is never asked through a proxy
+        "follow_redirects": False,  # the token is for this hub and for no other
+    }
+
+
+def _has_a_port(parts: SplitResult) -> bool:
+    """One that there can be; if it names none, its scheme does."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
 
 
 class Line:
@@ -176,7 +237,7 @@ class Line:
             StoreUnavailable: the hub could not be reached for as long as patience lasts; it was not done.
             OutcomeUnknown: it may have been done, and the answer was lost.
         """
-        began, pause, arrived = self.clock.now(), PAUSE_SECONDS_MIN, False
+        began, pause, arrived, told = self.clock.now(), PAUSE_SECONDS_MIN, False, False
         while True:
             try:
                 reply = await self.wire.ask(question)
@@ -192,8 +253,15 @@ class Line:
                 away = reply.status in AWAY or (reply.status == 503 and NOT_READY in reply.body)
                 if not away or self.clock.now() - began + pause > self.patience:
                     return reply
+            told = told or self._told(began)
             await self.clock.sleep(pause)
             pause = min(pause * 2, PAUSE_SECONDS_MAX)
+
+    def _told(self, began: float) -> bool:
+        if self.clock.now() - began < QUIET_SECONDS:
+            return False
+        LOG.warning("%s does not answer; it is asked again for up to %g s", self._name, self.patience)
+        return True
 
     def away(self) -> StoreError:
         return StoreUnavailable(f"nobody answers at {self._name}: start the hub there with telex serve, and try again.")

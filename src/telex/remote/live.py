@@ -6,11 +6,12 @@ from typing import Any
 
 import httpx2
 
+from telex.errors import StoreError
 from telex.model.event import Event
 from telex.model.message import Message
-from telex.remote.line import PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN, Line
+from telex.remote.line import NO_HUB, PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN, Line, whole
 from telex.remote.problems import error_in
-from telex.wire import decoded, made
+from telex.wire import Misfit, decoded, made
 from telex.wire.verbs import Happening
 
 SILENCE_SECONDS = 45.0  # a hub says something every fifteen seconds, if only that it is still there
@@ -32,7 +33,7 @@ async def followed(
         try:
             async with line.wire.stream(path, query, STREAM | {"last-event-id": str(after)}, left) as (status, chunks):
                 if status != OK:
-                    raise error_in(status, b"".join([chunk async for chunk in chunks]))
+                    raise error_in(status, await whole(chunks))
                 async with aclosing(_frames(chunks)) as frames:  # type: ignore[type-var]
                     async for found in frames:
                         answered, pause = line.clock.now(), PAUSE_SECONDS_MIN
@@ -53,20 +54,29 @@ async def followed(
 async def _frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[Happening | None]:
     """Each event, and None for each sign of life without one. Lines end at line feeds and nowhere else: what is written
     in a message may have other characters that some would take for the end of a line."""
-    kept = b""
+    kept = bytearray()
     async for chunk in chunks:
+        seen = max(len(kept) - 1, 0)  # an end may lie across two chunks
         kept += chunk
-        assert len(kept) <= FRAME_BYTES_MAX, "a hub sends smaller events"
-        *whole, kept = kept.split(b"\n\n")
-        for frame in whole:
-            yield _happening(frame)
+        end = kept.rfind(b"\n\n", seen)
+        if end >= 0:
+            frames = bytes(kept[:end]).split(b"\n\n")
+            del kept[: end + 2]
+            for frame in frames:
+                yield _happening(frame)
+        if len(kept) > FRAME_BYTES_MAX:
+            raise StoreError(f"the hub told an event of more than {FRAME_BYTES_MAX:,} bytes, {NO_HUB}")
 
 
 def _happening(frame: bytes) -> Happening | None:
     data = b"\n".join(_data(frame))
     if not data:
         return None
-    found: Any = made(Happening, decoded(data))
+    try:
+        found: Any = made(Happening, decoded(data))
+    except (Misfit, ValueError) as error:
+        say = "the hub told an event that cannot be read: is it a Telex hub, and of this version?"
+        raise StoreError(say) from error
     assert isinstance(found, Happening)
     return found
 

@@ -3,7 +3,7 @@
 Verbs go straight to the bus; live events, the page and the MCP door are behind the same doorkeeper.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ from telex.config import Settings
 from telex.errors import TelexError
 from telex.model.refusal import Finding
 from telex.ports.bus import Bus
-from telex.ports.store import Query
+from telex.ports.store import TEXT_CHARACTERS_MAX, Query
 from telex.surfaces.http import problem
 from telex.surfaces.http.asgi import App, Gone, Receive, Scope, Send, header, reply
 from telex.surfaces.http.extra_doors import ExtraDoors, response
@@ -56,13 +56,12 @@ class Hub:
         self._ready = False
 
     def _own_routes(self) -> list[BaseRoute]:
-        described = encoded(document())
         return [
             Route("/send/batch", self._extra.send_many, methods=["POST"]),
             Route("/check", self._extra.check, methods=["POST"]),
             Route("/trace/{correlation:path}/picture", self._extra.picture),  # its id may have a slash in it
-            Route("/openapi.json", lambda request: Response(described, media_type="application/json")),
-            Route("/healthz", lambda request: Response(b'{"alive":true}', media_type="application/json")),
+            Route("/openapi.json", _constant(encoded(document()))),
+            Route("/healthz", _constant(b'{"alive":true}')),
             Route("/readyz", self._is_ready),
         ]
 
@@ -106,6 +105,8 @@ class Hub:
         resumed = header(scope, b"last-event-id").strip()
         if resumed and not (resumed.isdigit() and len(resumed) <= 18):
             wrong = [Finding("arguments-wrong", "Last-Event-ID", "Give the id of the last event that came.")]
+        if not isinstance(values, list) and len(values.get("text") or "") > TEXT_CHARACTERS_MAX:
+            wrong = [Finding("arguments-wrong", "$.text", f"Give at most {TEXT_CHARACTERS_MAX:,} characters.")]
         if wrong or isinstance(values, list):
             await reply(send, problem.of_findings(wrong))
             return
@@ -128,6 +129,13 @@ class Hub:
         except TelexError as error:
             return response(problem.of_error(error))
         return Response(b'{"ready":true}', media_type="application/json")
+
+
+def _constant(body: bytes) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:  # what is not async would be run in a thread
+        return Response(body, media_type="application/json")
+
+    return answer
 
 
 async def _not_ours(request: Request, error: Exception) -> Response:

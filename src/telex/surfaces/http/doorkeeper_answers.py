@@ -33,7 +33,8 @@ ORIGIN_NOT_ALLOWED = _answer(
 )  # fmt: skip
 TOKEN_NEEDED = _answer(
     401, "token-needed",
-    "Show a token: Authorization: Bearer TOKEN. Whoever runs the hub makes one with telex token create.",
+    "Show a token: in TELEX_TOKEN, or as Authorization: Bearer TOKEN. Whoever runs the hub makes one with"
+    " telex token create.",
     _SHOW,
 )  # fmt: skip
 TOKEN_NOT_VALID = _answer(

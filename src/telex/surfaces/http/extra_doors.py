@@ -8,14 +8,15 @@ from starlette.responses import Response
 
 from telex.config import Settings
 from telex.errors import TelexError
-from telex.flow.admission import check
 from telex.model.refusal import Finding
 from telex.ports.bus import Bus, Receipt
+from telex.surfaces.checking import checked_in_team
 from telex.surfaces.http import problem
 from telex.surfaces.http.asgi import COMMON_HEADERS, body_of
 from telex.surfaces.http.caller import caller_of
 from telex.surfaces.http.identity import acting
 from telex.surfaces.http.problem import Answer
+from telex.surfaces.http.verb_door import queried
 from telex.wire import decoded, encoded, plain
 from telex.wire.arguments import CODE as ARGUMENTS_WRONG
 from telex.wire.arguments import from_texts, from_tree, of_value, unknown
@@ -77,7 +78,9 @@ class ExtraDoors:
         raw = await body_of(request.scope, request.receive, self._settings.limits.message_bytes_max)
         if isinstance(raw, Answer):
             return response(raw)
-        given = {name: request.query_params.getlist(name) for name in request.query_params}
+        given = queried(request.scope["query_string"])
+        if isinstance(given, Answer):
+            return response(given)
         values = from_texts(CHECK, given)
         if isinstance(values, list):
             return response(problem.of_findings(values))
@@ -88,19 +91,16 @@ class ExtraDoors:
                 wrong = Finding(ARGUMENTS_WRONG, "$.dialect", "Name a dialect of the team.", found=dialect[:60])
                 return response(problem.of_findings([wrong]))
             desk = desk._replace(forced=forced)
-        role = values.get("role") or await self._role_of(values.get("sender"))
-        checked = check(raw, desk, as_role=role, to_role=await self._role_of(values.get("to")))
+        caller = caller_of(request.scope)
+        sender, role = values.get("sender") or caller.agent, values.get("role") or caller.role
+        checked = await checked_in_team(
+            raw, self._bus, self._settings, sender=sender, role=role, to=values.get("to"), desk=desk
+        )
         name = checked.dialect.name if checked.dialect else None
         told = CheckAnswer(
             checked.valid, name, checked.type, checked.findings, checked.mended, checked.skeleton, checked.body
         )
         return response(Answer(200, encoded(plain(told))))
-
-    async def _role_of(self, name: str | None) -> str | None:
-        if name is None:
-            return None
-        found = next((one.member for one in await self._bus.roster() if one.member.name == name), None)
-        return found.role if found is not None else None
 
     async def send_many(self, request: Request) -> Response:
         """Each is answered for itself, in order: what is wrong with one keeps no other back."""

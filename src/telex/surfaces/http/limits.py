@@ -22,6 +22,7 @@ class HubLimits(NamedTuple):
     idle_seconds: int = 75  # between two requests; longer than clients keep theirs, so that they end it and not we
     head_bytes_max: int = 65_536
     body_bytes_max: int = 16 * 1_048_576  # of anything; what a single message may have is told by its own limit
+    bodies_bytes_max: int = 256 * 1_048_576  # of all that are held at once: many large ones are as bad as one
     connections_max: int = 8_192  # in all, as far as the operating system allows
     connections_per_peer_max: int = 256  # from one address that is not this machine
     requests_max: int = 4_096  # open at once in all: those that wait, and those who watch
@@ -46,6 +47,8 @@ class Limited:
         self._open: set[asyncio.Task[None]] = set()
         self._counts: Counter[_Whose] = Counter()  # of those with a token
         self._viewers = 0
+        self._held: dict[_Task, int] = {}  # bytes of bodies
+        self._held_in_all = 0
         self._reading = _Reading(limits.body_seconds)
         self._ending = False
 
@@ -94,6 +97,7 @@ class Limited:
             await self._ended_well(app, scope, receive, send, task)
         finally:
             self._open.discard(task)
+            self._held_in_all -= self._held.pop(task, 0)
             self._viewers -= watches
             if token is not None:
                 self._counts[whose] -= 1
@@ -130,7 +134,7 @@ class Limited:
             return BODY_TOO_LARGE
         self._reading.begin(task)
         try:
-            return await self._whole(receive)
+            return await self._whole(receive, task)
         except asyncio.CancelledError:
             if not self._reading.is_late(task):
                 raise
@@ -139,7 +143,7 @@ class Limited:
         finally:
             self._reading.end(task)
 
-    async def _whole(self, receive: Receive) -> bytes | Answer | None:
+    async def _whole(self, receive: Receive, task: _Task) -> bytes | Answer | None:
         most, parts, size = self._limits.body_bytes_max, list[bytes](), 0
         while True:
             event = await receive()
@@ -149,6 +153,10 @@ class Limited:
             size += len(body)
             if size > most:  # whatever Content-Length said
                 return BODY_TOO_LARGE
+            self._held[task] = size
+            self._held_in_all += len(body)
+            if self._held_in_all > self._limits.bodies_bytes_max:
+                return TOO_MANY_REQUESTS
             if not event.get("more_body"):
                 return b"".join((*parts, body)) if parts else body
             parts.append(body)

@@ -33,6 +33,7 @@ class HubProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._in_head = self._in_body = self._deaf = False
         self._peer: str | None = None  # counted under this address
+        self._asked: list[RequestResponseCycle] = []  # what is not answered yet: several, where one sends ahead
 
     # --- how many ----------------------------------------------------------------------------------------------------
 
@@ -57,6 +58,10 @@ class HubProtocol(HttpToolsProtocol):
             if not self.peers[self._peer]:
                 del self.peers[self._peer]
             self._peer = None
+        for one in self._asked:  # uvicorn tells only the last of them that nobody is there any more
+            one.disconnected = True
+            one.message_event.set()
+        self._asked.clear()
         super().connection_lost(exc)
 
     # --- how slow, and how large -------------------------------------------------------------------------------------
@@ -68,6 +73,9 @@ class HubProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head, self._in_body = False, True
         super().on_headers_complete()
+        self._asked = [one for one in self._asked if not one.response_complete]
+        if self.cycle is not None:
+            self._asked.append(self.cycle)
 
     def on_message_complete(self) -> None:
         self._in_body = False

@@ -78,6 +78,8 @@ class Broadcast:
         self._gathered: list[bytes] = []
         self._seen = 0  # the last event that was read
         self._flushing: asyncio.TimerHandle | None = None
+        self._is_told = asyncio.Lock()  # that somebody listens again
+        self._wanted = asyncio.Event()  # somebody listens; while nobody does, nobody reads
         self.position = 0  # the last event that was told
         self.over = asyncio.Event()  # nothing more is told
         self.heartbeat_seconds, self.behind_bytes_max = HEARTBEAT_SECONDS, BEHIND_BYTES_MAX
@@ -87,8 +89,6 @@ class Broadcast:
         return len(self._listeners)
 
     async def begin(self) -> None:
-        """From the latest event on."""
-        self.position = self._seen = await self._latest()
         self._task = asyncio.create_task(self._tell())
 
     async def end(self) -> None:
@@ -110,18 +110,23 @@ class Broadcast:
     async def _tell(self) -> None:
         try:
             while True:
-                with suppress(TelexError):  # the store is away: the events are there when it is back
+                await self._wanted.wait()
+                try:
                     await self._follow()
-                await asyncio.sleep(AGAIN_SECONDS)
+                except TelexError:  # the store is away: the events are there when it is back
+                    await asyncio.sleep(AGAIN_SECONDS)
         finally:
             self.over.set()  # ours or the hub's: nobody waits for ever for what will not come
 
     async def _follow(self) -> None:
+        """Until nobody listens any more."""
         loop = asyncio.get_running_loop()
         async with aclosing(self._bus.events(Query(after=self._seen), follow=True)) as events:  # type: ignore[type-var]
             async for event, message in events:
-                if self._listeners:
-                    self._gathered.append(frame(event, message))
+                if not self._listeners:
+                    self._wanted.clear()  # whoever comes next begins where the record is by then
+                    return
+                self._gathered.append(frame(event, message))
                 self._seen = event.seq
                 if self._flushing is None:
                     self._flushing = loop.call_later(GATHER_SECONDS, self._flush)
@@ -137,6 +142,15 @@ class Broadcast:
         if chunk.text:
             self._listeners = {one for one in self._listeners if one.give(chunk)}
 
+    async def _wake(self) -> None:
+        """Read from the latest event on, unless that is done already."""
+        async with self._is_told:
+            if not self._wanted.is_set():
+                latest = await self._latest()
+                self._flush()  # what was read for those who have left
+                self.position = self._seen = latest
+                self._wanted.set()
+
     # --- listening ---------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
@@ -144,8 +158,12 @@ class Broadcast:
         """What happened after that event, or happens from now on, which is this very moment; a heartbeat now and then.
         It ends when the listener is too far behind."""
         if query._replace(after=0, newest_first=False) != EVERYTHING:
-            yield self._chosen(query._replace(after=await self._beginning(after), newest_first=False))
+            latest = await self._latest()
+            yield self._chosen(
+                query._replace(after=latest if after is None else min(after, latest), newest_first=False)
+            )
             return
+        await self._wake()
         self._flush()  # so that whatever is read from here on is written out for this listener too
         listener = Listener(self.behind_bytes_max)
         self._listeners.add(listener)

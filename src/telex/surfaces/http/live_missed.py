@@ -16,6 +16,7 @@ from telex.surfaces.http.live_frames import frame
 PAGE = 500  # events; as many as a bus reads at a time
 KEPT_BYTES_MAX = 16 * 1_048_576
 AT_ONCE_BYTES = 65_536  # of what was missed are sent at a time
+RUN_BYTES_MAX = 4 * 1_048_576  # are read at a time, for each who missed them; a page that has more is not kept
 Frames = list[tuple[int, bytes]]  # the number of an event, and how it is told
 
 
@@ -24,13 +25,15 @@ class Missed:
         self._bus = bus
         self._pages: OrderedDict[int, Frames] = OrderedDict()  # the one asked for last is the last
         self._bytes = 0
+        self._large: set[int] = set()  # pages that are too large to be kept
         self._reading = asyncio.Lock()  # whoever comes second finds the page that the first has read
 
     async def between(self, after: int, until: int) -> AsyncIterator[bytes]:
         """Everything after the one event, up to the other, in pieces."""
-        for number in range(after // PAGE, (until - 1) // PAGE + 1):
+        while after < until:
             gathered, size = [], 0
-            for seq, text in await self._page(number, after, until):
+            frames, upto = await self._run(after, until)
+            for seq, text in frames:
                 if not after < seq <= until:
                     continue
                 gathered.append(text)
@@ -41,29 +44,40 @@ class Missed:
                     await asyncio.sleep(0)  # a long record is told to one, and others want something too
             if gathered:
                 yield b"".join(gathered)
+            after = upto
 
-    async def _page(self, number: int, after: int, until: int) -> Frames:
+    async def _run(self, after: int, until: int) -> tuple[Frames, int]:
+        """Some of what comes next, and up to which event that is all."""
+        number = after // PAGE
         first, last = number * PAGE, (number + 1) * PAGE
-        if last > until:  # it is not full yet, perhaps
-            return await self._read(max(first, after), until)
+        if last > until or number in self._large:  # it is not full yet, perhaps
+            return await self._read(after, min(last, until))
         async with self._reading:
             if number in self._pages:
                 self._pages.move_to_end(number)
-                return self._pages[number]
-            page = await self._read(first, last)
-            self._keep(number, page)
-            return page
+                return self._pages[number], last
+            page, upto = await self._read(first, last)
+            if upto == last:
+                self._keep(number, page)
+                return page, last
+            self._large.add(number)
+        return await self._read(after, last)
 
-    async def _read(self, after: int, until: int) -> Frames:
+    async def _read(self, after: int, until: int) -> tuple[Frames, int]:
+        """What happened in between, or as much of it as may be read at a time; and up to which event that is."""
         frames: Frames = []
+        size = 0
         async with aclosing(self._bus.events(Query(after=after))) as events:  # type: ignore[type-var]
             async for event, message in events:
                 if event.seq > until:
                     break
                 frames.append((event.seq, frame(event, message)))
+                size += len(frames[-1][1])
                 if event.seq == until:
                     break
-        return frames
+                if size >= RUN_BYTES_MAX:
+                    return frames, event.seq
+        return frames, until
 
     def _keep(self, number: int, page: Frames) -> None:
         self._pages[number] = page

@@ -6,6 +6,7 @@ too. What the hub itself does is counted by a layer around it. Each hub has numb
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
@@ -22,7 +23,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 MESSAGES = ("accepted", "refused", "duplicate", "imported")
 DELIVERIES = ("acked", "failed", "lapsed", "returned", "dead", "expired", "withdrawn")
 COUNTED = (*MESSAGES, *DELIVERIES)
-AGAIN_SECONDS = 1.0
+COUNTED_EVERY_SECONDS = 1.0
 VALUES_MAX = 200  # of one label; a team with more dialects or codes has the rest counted together
 OTHER, NONE = "other", "none"
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
@@ -62,22 +63,32 @@ class Metrics:
             "telex_send_seconds", "From a message's arrival at the hub to its answer.", buckets=BUCKETS, registry=own
         )
         self._requests = Counter("telex_http_requests", "Requests answered.", ["route", "status"], registry=own)
+        self._after: int | None = None  # the last event that was counted; None: nothing was yet
+        self._counting = asyncio.Lock()
+        self._counters: dict[tuple[str, int], Counter] = {}
         self._viewers = Gauge("telex_viewers", "Who follows live events at the moment.", registry=own)
         self._waiting = Gauge("telex_waiting_readers", "Who waits for a message at the moment.", registry=own)
 
     # --- what happened to messages -----------------------------------------------------------------------------------
 
     async def follow(self, bus: Bus) -> None:
-        """Count what happens from now on, for ever: to be run as a task, and cancelled at the end."""
-        after: int | None = None
+        """Count what happens from now on, for ever: to be run as a task, and cancelled at the end.
+
+        Now and then is often enough, and costs less than to hear of every message; whoever asks for the numbers has
+        them brought up to date first.
+        """
         while True:
-            try:
-                after = await _newest(bus) if after is None else after
-                async for event, message in bus.events(Query(after=after, kinds=COUNTED), follow=True):
-                    self.count(event, message)
-                    after = event.seq
-            except StoreError:  # it is away: what happens meanwhile is counted when it is back
-                await asyncio.sleep(AGAIN_SECONDS)
+            with suppress(StoreError):  # it is away: what happens meanwhile is counted when it is back
+                await self._catch_up(bus)
+            await asyncio.sleep(COUNTED_EVERY_SECONDS)
+
+    async def _catch_up(self, bus: Bus) -> None:
+        async with self._counting:
+            if self._after is None:
+                self._after = await _newest(bus)
+            async for event, message in bus.events(Query(after=self._after, kinds=COUNTED)):
+                self.count(event, message)
+                self._after = event.seq
 
     def count(self, event: Event, message: Message | None) -> None:
         if event.kind in DELIVERIES:
@@ -124,11 +135,19 @@ class Metrics:
             finally:
                 if here is not None:
                     here.dec()
-                self._requests.labels(route, f"{status // 100}xx" if status else NONE).inc()
+                self._answered(route, status // 100).inc()
                 if route in SENDING and status < 500:
                     self._sends.observe(perf_counter() - began)
 
         return counted
+
+    def _answered(self, route: str, hundreds: int) -> Counter:
+        """Counts such answers. There are few, and to ask for one by its labels takes longer than to count."""
+        found = self._counters.get((route, hundreds))
+        if found is None:
+            found = self._requests.labels(route, f"{hundreds}xx" if hundreds else NONE)
+            self._counters[route, hundreds] = found
+        return found
 
     def _here(self, route: str, scope: Scope) -> Gauge | None:
         """Whom a request keeps waiting, as long as it takes."""
@@ -142,6 +161,7 @@ class Metrics:
 
     async def text(self, bus: Bus, now: float) -> bytes:
         """Everything, in the format that Prometheus reads; how much waits is looked up for it."""
+        await self._catch_up(bus)
         roster = await bus.roster()
         self._depth.labels("waiting").set(sum(one.waiting for one in roster))
         self._depth.labels("leased").set(sum(one.leased for one in roster))

@@ -11,7 +11,9 @@ from telex.surfaces.http.problem import problem
 
 LOG = logging.getLogger("telex.http")
 CODE = "internal-error"
-MISTAKE = problem(500, CODE, "Tell whoever runs the hub: Telex has made a mistake, and its log says where.")
+MISTAKE = problem(
+    500, CODE, "Ask whoever runs the hub to look into its log: Telex has made a mistake, which is written there."
+)
 
 
 def owning_up(app: App) -> App:

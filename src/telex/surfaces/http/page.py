@@ -18,6 +18,7 @@ from telex.errors import NotFound, ValueWrong
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.bus import Bus, Presence
 from telex.surfaces.http import page_matters
+from telex.surfaces.http.looking import within_bytes
 from telex.surfaces.http.page_answer import answer, body_of, number
 from telex.surfaces.http.page_dialects import dialects_facts
 from telex.surfaces.http.page_message import message_facts
@@ -27,6 +28,8 @@ from telex.surfaces.http.page_static import Files
 
 HOUR, DAY = 3_600.0, 86_400.0
 AGES_MAX = 1e11  # seconds since 1970, some thousand years
+DIGITS_MAX = 19  # of a number that a store can count to
+LEVELS_MAX = 16  # of a message to be written: each is moved further to the right, which makes much of little
 DEAD_MAX = 1_000  # counted; more are shown as so many
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -37,7 +40,7 @@ def routes(bus: Bus, settings: Settings) -> list[Route]:
     """Everything under /page, and the files of the page itself."""
     files, screens = Files(), Screens(bus, settings)
     asked: dict[str, Screen] = {
-        "/page/message/{seq:int}": screens.message,
+        "/page/message/{seq}": screens.message,
         "/page/refusals": screens.refusals,
         "/page/rates": screens.rates,
     }
@@ -94,13 +97,16 @@ class Screens:
             "messages": record.messages,
             "approvals": sum(one.waits for one in approvals.values()),
             "escalations": len(await bus.escalations()),
-            "dead": len(await bus.dead_letters(most=DEAD_MAX)),
+            "dead": len(await within_bytes(lambda most: bus.dead_letters(most=most), DEAD_MAX)),
             "stalls": len(stall.knots) if stall is not None else 0,
             "refusals": len(record.refusals.within(now - HOUR)),
         }
 
     async def message(self, request: Request) -> dict[str, Any]:
-        return await message_facts(self._bus, self._desk, request.path_params["seq"])
+        word = request.path_params["seq"]
+        if not (word.isascii() and word.isdigit() and len(word) <= DIGITS_MAX):
+            raise NotFound(f"no message has the number {word[:60]}: it was never sent here or is no longer kept.")
+        return await message_facts(self._bus, self._desk, int(word))
 
     async def refusals(self, request: Request) -> dict[str, Any]:
         since = number(request, "since", time.time() - DAY, least=0, most=AGES_MAX)
@@ -143,7 +149,24 @@ class Screens:
         tree, body = given.get("tree"), given.get("body")
         if not isinstance(tree, dict) or not isinstance(body, str | None):
             raise ValueWrong("tree takes an object with the fields of a message, and body text.")
+        if _is_deeper(tree, LEVELS_MAX):
+            raise ValueWrong(f"flatten tree: what is written here may have {LEVELS_MAX} levels.")
         return {"raw": write(dialect, tree, body)}
+
+
+def _is_deeper(tree: Any, levels: int) -> bool:
+    """Step by step and not by calling itself: it may be as deep as JSON can be."""
+    layer = [tree]
+    for _ in range(levels):
+        layer = [
+            inner
+            for one in layer
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+        if not layer:
+            return False
+    return True
 
 
 def _of_the_team(roster: list[Presence]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from telex.model.escalation import Escalation, waits_for_ever
 from telex.model.roster import ONE_OF_ROLE, TELEX, roster_of
 from telex.model.shutdown import NO_SHUTDOWNS, STATES, TOPIC, UNSETTLED, Shutdowns, Standing
 from telex.ports.bus import Bus, Presence, Story
+from telex.surfaces.http.looking import within_bytes
 from telex.surfaces.http.page_message import kind_of, read_tree, text_of
 from telex.surfaces.http.page_refusals import Refusals
 
@@ -188,7 +189,7 @@ def _standing(one: Standing, waiting: dict[str, int]) -> Facts:
 
 async def dead_facts(bus: Bus) -> list[Facts]:
     """What was given up on, newest first, with what its reader said the last time."""
-    found = await bus.dead_letters(most=SHOWN_MAX)
+    found = await within_bytes(lambda most: bus.dead_letters(most=most), SHOWN_MAX)
     return [
         {
             "delivery": delivery,

@@ -1,17 +1,19 @@
 """What has happened lately? The record, read once and then only what is new, however many pages look at it."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 from telex.model.event import BRINGING
 from telex.ports.bus import Bus
 from telex.ports.store import Query
-from telex.surfaces.http.page_events import happenings, newest
+from telex.surfaces.http.page_events import Happening, happenings, newest
 from telex.surfaces.http.page_rates import Rates
 from telex.surfaces.http.page_refusals import Refusals
 
 EVENTS_BACK = 50_000  # of everything that happened before the hub began, so many are read: a few seconds' work
 REFUSED_BACK = 1_000_000  # the refused among so many are found by the store itself
 REFUSED = "refused"
+AT_ONCE = 500  # events, which is a few milliseconds' work; then others have their turn
 
 
 class Record:
@@ -29,7 +31,7 @@ class Record:
             if self.after is None:
                 self.after = await self._begin()
             async with happenings(self._bus, Query(after=self.after)) as events:
-                async for event, message in events:
+                async for event, message in _in_turns(events):
                     self.rates.hear(event, message)
                     self.messages += event.kind in BRINGING
                     if event.kind == REFUSED and message is not None:
@@ -44,9 +46,19 @@ class Record:
         begins = max(0, last.seq - EVENTS_BACK)
         earlier = Query(after=max(0, last.seq - REFUSED_BACK), kinds=(REFUSED,))
         async with happenings(self._bus, earlier) as events:
-            async for event, message in events:
+            async for event, message in _in_turns(events):
                 if event.seq > begins:
                     break
                 if message is not None:
                     self.refusals.hear(event, message)
         return begins
+
+
+async def _in_turns(events: AsyncIterator[Happening]) -> AsyncIterator[Happening]:
+    """The same events. A long record is read for one page, and meanwhile the whole team wants something too."""
+    heard = 0
+    async for one in events:
+        yield one
+        heard += 1
+        if heard % AT_ONCE == 0:
+            await asyncio.sleep(0)

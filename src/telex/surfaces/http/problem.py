@@ -4,6 +4,7 @@ Which failure has which status stands in one table. `detail` is a sentence for w
 message or among the arguments comes with it, as at every other door.
 """
 
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ STATUSES: dict[type[TelexError], int] = {
     StoreError: 503,
 }
 REFUSED, RETRY_SECONDS = 422, b"1"
+_FOLDERS = re.compile(r"(?<![\w.:/])(?:/|[A-Za-z]:\\)\S*[/\\]")  # where the store lies is nobody's business out there
 ABOUT = "tag:telex,2026:problem/"  # an address that nobody needs to fetch: `telex explain CODE` tells
 
 
@@ -57,7 +59,8 @@ def of_error(error: TelexError) -> Answer:
     """What the world has refused."""
     status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
     named = {"id": error.id} if isinstance(error, OutcomeUnknown | RequestTimedOut | RequestFailed) else {}
-    return problem(status, error.code, error.say, **named)
+    say = _FOLDERS.sub("", error.say) if isinstance(error, StoreError) else error.say
+    return problem(status, error.code, say, **named)
 
 
 def of_receipt(receipt: Receipt) -> Answer:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
@@ -15,11 +15,13 @@ from starlette.routing import BaseRoute, Route
 from telex.config import Settings
 from telex.errors import TelexError
 from telex.ports.bus import Bus
-from telex.surfaces.http import page
+from telex.surfaces.http import page, problem
 from telex.surfaces.http.app import make_app
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
 from telex.surfaces.http.carried import carrying_traces
 from telex.surfaces.http.cloudevents_door import speaking_cloudevents
+from telex.surfaces.http.extra_doors import response
+from telex.surfaces.http.live_frames import in_whole_lines
 from telex.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from telex.surfaces.http.mistakes import owning_up
 from telex.surfaces.http.openapi import document
@@ -27,16 +29,17 @@ from telex.surfaces.http.openapi import document
 SWEEP_SECONDS = 1.0  # what the clock asks for is done here even while nobody receives
 TELEMETRY = "TELEX_TELEMETRY"  # anything: spans of OpenTelemetry are made
 MCP_METHODS = ["GET", "POST", "DELETE"]
+NO_MCP = "This hub has no door for MCP: where it runs, pip install 'telex[mcp]' and start it again."
 
 
-def put_together(bus: Bus, settings: Settings, doorkeeper: Callable[[App], App]) -> App:
-    """The whole hub over that bus, behind that doorkeeper."""
+def put_together(bus: Bus, settings: Settings, doorkeeper: Callable[[App], App], more: Sequence[BaseRoute] = ()) -> App:
+    """The whole hub over that bus, behind that doorkeeper; with more routes, if there are any."""
     if os.environ.get(TELEMETRY):
         from telex.telemetry import traced  # an extra of its own, which only those pay for who ask for it
 
         bus = traced(bus)
     metrics = Metrics(document()["paths"])
-    routes: list[BaseRoute] = [*page.routes(bus, settings), Route("/metrics", _told(metrics, bus))]
+    routes: list[BaseRoute] = [*more, *page.routes(bus, settings), Route("/metrics", _told(metrics, bus))]
     lifespans: list[Callable[[], Any]] = [
         lambda: _meanwhile(metrics.follow(bus)),
         lambda: _meanwhile(_sweeping(bus)),
@@ -45,6 +48,8 @@ def put_together(bus: Bus, settings: Settings, doorkeeper: Callable[[App], App])
         door = McpDoor(bus, settings)
         routes.append(Route("/mcp", door, methods=MCP_METHODS))
         lifespans.append(lambda: _meanwhile(door.stand_open()))
+    else:
+        routes.append(Route("/mcp", _no_mcp, methods=MCP_METHODS))
 
     def counted_behind(app: App) -> App:
         ours = speaking_cloudevents(carrying_traces(app), settings.limits)
@@ -75,7 +80,11 @@ class McpDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert self._app is not None, "the hub is up before anybody knocks"
         app = await asyncio.shield(self._app)
-        await app(scope, receive, send)
+        await app(scope, receive, in_whole_lines(send))
+
+
+async def _no_mcp(_: Request) -> Response:
+    return response(problem.problem(404, "not-found", NO_MCP))
 
 
 def _mcp() -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import parse_qs, unquote_to_bytes
 
@@ -14,8 +14,9 @@ from telex.ports.bus import Bus, Receipt
 from telex.ports.store import Query
 from telex.surfaces.http import problem
 from telex.surfaces.http.asgi import Gone, Receive, Scope, body_of, while_there
-from telex.surfaces.http.caller import caller_of
+from telex.surfaces.http.caller import Caller, caller_of
 from telex.surfaces.http.identity import acting
+from telex.surfaces.http.looking import within_bytes
 from telex.surfaces.http.problem import Answer
 from telex.wire import decoded, encoded, plain
 from telex.wire.arguments import from_texts, from_tree
@@ -23,6 +24,8 @@ from telex.wire.verbs import VERBS, Verb, arguments, is_wrapped, told
 
 JSON_BYTES_PER_MESSAGE = 2  # a message inside a JSON body is escaped there
 PAGE_MAX = 1_000  # events in one answer
+PAGE_BYTES = 8 * 1_048_576  # of messages in it: the one that goes beyond is the last, and whoever wants more asks on
+LOOKS = ("inbox", "search", "dead_letters")  # lists of messages, of which the first may be enough
 FIELDS_MAX = 64  # of a query; no verb has half as many arguments
 REMEMBERED_BYTES_MAX = 256  # of a query; a longer one has a whole text in it
 WAITING = frozenset(
@@ -38,6 +41,7 @@ class VerbDoor:
         self._special: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "events": self._events,
             "rendering": self._rendering,
+            **{name: partial(self._looked, name) for name in LOOKS},
         }
 
     async def answer(self, verb: Verb, in_path: dict[str, str], scope: Scope, receive: Receive) -> Answer | None:
@@ -58,20 +62,11 @@ class VerbDoor:
             if isinstance(body, Answer):
                 return body
             raw = body
-        given = _given(verb, in_path, scope, raw)
-        if isinstance(given, Answer):
-            return given
-        named = acting(caller_of(scope), verb, given)
-        if isinstance(named, Finding):
-            return problem.of_finding(named, 403)
-        if verb.body == "json":
-            values = from_tree(arguments(verb.name), named)
-        else:
-            values = _from_texts(verb.name, named, len(scope["query_string"]) <= REMEMBERED_BYTES_MAX)
-        if isinstance(values, list):
-            return problem.of_findings(values)
+        values = _values(verb, in_path, scope, raw)
+        if isinstance(values, Answer):
+            return values
         if verb.body == "message":
-            values["raw"] = raw
+            values = {**values, "raw": raw}
         calling = self._call(verb, values)
         if verb.name not in WAITING:
             return _told(verb, await calling)
@@ -100,14 +95,19 @@ class VerbDoor:
         most, wait = values.pop("most", 100), values.pop("wait", None)
         if most < 1:
             raise ValueWrong(f"give most a number from 1 to {PAGE_MAX}, not {most}.")
-        page: list[Any] = []
+        page, size = list[Any](), 0
         events = self._bus.events(Query(**values), follow=wait is not None, wait=wait)
         async with aclosing(events) as happenings:  # type: ignore[type-var]
             async for one in happenings:
                 page.append(one)
-                if len(page) >= min(most, PAGE_MAX):
+                size += len(one[1].raw) if one[1] is not None else 0
+                if len(page) >= min(most, PAGE_MAX) or size >= PAGE_BYTES:
                     break
         return page
+
+    async def _looked(self, name: str, values: dict[str, Any]) -> list[Any]:
+        most = values.pop("most", arguments(name)["most"].default)
+        return await within_bytes(lambda few: _called(getattr(self._bus, name), name, values | {"most": few}), most)
 
     async def _rendering(self, values: dict[str, Any]) -> Any:
         stories = await self._bus.why(values["id"])
@@ -125,6 +125,31 @@ async def _called(verb: Callable[..., Any], name: str, values: dict[str, Any]) -
 
 
 _FIRST = {"send": "raw", "request": "raw"}
+
+
+def _values(verb: Verb, in_path: dict[str, str], scope: Scope, raw: bytes) -> dict[str, Any] | Answer:
+    """What the bus is called with, under the name that the door vouches for."""
+    query, caller = scope["query_string"], caller_of(scope)
+    if verb.body == "message" and len(query) <= REMEMBERED_BYTES_MAX:
+        return _remembered_values(verb.name, query, caller)
+    given = _given(verb, in_path, scope, raw)
+    return given if isinstance(given, Answer) else _named(verb, caller, given)
+
+
+def _named(verb: Verb, caller: Caller, given: dict[str, Any]) -> dict[str, Any] | Answer:
+    named = acting(caller, verb, given)
+    if isinstance(named, Finding):
+        return problem.of_finding(named, 403)
+    wanted = arguments(verb.name)
+    values = from_tree(wanted, named) if verb.body == "json" else from_texts(wanted, named)
+    return problem.of_findings(values) if isinstance(values, list) else values
+
+
+@lru_cache(maxsize=4096)
+def _remembered_values(name: str, query: bytes, caller: Caller) -> dict[str, Any] | Answer:
+    """An agent asks the same all day. What is remembered is never changed."""
+    given = queried(query)
+    return given if isinstance(given, Answer) else _named(VERBS[name], caller, dict(given))
 
 
 def _given(verb: Verb, in_path: dict[str, str], scope: Scope, raw: bytes) -> dict[str, Any] | Answer:
@@ -164,27 +189,20 @@ def _queried(query: bytes) -> dict[str, tuple[str, ...]] | Answer:
 _remembered = lru_cache(maxsize=4096)(_queried)  # an agent asks the same all day
 
 
-def _from_texts(name: str, texts: dict[str, tuple[str, ...]], is_short: bool) -> dict[str, Any] | list[Finding]:
-    if not is_short:
-        return from_texts(arguments(name), texts)
-    found = _remembered_values(name, tuple(texts.items()))
-    return dict(found) if isinstance(found, dict) else list(found)  # the caller may change its own
-
-
-@lru_cache(maxsize=4096)
-def _remembered_values(name: str, texts: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, Any] | list[Finding]:
-    return from_texts(arguments(name), dict(texts))
-
-
 def _told(verb: Verb, answer: Any) -> Answer:
     if isinstance(answer, Receipt):
         if not answer.accepted:
             return problem.of_receipt(answer)
-        return Answer(200 if answer.duplicate else 201, encoded(plain(answer)))
+        return Answer(200 if answer.duplicate else 201, encoded(_plainly(answer)))
     if isinstance(answer, Finding):  # joining was refused
         return problem.of_finding(answer)
     tree = plain(told(verb.name, answer))
     return Answer(200, encoded({"answer": tree} if is_wrapped(verb.name) else tree))
+
+
+def _plainly(receipt: Receipt) -> dict[str, Any]:
+    """As `plain` tells it; most have nothing in them that would have to be told in another way."""
+    return plain(receipt) if receipt.findings else receipt._asdict()
 
 
 class Routes:

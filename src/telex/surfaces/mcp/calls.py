@@ -6,21 +6,19 @@ from typing import Any
 
 from telex.dialects.writing import write
 from telex.errors import NotFound, TelexError
-from telex.flow.admission import Checked, check
-from telex.flow.routing import normal_address, role_at
+from telex.flow.admission import Checked
 from telex.model.contract import Verdict
 from telex.model.message import Message, Rendering
 from telex.model.refusal import Finding
-from telex.model.roster import Roster, roster_of
 from telex.ports.bus import Presence, Story
-from telex.rules.authorization import normalised
+from telex.surfaces.checking import checked_in_team
 from telex.surfaces.cli.answers import answer_of, json_line
 from telex.surfaces.cli.render import shown, what
 from telex.surfaces.cli.times import ago, clock_time
 from telex.surfaces.cli.why import story_lines
 from telex.surfaces.mcp.answer import Answer, of_arguments
 from telex.surfaces.mcp.budget import Lying, bodies, cut_raw, digest, taken
-from telex.surfaces.mcp.place import Identity, Place
+from telex.surfaces.mcp.place import Place
 from telex.surfaces.mcp.tools import INBOX_TOKENS, TOKENS_MIN, WAIT_SECONDS_MAX, WAIT_TOKENS
 from telex.surfaces.mcp.words import PLAIN, awaited_line, finding_text, kept_text, refused_text
 from telex.wire import plain
@@ -44,16 +42,8 @@ async def send(place: Place, given: Given) -> Answer:
 
 
 async def check_(place: Place, given: Given) -> Answer:
-    roster, who = await _roster(place), place.who()
-    address = normal_address(given["to"]) if given.get("to") else None
-    checked = check(
-        _raw(given["message"]),
-        place.settings.desk(),
-        as_role=_role(roster, who),
-        to_role=role_at(address, roster) if address else None,
-        as_name=normalised(who.agent),
-        to_name=address if address and roster.find(address) else None,
-    )
+    (agent, role), raw = place.who(), _raw(given["message"])
+    checked = await checked_in_team(raw, place.bus, place.settings, sender=agent, role=role, to=given.get("to"))
     if checked.valid:
         told = [f"it would pass: {what(checked)}", *([finding_text(checked.findings)] if checked.findings else [])]
         return Answer("\n".join(told), answer_of(checked))
@@ -192,18 +182,6 @@ async def _awaited(place: Place, message: Message) -> str | None:
         return None
     story = next((one for one in stories if one.message.seq == message.seq), None)
     return awaited_line(story, place.dialects.get(message.dialect or ""))
-
-
-async def _roster(place: Place) -> Roster:
-    """Who is there, as far as it takes to know the roles of a sender and a recipient."""
-    members = [one.member for one in await place.bus.roster() if one.state != "shared"]
-    defaults = () if place.settings.members else tuple(r for one in place.settings.dialects() for r in one.roles)
-    return roster_of(members, tuple(dict.fromkeys(map(normalised, defaults))))
-
-
-def _role(roster: Roster, who: Identity) -> str | None:
-    known = roster.find(normalised(who.agent))
-    return known.role if known is not None else who.role
 
 
 def _raw(message: Any) -> str:

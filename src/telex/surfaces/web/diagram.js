@@ -9,6 +9,8 @@ import { clockTime } from "./elements.js";
 const TIME_WIDTH = 74;
 const COLUMN_WIDTHS = [112, 190]; // as the room allows
 const CHARACTER_WIDTH = 7.3; // of a label
+const NAME_CHARACTER_WIDTH = 8.8; // of a name at the head of a column, which is larger and bold
+const LABEL_COLUMNS_MAX = 5; // a label stays near whoever speaks, however far the arrow goes
 const HEAD_HEIGHT = 44;
 const ROW_HEIGHT = 52;
 const OPEN = ["stored", "leased"];
@@ -36,14 +38,17 @@ export function diagram(stories, room, fresh = new Set()) {
     </svg>`;
 }
 
-/** Agents in the order in which they come into it. */
+/** Those who speak or are spoken to alone, in the order in which they come into it; then those who only hear what
+ * many were told, who may be a whole team. */
 function columnsOf(stories) {
   const columns = new Map();
   const add = (name) => columns.has(name) || columns.set(name, columns.size);
   for (const story of stories) {
+    const readers = readersOf(story);
     add(story.message.sender);
-    readersOf(story).forEach(({ name }) => add(name));
+    if (readers.length === 1) add(readers[0].name);
   }
+  for (const story of stories) readersOf(story).forEach(({ name }) => add(name));
   return columns;
 }
 
@@ -61,7 +66,7 @@ const lifeline = (x, height) => svg`<line class="lifeline" x1=${x} y1="0" x2=${x
 function head(name, x, column) {
   return svg`<a class="column ${tone(name)}" href=${at("team", [name])}>
     <rect x=${x - column / 2 + 6} y="8" width=${column - 12} height="28" rx="6"></rect>
-    <text x=${x} y="27" text-anchor="middle">${cut(name, Math.floor((column - 24) / CHARACTER_WIDTH))}</text>
+    <text x=${x} y="27" text-anchor="middle">${cut(name, Math.floor((column - 20) / NAME_CHARACTER_WIDTH))}</text>
     <title>${name}</title></a>`;
 }
 
@@ -113,7 +118,7 @@ function loop(x, y, refused) {
 
 const cross = (x, y) => svg`<path class="cross" d="M${x - 5} ${y - 5} l10 10 m0 -10 l-10 10"></path>`;
 
-/** The label stands over the middle of its arrow, and never outside the picture. */
+/** The label stands over the middle of its arrow, or of the first part of a long one, and never outside the picture. */
 function labelled(label, from, readers, y, { width, column }) {
   const nearest = readers.reduce(
     (best, one) => (Math.abs(one.x - from) < Math.abs(best.x - from) && one.x !== from ? one : best),
@@ -121,7 +126,8 @@ function labelled(label, from, readers, y, { width, column }) {
   );
   const room = Math.max(column, Math.abs(nearest.x - from)) + column * 0.3;
   const text = cut(label, Math.floor(room / CHARACTER_WIDTH));
-  const middle = nearest.x === from ? from + 44 : (from + nearest.x) / 2;
+  const reach = Math.min(1, (LABEL_COLUMNS_MAX * column) / Math.abs(nearest.x - from || 1));
+  const middle = nearest.x === from ? from + 44 : from + ((nearest.x - from) * reach) / 2;
   const anchor = nearest.x === from ? (from + 200 > width ? "end" : "start") : "middle";
   return svg`<text class="label" x=${middle} y=${y} text-anchor=${anchor}>${text}</text>`;
 }

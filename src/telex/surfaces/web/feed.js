@@ -92,7 +92,7 @@ class Feed extends View {
       const page = await get("/events", query).catch(() => []);
       if (place !== this.place) return; // asked under other filters
       this.#take([...page].reverse().filter(({ event }) => event.seq > this.heardUpTo));
-      if (page.length === ROWS_MAX) this.#askForNew(); // there may be more
+      if (page.length) this.#askForNew(); // there may be more: a page of large messages has few of them
     }, ASK_MS);
   }
 

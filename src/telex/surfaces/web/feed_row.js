@@ -57,7 +57,7 @@ export function row(happening, progress) {
 
 function said({ event, message }, progress) {
   const refused = event.kind === "refused";
-  const codes = refused ? (detailOf(event).findings || []).map((one) => one?.code).filter(Boolean) : [];
+  const codes = refused ? counted((detailOf(event).findings || []).map((one) => one?.code).filter(Boolean)) : [];
   return html`<li class="happening said ${refused ? "refused" : ""}" data-seq=${event.seq}>
     <span class="time">${when(event.at)}</span>
     <p class="who">${spoken(message)}</p>
@@ -66,6 +66,13 @@ function said({ event, message }, progress) {
     <p class="fate">${event.kind === "accepted" ? fateBadge(progress.of(message.seq)) : kindBadge(event.kind)}
       ${message.correlation ? threadLink(message.correlation) : nothing}</p>
   </li>`;
+}
+
+/** Each once, and how often where it was more. */
+function counted(codes) {
+  const often = new Map();
+  for (const code of codes) often.set(code, (often.get(code) || 0) + 1);
+  return [...often].map(([code, times]) => (times > 1 ? `${code} ${times}×` : code));
 }
 
 const threadLink = (correlation) =>

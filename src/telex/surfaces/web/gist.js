@@ -108,7 +108,7 @@ function decided(layers) {
   return "";
 }
 
-/** The first line of prose: past front matter, fences and the marks of a heading. */
+/** The first line of prose: past front matter, fences, and the marks of a heading or of what is bold. */
 function fromText(raw) {
   const lines = raw.split(/\r?\n/);
   const opened = /^---\s*$/.test(lines[0] || "");
@@ -116,7 +116,7 @@ function fromText(raw) {
   const body = closed > 0 ? lines.slice(closed + 1) : lines;
   const says = body.find((line) => /\p{L}|\p{N}/u.test(line) && !/^\s*```/.test(line));
   const said = says ?? lines.find((line) => /\p{L}|\p{N}/u.test(line)) ?? "";
-  return said.replace(/^[\s#>*-]+/, "");
+  return said.replace(/\*\*(\S[^*]*)\*\*/g, "$1").replace(/^[\s#>*-]+/, "");
 }
 
 function short(text) {

@@ -9,7 +9,7 @@ import { Chart } from "./chart.js";
 const SPANS = { quarter: ["the last 15 minutes", 900, 10], hour: ["the last hour", 3600, 60], six: ["the last 6 hours", 21_600, 300], day: ["the last day", 86_400, 900] };
 const KINDS = [
   ["accepted", "good", "messages let through"],
-  ["acked", "info", "messages dealt with"],
+  ["acked", "info", "deliveries dealt with"],
   ["refused", "bad", "messages refused"],
   ["dead", "warn", "deliveries given up on"],
 ];

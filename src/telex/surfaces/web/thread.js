@@ -130,8 +130,8 @@ class Threads extends View {
   #thread({ correlation, last, messages, refused, people }) {
     return html`<li class="result">
       <p class="who"><a class="mono strong" href=${at("thread", [correlation])}>${correlation}</a>
-        <span class="quiet">${count(messages, "message")}</span>
-        ${refused ? badge(`${refused} refused`, "bad") : nothing} ${when(last.at)}</p>
+        <span class="quiet">· ${count(messages, "message")}, the last</span> ${when(last.at)}
+        ${refused ? badge(`${refused} refused`, "bad") : nothing}</p>
       <p>${[...people].map((name, index) => html`${index ? ", " : ""}${agent(name)}`)}</p>
       <p class="excerpt">last: ${gist(last)}</p>
     </li>`;
