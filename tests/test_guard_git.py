@@ -67,6 +67,26 @@ def test_what_is_staged_is_asked_about_renames_and_deletions_too(repository: Rep
     assert "2 of 5 staged" in ran.out
 
 
+@proves("guard/staged-links")
+def test_a_staged_link_is_judged_by_where_it_leads_and_a_staged_file_by_its_name(
+    repository: Repository, shell: Shell, tmp_path: Path
+) -> None:
+    repository.commit("lib/b.py", "src/a.py")
+    (repository.root / "src/inside").symlink_to("a.py")
+    (repository.root / "src/elsewhere").symlink_to("../lib/b.py")
+    (repository.root / "src/out").symlink_to("/etc/passwd")
+    repository.git("add", "src")
+    ran = shell("guard", "--staged", "--as", "dev")
+    refused = [line.split()[1] for line in ran.err.splitlines() if line.startswith("refused")]
+    assert (ran.code, refused) == (2, ["src/elsewhere", "src/out"])
+    repository.git("rm", "-qf", "src/elsewhere", "src/out")
+    repository.write("src/c.py")
+    repository.git("add", "src/c.py")
+    (repository.root / "src/c.py").unlink()
+    (repository.root / "src/c.py").symlink_to("/etc/passwd")  # not staged: the commit writes the file
+    assert shell("guard", "--staged", "--as", "dev").code == 0
+
+
 def test_a_repository_without_a_commit_has_staged_files_too(repository: Repository, shell: Shell) -> None:
     repository.write("src/a.py", "b.py")
     repository.git("add", "src/a.py", "b.py")

@@ -5,8 +5,8 @@ No click, no subprocess, no msgspec. What git knows is asked in `guard_git`, the
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from telex.surfaces.cli.bus_option import explained, is_there, opened, place_of, settings_here
 from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
@@ -16,6 +16,8 @@ from telex.surfaces.cli.render import Screen, shell_word, shown, wrapped
 
 if TYPE_CHECKING:
     from telex.model.contract import Verdict
+    from telex.rules.paths import Resolver
+    from telex.surfaces.cli.guard_git import Staged
 
 AGENT = "TELEX_AGENT"  # who is working here, where nobody says so
 OPTIONS = (
@@ -81,12 +83,12 @@ def _guard(asked: Asked, agent: str, *, staged: bool) -> int:
         from telex.surfaces.cli.guard_git import Staged
 
         changes = Staged()  # git looks while the store is opened
-        root = changes.root
-        verdicts = _verdicts(asked, agent, root, changes.paths)
+        verdicts = _verdicts(asked, agent, lambda: _staged(changes))
     else:
         root = root_of(os.getcwd())
         here = os.path.relpath(os.getcwd(), root).replace(os.sep, "/")
-        verdicts = _verdicts(asked, agent, root, lambda: [_from_root(path, here) for path in asked.operands])
+        paths = [_from_root(path, here) for path in asked.operands]
+        verdicts = _verdicts(asked, agent, lambda: (paths, Disk(root).leads_to))
         verdicts = [one._replace(path=typed) for one, typed in zip(verdicts, asked.operands, strict=True)]
     refused = [one for one in verdicts if not one.allowed]
     if "--ask" in asked.options:
@@ -103,22 +105,34 @@ def _from_root(path: str, here: str) -> str:
     return path if here == "." or not path or path[0] in "/~\\" else f"{here}/{path}"
 
 
-def _verdicts(asked: Asked, agent: str, root: str, paths: Any) -> "list[Verdict]":
-    store, disk = asked.options.get("--store"), Disk(root)
+def _staged(changes: "Staged") -> "tuple[list[str], Resolver | None]":
+    """A commit writes what is staged, whatever lies on the disk, and git stages nothing behind a link: so only where
+    the staged links lead is looked up."""
+    paths, links = changes.paths(), changes.links
+    if not links:
+        return paths, None
+    disk = Disk(changes.root)
+    return paths, lambda path: disk.leads_to(path) if path in links else path
+
+
+def _verdicts(asked: Asked, agent: str, look: "Callable[[], tuple[list[str], Resolver | None]]") -> "list[Verdict]":
+    store = asked.options.get("--store")
     path = place_of(store)
     if not is_there(path):
         from telex.surfaces.cli.guard_disk import without_contracts
 
         sys.stderr.write("no store here, so there is no contract: only the paths themselves were looked at\n")
-        return without_contracts(paths(), disk)
+        return without_contracts(*look())
     role, plan = asked.options.get("--role"), asked.options.get("--plan")
     from telex.wiring import gate, is_hub
 
     if is_hub(path):
         with opened(store) as hub:
-            return hub.guard(paths(), agent=agent, role=role, plan=plan, resolve=disk.leads_to)
+            paths, resolve = look()
+            return hub.guard(paths, agent=agent, role=role, plan=plan, resolve=resolve)
     with explained(), gate(store, settings_here()) as bus:
-        return bus.guard(paths(), agent=agent, role=role, plan=plan, resolve=disk.leads_to)
+        paths, resolve = look()
+        return bus.guard(paths, agent=agent, role=role, plan=plan, resolve=resolve)
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from telex.model.contract import Verdict
+    from telex.rules.paths import Resolver
 
 _KIND, _LINK = 0o170000, 0o120000  # as in stat.S_IFMT and stat.S_IFLNK, which cost an import
 LOOKS_MIN, LISTED_PER_LOOK = 2, 16  # a folder is listed as far as that may be cheaper than to look at each name
@@ -128,12 +129,12 @@ class Disk:
         return led[len(above) :].replace(os.sep, "/") if led.startswith(above) else None
 
 
-def without_contracts(paths: "Sequence[str]", disk: Disk) -> "list[Verdict]":
+def without_contracts(paths: "Sequence[str]", resolve: "Resolver | None") -> "list[Verdict]":
     """Where there is no store, a path may still be one that nobody should write."""
     from telex.flow.book.plan_checks import NO_GROUND, sentence
     from telex.model.contract import Verdict
 
-    judged = [judge(path, (), disk.leads_to) for path in paths]
+    judged = [judge(path, (), resolve) for path in paths]
     return [
         Verdict(path, True, None, "No contract covers it, so nothing is forbidden.")
         if one.code is None

@@ -11,6 +11,8 @@ from telex.surfaces.cli.render import shown
 # A submodule counts by the commit that is taken from it, whatever the repository's settings want left out.
 _PLAINLY = ("--no-renames", "--no-relative", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 NAMES = ("diff", "--name-only", "-z", *_PLAINLY)
+MODES = ("diff", "--raw", "--no-abbrev", "-z", *_PLAINLY)  # `:100644 120000 1a2b… 3c4d… T`, then the name
+_LINK = " 120000 "  # the mode that it is to have
 
 
 class Running:
@@ -51,10 +53,14 @@ def git(root: str, *words: str) -> bytes:
     return Running(root, words).answer()
 
 
-def paths_in(answer: bytes, root: str, top: str) -> list[str]:
-    """Names as they are on disk, from the project's root, which need not be the top of its repository. What is no
-    UTF-8 keeps its bytes, and is told to be odd later; so is what lies outside the project."""
-    names = os.fsdecode(answer).split("\0")[:-1]
+def texts_in(answer: bytes) -> list[str]:
+    """What is no UTF-8 keeps its bytes, and is told to be odd later."""
+    return os.fsdecode(answer).split("\0")[:-1]
+
+
+def paths_in(names: list[str], root: str, top: str) -> list[str]:
+    """Names as they are on disk, from the project's root, which need not be the top of its repository. What lies
+    outside the project is told to be odd later."""
     inside = os.path.relpath(root, top).replace(os.sep, "/") + "/"
     if inside == "./":
         return names
@@ -71,13 +77,19 @@ class Staged:
     def __init__(self) -> None:
         self.root = root_of(os.getcwd())
         self._top = top_of(os.getcwd())
-        self._git = Running(self._top, [*NAMES, "--cached"])
+        self._git = Running(self._top, [*MODES, "--cached"])
+        self.links: frozenset[str] = frozenset()  # those of the paths that are links; known once those are
 
     def paths(self) -> list[str]:
-        return paths_in(self._git.answer(), self.root, self._top)
+        texts = texts_in(self._git.answer())
+        modes, names = texts[::2], texts[1::2]
+        paths = paths_in(names, self.root, self._top)
+        if any(_LINK in mode for mode in modes):
+            self.links = frozenset(path for path, mode in zip(paths, modes, strict=True) if _LINK in mode)
+        return paths
 
 
 def changed_since(root: str, base: str) -> list[str]:
     """Everything tracked that is not as it was then, committed or not."""
     top = top_of(root)
-    return paths_in(git(top, *NAMES, "--end-of-options", base, "--"), root, top)
+    return paths_in(texts_in(git(top, *NAMES, "--end-of-options", base, "--")), root, top)
