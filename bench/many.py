@@ -14,10 +14,10 @@ from telex.flow.express import Express
 
 LINES = 100_000
 ROUNDS = 3
-_PEAK = (
-    "import resource, runpy, sys; sys.argv = sys.argv[1:]\ntry:\n    runpy.run_module('telex', run_name='__main__')\n"
-)
-_PEAK += "finally:\n    print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+_PEAK = """import re, sys
+from telex.surfaces.cli.main import main
+main(sys.argv[1:])
+print("peak", re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr)"""
 
 
 def lines() -> list[Line]:
@@ -63,5 +63,5 @@ def _on_the_command_line(file: Path) -> float:
 
 
 def _peak(file: Path) -> float:
-    done = subprocess.run([sys.executable, "-c", _PEAK, "telex", "check", str(file)], capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", _PEAK, "check", str(file)], capture_output=True, check=False)
     return float(done.stderr.decode().rsplit("peak", 1)[1])

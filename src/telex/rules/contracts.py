@@ -95,11 +95,13 @@ def judge_all(paths: Sequence[str], scopes: Sequence[Scope], resolve: Resolver |
         ]
     answers, scope, here, below = [], lighter[0], None, None
     for path in paths:
-        folder = path[: max(path.rfind(SEPARATOR), 0)]
+        folder = path.rpartition(SEPARATOR)[0]
         if folder != here:  # they mostly come in order
             here, below = folder, scope.judge_below(folder)
-        plain = resolve is None or resolve(path) == path
-        answers.append((below or scope.judge(path)) if plain else judge(path, scopes, resolve))
+        if resolve is None or resolve(path) == path:
+            answers.append(below or scope.judge(path))
+        else:
+            answers.append(judge(path, scopes, resolve))
     return answers
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 from telex.surfaces.cli.exits import FAILED, NOT_FOUND, CommandError
 from telex.surfaces.cli.guard_disk import root_of, top_of
@@ -12,6 +13,7 @@ from telex.surfaces.cli.render import shown
 _PLAINLY = ("--no-renames", "--no-relative", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 NAMES = ("diff", "--name-only", "-z", *_PLAINLY)
 MODES = ("diff", "--raw", "--no-abbrev", "-z", *_PLAINLY)  # `:100644 120000 1a2b… 3c4d… T`, then the name
+PIPE_BYTES = 1_048_576
 _LINK = " 120000 "  # the mode that it is to have
 
 
@@ -20,6 +22,7 @@ class Running:
 
     def __init__(self, root: str, words: Sequence[str]) -> None:
         self._out, inner = os.pipe()
+        _widen(self._out)
         self._said, told = os.pipe()
         actions = [(os.POSIX_SPAWN_DUP2, inner, 1), (os.POSIX_SPAWN_DUP2, told, 2)]
         try:
@@ -42,6 +45,14 @@ class Running:
             told = said.decode(errors="backslashreplace").strip().split("\n")[0]
             raise CommandError(f"git: {shown(told)}", NOT_FOUND)
         return answer
+
+
+def _widen(pipe: int) -> None:
+    """Thousands of names fit in, so that git is done with them before anybody reads: it need not wait for us."""
+    import fcntl
+
+    with suppress(OSError, AttributeError):  # a system that does not let us, or has no such thing
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def _all_of(pipe: int) -> bytes:
@@ -81,11 +92,11 @@ class Staged:
         self.links: frozenset[str] = frozenset()  # those of the paths that are links; known once those are
 
     def paths(self) -> list[str]:
-        texts = texts_in(self._git.answer())
-        modes, names = texts[::2], texts[1::2]
-        paths = paths_in(names, self.root, self._top)
-        if any(_LINK in mode for mode in modes):
-            self.links = frozenset(path for path, mode in zip(paths, modes, strict=True) if _LINK in mode)
+        answer = self._git.answer()
+        texts = texts_in(answer)
+        paths = paths_in(texts[1::2], self.root, self._top)
+        if _LINK.encode() in answer:  # a name may have that in it too
+            self.links = frozenset(path for path, mode in zip(paths, texts[::2], strict=True) if _LINK in mode)
         return paths
 
 
