@@ -58,7 +58,8 @@ shares a sync among its callers is not: so the slower the disk, the larger the r
 this run is the row "a page written and synced each time".
 
 The hub: requests come over 64 connections of this machine, from a client that does little more than write and read. The
-same server with a constant answer has the hub's doorkeeper and limits in front, reads the request and keeps nothing.
+same hub with a constant answer is all of it, with one route more that is sent the same bytes and keeps nothing; its
+server with the door alone, and the server alone, are there to see what each part costs.
 """
 
 
