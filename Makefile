@@ -35,7 +35,7 @@ test: checks typescript strace chromium axe ## format, lint, types and every tes
 	@TELEX_PROFILE=test $(pytest)
 
 quick: JOBS := $(or $(strip $(JOBS)),2)
-quick: checks ## the same without the slow tests, in under a minute
+quick: checks ## the same without the slow tests, in a minute and a half
 	$(call part,tests that are not slow)
 	@TELEX_PROFILE=quick $(pytest) -m "not slow"
 

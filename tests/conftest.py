@@ -16,11 +16,24 @@ for name, examples in {"quick": 15, "test": 200, "long": 20_000}.items():
         name,
         max_examples=examples,
         deadline=None,  # a busy machine is no failure
-        derandomize=False,
+        derandomize="CI" in os.environ,  # what lands must not depend on chance; everywhere else chance goes on looking
         print_blob=True,  # a failure anywhere can be replayed here
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile(os.environ.get("TELEX_PROFILE", "test"))
+
+
+# These start processes or wait for real seconds, nearly every test of them.
+SLOW = (
+    "test_cloudevents", "test_doorkeeper_limits", "test_doorkeeper_slow", "test_doors", "test_http_live",
+    "test_http_places", "test_hub", "test_mcp", "test_metrics", "test_remote", "test_serve",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -55,6 +55,7 @@ def is_ordinary(path: str) -> bool:
 @example("\\*\\*", "**")
 def test_a_pattern_covers_what_it_covers_in_a_gitignore(pattern: str, path: str) -> None:
     assume(is_ordinary(path) and is_ordinary(pattern.lstrip("/")) and flaw(pattern) is None)
+    assume("***" not in pattern)  # which pathspec takes for no name at all, other than `*`
     ours = compiled(pattern)
     assert ours is not None
     assert covers(ours, path) is by_pathspec(pattern, path), (pattern, path, ours)
