@@ -52,7 +52,7 @@ async def talk(bus: LocalBus, chance: Random, rounds: int) -> None:
 
 async def follow(bus: LocalBus, query: Query, last: "asyncio.Future[int]", seen: list[int], slow: float = 0.0) -> None:
     """Until the last event, by number, has come or passed."""
-    async with aclosing(bus.events(query, follow=True)) as events:  # type: ignore[type-var]
+    async with aclosing(bus.events(query, follow=True)) as events:
         async for event, _ in events:
             seen.append(event.seq)
             if slow:
@@ -111,7 +111,7 @@ def test_what_is_written_while_somebody_begins_to_follow_is_not_missed(tmp_path:
                 return found
 
             store.touched = meanwhile
-            async with aclosing(bus.events(Query(kinds=("accepted",)), follow=True)) as events:  # type: ignore[type-var]
+            async with aclosing(bus.events(Query(kinds=("accepted",)), follow=True)) as events:
                 async for _, message in events:
                     return message and message.id
         return None

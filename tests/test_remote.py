@@ -260,7 +260,7 @@ def test_the_same_verbs_are_there_for_an_event_loop(hub: Hub) -> None:
             _, message = await anext(following)
             assert message is not None
             assert message.id == "n-2"
-            await following.aclose()  # type: ignore[attr-defined]
+            await following.aclose()
 
     asyncio.run(play())
 

@@ -1,6 +1,6 @@
 """The bus itself: every verb of `ports.bus`, over a store and a clock. What it joins know nothing of each other."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -204,7 +204,7 @@ class LocalBus(WorkVerbs):
 
     async def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
-    ) -> AsyncIterator[tuple[Event, Message | None]]:
+    ) -> AsyncGenerator[tuple[Event, Message | None], None]:
         looked = happenings(self._office, self._waiting, searched(query), follow=follow, wait=wait)
         async with aclosing(looked) as pages:
             async for page in pages:

@@ -1,6 +1,6 @@
 """The verbs that every surface speaks, and what they answer. The door must not change the answer."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from telex.model.delivery import Delivery
@@ -133,7 +133,7 @@ class Bus(Protocol):
 
     def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
-    ) -> AsyncIterator[tuple[Event, Message | None]]:
+    ) -> AsyncGenerator[tuple[Event, Message | None], None]:
         """What happened, in order; with `follow`, also what happens next, for ever or until nothing has for `wait`."""
 
     async def search(self, text: str, *, most: int = 50) -> list[Message]:

@@ -1,6 +1,6 @@
 """The bus of a hub: every verb of `ports.bus`, asked over HTTP. See there for what each does."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from telex.flow.admission import STRICT, Desk
@@ -124,7 +124,7 @@ class RemoteBus:
 
     async def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
-    ) -> AsyncIterator[tuple[Event, Message | None]]:
+    ) -> AsyncGenerator[tuple[Event, Message | None], None]:
         if follow:
             from telex.remote.live import followed
 

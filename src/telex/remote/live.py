@@ -1,6 +1,6 @@
 """How is a hub followed without missing anything? Its stream of events, taken up again where it broke off."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -23,7 +23,7 @@ OK = 200
 
 async def followed(
     line: Line, path: str, query: list[tuple[str, str]], after: int, wait: float | None
-) -> AsyncIterator[tuple[Event, Message | None]]:
+) -> AsyncGenerator[tuple[Event, Message | None], None]:
     """What happened after that event and happens from now on; with `wait`, until nothing has for so long."""
     last, answered, pause = line.clock.now(), line.clock.now(), PAUSE_SECONDS_MIN
     while True:
@@ -34,7 +34,7 @@ async def followed(
             async with line.wire.stream(path, query, STREAM | {"last-event-id": str(after)}, left) as (status, chunks):
                 if status != OK:
                     raise error_in(status, await whole(chunks))
-                async with aclosing(_frames(chunks)) as frames:  # type: ignore[type-var]
+                async with aclosing(_frames(chunks)) as frames:
                     async for found in frames:
                         answered, pause = line.clock.now(), PAUSE_SECONDS_MIN
                         if found is not None:
@@ -51,7 +51,7 @@ async def followed(
         pause = min(pause * 2, PAUSE_SECONDS_MAX)
 
 
-async def _frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[Happening | None]:
+async def _frames(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Happening | None, None]:
     """Each event, and None for each sign of life without one. Lines end at line feeds and nowhere else: what is written
     in a message may have other characters that some would take for the end of a line."""
     kept = bytearray()

@@ -6,7 +6,7 @@ a gap and without hearing anything twice. One that does not keep up is let go: i
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from telex.ports.bus import Bus
 from telex.ports.store import EVERYTHING, Query
 from telex.surfaces.http.live_frames import HEARTBEAT, frame
 from telex.surfaces.http.live_missed import Missed
+from telex.surfaces.http.looking_back import newest_number
 
 GATHER_SECONDS = 0.05  # what happens within so long is sent together: a person does not see the difference
 HEARTBEAT_SECONDS = 15.0  # a comment, so that nobody in between takes the silence for the end
@@ -99,12 +100,6 @@ class Broadcast:
             with suppress(asyncio.CancelledError):
                 await self._task
 
-    async def _latest(self) -> int:
-        async with aclosing(self._bus.events(Query(newest_first=True))) as newest:  # type: ignore[type-var]
-            async for event, _ in newest:
-                return event.seq
-        return 0
-
     # --- telling -----------------------------------------------------------------------------------------------------
 
     async def _tell(self) -> None:
@@ -121,7 +116,7 @@ class Broadcast:
     async def _follow(self) -> None:
         """Until nobody listens any more."""
         loop = asyncio.get_running_loop()
-        async with aclosing(self._bus.events(Query(after=self._seen), follow=True)) as events:  # type: ignore[type-var]
+        async with aclosing(self._bus.events(Query(after=self._seen), follow=True)) as events:
             async for event, message in events:
                 if not self._listeners:
                     self._wanted.clear()  # whoever comes next begins where the record is by then
@@ -146,7 +141,7 @@ class Broadcast:
         """Read from the latest event on, unless that is done already."""
         async with self._is_told:
             if not self._wanted.is_set():
-                latest = await self._latest()
+                latest = await newest_number(self._bus)
                 self._flush()  # what was read for those who have left
                 self.position = self._seen = latest
                 self._wanted.set()
@@ -154,11 +149,11 @@ class Broadcast:
     # --- listening ---------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def listening(self, query: Query, after: int | None) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def listening(self, query: Query, after: int | None) -> AsyncIterator[AsyncGenerator[bytes, None]]:
         """What happened after that event, or happens from now on, which is this very moment; a heartbeat now and then.
         It ends when the listener is too far behind."""
         if query._replace(after=0, newest_first=False) != EVERYTHING:
-            latest = await self._latest()
+            latest = await newest_number(self._bus)
             yield self._chosen(
                 query._replace(after=latest if after is None else min(after, latest), newest_first=False)
             )
@@ -177,9 +172,9 @@ class Broadcast:
         """After which event a viewer is to begin. A number that is yet to come is from another record than this."""
         if after is None:
             return self.position
-        return after if after <= self.position else min(after, await self._latest())
+        return after if after <= self.position else min(after, await newest_number(self._bus))
 
-    async def _told(self, listener: Listener, here: int, told: int) -> AsyncIterator[bytes]:
+    async def _told(self, listener: Listener, here: int, told: int) -> AsyncGenerator[bytes, None]:
         """`told` is what it has heard already; from `here` on the others hear it with it."""
         if told < here:
             async for text in self._missed.between(told, here):
@@ -200,7 +195,7 @@ class Broadcast:
                     yield text
             told = max(told, chunk.last)
 
-    async def _chosen(self, query: Query) -> AsyncIterator[bytes]:
+    async def _chosen(self, query: Query) -> AsyncGenerator[bytes, None]:
         """For a viewer that only wants some of it."""
         queue: asyncio.Queue[bytes | None] = asyncio.Queue(CHOSEN_MAX)
         task = asyncio.create_task(_pump(self._bus, query, queue))
@@ -222,7 +217,7 @@ class Broadcast:
 async def _pump(bus: Bus, query: Query, queue: "asyncio.Queue[bytes | None]") -> None:
     try:
         with suppress(TelexError):  # the store is away: whoever watches comes again and resumes
-            async with aclosing(bus.events(query, follow=True)) as events:  # type: ignore[type-var]
+            async with aclosing(bus.events(query, follow=True)) as events:
                 async for happening in events:
                     await queue.put(frame(*happening))
     except Exception:

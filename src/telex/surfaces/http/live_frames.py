@@ -1,7 +1,7 @@
 """How is one client told live what happens? As server-sent events, until it goes away or the hub does."""
 
 import asyncio
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncGenerator, MutableMapping
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -54,7 +54,7 @@ def in_whole_lines(send: Send) -> Send:
     return sent
 
 
-async def stream(source: AsyncIterator[bytes], over: asyncio.Event, receive: Receive, send: Send) -> None:
+async def stream(source: AsyncGenerator[bytes, None], over: asyncio.Event, receive: Receive, send: Send) -> None:
     """Tell it to one client until it goes away, or the hub does. Where that is, the client knows: it has the ids."""
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
     await send({"type": "http.response.body", "body": RETRY, "more_body": True})
@@ -73,8 +73,8 @@ async def stream(source: AsyncIterator[bytes], over: asyncio.Event, receive: Rec
         raise ended
 
 
-async def _tell(source: AsyncIterator[bytes], send: Send) -> None:
+async def _tell(source: AsyncGenerator[bytes, None], send: Send) -> None:
     with suppress(TelexError):  # the store is away: whoever watches comes again and resumes
-        async with aclosing(source) as texts:  # type: ignore[type-var]
+        async with aclosing(source) as texts:
             async for text in texts:
                 await send({"type": "http.response.body", "body": text, "more_body": True})

@@ -67,7 +67,7 @@ class Missed:
         """What happened in between, or as much of it as may be read at a time; and up to which event that is."""
         frames: Frames = []
         size = 0
-        async with aclosing(self._bus.events(Query(after=after))) as events:  # type: ignore[type-var]
+        async with aclosing(self._bus.events(Query(after=after))) as events:
             async for event, message in events:
                 if event.seq > until:
                     break

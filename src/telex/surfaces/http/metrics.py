@@ -18,6 +18,7 @@ from telex.model.event import Event, detail_of
 from telex.model.message import Message
 from telex.ports.bus import Bus
 from telex.ports.store import Query
+from telex.surfaces.http.looking_back import newest_number
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 MESSAGES = ("accepted", "refused", "duplicate", "imported")
@@ -85,7 +86,7 @@ class Metrics:
     async def _catch_up(self, bus: Bus) -> None:
         async with self._counting:
             if self._after is None:
-                self._after = await _newest(bus)
+                self._after = await newest_number(bus)
             async for event, message in bus.events(Query(after=self._after, kinds=COUNTED)):
                 self.count(event, message)
                 self._after = event.seq
@@ -189,12 +190,6 @@ class Routes:
             if fits and all(want.startswith("{") or want == part for want, part in zip(shape, parts, strict=False)):
                 return name
         return OTHER
-
-
-async def _newest(bus: Bus) -> int:
-    async for event, _ in bus.events(Query(newest_first=True)):
-        return event.seq
-    return 0
 
 
 def _codes(event: Event) -> list[str]:

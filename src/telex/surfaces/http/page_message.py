@@ -10,7 +10,7 @@ from telex.model.message import Message, Rendering
 from telex.model.roster import ONE_OF_ROLE
 from telex.ports.bus import Bus, Story
 from telex.ports.store import Query
-from telex.surfaces.http.page_events import happenings
+from telex.surfaces.http.looking_back import happenings
 from telex.surfaces.http.page_markup import Markup, markup
 from telex.surfaces.http.page_refusals import explained
 from telex.wire import plain

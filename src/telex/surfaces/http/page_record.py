@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from telex.model.event import BRINGING
 from telex.ports.bus import Bus
 from telex.ports.store import Query
-from telex.surfaces.http.page_events import Happening, happenings, newest
+from telex.surfaces.http.looking_back import Happening, happenings, newest
 from telex.surfaces.http.page_rates import Rates
 from telex.surfaces.http.page_refusals import Refusals
 

@@ -97,7 +97,7 @@ class VerbDoor:
             raise ValueWrong(f"give most a number from 1 to {PAGE_MAX}, not {most}.")
         page, size = list[Any](), 0
         events = self._bus.events(Query(**values), follow=wait is not None, wait=wait)
-        async with aclosing(events) as happenings:  # type: ignore[type-var]
+        async with aclosing(events) as happenings:
             async for one in happenings:
                 page.append(one)
                 size += len(one[1].raw) if one[1] is not None else 0

@@ -1,8 +1,7 @@
-"""How does the page read the record? By the bus's own verb, let go of as soon as enough was heard."""
+"""How does the hub read the record? By the bus's own verb, let go of as soon as enough was heard."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import cast
 
 from telex.model.event import Event
 from telex.model.message import Message
@@ -12,9 +11,9 @@ from telex.ports.store import Query
 Happening = tuple[Event, Message | None]
 
 
-def happenings(bus: Bus, query: Query) -> "aclosing[AsyncGenerator[Happening]]":
+def happenings(bus: Bus, query: Query) -> "aclosing[AsyncGenerator[Happening, None]]":
     """`async with happenings(bus, query) as found: async for event, message in found: …`"""
-    return aclosing(cast("AsyncGenerator[Happening]", bus.events(query)))
+    return aclosing(bus.events(query))
 
 
 async def newest(bus: Bus) -> Event | None:
@@ -22,3 +21,9 @@ async def newest(bus: Bus) -> Event | None:
         async for event, _ in found:
             return event
     return None
+
+
+async def newest_number(bus: Bus) -> int:
+    """Of the last event there is; 0 where there is none."""
+    found = await newest(bus)
+    return found.seq if found is not None else 0
