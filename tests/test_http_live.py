@@ -32,6 +32,30 @@ def test_a_viewer_is_told_of_what_happens_from_now_on() -> None:
     play(scene)
 
 
+@proves("http/live/events")
+def test_a_viewer_is_told_nothing_of_what_happened_while_nobody_watched() -> None:
+    async def scene() -> None:
+        async with opened() as door:
+            first = watch(door.app)
+            await first.until(lambda: "retry: " in first.text)
+            await door.send(b"heard")
+            await first.until(lambda: bool(first.ids))
+            await left(first)
+            await door.send(b"unheard")
+            while not door.hub.broadcast.rests:
+                await asyncio.sleep(0.01)
+            await door.send(b"unheard too")
+            before = await latest(door.bus)
+            second = watch(door.app)
+            await second.until(lambda: "retry: " in second.text)
+            await door.send(b"heard again")
+            await second.until(lambda: before + 1 in second.ids)
+            assert second.ids == [before + 1]
+            await left(second)
+
+    play(scene)
+
+
 @proves("http/live/resume")
 def test_a_viewer_goes_on_where_it_was_cut_off_while_messages_pour_in() -> None:
     """It is cut off at any moment, a hundred times, and puts its pieces together."""

@@ -86,6 +86,11 @@ class Broadcast:
         self.heartbeat_seconds, self.behind_bytes_max = HEARTBEAT_SECONDS, BEHIND_BYTES_MAX
 
     @property
+    def rests(self) -> bool:
+        """Is nothing read, since nobody listens?"""
+        return not self._wanted.is_set()
+
+    @property
     def viewers(self) -> int:
         return len(self._listeners)
 
@@ -140,10 +145,8 @@ class Broadcast:
     async def _wake(self) -> None:
         """Read from the latest event on, unless that is done already."""
         async with self._is_told:
-            if not self._wanted.is_set():
-                latest = await newest_number(self._bus)
-                self._flush()  # what was read for those who have left
-                self.position = self._seen = latest
+            if self.rests:
+                self.position = self._seen = await newest_number(self._bus)
                 self._wanted.set()
 
     # --- listening ---------------------------------------------------------------------------------------------------
