@@ -47,8 +47,8 @@ class Twins:
         patient = self.buses[1]._office
         patch.setattr(patient.lanes, "_lane", lambda pair: None)
 
-        def watched(office: Office, raw: bytes, whom: Whom) -> Entry | None:
-            entry = ordinary(office, raw, whom) if office is not patient else None
+        def watched(office: Office, raw: bytes, whom: Whom, began: float) -> Entry | None:
+            entry = ordinary(office, raw, whom, began) if office is not patient else None
             self.beaten += entry is not None
             return entry
 

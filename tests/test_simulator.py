@@ -42,8 +42,8 @@ def beaten() -> Iterator[list[str]]:
     """The ids of messages that took the beaten track."""
     took_it: list[str] = []
 
-    def watched(office: Office, raw: bytes, whom: Whom) -> Entry | None:
-        entry = ordinary(office, raw, whom)
+    def watched(office: Office, raw: bytes, whom: Whom, began: float) -> Entry | None:
+        entry = ordinary(office, raw, whom, began)
         took_it.extend([entry.id] if entry is not None else [])
         return entry
 
@@ -86,8 +86,8 @@ def test_teams_of_two_processes_on_one_file_lose_nothing(beaten: list[str]) -> N
 
 @pytest.mark.parametrize("bug", ["no-dedup", "lossy"])
 def test_what_is_wrong_only_on_the_beaten_track_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def flawed(office: Office, raw: bytes, whom: Whom) -> Entry | None:
-        entry = ordinary(office, raw, whom)
+    def flawed(office: Office, raw: bytes, whom: Whom, began: float) -> Entry | None:
+        entry = ordinary(office, raw, whom, began)
         wrong = {"same_since": None} if bug == "no-dedup" else {"inboxes": ()}
         return entry._replace(**wrong) if entry is not None else None
 

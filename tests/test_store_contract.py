@@ -39,11 +39,13 @@ class TestSqlite(StoreContract):
 
 
 class TestSqliteWithAShortTail(TestSqlite):
-    """Ids go into their index after two messages and not after hundreds, so that every promise meets both places."""
+    """Ids go into their index after a few messages and not after thousands, so that every promise meets both places."""
 
     @pytest.fixture(autouse=True)
     def _short(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sqlite_tail, "TAIL_MAX", 2)
+        monkeypatch.setattr(sqlite_tail, "TAIL_MAX", 1)
+        monkeypatch.setattr(sqlite_tail, "SIEVE_FROM", 1)
+        monkeypatch.setattr(sqlite_tail, "LOADED_AT_ONCE", 1)
 
 
 class TestSqliteInGroups(TestSqlite):

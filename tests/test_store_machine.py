@@ -268,7 +268,9 @@ class StoreMachine(RuleBasedStateMachine):
 class SqliteMachine(StoreMachine):
     def __init__(self) -> None:
         self.folder = TemporaryDirectory(prefix="telex-machine-")
-        self.usual_tail, sqlite_tail.TAIL_MAX = sqlite_tail.TAIL_MAX, 2  # so that ids are looked for in both places
+        self.usual_tail = sqlite_tail.TAIL_MAX, sqlite_tail.SIEVE_FROM, sqlite_tail.LOADED_AT_ONCE
+        sqlite_tail.TAIL_MAX, sqlite_tail.SIEVE_FROM = 1, 2  # so that ids are looked for in every place
+        sqlite_tail.LOADED_AT_ONCE = 1
         try:
             super().__init__()
         except BaseException:
@@ -285,7 +287,7 @@ class SqliteMachine(StoreMachine):
             self.clean_up()
 
     def clean_up(self) -> None:
-        sqlite_tail.TAIL_MAX = self.usual_tail
+        sqlite_tail.TAIL_MAX, sqlite_tail.SIEVE_FROM, sqlite_tail.LOADED_AT_ONCE = self.usual_tail
         self.folder.cleanup()
 
     @rule()

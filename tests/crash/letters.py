@@ -40,8 +40,8 @@ def sending(id_: str) -> tuple[bytes, dict[str, Any]]:
 def watch_beaten_track(tell: Callable[[str], object]) -> None:
     """From now on, in this process, `tell` the id of every message that takes it."""
 
-    def watched(office: Office, raw: bytes, whom: Whom) -> Entry | None:
-        entry = ordinary(office, raw, whom)
+    def watched(office: Office, raw: bytes, whom: Whom, began: float) -> Entry | None:
+        entry = ordinary(office, raw, whom, began)
         if entry is not None:
             tell(entry.id)
         return entry

@@ -10,9 +10,8 @@ from telex.bus.office import Office, Whom
 from telex.model.message import Entry
 
 
-def ordinary(office: Office, raw: bytes, whom: Whom) -> Entry | None:
+def ordinary(office: Office, raw: bytes, whom: Whom, began: float) -> Entry | None:
     """What is written when this message is kept; None when there is more to find out first."""
-    began = office.clock.now()
     way = office.known_way(whom, began)
     if way is None or way.inboxes is None:
         return None

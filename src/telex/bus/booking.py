@@ -58,7 +58,11 @@ class Books:
 
     def known_empty(self, topics: Iterable[str]) -> bool:
         """Was nothing ever said in these, as far as is known?"""
-        return all(self._known.get(topic) == NOTHING_SAID for topic in topics)
+        known = self._known
+        for topic in topics:  # noqa: SIM110 - `all` takes three times as long, and every message asks
+            if known.get(topic) != NOTHING_SAID:
+                return False
+        return True
 
     @staticmethod
     @cache

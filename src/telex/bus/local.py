@@ -69,8 +69,10 @@ class LocalBus(WorkVerbs):
         office = self._office
         entry = None
         if type(raw) is bytes and id is None and reply_to is None and correlation is None:
-            await office.roster()  # where many send at once, only the first of them finds it old
-            entry = ordinary(office, raw, (sender, role, to))
+            now = office.clock.now()
+            if not office.knows_roster(now):  # where many send at once, only the first of them finds it old
+                await office.roster(now)
+            entry = ordinary(office, raw, (sender, role, to), now)
         if entry is None:
             receipt = await sending.send(office, Sending(as_bytes(raw), sender, role, to, id, reply_to, correlation))
         else:

@@ -105,7 +105,7 @@ class Office:
     async def roster(self, now: float | None = None) -> Roster:
         """As it is at this moment, give or take a few milliseconds; read again when somebody else has written."""
         now = self.clock.now() if now is None else now
-        if self._roster is not None and 0.0 <= now - self._looked_at < ROSTER_SECONDS:
+        if self._roster is not None and self.knows_roster(now):
             return self._roster
         version = self.store.others()
         if self._roster is None or version != self._roster_version:
@@ -119,9 +119,13 @@ class Office:
         self._looked_at = now
         return self._roster
 
+    def knows_roster(self, now: float) -> bool:
+        """Has it been looked at within the last few milliseconds?"""
+        return self._roster is not None and 0.0 <= now - self._looked_at < ROSTER_SECONDS
+
     def known_way(self, whom: "Whom", now: float) -> "Way | None":
         """The way as it was worked out before, while nothing can have changed. Looked up for every message."""
-        if self._roster is None or not 0.0 <= now - self._looked_at < ROSTER_SECONDS:
+        if not self.knows_roster(now):
             return None
         known = self._ways.get(whom)
         return known if known is not None and now < known.until else None

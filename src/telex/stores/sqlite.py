@@ -6,10 +6,11 @@ a running loop, and what its callers ask for in one turn shares one transaction.
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeVar
 
-from telex.errors import OutcomeUnknown, StoreUnavailable
+from telex.errors import OutcomeUnknown, StoreError, StoreUnavailable
 from telex.model.delivery import Delivery
 from telex.model.event import ELSEWHERE, Event
 from telex.model.message import Entry, Leased, Message
@@ -145,6 +146,7 @@ class SqliteStore:
         def work(batch: Batch) -> int:
             done = tidy.index(file, most) + tidy.index_texts(file, most) + tidy.forget_ids(file, same_since, now, most)
             done += tidy.index_events(file, most * tidy.EVENTS_EACH)
+            self._leave_no_long_tail(batch)
             done += tidy.tell_silence(file, batch, now, silent_since, most) + tidy.prune(file, keep_since, now, most)
             tidy.next_time(file, now, done, most)
             return done
@@ -153,13 +155,20 @@ class SqliteStore:
         self._file.hold_ballast()
         return done
 
+    def _leave_no_long_tail(self, batch: Batch) -> None:
+        """What we have not put into the index of ids, the next to send has to read up."""
+        if self._tail.is_long:
+            self._tail.catch_up(self._file, batch.first - 1, leaving=True)
+
     async def _write(self, work: "Work[T]", *, promised: bool = True, freeing: bool = False) -> T:
         if self._group is None:
-            return self._once(work, promised, freeing)
+            done = self._once(work, promised, freeing)
+            self._room.grew()
+            return done
         from telex.stores.grouping import Job
 
-        done: T = await self._group.submit(Job(work, promised, freeing))
-        return done
+        answer: T = await self._group.submit(Job(work, promised, freeing))
+        return answer
 
     def _run(self, asked: "Sequence[Asked]") -> list[Any]:
         """What was asked for in one turn: all messages to be kept are looked at together, then the rest is done."""
@@ -177,7 +186,10 @@ class SqliteStore:
 
         keeping = len(jobs) < len(asked)
         promised = keeping or any(job.promised for job in jobs)
-        return self._once(together, promised, not keeping and all(job.freeing for job in jobs))
+        answers = self._once(together, promised, not keeping and all(job.freeing for job in jobs))
+        if jobs:
+            self._room.grew()
+        return answers
 
     def _once(self, work: "Work[T]", promised: bool, freeing: bool) -> T:
         written: list[Batch] = []
@@ -194,6 +206,7 @@ class SqliteStore:
             done = self._file.transact(transaction, promised=promised, freeing=freeing)
         except BaseException:
             self._tail = Tail()  # what it took for indexed may have been undone
+            self._room.grew()
             raise
         batch = written[-1]  # on a full disk it may have been tried twice
         self._tail.wrote(batch.kept, batch.numbers, batch.first, batch.next - 1)
@@ -305,4 +318,7 @@ class SqliteStore:
         )
 
     async def close(self) -> None:
+        if self._tail.is_long:
+            with suppress(StoreError):  # it only saves time
+                self._once(self._leave_no_long_tail, False, True)
         self._file.close()

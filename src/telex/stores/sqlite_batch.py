@@ -13,6 +13,7 @@ from telex.model.roster import Member
 from telex.stores.sqlite_file import SqliteFile
 from telex.stores.sqlite_rows import (
     INSERT_ASK,
+    INSERT_DELIVERIES,
     INSERT_DELIVERY,
     INSERT_EVENT,
     INSERT_MESSAGE,
@@ -32,6 +33,9 @@ JOIN recent r ON r.number = n.value JOIN messages m ON m.seq = r.seq WHERE m.ref
 _NOW = "SELECT (SELECT max(seq) FROM events), EXISTS (SELECT 1 FROM members WHERE stopped_at IS NOT NULL)"
 
 
+TOGETHER_FROM = 8  # messages: then it is quicker to have SQLite read what was just written than to tell it again
+
+
 class Batch:
     """Rows that belong to one transaction, numbered as they come."""
 
@@ -42,6 +46,9 @@ class Batch:
         self.events: list[Row] = []
         self.messages: list[Row] = []
         self.deliveries: list[Row] = []
+        self.to_one_each: list[
+            tuple[int, int]
+        ] = []  # messages from and to these numbers, each for whom it is addressed
         self.asks: list[Row] = []
         self.topics: list[tuple[str, int]] = []
         self.kept: list[tuple[int, Entry]] = []
@@ -53,8 +60,10 @@ class Batch:
     def look_for(self, ids: set[str], tail: Tail) -> None:
         """Find all recent messages of these ids in one question."""
         self.numbers = {id_: number_of(id_) for id_ in ids}
-        for sender, id_, *rest in self.file.rows(_EARLIER, (f"[{','.join(map(str, self.numbers.values()))}]",)):
-            self.earlier.setdefault((sender, id_), []).append(tuple(rest))
+        suspects = tail.may_be_indexed(self.numbers.values())
+        if suspects:
+            for sender, id_, *rest in self.file.rows(_EARLIER, (f"[{','.join(map(str, suspects))}]",)):
+                self.earlier.setdefault((sender, id_), []).append(tuple(rest))
         if not tail.knows_none_of(ids):
             for id_ in ids:
                 for sender, *rest in tail.messages(id_):
@@ -89,8 +98,8 @@ class Batch:
 
     def changes_no_topic(self, entries: Sequence[Entry]) -> bool:
         """Do these messages leave the book as it is, and is it still as they knew it? Then they need no look each."""
-        parts = {part for entry in entries if (part := entry.part) is not None}
-        return all(part == Part(expects=part.expects) and not self.is_stale(part) for part in parts)
+        parts = {id(part): part for entry in entries if (part := entry.part) is not None}  # mostly one for all
+        return all(part == Part(expects=part.expects) and not self.is_stale(part) for part in parts.values())
 
     def is_stale(self, part: Part) -> bool:
         """Has anything been said in one of these topics since? In this very batch, perhaps."""
@@ -106,11 +115,14 @@ class Batch:
         self.events += [(seq, one.at, one.kind, one.sender, None, None, None, one.detail) for seq, one in both]
         # An entry begins with what a message is, in the order of the columns.
         self.messages += [(seq, *one[:12], STANDING.get(one.kind, 0)) for seq, one in both]
-        self.deliveries += [
-            (number, seq, inbox, one.rank, STORED, AT_ONCE)
-            for seq, one in both
-            for number, inbox in enumerate(one.inboxes, seq << DELIVERY_BITS)
-        ]
+        if len(both) >= TOGETHER_FROM and all(one.inboxes == (one.to,) for one in entries):
+            self.to_one_each.append((seqs[0], seqs[-1]))
+        else:
+            self.deliveries += [
+                (number, seq, inbox, one.rank, STORED, AT_ONCE)
+                for seq, one in both
+                for number, inbox in enumerate(one.inboxes, seq << DELIVERY_BITS)
+            ]
         self.asks += [(seq, one.answer_by) for seq, one in both if one.answer_by is not None]
         self.kept += both
         return seqs
@@ -118,6 +130,7 @@ class Batch:
     def write(self) -> None:
         self.file.run_many(INSERT_EVENT, self.events)
         self.file.run_many(INSERT_MESSAGE, self.messages)
+        self.file.run_many(INSERT_DELIVERIES, self.to_one_each)
         self.file.run_many(INSERT_DELIVERY, self.deliveries)
         self.file.run_many(INSERT_ASK, self.asks)
         if self.topics:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from telex.model.delivery import STATES, Delivery, State
+from telex.model.delivery import AT_ONCE, STATES, Delivery, State
 from telex.model.event import Event
 from telex.model.message import Leased, Message
 from telex.stores.sqlite_schema import DELIVERY_BITS
@@ -25,6 +25,9 @@ STANDING = {"refused": 1, "imported": 2}  # in the column `refused`; only what w
 INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_DELIVERY = "INSERT INTO deliveries VALUES (?, ?, ?, ?, ?, ?, 0, 0, NULL)"
+INSERT_DELIVERIES = f"""INSERT INTO deliveries
+SELECT seq << {DELIVERY_BITS}, seq, recipient, rank, {STORED}, {AT_ONCE!r}, 0, 0, NULL FROM messages
+WHERE seq BETWEEN ? AND ?"""
 INSERT_TOPIC = "INSERT OR IGNORE INTO topics VALUES (?, ?)"
 INSERT_ASK = "INSERT OR REPLACE INTO asks VALUES (?, ?, 0)"
 

@@ -1,7 +1,9 @@
-"""Which messages are so new that their ids are not in `recent` yet?
+"""Which messages are so new that their ids are not in `recent` yet, and which ids are certainly not in it?
 
 Ids are random, so an index of them has no end where the next one goes: put in one by one, nearly each would make a page
-of its own be written again. So they are put in some hundred at a time, and whoever writes remembers those in between.
+of its own be written again. So they are put in some thousand at a time, and whoever writes remembers those in between.
+Whoever writes much also remembers what it would find there, as far as a yes or no goes: most ids are new, and asking
+the index about each would cost more than writing it down.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,10 +12,43 @@ from telex.model.digest import number_of
 from telex.model.message import Entry
 from telex.stores.sqlite_file import Row, SqliteFile
 
-TAIL_MAX = 1_024  # messages; whoever finds more puts them into `recent`
+TAIL_MAX = 1_024  # messages written by others; whoever finds more puts them into `recent`
+OWN_TIMES = 2  # as many more may be one's own: nobody has to read them up
+SIEVE_FROM = 512  # messages written by one process until a sieve is worth its memory
+SLOTS = 1 << 22  # in a sieve, a byte each; beyond a million ids in the window it lets ever more through
+LOADED_AT_ONCE = 2_000  # ids
+GAP_MAX = 10_000  # numbers that others may have gone on by, or the sieve is begun anew
 IDS = "ids"  # the mark of the last message whose id is in `recent`
 INDEXED = f"SELECT coalesce((SELECT value FROM marks WHERE name = '{IDS}'), 0)"
 _NEW = "SELECT seq, id, sender, at, recipient, digest FROM messages WHERE seq > ? AND refused = 0"
+_BETWEEN = "SELECT id FROM messages WHERE seq > ? AND seq <= ? AND refused = 0"
+_LOAD = "SELECT number FROM recent WHERE number > ? ORDER BY number LIMIT ?"
+
+
+class Sieve:
+    """Lets through every id that may be in `recent`, and few others. Of no use before everything in it is `loaded`."""
+
+    def __init__(self) -> None:
+        self._slots = bytearray(SLOTS)
+        self._place = -(1 << 63) - 1  # below the lowest number
+        self.loaded = False
+
+    def load(self, file: SqliteFile) -> None:
+        """The next of those that were there before: some at a time, since others wait for the transaction."""
+        numbers = [row[0] for row in file.rows(_LOAD, (max(self._place, -(1 << 63)), LOADED_AT_ONCE))]
+        self.add(numbers)
+        self.loaded = len(numbers) < LOADED_AT_ONCE
+        if numbers:
+            self._place = numbers[-1]
+
+    def add(self, numbers: Iterable[int]) -> None:
+        slots, last = self._slots, SLOTS - 1
+        for number in numbers:
+            slots[number & last] = 1
+
+    def suspects(self, numbers: Iterable[int]) -> list[int]:
+        slots, last = self._slots, SLOTS - 1
+        return [number for number in numbers if slots[number & last]]
 
 
 class Tail:
@@ -21,52 +56,98 @@ class Tail:
     transaction as the question."""
 
     def __init__(self) -> None:
-        self._messages: dict[str, list[Row]] = {}  # sender, moment, recipient, digest, number
+        self._messages: dict[str, tuple[Row, ...]] = {}  # sender, moment, recipient, digest, number
         self._numbers: list[tuple[int, int]] = []  # of their ids, and their own: as `recent` wants them
+        self._read = 0  # of these, how many others have written
         self._indexed = 0  # up to here they are in `recent`
         self._upto = 0  # up to here they are there or here
+        self._written = 0  # by this process
+        self._sieve: Sieve | None = None
 
-    def catch_up(self, file: SqliteFile, last: int) -> None:
-        """Remember what others have written, up to this number; and when it has become much, put it into `recent`."""
+    def catch_up(self, file: SqliteFile, last: int, *, leaving: bool = False) -> None:
+        """Remember what others have written, up to this number; and when it has become much, put it into `recent`.
+
+        Who is `leaving`, or at rest, leaves no more of its own for others to read up than they would of each other's.
+        """
         indexed = int(file.value(INDEXED))
         if indexed != self._indexed:
+            self._sift(file, indexed)
             self._forget(indexed)
         if self._upto < last:
-            self._remember(file.rows(_NEW, (self._upto,)), last, {})
-        if len(self._numbers) > TAIL_MAX:
+            others = file.rows(_NEW, (self._upto,))
+            self._read += len(others)
+            self._remember(others, last)
+        count = len(self._numbers)
+        if count > TAIL_MAX and (leaving or self._read > TAIL_MAX or count > TAIL_MAX * OWN_TIMES):
             put_in(file, self._numbers)
             file.run("INSERT OR REPLACE INTO marks VALUES (?, ?)", (IDS, float(last)))
             self._forget(last)
+        if self._sieve is not None and not self._sieve.loaded:
+            self._sieve.load(file)
 
     def wrote(self, kept: Sequence[tuple[int, Entry]], numbers: dict[str, int], first: int, last: int) -> None:
         """Remember what we have written ourselves, now that it is kept: everything from `first` to `last` is ours."""
         if self._upto != first - 1:
             return  # not caught up with what was before: the next question will be
-        rows = [(seq, one.id, one.sender, one.at, one.to, one.digest) for seq, one in kept if one.kind == "accepted"]
-        self._remember(rows, last, numbers)
+        ours = {one.id: ((one.sender, one.at, one.to, one.digest, seq),) for seq, one in kept if one.kind == "accepted"}
+        if len(ours) == len(numbers) == len(kept) and self.knows_none_of(
+            numbers
+        ):  # nothing but new ones, as nearly always
+            self._messages.update(ours)
+            self._add([(numbers[one.id], seq) for seq, one in kept], last)
+        else:
+            told = [
+                (seq, one.id, one.sender, one.at, one.to, one.digest) for seq, one in kept if one.kind == "accepted"
+            ]
+            self._remember(told, last)
+        self._written += len(ours)
+        if self._sieve is None and self._written > SIEVE_FROM:
+            self._sieve = Sieve()
+            self._sieve.add(number for number, _ in self._numbers)
+
+    @property
+    def is_long(self) -> bool:
+        return len(self._numbers) > TAIL_MAX
+
+    def may_be_indexed(self, numbers: Iterable[int]) -> list[int]:
+        """Those of these numbers of ids that have to be looked for in `recent`."""
+        if self._sieve is None or not self._sieve.loaded:
+            return list(numbers)
+        return self._sieve.suspects(numbers)
 
     def knows_none_of(self, ids: Iterable[str]) -> bool:
         return self._messages.keys().isdisjoint(ids)
 
-    def messages(self, id_: str) -> list[Row]:
-        return self._messages.get(id_, [])
+    def messages(self, id_: str) -> tuple[Row, ...]:
+        return self._messages.get(id_, ())
 
-    def _remember(self, rows: list[Row], last: int, numbers: dict[str, int]) -> None:
+    def _remember(self, rows: list[Row], last: int) -> None:
         messages = self._messages
-        for seq, id_, sender, at, to, digest in rows:
-            row = (sender, at, to, digest, seq)
-            if id_ in messages:
-                messages[id_].append(row)
-            else:
-                messages[id_] = [row]
-        self._numbers += [(numbers.get(row[1]) or number_of(row[1]), row[0]) for row in rows]
+        for seq, id_, *rest in rows:
+            messages[id_] = (*messages.get(id_, ()), (*rest, seq))
+        self._add([(number_of(row[1]), row[0]) for row in rows], last)
+
+    def _add(self, new: list[tuple[int, int]], last: int) -> None:
+        self._numbers += new
+        if self._sieve is not None:
+            self._sieve.add(number for number, _ in new)
         self._upto = last
+
+    def _sift(self, file: SqliteFile, indexed: int) -> None:
+        """Others have indexed messages that we never read: their ids go into the sieve, or it is begun anew."""
+        if self._sieve is None or indexed <= self._upto:
+            return
+        if indexed - self._upto > GAP_MAX:
+            self._sieve, self._written = None, 0
+        else:
+            self._sieve.add(number_of(id_) for (id_,) in file.rows(_BETWEEN, (self._upto, indexed)))
 
     def _forget(self, indexed: int) -> None:
         """Whatever is in `recent` need not be remembered."""
-        left = [(id_, [row for row in rows if row[4] > indexed]) for id_, rows in self._messages.items()]
+        left = [(id_, tuple(row for row in rows if row[4] > indexed)) for id_, rows in self._messages.items()]
         self._messages = {id_: rows for id_, rows in left if rows}
         self._numbers = [pair for pair in self._numbers if pair[1] > indexed]
+        self._read = min(self._read, len(self._numbers))
         self._indexed, self._upto = indexed, max(self._upto, indexed)
 
 

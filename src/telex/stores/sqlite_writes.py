@@ -36,38 +36,61 @@ _ONE = f"SELECT {DELIVERY} FROM deliveries d WHERE d.seq = ?"
 class Room:
     """How much may still be put into each inbox before it has to be counted again.
 
-    Counting a deep inbox for every send would cost more than the send. Each process may use a sixteenth of what is free
-    before it counts again; near the limit that is nothing, and every send counts.
+    Counting a deep inbox for every send would cost more than the send. What was counted in this very transaction is
+    certain, and so is what is left of it as long as nothing but sends of our own has come between. Otherwise each
+    process may use a sixteenth of what was free before it counts again; near the limit that is nothing, and every send
+    counts.
     """
 
     def __init__(self) -> None:
-        self._free: dict[str, int] = {}
+        self._lying: dict[str, int] = {}  # in each inbox, when it was counted and by our own sends since
+        self._counted_at: dict[str, int] = {}  # the file's version when it was counted
+        self._blind: dict[str, int] = {}  # places that may be taken whatever others do
 
-    def for_all(self, entries: Sequence[Entry]) -> bool:
-        """Take a place for each, if it is known that there is one for all of them."""
+    def for_all(self, file: SqliteFile, entries: Sequence[Entry]) -> bool:
+        """Take a place for each, if there is one for all of them."""
         wanted: dict[str, int] = {}
+        least: dict[str, int] = {}
         for entry in entries:
-            if entry.inbox_max is not None:
-                for inbox in entry.inboxes:
-                    wanted[inbox] = wanted.get(inbox, 0) + 1
-        if any(self._free.get(inbox, 0) < count for inbox, count in wanted.items()):
+            most = entry.inbox_max
+            for inbox in entry.inboxes:
+                wanted[inbox] = wanted.get(inbox, 0) + 1
+                if most is not None:
+                    least[inbox] = min(most, least.get(inbox, most))
+        if any(self._left(file, inbox, wanted[inbox], most, 0) < wanted[inbox] for inbox, most in least.items()):
             return False
         for inbox, count in wanted.items():
-            self._free[inbox] -= count
+            self._take(inbox, count)
         return True
 
     def full(self, file: SqliteFile, batch: Batch, entry: Entry, inbox_max: int) -> str | None:
         """The inbox that cannot take one more, if any; otherwise a place is taken in each."""
         for inbox in entry.inboxes:
-            left = self._free.get(inbox, 0)
-            if left <= 0:
-                unwritten = sum(row[2] == inbox for row in batch.deliveries)
-                free = inbox_max - file.value(_OPEN, (inbox,)) - unwritten
-                if free <= 0:
-                    return inbox
-                left = free // 16 + 1
-            self._free[inbox] = left - 1
+            unwritten = sum(row[2] == inbox for row in batch.deliveries)
+            if self._left(file, inbox, 1, inbox_max, unwritten) < 1:
+                return inbox
+            self._take(inbox, 1)
         return None
+
+    def grew(self) -> None:
+        """Something else may have been put there by ourselves: a reminder, a report, a letter taken up again."""
+        self._counted_at.clear()
+
+    def _left(self, file: SqliteFile, inbox: str, wanted: int, inbox_max: int, unwritten: int) -> int:
+        blind = self._blind.get(inbox, 0)
+        if blind >= wanted:
+            return blind
+        version = file.data_version()
+        if version == self._counted_at.get(inbox) and inbox_max - self._lying[inbox] >= wanted:
+            return inbox_max - self._lying[inbox]
+        lying: int = file.value(_OPEN, (inbox,)) + unwritten
+        free = max(0, inbox_max - lying)
+        self._lying[inbox], self._counted_at[inbox], self._blind[inbox] = lying, version, free // 16
+        return free
+
+    def _take(self, inbox: str, count: int) -> None:
+        self._lying[inbox] = self._lying.get(inbox, 0) + count
+        self._blind[inbox] = max(0, self._blind.get(inbox, 0) - count)
 
 
 def append(file: SqliteFile, batch: Batch, tail: Tail, room: Room, entries: Sequence[Entry]) -> list[Appended]:
@@ -80,13 +103,15 @@ def append(file: SqliteFile, batch: Batch, tail: Tail, room: Room, entries: Sequ
         batch.look_for_stopped(entries)
     ordinary = not batch.earlier and len(different) == len(ids) and not batch.stopped
     all_new = ordinary and batch.changes_no_topic(entries)
-    if all_new and room.for_all(entries):  # nearly always: then there is nothing to decide about any of them
+    if all_new and room.for_all(file, entries):  # nearly always: then there is nothing to decide about any of them
         seqs = batch.keep(entries)
         for seq, entry in zip(seqs, entries, strict=True):
             if entry.answers:
                 _answered(file, batch, entry, seq)
         return [Appended("kept", seq) for seq in seqs]
-    return [_append(file, batch, room, entry) for entry in entries]
+    done = [_append(file, batch, room, entry) for entry in entries]
+    room.grew()
+    return done
 
 
 def _append(file: SqliteFile, batch: Batch, room: Room, entry: Entry) -> Appended:
