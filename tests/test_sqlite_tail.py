@@ -172,3 +172,13 @@ def test_what_we_put_in_by_another_way_counts(tmp_path: Path, grouped: bool) -> 
         return outcomes
 
     assert asyncio.run(asked_again()) == ["kept", "inbox-full"]
+
+
+def test_history_that_is_taken_in_leaves_little_to_look_through(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks for an id looks through everything above the mark, one by one: an import looks for each."""
+    monkeypatch.setattr(sqlite_tail, "TAIL_MAX", 8)
+    store = open_()
+    for number in range(40):
+        drive(store.append([entry(f"h-{number}")._replace(kind="imported", inboxes=(), same_since=None)]))
+        assert number + 1 - int(store._file.value(sqlite_tail.INDEXED)) <= 4
+    assert [len(drive(store.find(f"h-{number}"))) for number in range(40)] == [1] * 40

@@ -14,6 +14,7 @@ from telex.stores.sqlite_file import Row, SqliteFile
 
 TAIL_MAX = 1_024  # messages written by others; whoever finds more puts them into `recent`
 OWN_TIMES = 2  # as many more may be one's own: nobody has to read them up
+BEHIND_TIMES = 4  # as many more may be anything: whoever looks for an id looks through them
 SIEVE_FROM = 512  # messages written by one process until a sieve is worth its memory
 SLOTS = 1 << 22  # in a sieve, a byte each; beyond a million ids in the window it lets ever more through
 LOADED_AT_ONCE = 2_000  # ids
@@ -77,8 +78,7 @@ class Tail:
             others = file.rows(_NEW, (self._upto,))
             self._read += len(others)
             self._remember(others, last)
-        count = len(self._numbers)
-        if count > TAIL_MAX and (leaving or self._read > TAIL_MAX or count > TAIL_MAX * OWN_TIMES):
+        if self._is_too_long(leaving, last):
             put_in(file, self._numbers)
             file.run("INSERT OR REPLACE INTO marks VALUES (?, ?)", (IDS, float(last)))
             self._forget(last)
@@ -107,7 +107,15 @@ class Tail:
 
     @property
     def is_long(self) -> bool:
-        return len(self._numbers) > TAIL_MAX
+        return max(len(self._numbers), self._upto - self._indexed) > TAIL_MAX
+
+    def _is_too_long(self, leaving: bool, last: int) -> bool:
+        count, behind = len(self._numbers), last - self._indexed
+        if not count:
+            return behind > TAIL_MAX // 4  # history was taken in, which is indexed as it comes: only the mark is missing
+        if behind > (TAIL_MAX if leaving else TAIL_MAX * BEHIND_TIMES):
+            return True
+        return count > TAIL_MAX and (leaving or self._read > TAIL_MAX or count > TAIL_MAX * OWN_TIMES)
 
     def may_be_indexed(self, numbers: Iterable[int]) -> list[int]:
         """Those of these numbers of ids that have to be looked for in `recent`."""
