@@ -124,6 +124,10 @@ async def weigh(office: "Office", said: Said, *, fresh: bool = False) -> Weighed
     ground = Ground(said.at, roster, office.limits, office.work, office.dialects)
     findings = pages.weigh(said, book, ground)
     if refusals(findings):
+        from telex.bus.unbooked import answers_own_words  # seldom, like every refusal
+
+        if await answers_own_words(office, said, refusals(findings)):
+            return Weighed()
         return Weighed(findings) if fresh else await weigh(office, said, fresh=True)
     topics = pages.belongs(said, book)
     assert found.keys() >= set(topics), "a message belongs to a topic that it was not weighed against"

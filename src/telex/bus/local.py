@@ -69,6 +69,8 @@ class LocalBus(WorkVerbs):
         office = self._office
         entry = None
         if type(raw) is bytes and id is None and reply_to is None and correlation is None:
+            if office.turns.is_taken(sender):
+                await office.turns.wait(sender)
             now = office.clock.now()
             if not office.knows_roster(now):  # where many send at once, only the first of them finds it old
                 await office.roster(now)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from telex.bus.booking import Books
+from telex.bus.turns import Turns
 from telex.dialects.spec import Dialect, MessageType
 from telex.flow.admission import STRICT, Desk
 from telex.flow.lanes import Lanes, Pair
@@ -65,6 +66,7 @@ class Office:
         self.books = Books(store, self.dialects)
         self.work = work or {}
         self.evidence = evidence
+        self.turns = Turns()
         self.carried: Callable[[], str | None] | None = None  # the trace that is sent in; None: nobody traces
         self._roster: Roster | None = None
         self._roster_version = -1

@@ -43,6 +43,7 @@ async def send(office: Office, asked: Sending) -> Receipt:
             before = await last_words(office, asked, looked, address)
         return before or await _refuse(office, asked, _nobody(office, asked), looked, (way,), began)
     member, address, found, _, pair, _ = way
+    await office.turns.wait(asked.sender)
     looked = office.lanes.look(raw, pair)
     if found is None:
         roster = await office.roster()
@@ -60,7 +61,12 @@ async def send(office: Office, asked: Sending) -> Receipt:
         return await _refuse(office, asked, member, looked, wrong, began, address)
     asked = await placed(office, asked, looked, member, found)
     if looked.kind is not None and looked.kind.deed is not None and not refusals(looked.findings):
-        return await _keep_booked(office, asked, member, looked, address or "", found, began)
+        await office.turns.take(asked.sender)
+        try:
+            receipt = await _keep_booked(office, asked, member, looked, address or "", found, began)
+        finally:
+            office.turns.give_up(asked.sender)
+        return receipt or await _send_anew(office, asked)
     reminded = await reminder(office, member, looked, found, asked.reply_to) if looked.kind is None else ()
     entry = await _entry(office, asked, member, looked, address or "", found, began, reminded)
     [appended] = await office.store.append((entry,))
@@ -71,9 +77,9 @@ async def send(office: Office, asked: Sending) -> Receipt:
 
 async def _keep_booked(
     office: Office, asked: Sending, member: Member, looked: Looked, address: str, inboxes: Route, began: float
-) -> Receipt:
+) -> Receipt | None:
     """Keep a message that means something to the work, if the book has nothing against it, and as often as the book has
-    gone on meanwhile weigh it again."""
+    gone on meanwhile weigh it again. None: its sender has shut down meanwhile."""
     asked = asked._replace(id=whole(looked.facts.id or asked.id) or office.clock.new_id())
     said = said_by(asked, member, looked, address, inboxes, office.clock.now())
     seen = (*await look_for_evidence(office, said), *await answers_no_dispatch(office, said))
@@ -93,7 +99,7 @@ async def _keep_booked(
         if appended.outcome == "kept" and said.does in STOPPING:
             await see_off(office, part.members if part is not None else ())
         if appended.outcome == "stopped":
-            return await _send_anew(office, asked)
+            return None
         if appended.outcome != "stale":
             return await answer(office, asked, looked, entry, appended, began, found)
     raise StoreUnavailable("too many others write about the same matter: try again.")
