@@ -1,12 +1,11 @@
 """Does this event fit the query? Said once, for stores that look through their events one by one."""
 
-import re
+from functools import lru_cache
+from unicodedata import category, normalize
 
 from telex.model.event import Event
 from telex.model.message import Message
 from telex.ports.store import Query
-
-_WORDS = re.compile(r"[^\W_]+")  # an underscore parts words, so that `blocker` finds a dev_blocker
 
 
 def fits(query: Query, event: Event, message: Message | None) -> bool:
@@ -25,9 +24,29 @@ def fits(query: Query, event: Event, message: Message | None) -> bool:
 
 
 def _says(message: Message, text: str) -> bool:
-    wanted = _words(text)
-    return bool(wanted) and wanted <= _words(message.raw.decode("utf-8", "replace"))
+    """Every word of the text stands there; of one with several parts, such as a hyphen's, all parts in a row."""
+    wanted = [parts for word in text.split() if (parts := words(word))]
+    body = words(message.raw.decode("utf-8", "replace")) if wanted else ()
+    return bool(wanted) and all(_stands(parts, body) for parts in wanted)
 
 
-def _words(text: str) -> set[str]:
-    return set(_WORDS.findall(text.casefold()))
+def _stands(parts: tuple[str, ...], body: tuple[str, ...]) -> bool:
+    if len(parts) == 1:
+        return parts[0] in body
+    return any(body[place : place + len(parts)] == parts for place, word in enumerate(body) if word == parts[0])
+
+
+def words(text: str) -> tuple[str, ...]:
+    """As SQLite's full-text index has them: letters and digits, in small letters and without their accents. Everything
+    else parts words, an underscore too, so that `blocker` finds a dev_blocker."""
+    return tuple("".join(map(_folded, text)).split())
+
+
+@lru_cache(maxsize=10_000)
+def _folded(letter: str) -> str:
+    kind = category(letter)
+    if kind[0] not in "LN" and kind != "Co":
+        return "" if "\u0300" <= letter <= "\u036f" else " "  # an accent by itself belongs to the letter before it
+    small = letter.lower()
+    apart = normalize("NFD", small)
+    return apart[0] if len(apart) == 2 and apart[0].isascii() else small  # as far as the index takes accents off

@@ -196,6 +196,33 @@ class RecordPromises(ContractBase):
             assert [message.id for _, message in await store.events(query, 100) if message] == found, text
 
     @promise
+    async def test_words_are_parted_and_folded_alike_everywhere(self, store: Store) -> None:
+        texts = {
+            "m1": "a dev_blocker in src/auth-service/reset.py",
+            "m2": "Die Straße ist naß, sagt Åse",
+            "m3": "cafe\u0301 e\u0301tude",
+            "m4": "reset auth service",
+        }
+        await self.keep(store, *(self.entry(id_, "lead", raw=text.encode()) for id_, text in texts.items()))
+        expected = {
+            "blocker": ["m1"],
+            "auth-service": ["m1", "m4"],
+            "service-auth": [],
+            "reset.py": ["m1"],
+            "straße": ["m2"],
+            "strasse": [],
+            "STRASSE": [],
+            "ase nass": [],
+            "ÅSE": ["m2"],
+            "café étude": ["m3"],
+            "reset ---": ["m1", "m4"],
+            "--- ...": [],
+        }
+        for text, found in expected.items():
+            query = Query(text=text, kinds=("accepted",))
+            assert [message.id for _, message in await store.events(query, 100) if message] == found, text
+
+    @promise
     async def test_what_is_recorded_beside_messages_is_told(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         await store.record(
