@@ -158,7 +158,7 @@ class SqliteStore:
     def _leave_no_long_tail(self, batch: Batch) -> None:
         """What we have not put into the index of ids, the next to send has to read up."""
         if self._tail.is_long:
-            self._tail.catch_up(self._file, batch.first - 1, leaving=True)
+            self._tail.catch_up(self._file, batch.first - 1, batch.indexed, leaving=True)
 
     async def _write(self, work: "Work[T]", *, promised: bool = True, freeing: bool = False) -> T:
         if self._group is None:

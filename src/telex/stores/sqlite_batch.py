@@ -4,6 +4,7 @@ So a group of sends costs four statements, and not four for each.
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 from telex.model.delivery import AT_ONCE
 from telex.model.digest import number_of
@@ -23,16 +24,18 @@ from telex.stores.sqlite_rows import (
     Row,
 )
 from telex.stores.sqlite_schema import DELIVERY_BITS
-from telex.stores.sqlite_tail import Tail, put_in
+from telex.stores.sqlite_tail import INDEXED, Tail, put_in
 
 _EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM json_each(?) n
 JOIN recent r ON r.number = n.value JOIN messages m ON m.seq = r.seq WHERE m.refused = 0"""
 
 
-# Asked together, since every transaction asks both.
-_NOW = "SELECT (SELECT max(seq) FROM events), EXISTS (SELECT 1 FROM members WHERE stopped_at IS NOT NULL)"
+# Asked together, since every transaction asks nearly all of it, and while it does the others wait.
+_NOW = f"""SELECT (SELECT max(seq) FROM events), ({INDEXED}),
+EXISTS (SELECT 1 FROM members WHERE stopped_at IS NOT NULL)"""
 
 
+ASKED_AT_ONCE = 100  # topics; a statement cannot have any number of columns
 TOGETHER_FROM = 8  # messages: then it is quicker to have SQLite read what was just written than to tell it again
 
 
@@ -41,7 +44,8 @@ class Batch:
 
     def __init__(self, file: SqliteFile) -> None:
         self.file = file
-        last, self._any_stopped = file.rows(_NOW)[0]
+        last, indexed, self.any_stopped = file.rows(_NOW)[0]
+        self.indexed = int(indexed)  # the ids of messages up to here are in `recent`
         self.first = self.next = int(last or 0) + 1
         self.events: list[Row] = []
         self.messages: list[Row] = []
@@ -70,9 +74,19 @@ class Batch:
                     self.earlier.setdefault((sender, id_), []).append(tuple(rest))
 
     def look_for_stopped(self, entries: Sequence[Entry]) -> None:
-        if self._any_stopped:
+        if self.any_stopped:
             senders = {entry.sender for entry in entries if entry.same_since is not None}
-            self.stopped = {name for name in senders if has_stopped(self.file, name)}
+            self.stopped = {name for name in senders if self.has_stopped(name)}
+
+    def has_stopped(self, name: str) -> bool:
+        sql = "SELECT 1 FROM members WHERE name = ? AND stopped_at IS NOT NULL"
+        return bool(self.any_stopped) and self.file.row(sql, (name,)) is not None
+
+    def write_member(self, member: Member) -> None:
+        when = (member.joined_at, member.seen_at, member.left_at, member.stopped_at)
+        row = (member.name, member.role, " ".join(member.dialects), *when)
+        self.file.run("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        self.any_stopped = self.any_stopped or member.stopped_at is not None
 
     def event(self, event: Event) -> int:
         seq = self.next
@@ -89,7 +103,7 @@ class Batch:
     def _take_part(self, part: Part, seq: int) -> None:
         self.topics += [(name, seq) for name in part.topics]
         for member, event in part.members:
-            write_member(self.file, member)
+            self.write_member(member)
             if member.stopped_at is not None:
                 self.stopped.add(member.name)
             self.event(event)
@@ -104,8 +118,11 @@ class Batch:
     def is_stale(self, part: Part) -> bool:
         """Has anything been said in one of these topics since? In this very batch, perhaps."""
         fresh = {name for name, _ in self.topics} if self.topics else ()
-        sql = "SELECT coalesce(max(seq), 0) FROM topics WHERE name = ?"
-        return any(name in fresh or self.file.value(sql, (name,)) != last for name, last in part.expects)
+        for first in range(0, len(part.expects), ASKED_AT_ONCE):
+            names, lasts = zip(*part.expects[first : first + ASKED_AT_ONCE], strict=True)
+            if any(name in fresh for name in names) or self.file.row(_lasts(len(names)), names) != lasts:
+                return True
+        return False
 
     def keep(self, entries: Sequence[Entry]) -> range:
         """Number these messages and gather their rows, a table at a time: with many at once that is what costs."""
@@ -139,11 +156,7 @@ class Batch:
         put_in(self.file, [(number_of(one.id), seq) for seq, one in self.kept if one.kind != "accepted"])
 
 
-def has_stopped(file: SqliteFile, name: str) -> bool:
-    return file.row("SELECT 1 FROM members WHERE name = ? AND stopped_at IS NOT NULL", (name,)) is not None
-
-
-def write_member(file: SqliteFile, member: Member) -> None:
-    when = (member.joined_at, member.seen_at, member.left_at, member.stopped_at)
-    row = (member.name, member.role, " ".join(member.dialects), *when)
-    file.run("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+@cache
+def _lasts(topics: int) -> str:
+    """The number of the last message in each of so many topics, as one question."""
+    return f"SELECT {', '.join(['coalesce((SELECT max(seq) FROM topics WHERE name = ?), 0)'] * topics)}"

@@ -65,12 +65,12 @@ class Tail:
         self._written = 0  # by this process
         self._sieve: Sieve | None = None
 
-    def catch_up(self, file: SqliteFile, last: int, *, leaving: bool = False) -> None:
-        """Remember what others have written, up to this number; and when it has become much, put it into `recent`.
+    def catch_up(self, file: SqliteFile, last: int, indexed: int, *, leaving: bool = False) -> None:
+        """Remember what others have written, up to the `last` number of all, and forget what is `indexed` by now; and
+        when what is left has become much, put it into `recent`.
 
         Who is `leaving`, or at rest, leaves no more of its own for others to read up than they would of each other's.
         """
-        indexed = int(file.value(INDEXED))
         if indexed != self._indexed:
             self._sift(file, indexed)
             self._forget(indexed)
@@ -112,7 +112,9 @@ class Tail:
     def _is_too_long(self, leaving: bool, last: int) -> bool:
         count, behind = len(self._numbers), last - self._indexed
         if not count:
-            return behind > TAIL_MAX // 4  # history was taken in, which is indexed as it comes: only the mark is missing
+            return (
+                behind > TAIL_MAX // 4
+            )  # history was taken in, which is indexed as it comes: only the mark is missing
         if behind > (TAIL_MAX if leaving else TAIL_MAX * BEHIND_TIMES):
             return True
         return count > TAIL_MAX and (leaving or self._read > TAIL_MAX or count > TAIL_MAX * OWN_TIMES)

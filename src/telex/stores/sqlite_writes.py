@@ -7,7 +7,7 @@ from telex.model.event import Event
 from telex.model.message import Entry, Leased
 from telex.model.roster import Member
 from telex.ports.store import Appended, Ask, Beside, Settled, Settlement
-from telex.stores.sqlite_batch import Batch, has_stopped, write_member
+from telex.stores.sqlite_batch import Batch
 from telex.stores.sqlite_file import SqliteFile
 from telex.stores.sqlite_reads import member_called
 from telex.stores.sqlite_rows import (
@@ -95,7 +95,7 @@ class Room:
 
 def append(file: SqliteFile, batch: Batch, tail: Tail, room: Room, entries: Sequence[Entry]) -> list[Appended]:
     """Keep what is new. Entries of one batch are compared with each other as well."""
-    tail.catch_up(file, batch.first - 1)
+    tail.catch_up(file, batch.first - 1, batch.indexed)
     ids = [entry.id for entry in entries if entry.same_since is not None]
     different = set(ids)
     if different:
@@ -169,7 +169,7 @@ def lease(
     only: Sequence[int],
     beside: Beside | None = None,
 ) -> list[Leased]:
-    if has_stopped(file, holder):
+    if batch.has_stopped(holder):
         return []
     if only:
         due = [row for seq in only for row in file.rows(_ONE_DUE, (seq, now)) if row[2] in inboxes]
@@ -258,7 +258,7 @@ def enlist(file: SqliteFile, batch: Batch, member: Member, event: Event | None) 
     known = member_called(file, member.name)
     if known is not None and known.left_at is None and known.role != member.role:
         return known
-    write_member(file, member)
+    batch.write_member(member)
     if event is not None:
         batch.event(event)
     return member
