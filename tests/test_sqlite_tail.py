@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from telex.bus.driving import drive
 from telex.model.digest import digest_of
-from telex.model.message import Entry
+from telex.model.message import Entry, Part
 from telex.ports.store import Settlement
 from telex.stores import sqlite_tail
 from telex.stores.sqlite import SqliteStore
@@ -113,6 +114,40 @@ def test_whoever_leaves_or_rests_leaves_few_ids_to_be_read_up(open_: Open) -> No
     sent(resting, *numbered("n", 6))
     drive(resting.tidy(NOW, same_since=0.0, keep_since=0.0, silent_since=0.0, most=100))
     assert indexed(resting) == 12
+
+
+@pytest.mark.parametrize("theirs", [1, 3, 30])
+def test_what_others_write_between_our_look_and_our_lock_is_seen(
+    open_: Open, monkeypatch: pytest.MonkeyPatch, theirs: int
+) -> None:
+    """We look before we wait for the lock. Whoever has it then may write the very same, and index it."""
+    first, second = open_(), open_()
+    sent(first, *numbered("a", 10))
+    sent(second, *numbered("b", 2))
+    assert sent(first, "a-10") == ["kept"]  # from here on it knows that others write
+    transact = first._file.transact
+
+    def late(*work: Any, **how: Any) -> Any:
+        assert sent(second, *numbered("c", theirs)) == ["kept"] * theirs
+        return transact(*work, **how)
+
+    monkeypatch.setattr(first._file, "transact", late)
+    [outcome] = sent(first, "c-0")
+    assert outcome == "duplicate"
+
+
+def test_a_matter_that_others_go_on_with_is_noticed_however_often_it_was_not(open_: Open) -> None:
+    first, second = open_(), open_()
+    weighed = Part((), (("contracts", 0), ("blockers", 0)))
+
+    def outcome(store: SqliteStore, id_: str, part: Part) -> str:
+        return drive(store.append([entry(id_)._replace(part=part)]))[0].outcome
+
+    assert [outcome(first, f"m-{number}", weighed) for number in range(3)] == ["kept"] * 3
+    assert outcome(second, "elsewhere", Part(("work",), (("work", 0),))) == "kept"
+    assert outcome(first, "still", weighed) == "kept"
+    assert outcome(second, "plan", Part(("contracts",), (("contracts", 0),))) == "kept"
+    assert [outcome(first, f"n-{number}", weighed) for number in range(2)] == ["stale"] * 2
 
 
 # --- room in an inbox ------------------------------------------------------------------------------------------------

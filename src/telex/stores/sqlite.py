@@ -18,9 +18,9 @@ from telex.model.roster import Member
 from telex.ports.store import Appended, Ask, Beside, Query, Settled, Settlement, Touched
 from telex.stores import sqlite_reads as reads
 from telex.stores import sqlite_writes as writes
-from telex.stores.sqlite_batch import Batch
+from telex.stores.sqlite_batch import Batch, Expects
 from telex.stores.sqlite_file import SqliteFile
-from telex.stores.sqlite_tail import Tail
+from telex.stores.sqlite_tail import Ahead, Tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class SqliteStore:
     def __init__(self, file: SqliteFile, *, grouped: bool = False) -> None:
         self._file = file
         self._room, self._tail = writes.Room(), Tail()
+        self._weighed: dict[Expects, int] = {}  # by what was expected: up to which number nothing had changed
         self._written = 0
         self._group: Group | None = self._grouping() if grouped else None
 
@@ -73,7 +74,11 @@ class SqliteStore:
             raise OutcomeUnknown(error.say, entries[0].id if entries else None) from error
 
     def _keep(self, entries: Sequence[Entry]) -> list[Appended]:
-        return self._once(lambda batch: writes.append(self._file, batch, self._tail, self._room, entries), True, False)
+        ahead = writes.look_ahead(self._file, self._tail, entries)
+        return self._once(lambda batch: self._append(batch, entries, ahead), True, False)
+
+    def _append(self, batch: Batch, entries: Sequence[Entry], ahead: Ahead | None) -> list[Appended]:
+        return writes.append(self._file, batch, self._tail, self._room, entries, ahead)
 
     async def lease(
         self,
@@ -176,9 +181,10 @@ class SqliteStore:
 
         jobs = [one for one in asked if isinstance(one, Job)]
         entries = [entry for one in asked if not isinstance(one, Job) for entry in one]
+        ahead = writes.look_ahead(self._file, self._tail, entries) if entries else None
 
         def together(batch: Batch) -> list[Any]:
-            kept = writes.append(self._file, batch, self._tail, self._room, entries) if entries else []
+            kept = self._append(batch, entries, ahead) if entries else []
             if not jobs and max(map(len, asked)) == 1:  # nothing but messages, each sent by itself
                 return [[one] for one in kept]
             rest = iter(kept)
@@ -195,7 +201,7 @@ class SqliteStore:
         written: list[Batch] = []
 
         def transaction() -> T:
-            batch = Batch(self._file)
+            batch = Batch(self._file, self._weighed)
             done = work(batch)
             batch.write()
             written.append(batch)

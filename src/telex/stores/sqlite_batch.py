@@ -24,35 +24,32 @@ from telex.stores.sqlite_rows import (
     Row,
 )
 from telex.stores.sqlite_schema import DELIVERY_BITS
-from telex.stores.sqlite_tail import INDEXED, Tail, put_in
-
-_EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM json_each(?) n
-JOIN recent r ON r.number = n.value JOIN messages m ON m.seq = r.seq WHERE m.refused = 0"""
-
+from telex.stores.sqlite_tail import INDEXED, Ahead, Tail, look_ahead, put_in
 
 # Asked together, since every transaction asks nearly all of it, and while it does the others wait.
 _NOW = f"""SELECT (SELECT max(seq) FROM events), ({INDEXED}),
-EXISTS (SELECT 1 FROM members WHERE stopped_at IS NOT NULL)"""
-
-
+EXISTS (SELECT 1 FROM members WHERE stopped_at IS NOT NULL), (SELECT max(seq) FROM topics)"""
+WEIGHED_MAX = 1_000  # remembered
 ASKED_AT_ONCE = 100  # topics; a statement cannot have any number of columns
 TOGETHER_FROM = 8  # messages: then it is quicker to have SQLite read what was just written than to tell it again
+
+Expects = tuple[tuple[str, int], ...]  # topics, and the last number that each had when a message was weighed
 
 
 class Batch:
     """Rows that belong to one transaction, numbered as they come."""
 
-    def __init__(self, file: SqliteFile) -> None:
+    def __init__(self, file: SqliteFile, weighed: "dict[Expects, int] | None" = None) -> None:
         self.file = file
-        last, indexed, self.any_stopped = file.rows(_NOW)[0]
+        last, indexed, self.any_stopped, last_in_a_topic = file.rows(_NOW)[0]
+        self._last_in_a_topic = last_in_a_topic or 0
+        self._weighed = {} if weighed is None else weighed
         self.indexed = int(indexed)  # the ids of messages up to here are in `recent`
         self.first = self.next = int(last or 0) + 1
         self.events: list[Row] = []
         self.messages: list[Row] = []
         self.deliveries: list[Row] = []
-        self.to_one_each: list[
-            tuple[int, int]
-        ] = []  # messages from and to these numbers, each for whom it is addressed
+        self.to_one_each: list[tuple[int, int]] = []  # from and to these numbers: messages for whom they are addressed
         self.asks: list[Row] = []
         self.topics: list[tuple[str, int]] = []
         self.kept: list[tuple[int, Entry]] = []
@@ -61,13 +58,11 @@ class Batch:
         self.fresh: dict[tuple[str, str], tuple[Entry, int]] = {}  # what this batch has accepted, likewise
         self.stopped: set[str] = set()  # of the senders looked for: who has shut down, perhaps in this very batch
 
-    def look_for(self, ids: set[str], tail: Tail) -> None:
-        """Find all recent messages of these ids in one question."""
-        self.numbers = {id_: number_of(id_) for id_ in ids}
-        suspects = tail.may_be_indexed(self.numbers.values())
-        if suspects:
-            for sender, id_, *rest in self.file.rows(_EARLIER, (f"[{','.join(map(str, suspects))}]",)):
-                self.earlier.setdefault((sender, id_), []).append(tuple(rest))
+    def look_for(self, ids: set[str], tail: Tail, ahead: Ahead | None) -> None:
+        """Find all recent messages of these ids. Where nothing was indexed since, we have looked `ahead` for them."""
+        if ahead is None or ahead.indexed != self.indexed:
+            ahead = look_ahead(self.file, tail, ids, self.indexed)
+        self.numbers, self.earlier = ahead.numbers, ahead.earlier
         if not tail.knows_none_of(ids):
             for id_ in ids:
                 for sender, *rest in tail.messages(id_):
@@ -117,11 +112,16 @@ class Batch:
 
     def is_stale(self, part: Part) -> bool:
         """Has anything been said in one of these topics since? In this very batch, perhaps."""
+        if not self.topics and self._weighed.get(part.expects) == self._last_in_a_topic:
+            return False  # nothing has been said in any topic since these were looked at
         fresh = {name for name, _ in self.topics} if self.topics else ()
         for first in range(0, len(part.expects), ASKED_AT_ONCE):
             names, lasts = zip(*part.expects[first : first + ASKED_AT_ONCE], strict=True)
             if any(name in fresh for name in names) or self.file.row(_lasts(len(names)), names) != lasts:
                 return True
+        if len(self._weighed) >= WEIGHED_MAX:
+            self._weighed.clear()
+        self._weighed[part.expects] = self._last_in_a_topic
         return False
 
     def keep(self, entries: Sequence[Entry]) -> range:

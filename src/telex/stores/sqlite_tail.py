@@ -7,6 +7,7 @@ the index about each would cost more than writing it down.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from telex.model.digest import number_of
 from telex.model.message import Entry
@@ -23,6 +24,9 @@ IDS = "ids"  # the mark of the last message whose id is in `recent`
 INDEXED = f"SELECT coalesce((SELECT value FROM marks WHERE name = '{IDS}'), 0)"
 _NEW = "SELECT seq, id, sender, at, recipient, digest FROM messages WHERE seq > ? AND refused = 0"
 _BETWEEN = "SELECT id FROM messages WHERE seq > ? AND seq <= ? AND refused = 0"
+_EARLIER = """SELECT m.sender, m.id, m.at, m.recipient, m.digest, m.seq FROM json_each(?) n
+JOIN recent r ON r.number = n.value JOIN messages m ON m.seq = r.seq WHERE m.refused = 0"""
+_LAST = f"SELECT (SELECT max(seq) FROM events), ({INDEXED})"
 _LOAD = "SELECT number FROM recent WHERE number > ? ORDER BY number LIMIT ?"
 
 
@@ -64,6 +68,7 @@ class Tail:
         self._upto = 0  # up to here they are there or here
         self._written = 0  # by this process
         self._sieve: Sieve | None = None
+        self.others_write = False  # between two of our own
 
     def catch_up(self, file: SqliteFile, last: int, indexed: int, *, leaving: bool = False) -> None:
         """Remember what others have written, up to the `last` number of all, and forget what is `indexed` by now; and
@@ -71,19 +76,23 @@ class Tail:
 
         Who is `leaving`, or at rest, leaves no more of its own for others to read up than they would of each other's.
         """
-        if indexed != self._indexed:
-            self._sift(file, indexed)
-            self._forget(indexed)
-        if self._upto < last:
-            others = file.rows(_NEW, (self._upto,))
-            self._read += len(others)
-            self._remember(others, last)
+        self.read_up(file, last, indexed)
         if self._is_too_long(leaving, last):
             put_in(file, self._numbers)
             file.run("INSERT OR REPLACE INTO marks VALUES (?, ?)", (IDS, float(last)))
             self._forget(last)
         if self._sieve is not None and not self._sieve.loaded:
             self._sieve.load(file)
+
+    def read_up(self, file: SqliteFile, last: int, indexed: int) -> None:
+        if indexed != self._indexed:
+            self._sift(file, indexed)
+            self._forget(indexed)
+        if self._upto < last:
+            others = file.rows(_NEW, (self._upto,))
+            self.others_write = bool(others)
+            self._read += len(others)
+            self._remember(others, last)
 
     def wrote(self, kept: Sequence[tuple[int, Entry]], numbers: dict[str, int], first: int, last: int) -> None:
         """Remember what we have written ourselves, now that it is kept: everything from `first` to `last` is ours."""
@@ -104,6 +113,18 @@ class Tail:
         if self._sieve is None and self._written > SIEVE_FROM:
             self._sieve = Sieve()
             self._sieve.add(number for number, _ in self._numbers)
+
+    def look_ahead(self, file: SqliteFile, ids: Iterable[str]) -> "Ahead | None":
+        """Where others write too: read up what they have written before we take the lock, and not under it."""
+        if not self.others_write:
+            return None
+
+        def look() -> Ahead:
+            last, indexed = file.rows(_LAST)[0]
+            self.read_up(file, last or 0, int(indexed))
+            return look_ahead(file, self, ids, int(indexed))
+
+        return file.glance(look)
 
     @property
     def is_long(self) -> bool:
@@ -159,6 +180,24 @@ class Tail:
         self._numbers = [pair for pair in self._numbers if pair[1] > indexed]
         self._read = min(self._read, len(self._numbers))
         self._indexed, self._upto = indexed, max(self._upto, indexed)
+
+
+class Ahead(NamedTuple):
+    """What is known of some ids before anything is written, and others need not wait for it to be found out."""
+
+    indexed: int  # up to here `recent` went, then
+    numbers: dict[str, int]
+    earlier: dict[tuple[str, str], list[Row]]  # what is in `recent`, by sender and id
+
+
+def look_ahead(file: SqliteFile, tail: Tail, ids: Iterable[str], indexed: int) -> Ahead:
+    """Find all messages of these ids that are in `recent`, in one question."""
+    ahead = Ahead(indexed, {id_: number_of(id_) for id_ in ids}, {})
+    suspects = tail.may_be_indexed(ahead.numbers.values())
+    if suspects:
+        for sender, id_, *rest in file.rows(_EARLIER, (f"[{','.join(map(str, suspects))}]",)):
+            ahead.earlier.setdefault((sender, id_), []).append(tuple(rest))
+    return ahead
 
 
 def put_in(file: SqliteFile, numbers: list[tuple[int, int]]) -> None:

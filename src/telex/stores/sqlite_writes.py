@@ -21,7 +21,7 @@ from telex.stores.sqlite_rows import (
     last_delivery,
     leased_of,
 )
-from telex.stores.sqlite_tail import Tail
+from telex.stores.sqlite_tail import Ahead, Tail
 
 _OPEN = """SELECT (SELECT count(*) FROM deliveries WHERE state = 0 AND inbox = ?1)
 + (SELECT count(*) FROM deliveries WHERE state = 1 AND inbox = ?1)"""
@@ -93,13 +93,20 @@ class Room:
         self._blind[inbox] = max(0, self._blind.get(inbox, 0) - count)
 
 
-def append(file: SqliteFile, batch: Batch, tail: Tail, room: Room, entries: Sequence[Entry]) -> list[Appended]:
+def look_ahead(file: SqliteFile, tail: Tail, entries: Sequence[Entry]) -> Ahead | None:
+    """What can be found out before the lock is taken."""
+    return tail.look_ahead(file, {entry.id for entry in entries if entry.same_since is not None})
+
+
+def append(
+    file: SqliteFile, batch: Batch, tail: Tail, room: Room, entries: Sequence[Entry], ahead: Ahead | None
+) -> list[Appended]:
     """Keep what is new. Entries of one batch are compared with each other as well."""
     tail.catch_up(file, batch.first - 1, batch.indexed)
     ids = [entry.id for entry in entries if entry.same_since is not None]
     different = set(ids)
     if different:
-        batch.look_for(different, tail)
+        batch.look_for(different, tail, ahead)
         batch.look_for_stopped(entries)
     ordinary = not batch.earlier and len(different) == len(ids) and not batch.stopped
     all_new = ordinary and batch.changes_no_topic(entries)
