@@ -22,6 +22,7 @@ Open = Callable[[], SqliteStore]
 def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     """Everything that happens after thousands of messages happens here after a few."""
     monkeypatch.setattr(sqlite_tail, "TAIL_MAX", 3)
+    monkeypatch.setattr(sqlite_tail, "LEFT_MAX", 3)
     monkeypatch.setattr(sqlite_tail, "SIEVE_FROM", 3)
     monkeypatch.setattr(sqlite_tail, "LOADED_AT_ONCE", 2)
     return lambda: SqliteStore.open(str(tmp_path / "telex.db"), durable=False)

@@ -16,6 +16,7 @@ from telex.stores.sqlite_file import Row, SqliteFile
 TAIL_MAX = 1_024  # messages written by others; whoever finds more puts them into `recent`
 OWN_TIMES = 2  # as many more may be one's own: nobody has to read them up
 BEHIND_TIMES = 4  # as many more may be anything: whoever looks for an id looks through them
+LEFT_MAX = 128  # that whoever leaves, or rests, leaves behind if it has written as many
 SIEVE_FROM = 512  # messages written by one process until a sieve is worth its memory
 SLOTS = 1 << 22  # in a sieve, a byte each; beyond a million ids in the window it lets ever more through
 LOADED_AT_ONCE = 2_000  # ids
@@ -74,7 +75,7 @@ class Tail:
         """Remember what others have written, up to the `last` number of all, and forget what is `indexed` by now; and
         when what is left has become much, put it into `recent`.
 
-        Who is `leaving`, or at rest, leaves no more of its own for others to read up than they would of each other's.
+        Who is `leaving`, or at rest, leaves little for others to read up.
         """
         self.read_up(file, last, indexed)
         if self._is_too_long(leaving, last):
@@ -128,17 +129,16 @@ class Tail:
 
     @property
     def is_long(self) -> bool:
-        return max(len(self._numbers), self._upto - self._indexed) > TAIL_MAX
+        """Would the next to send have to read up much, and much of it ours?"""
+        return min(self._upto - self._indexed, self._written) > LEFT_MAX
 
     def _is_too_long(self, leaving: bool, last: int) -> bool:
         count, behind = len(self._numbers), last - self._indexed
-        if not count:
-            return (
-                behind > TAIL_MAX // 4
-            )  # history was taken in, which is indexed as it comes: only the mark is missing
-        if behind > (TAIL_MAX if leaving else TAIL_MAX * BEHIND_TIMES):
+        if not count:  # history was taken in, which is indexed as it comes: only the mark is missing
+            return behind > TAIL_MAX // 4
+        if behind > (LEFT_MAX if leaving else TAIL_MAX * BEHIND_TIMES):
             return True
-        return count > TAIL_MAX and (leaving or self._read > TAIL_MAX or count > TAIL_MAX * OWN_TIMES)
+        return count > TAIL_MAX and (self._read > TAIL_MAX or count > TAIL_MAX * OWN_TIMES)
 
     def may_be_indexed(self, numbers: Iterable[int]) -> list[int]:
         """Those of these numbers of ids that have to be looked for in `recent`."""
