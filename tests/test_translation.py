@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.intents import INTENTS
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.signal_md import SIGNAL_MD
 from telex.dialects.spec import Boolean, Dialect, OneOf, kind_at
@@ -16,7 +17,6 @@ from telex.dialects.vbw_company import VBW_COMPANY
 from telex.dialects.vbw_handoff import VBW_HANDOFF
 from telex.dialects.vbw_typed import VBW_TYPED
 from telex.translation import lexicon
-from telex.translation.intents import INTENTS
 from telex.translation.roles import INSTEAD, TRADES, counterpart
 from telex.translation.row import Row
 from telex.translation.translate import Header, NoCounterpart, Translation, header_of, translate

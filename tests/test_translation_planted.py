@@ -33,7 +33,6 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 
 
 def _forget() -> None:
-    lexicon.routes.cache_clear()
     translate._REMEMBERED.clear()
 
 

@@ -9,6 +9,7 @@ import re
 from typing import Any, NamedTuple, cast
 
 from telex.dialects.declared_fields import UNREAD, name_flaw, read_fields
+from telex.dialects.declared_meaning import with_meanings
 from telex.dialects.declared_places import Flaw, Place, Sheet, show, toml_tables
 from telex.dialects.declared_samples import Budget, keep_rules
 from telex.dialects.declared_types import (
@@ -21,6 +22,7 @@ from telex.dialects.declared_types import (
     with_rules,
     written_example,
 )
+from telex.dialects.intents import TRADES
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.spec import (
     ANY,
@@ -44,7 +46,7 @@ FILE_BYTES_MAX = 262_144  # 256 KiB; the largest built-in dialect would take 20
 HUMAN = "human"  # is in every team, so a chain may end there
 KEYS = (
     *("name", "version", "purpose", "extends", "form", "payload", "addresses"),
-    *("roles", "chain", "envelope", "wire", "types", "rules"),
+    *("roles", "trades", "chain", "envelope", "wire", "types", "rules"),
 )
 _NAME = re.compile(r"(?=.{1,64}\Z)[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 _BLANK = Dialect(name="", version="", purpose="", form="json", roles=(), types={})
@@ -53,6 +55,7 @@ _BLANK = Dialect(name="", version="", purpose="", form="json", roles=(), types={
 class Declared(NamedTuple):
     dialect: Dialect | None  # None when there is any flaw
     flaws: tuple[Flaw, ...]
+    remarks: tuple[Flaw, ...] = ()  # what is no flaw, and good to know
 
 
 def declare(text: str, file: str, built_in: tuple[Dialect, ...] = BUILT_IN) -> Declared:
@@ -68,7 +71,8 @@ def declare(text: str, file: str, built_in: tuple[Dialect, ...] = BUILT_IN) -> D
         return Declared(None, (tables,))
     sheet = Sheet(file, lines)
     dialect = _read_dialect(Place(tables, (), sheet), built_in)
-    return Declared(None if sheet.flaws else dialect, sheet.in_order())
+    remarks = tuple(sorted(sheet.remarks, key=lambda one: one.line))
+    return Declared(None if sheet.flaws else dialect, sheet.in_order(), remarks)
 
 
 def _read_dialect(place: Place, built_in: tuple[Dialect, ...]) -> Dialect | None:
@@ -87,7 +91,8 @@ def _read_dialect(place: Place, built_in: tuple[Dialect, ...]) -> Dialect | None
     if place.has("rules"):
         dialect = dialect._replace(rules=(*base.rules, *read_common_rules(place.at("rules"), dialect)))
     ruled = {name: with_rules(place.at("types").at(name), type_, dialect) for name, type_ in own.items()}
-    return _with_examples(place, dialect._replace(types={**dialect.types, **ruled}), ruled)
+    meant = with_meanings(place.at("types"), ruled, dialect) if ruled else ruled
+    return _with_examples(place, dialect._replace(types={**dialect.types, **meant}), meant)
 
 
 # --- the frame: everything around the types --------------------------------------------------------------------------
@@ -119,6 +124,7 @@ def _frame(place: Place, base: Dialect, built_in: tuple[Dialect, ...]) -> Dialec
         form=cast(Form, _fixed(place, "form", ("json", "front-matter"), base) or base.form),
         addresses=_fixed(place, "addresses", ("roles", "names"), base) or base.addresses,
         envelope={**base.envelope, **_envelope(place, base)},
+        extends=base.name or None,
     )
     return frame._replace(payload=_payload(place, frame, base))
 
@@ -172,7 +178,19 @@ def _with_roles(place: Place, dialect: Dialect, own: dict[str, MessageType]) -> 
             place.need("roles", "every type is open to all, so say which roles there are")
     envelope = _widened(dialect, roles)
     chain = {**dialect.chain, **(_chain(place.at("chain"), roles) if place.has("chain") else {})}
-    return dialect._replace(roles=roles, envelope=envelope, chain=chain)
+    trades = _trades(place.at("trades"), roles) if place.has("trades") else {}
+    return dialect._replace(roles=roles, envelope=envelope, chain=chain, trades=trades)
+
+
+def _trades(place: Place, roles: tuple[str, ...]) -> dict[str, str]:
+    """What each role does, so that its like is found in other dialects."""
+    trades: dict[str, str] = {}
+    for role, entry in place.entries(len(roles) + 1):
+        if role not in roles:
+            entry.unknown(role, roles, f"{role} is not among the roles")
+        elif does := entry.choice(TRADES):
+            trades[role] = does
+    return trades
 
 
 def _widened(dialect: Dialect, roles: tuple[str, ...]) -> Fields:

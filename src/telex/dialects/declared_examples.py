@@ -34,7 +34,7 @@ def read_fields_of_example(place: Place, fields: Fields) -> Tree:
     found: Tree = {}
     for name, entry in place.entries(ITEMS_MAX):
         if name in fields:
-            found[name] = _read(entry, fields[name].kind)
+            found[name] = read_value(entry, fields[name].kind)
         else:
             entry.unknown(name, fields, f"there is no field {shown(name)}")
     for name, field in fields.items():
@@ -43,17 +43,18 @@ def read_fields_of_example(place: Place, fields: Fields) -> Tree:
     return found
 
 
-def _read(place: Place, kind: Kind) -> Any:
+def read_value(place: Place, kind: Kind) -> Any:
+    """What stands there, as it stands on the wire; noted where it is not of that kind."""
     if is_blank(place.value):
-        place.flaw("the example still has a blank here: fill it in")
+        place.flaw("there is still a blank here: fill it in")
         return place.value
     match kind:
         case Group(fields):
             return read_fields_of_example(place, fields)
         case ListOf(item):
-            return [_read(entry, item) for entry in place.items(ITEMS_MAX)]
+            return [read_value(entry, item) for entry in place.items(ITEMS_MAX)]
         case MapOf(value):
-            return {key: _read(entry, value) for key, entry in place.entries(ITEMS_MAX)}
+            return {key: read_value(entry, value) for key, entry in place.entries(ITEMS_MAX)}
         case Text():
             return _text(place, kind)
         case Moment():

@@ -34,10 +34,15 @@ class Sheet:
     def __init__(self, file: str, lines: dict[Path, int]) -> None:
         self.file, self.lines = file, lines
         self.flaws: dict[Flaw, None] = {}  # in the order found, each once
+        self.remarks: dict[Flaw, None] = {}  # what is no flaw, and good to know
 
     def note(self, path: Path, say: str) -> None:
         if not self.is_full():
             self.flaws[Flaw(self.file, line_of(self.lines, path), dotted(path), say)] = None
+
+    def remark(self, path: Path, say: str) -> None:
+        if len(self.remarks) < FLAWS_MAX:
+            self.remarks[Flaw(self.file, line_of(self.lines, path), dotted(path), say)] = None
 
     def is_full(self) -> bool:
         return len(self.flaws) >= FLAWS_MAX
@@ -56,6 +61,10 @@ class Place(NamedTuple):
 
     def flaw(self, say: str) -> None:
         self.sheet.note(self.path, say)
+
+    def remark(self, say: str) -> None:
+        """Nothing is wrong, and yet whoever wrote the file would want to know."""
+        self.sheet.remark(self.path, say)
 
     def wrong(self, expected: str) -> None:
         self.flaw(f"expected {expected}, found {shown(self.value)}")

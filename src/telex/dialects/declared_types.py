@@ -10,6 +10,7 @@ from typing import cast
 from telex.dialects.blanks import expected
 from telex.dialects.declared_examples import read_fields_of_example
 from telex.dialects.declared_fields import FIELDS_MAX, read_fields
+from telex.dialects.declared_meaning import KEYS as MEANING_KEYS
 from telex.dialects.declared_places import Place, meant_or_choices
 from telex.dialects.declared_rules import read_rules
 from telex.dialects.declared_samples import Budget, fits, keep_rules, plain_fields
@@ -34,7 +35,10 @@ from telex.dialects.spec import (
 
 TYPES_MAX = 200
 LIST_MAX = 100  # roles or sections
-KEYS = ("purpose", "senders", "receivers", "class", "reply", "sections", "fields", "rules", "example", "example_body")
+KEYS = (
+    *("purpose", "senders", "receivers", "class", "reply", "sections", "fields", "rules", "example", "example_body"),
+    *MEANING_KEYS,
+)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
 _ROLE = re.compile(r"[a-z][a-z0-9_-]{0,63}\Z")
 

@@ -82,6 +82,7 @@ class Field(NamedTuple):
 Fields = Mapping[str, Field]
 NO_FIELDS: Fields = {}
 NO_CHAIN: Mapping[str, str] = {}
+NO_TRADES: Mapping[str, str] = {}
 
 
 def fields(required: Mapping[str, Kind] | None = None, optional: Mapping[str, Kind] | None = None) -> Fields:
@@ -133,6 +134,20 @@ class Deed(NamedTuple):
     names: Mapping[str, str]
 
 
+class Meaning(NamedTuple):
+    """What a message is to readers of other dialects, as a user's file says it. The rules of the work do not look here.
+
+    The built-in dialects have rows in the lexicon instead, which know more ways of saying things.
+    """
+
+    intents: tuple[str, ...]  # what it is, then what it may pass for where that is not known
+    says: Mapping[str, str]  # term → the field that says it, by its short name as in a hard rule
+    values: Mapping[str, Mapping[str, tuple[Any, ...]]]  # term → word → as it is written here; the first is written
+    means: Mapping[str, tuple[str, ...]]  # term → what the type itself says of it, the plainest first
+    defaults: Mapping[str, Any]  # a field's path → what stands there when nobody said anything
+    body: str | None = None  # the term that the markdown body says; front matter only
+
+
 class MessageType(NamedTuple):
     name: str
     purpose: str
@@ -147,6 +162,7 @@ class MessageType(NamedTuple):
     sections: tuple[str, ...] = ()  # headings that the page asks for in a markdown body
     body_example: str = ""  # front matter only
     deed: Deed | None = None
+    meaning: Meaning | None = None
 
     def __repr__(self) -> str:
         return f"<message type {self.name}>"
@@ -178,6 +194,8 @@ class Dialect(NamedTuple):
     rules: tuple[HardRule, ...] = ()  # of every type
     addresses: Literal["roles", "names"] = "roles"  # what the sender and recipient fields hold
     chain: Mapping[str, str] = NO_CHAIN  # who escalates to whom
+    extends: str | None = None  # the built-in dialect that a user's own was built on
+    trades: Mapping[str, str] = NO_TRADES  # role → what it does, one of those in `intents`
 
     def __repr__(self) -> str:
         return f"<dialect {self.name} {self.version}>"
@@ -204,6 +222,16 @@ def types_by_name(*types: MessageType) -> dict[str, MessageType]:
     named = {type_.name: type_ for type_ in types}
     assert len(named) == len(types), "two types of one name"
     return named
+
+
+def has_to_be_chosen(kind: Kind) -> bool:
+    """Can nobody but the sender say what stands there? A text may be unknown and a list empty; a choice is neither."""
+    match kind:
+        case OneOf(values):
+            return len(values) > 1
+        case Boolean() | Anything() | Group():
+            return True
+    return False
 
 
 def kind_at(all_fields: Fields, path: tuple[str, ...]) -> Field | None:

@@ -5,6 +5,7 @@ Everything here is made from the definition, so a page cannot say what the check
 
 from collections.abc import Iterable, Sequence
 
+from telex.dialects.intents import INTENTS
 from telex.dialects.spec import ANY, PRIORITY_CLASSES, Dialect, Field, Fields, HardRule, MessageType, walk_kinds
 from telex.dialects.writing import write
 from telex.publish.role_view import receivers_from
@@ -144,6 +145,9 @@ def _facts(dialect: Dialect, type_: MessageType) -> str:
     answers = [f"[{name}](#{name.lower()})" for name in answered_by(dialect, type_)]
     facts += [("Answers", ", ".join(answers))] if answers else []
     facts += [("Body has", ", ".join(f"`## {name}`" for name in type_.sections))] if type_.sections else []
+    if type_.meaning is not None:
+        acts = [f"{INTENTS[intent].does} (`{intent}`)" for intent in type_.meaning.intents]
+        facts.append(("To others", f"a message that {', or else '.join(acts)}"))
     return "\n".join(f"- {name}: {words}" for name, words in facts)
 
 

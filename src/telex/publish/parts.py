@@ -11,7 +11,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect
 from telex.model.delivery import MEANINGS, MOVES, STATES, State
 from telex.model.event import KINDS
-from telex.publish import migration, task_states, translation, work_machine
+from telex.publish import migration, task_states, terms, translation, work_machine
 
 DELIVERY_PAGE = "docs/delivery.md"
 END = "<!-- made until here -->"
@@ -47,6 +47,7 @@ def parts() -> dict[str, dict[str, str]]:
         work_machine.PAGE: work_machine.parts(),
         translation.PAGE: translation.parts(),
         migration.PAGE: migration.parts(),
+        terms.PAGE: terms.parts(),
     }
 
 

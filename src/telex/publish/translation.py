@@ -13,8 +13,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.spec import Boolean, Dialect, MessageType, OneOf, Tree
 from telex.dialects.writing import write
 from telex.flow.admission import Desk, check
-from telex.translation.lexicon import why_not
-from telex.translation.translate import Translation, header_of, translate
+from telex.translation.translate import NoCounterpart, header_of, translate
 
 PAGE = "docs/translation.md"
 _NONE = "[markdown](#without-a-counterpart)"
@@ -48,14 +47,17 @@ def matrix(sources: Sequence[Dialect] = BUILT_IN, targets: Sequence[Dialect] = B
 
 def _entries(dialect: Dialect, type_: MessageType, to: Dialect) -> Iterator[Entry]:
     found: dict[str, Entry] = {}
+    reason = ""
     for when, tree in _sketches(dialect, type_):
         header = header_of(tree, dialect, type_, id="message-1", at=0.0, sender="agent")
         made = translate(tree, dialect, type_, to, header, type_.body_example or None)
-        if isinstance(made, Translation) and made.type.name not in found:
+        if isinstance(made, NoCounterpart):
+            reason = reason or made.reason
+        elif made.type.name not in found:
             changes = (len(made.lost), len(made.invented), len(made.narrowed))
             found[made.type.name] = Entry(dialect.name, type_.name, to.name, made.type.name, *changes, when=when)
     if not any(entry.when is None for entry in found.values()):
-        yield Entry(dialect.name, type_.name, to.name, None, reason=why_not(dialect, type_.name, to))
+        yield Entry(dialect.name, type_.name, to.name, None, reason=reason)
     yield from found.values()
 
 

@@ -11,6 +11,7 @@ import copy
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from math import ceil, floor
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -157,8 +158,10 @@ def _texts(kind: Text) -> st.SearchStrategy[str]:
 
 
 def _integers(low: float | None, high: float | None) -> st.SearchStrategy[int]:
-    least = LIMITS.integer_min if low is None else int(low)
-    most = LIMITS.integer_max if high is None else int(high)
+    least = LIMITS.integer_min if low is None else ceil(low)
+    most = LIMITS.integer_max if high is None else floor(high)
+    if least > most:
+        return st.nothing()  # there is no whole number between the two
     # Small numbers are what messages hold, and what rules compare; the rest shows that nothing overflows.
     return st.integers(least, min(most, max(least, 0) + 5)) | st.integers(least, most)
 

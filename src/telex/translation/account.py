@@ -48,8 +48,8 @@ class Account:
             self.loose = body
         self.values = [one.get(tree) if one.get is not None else parsed.get(one.name) for one in plan.reads]
         self.result: Tree = {TYPE: plan.becomes.name}
-        if plan.to.wire.version is not None:
-            self.result[plan.to.wire.version] = plan.to.version
+        if plan.version is not None:
+            self.result[plan.version] = plan.to.version
         self.sections: dict[str, Any] = {}  # what goes into the body
         self.written: dict[str, Any] = {}  # by path: what a place of the result says
         self.sources: dict[str, int] = {}  # by path: the read that it comes from

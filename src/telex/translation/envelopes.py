@@ -15,14 +15,14 @@ from telex.translation.roles import ROLES_REMEMBERED_MAX as NAMES_REMEMBERED_MAX
 from telex.translation.roles import counterpart
 
 
-def address(account: Account) -> None:
-    """Who it is from and to, as the dialect calls them."""
+def address(account: Account) -> bool:
+    """Who it is from and to, as the dialect calls them. False: the sender cannot be named, and has to be."""
     plan, header = account.plan, account.header
     mine = counterpart(header.sender_role, plan.dialect, plan.to, plan.becomes.senders)
     receivers = plan.type.receivers
     theirs = header.recipient_role or (receivers[0] if receivers != ANY else None)
     whom = counterpart(theirs, plan.dialect, plan.to, plan.becomes.receivers) if theirs is not None else None
-    if plan.to.chain and plan.wires["recipient"].there is not None:
+    if plan.spoken.intents[0] == "escalate" and plan.wires["recipient"].there is not None:
         whom = plan.to.chain.get(mine, whom)
     account.roles = (mine, whom)
     names = plan.to.addresses == "names"
@@ -35,6 +35,8 @@ def address(account: Account) -> None:
         if place.slot not in plan.by_slot:
             account.write(place.path, place.steps, True)
             account.invent(place.path, "everyone", True, BY_THE_BUS)
+    signed = plan.wires["sender"].there
+    return signed is None or not signed.required or signed.path in account.written
 
 
 def _name(account: Account, what: str, value: str | None, allowed: tuple[str, ...], *, unclear: bool = False) -> None:
@@ -95,6 +97,11 @@ def correlate(account: Account) -> None:
     slot, here, there, alone = account.plan.wires["correlation"]
     said = here.get(account.tree) if here is not None else None
     if there is not None and there.path not in account.written:
+        if here is not None and _is_told_as_task(account, here, there) and there.fits(said):
+            account.write(there.path, there.steps, said)
+            account.invent(there.path, slot, said, "what it is about stands for the conversation")
+            account.thread = said
+            return
         if isinstance(said, str) and said and there.fits(said):
             account.write(there.path, there.steps, said)
         else:
@@ -110,11 +117,20 @@ def correlate(account: Account) -> None:
         account.lose(here.path, slot, said, account.plan.kept)
 
 
+def _is_told_as_task(account: Account, here: Wired, there: Wired) -> bool:
+    """One field says both, and has been told as what it is about: that it names a conversation is then made up."""
+    if there.required:
+        return False
+    return any(read.path == here.path and told for read, told in zip(account.plan.reads, account.told, strict=True))
+
+
 def _call(account: Account, there: Wired, slot: str) -> None:
     """A conversation that the original does not name: as the bus calls it, or by the task, or by the message itself."""
     known = (account.slot("$correlation"), account.slot("task"))
     value = next((one for one in known if isinstance(one, str) and one and there.fits(one)), None)
     if value is None:
         value = "" if there.may_be_empty else account.header.id
+        if not there.fits(value):
+            return  # where something has to stand there, it is filled in like any other field
     account.write(there.path, there.steps, value)
     account.invent(there.path, slot, value, BY_THE_BUS)

@@ -25,7 +25,8 @@ from telex.model.limits import LIMITS
 Told = tuple[Any, bool]
 Way = Callable[[Any], Told | None]
 Test = Callable[[Any], bool]
-Values = Mapping[Any, Any]  # what all dialects call it → as one of them writes it
+# What all dialects call it → as one of them writes it; of several spellings the first is written, and all are read.
+Values = Mapping[Any, Any]
 
 
 def way(source: Kind, spelt: Values | None, target: Kind, spelling: Values | None) -> Way:
@@ -45,7 +46,7 @@ def way(source: Kind, spelt: Values | None, target: Kind, spelling: Values | Non
     if spelling is None:
         return lambda value: (value, True) if test(value) else None
     read_as = _inverse(spelling)
-    table = {name: (wire, read_as[wire] == name) for name, wire in spelling.items()}
+    table = {name: (written(spelling, name), read_as[written(spelling, name)] == name) for name in spelling}
     return lambda value: table.get(value) if isinstance(value, str) else None
 
 
@@ -56,11 +57,18 @@ def canonical(value: Any, spelt: Values | None) -> Any:
     return _inverse(spelt).get(value) if isinstance(value, str | bool) else None
 
 
+def written(spelling: Values, name: Any) -> Any:
+    """As it is written; None where it cannot be."""
+    found = spelling.get(name)
+    return found[0] if isinstance(found, tuple) else found
+
+
 def _inverse(spelt: Values) -> dict[Any, Any]:
     """Where two things are written alike, the first is what it is read as."""
     found: dict[Any, Any] = {}
-    for name, wire in spelt.items():
-        found.setdefault(wire, name)
+    for name, wires in spelt.items():
+        for wire in wires if isinstance(wires, tuple) else (wires,):
+            found.setdefault(wire, name)
     return found
 
 
@@ -77,11 +85,11 @@ def _respelt(one: Any, spelt: Values | None, target: Kind, spelling: Values | No
     name = canonical(one, spelt)
     if name is None:
         return None
-    wire = name if spelling is None else spelling.get(name)
+    wire = name if spelling is None else written(spelling, name)
     if wire is None or not fits(target)(wire):
         return None
     back = canonical(wire, spelling)
-    again = back if spelt is None else spelt.get(back)
+    again = back if spelt is None else written(spelt, back)
     return wire, again == one and type(again) is type(one)
 
 

@@ -20,6 +20,7 @@ from telex.dialects.spec import (
     Text,
     Tree,
     fields,
+    has_to_be_chosen,
     kind_at,
 )
 from telex.model.paths import path_of
@@ -60,8 +61,7 @@ class Place(NamedTuple):
 
 def places_of(dialect: Dialect, type_: MessageType, row: Row) -> list[Place]:
     """Every slot that the row knows, own names before borrowed ones, and those in the body last."""
-    assert type_.deed is not None, f"{type_.name} has no names for its fields"
-    said = type_.deed.names
+    said = names_of(type_)
     whole = dialect.fields_of(type_)
     found = []
     for slot, name in (*((one, one) for one in said), *row.names.items()):
@@ -83,6 +83,14 @@ def places_of(dialect: Dialect, type_: MessageType, row: Row) -> list[Place]:
             parts = PAGE_PARTS if body.pages and name == body.main else TEXT_PARTS if kinds[name] is TEXTS else {}
             found.append(Place(slot, name, BODY, (), kinds[name], None, parts, in_body=True))
     return found
+
+
+def names_of(type_: MessageType) -> Mapping[str, str]:
+    """Slot → the field that says it: in a user's own type as the file has it, else by the names of its deed."""
+    if type_.meaning is not None:
+        return type_.meaning.says
+    assert type_.deed is not None, f"{type_.name} has no names for its fields"
+    return type_.deed.names
 
 
 def _parts(said: Mapping[str, str], name: str, where: str, kind: Kind) -> dict[str, Part]:
@@ -123,13 +131,15 @@ def getter(steps: Steps) -> Callable[[Tree], Any]:
 
 def default(kind: Kind, reason: str) -> Least:
     """What a field says that has nothing to say. A choice or a yes or no is never made by default."""
+    if has_to_be_chosen(kind):
+        return UNSAID
     match kind:
         case Text(may_be_empty=True):
             return Least("", reason)
-        case Text():
-            return Least(UNKNOWN, reason)
-        case Integer(low, _) | Number(low, _):
-            return Least(int(low or 0), reason)
+        case Text(_, most, _):
+            return Least(UNKNOWN if most is None or most >= len(UNKNOWN) else "?", reason)
+        case Integer(low, high) | Number(low, high):
+            return Least(_nearest_to_zero(low, high), reason)
         case ListOf():
             return Least([], reason)
         case MapOf():
@@ -138,4 +148,10 @@ def default(kind: Kind, reason: str) -> Least:
             return Least(only, reason)
         case Moment():
             return Least(None, "when the message was sent")
-    return UNSAID
+    raise AssertionError(f"nobody has said what {kind} is when it says nothing")
+
+
+def _nearest_to_zero(low: float | None, high: float | None) -> float:
+    if low is not None and low > 0:
+        return low
+    return high if high is not None and high < 0 else 0

@@ -54,6 +54,7 @@ class Need(NamedTuple):
     least: Least
     plain: bool  # that is written as it stands
     within: Callable[[Tree], Any] | None  # only where this is there
+    meant: bool  # what the original says of it counts, and a user's default stands for its silence only
 
 
 class Wired(NamedTuple):
@@ -108,3 +109,4 @@ class Plan(NamedTuple):
     no_place: str  # why a field is lost
     kept: str  # why something of the envelope is
     strays: str | None  # where the way back leads elsewhere: the path of what cannot be told back
+    version: str | None  # the field of the result that holds its dialect's version

@@ -17,10 +17,11 @@ from telex.dialects.spec import (
     Moment,
     Text,
     Tree,
+    has_to_be_chosen,
     kind_at,
 )
 from telex.model.paths import join, path_of
-from telex.translation.kinds import fits, way
+from telex.translation.kinds import fits, way, written
 from telex.translation.places import UNSAID, Part, Place, Steps, default, getter, places_of
 from telex.translation.plan import Carry, Items, Known, Need, Plan, Read, Wire, Wired
 from telex.translation.row import Row
@@ -71,18 +72,24 @@ def make(dialect: Dialect, row: Row, to: Dialect, spoken: Row, home: tuple[Row, 
         carries,
         tuple(constants),
         meant,
-        *_needs(to, becomes, theirs, spoken, f"{row.type} says nothing of it"),
+        *_needs(to, becomes, theirs, spoken, version := _version(to, becomes), f"{row.type} says nothing of it"),
         wires,
         _rules(to, becomes),
         {place.name: place for place in reversed(theirs)},
         _known(dialect, ours, wires),
         tuple(to.fields_of(becomes)),
-        to.wire.correlation in to.envelope,
+        to.wire.correlation in to.envelope and _is_sure(wires["correlation"]),
         tuple(read.at_home for read in reads),
         f"{spoken.type} has no place for it",
         f"{to.name} does not write it; the bus keeps it",
         strays,
+        version,
     )
+
+
+def _is_sure(thread: Wire) -> bool:
+    """Does the original's field name a conversation and nothing else, or has something to stand there in any case?"""
+    return thread.alone or thread.there is None or thread.there.required
 
 
 # --- places ----------------------------------------------------------------------------------------------------------
@@ -134,7 +141,8 @@ def _constant(place: Place, row: Row, spoken: Row) -> Any:
     told = row.means.get(place.slot)
     if told is None:
         return None
-    return told[0] if place.values is None else place.values.get(told[0])
+    value = told[0] if place.values is None else written(place.values, told[0])
+    return value if value is not None and fits(place.kind)(value) else None
 
 
 def _carries(
@@ -197,8 +205,8 @@ def _items(here: Place, there: Place, spoken: Row) -> Items | None:
             if field.required:
                 part = slots.get((step,), step)
                 slot = f"{there.name}/{part}"
-                least = spoken.least.get(slot) or default(field.kind, "nothing is said of it")
-                assert least is not UNSAID, f"the row of {spoken.type} has to say what {slot} is"
+                said = spoken.least.get(f"{there.path}[]{join('', step)}") or spoken.least.get(slot)
+                least = said or default(field.kind, "nothing is said of it")
                 needs.append((step, "" if there.in_body else join("", step), slot, least))
     moved = frozenset(steps[0] for steps, *_ in moves if steps)
     return Items(moves, tuple(needs), moved, whole=any(not steps for steps, *_ in moves))
@@ -230,8 +238,14 @@ def _place(steps: Steps) -> Callable[[Tree], Any]:
 # --- what must be there ----------------------------------------------------------------------------------------------
 
 
+def _version(to: Dialect, type_: MessageType) -> str | None:
+    """The field that holds the dialect's version, where this type has it and the version fits."""
+    field = to.fields_of(type_).get(to.wire.version or "")
+    return to.wire.version if field is not None and fits(field.kind)(to.version) else None
+
+
 def _needs(
-    to: Dialect, type_: MessageType, theirs: list[Place], row: Row, reason: str
+    to: Dialect, type_: MessageType, theirs: list[Place], row: Row, version: str | None, reason: str
 ) -> tuple[tuple[Need, ...], tuple[Steps, ...]]:
     slots = {place.path: place.name for place in reversed(theirs) if not place.in_body}
     needs: list[Need] = []
@@ -244,12 +258,15 @@ def _needs(
                 if field.required and within is None:
                     groups.append(here)
                 look(field.kind.fields, here, within if field.required else getter(here))
-            elif field.required and not (len(here) == 1 and name in (TYPE, to.wire.version)):
+            elif field.required and not (len(here) == 1 and name in (TYPE, version)):
                 path = path_of(*here)
                 slot = slots.get(path, name)
-                least = row.least.get(slot) or default(field.kind, reason)
+                least = row.least.get(path) or row.least.get(slot) or default(field.kind, reason)
                 plain = least is not UNSAID and (least.value is None or not isinstance(least.value, tuple))
-                needs.append(Need(path, here, slot, fits(field.kind), least, plain and least.value is not None, within))
+                plainly = plain and least.value is not None
+                by_file = least is UNSAID or path in row.least
+                meant = by_file and path in slots and has_to_be_chosen(field.kind)
+                needs.append(Need(path, here, slot, fits(field.kind), least, plainly, within, meant))
 
     look(to.fields_of(type_), (), None)
     return tuple(needs), tuple(groups)

@@ -63,14 +63,26 @@ INSTEAD: Mapping[str, tuple[str, ...]] = {
 
 def counterpart(role: str, dialect: Dialect, to: Dialect, allowed: tuple[str, ...]) -> str:
     """The role in that dialect, one of those allowed. A role that nobody knows is the first that may."""
-    return _counterpart(role, dialect.name, to.name, allowed)
+    if allowed == ANY and to.addresses == "roles":
+        allowed = to.roles  # where roles are written, only one of the dialect's own can be
+    if dialect.name in TRADES and to.name in TRADES:
+        return _remembered(role, dialect.name, to.name, allowed)
+    return _counterpart(role, trades_of(dialect), trades_of(to), allowed)
+
+
+def trades_of(dialect: Dialect) -> Mapping[str, str]:
+    """What each role does, as a built-in dialect's table or as a user's file has it."""
+    return {**TRADES.get(dialect.extends or dialect.name, {}), **dialect.trades}
 
 
 @lru_cache(ROLES_REMEMBERED_MAX)
-def _counterpart(role: str, dialect: str, to: str, allowed: tuple[str, ...]) -> str:
+def _remembered(role: str, dialect: str, to: str, allowed: tuple[str, ...]) -> str:
+    return _counterpart(role, TRADES[dialect], TRADES[to], allowed)
+
+
+def _counterpart(role: str, here: Mapping[str, str], there: Mapping[str, str], allowed: tuple[str, ...]) -> str:
     role = normalised(role)
-    there = TRADES.get(to, {})
-    trade = TRADES.get(dialect, {}).get(role) or there.get(role)
+    trade = here.get(role) or there.get(role)
     instead = INSTEAD.get(trade or "", ()) if allowed != ANY else ()
     for wanted in (trade, *instead):
         for one, does in there.items():

@@ -73,7 +73,7 @@ class Row(NamedTuple):
     values: Mapping[str, Mapping[Any, Any]] = NOTHING  # slot → what all dialects call it → as it is written here
     names: Mapping[str, str] = NOTHING  # slot → the deed's name for it, where that is another
     unread: tuple[str, ...] = ()  # slots that are only written: what stands there need not mean that
-    least: Mapping[str, Least] = NOTHING  # by the deed's names
+    least: Mapping[str, Least] = NOTHING  # by the deed's names; or by path, as in a row that a user's file declares
     remedies: Mapping[str, Mapping[str, Worth]] = NOTHING  # code of a broken rule → deed's name → what is written
     body: Body | None = None
 

@@ -18,7 +18,8 @@ from telex.translation.report import Change, Header, NoCounterpart, Translation
 def tell(plan: Plan, tree: Tree, header: Header, body: str | None) -> Translation | NoCounterpart:
     """The message in the other dialect; or why it cannot be said there after all."""
     account = Account(plan, tree, header, body)
-    address(account)
+    if not address(account):
+        return NoCounterpart(plan.to, f"{plan.becomes.name} has no room for the name of its sender.")
     envelope(account)
     for path, steps, value in plan.constants:
         account.write(path, steps, value)
@@ -103,7 +104,7 @@ def _items(account: Account, carry: Carry, plan: Items, value: Any) -> list[Any]
         here = BODY if in_body else f"{read.path}[{index}]"
         there = f"{carry.path}[{len(found)}]" if carry.steps else carry.path
         new: Any = {}
-        already = len(account.lost)
+        already, brought = len(account.lost), len(account.carried)
         for source, at, target, to, way in plan.moves:
             said = item.get(source[0]) if source else item
             told = way(said) if said is not None else None
@@ -122,8 +123,9 @@ def _items(account: Account, carry: Carry, plan: Items, value: Any) -> list[Any]
             for name, one in item.items():
                 if name not in plan.moved and one is not None:
                     lose(Change(here if in_body else join(here, name), carry.slot, one, account.plan.no_place))
-        if new == {}:  # nothing of it could be told
-            del account.lost[already:]
+        if new == {} or any(least is UNSAID and step not in new for step, _, _, least in plan.needs):
+            # Nothing of it could be told, or it would have to say what nobody can choose for its sender.
+            del account.lost[already:], account.carried[brought:]
             lose(Change(here, carry.slot, item, account.plan.no_place))
             continue
         for step, to, slot, least in plan.needs:
@@ -143,9 +145,11 @@ def _fill(account: Account) -> str | None:
         for step in group:
             inside = inside.setdefault(step, {})
     written = account.written
-    for path, steps, slot, fits, least, plain, within in account.plan.needs:
+    for path, steps, slot, fits, least, plain, within, meant in account.plan.needs:
         if path in written or (within is not None and within(account.result) is None):
             continue
+        if meant and account.slot(slot) is not None:
+            return f"{account.plan.becomes.name} has no word for the {slot} of this {account.plan.type.name}."
         if least is UNSAID:
             return f"{account.plan.becomes.name} has to say {slot}, and this {account.plan.type.name} does not."
         value = least.value
@@ -177,6 +181,12 @@ def _remedy(account: Account, name: str, value: Any, code: str) -> None:
         return
     account.invented = [one for one in account.invented if one.path != place.path]
     account.invent(place.path, name, value, f"{account.plan.to.name} wants it so ({code})")
+    by_type = (TYPE_PATH, place.path)
+    if by_type in account.carried:  # the type itself said it, and told back it is another
+        account.carried.remove(by_type)
+        account.narrow(
+            TYPE_PATH, "$type", account.plan.type.name, f"{account.plan.to.name} wants it otherwise ({code})"
+        )
 
 
 def _body(account: Account) -> str | None:
@@ -193,7 +203,8 @@ def _body(account: Account) -> str | None:
         for slot, value in account.sections.items():
             if again.get(slot) != value:
                 account.vague[account.sources[f"{BODY}#{slot}"]] = True
-    if body and not account.sections:
+    main = None if spec.pages else account.sections.get(spec.main)
+    if body and account.sections.keys() <= ({spec.main} if main else set()) and body != main:
         account.invent(BODY, None, body, "the type asks for these headings")
     return body
 

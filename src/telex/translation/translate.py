@@ -12,8 +12,12 @@ from telex.dialects.reaching import reach
 from telex.dialects.spec import ANY, Dialect, MessageType, Tree
 from telex.dialects.writing import write
 from telex.model.limits import LIMITS
+from telex.model.refusal import refusals
+from telex.rules.authorization import authorise
+from telex.rules.validation import validate
 from telex.translation.kinds import canonical
 from telex.translation.lexicon import home_of, routes, why_not
+from telex.translation.places import names_of
 from telex.translation.plain_values import typed
 from telex.translation.plan import Plan
 from telex.translation.plans import make
@@ -33,7 +37,17 @@ class Way(NamedTuple):
     plans: tuple[Plan, ...]
 
 
-_REMEMBERED: dict[tuple[int, int], tuple[MessageType, Dialect, tuple[Way, ...]]] = {}
+class Known(NamedTuple):
+    """What was found out about a type and a dialect. The values are kept with it, so that an id is never used again."""
+
+    dialect: Dialect
+    type: MessageType
+    to: Dialect
+    ways: tuple[Way, ...]
+    why_not: str  # where none of them leads anywhere
+
+
+_REMEMBERED: dict[tuple[int, int, int], Known] = {}
 
 
 def header_of(tree: Tree, dialect: Dialect, type_: MessageType, *, id: str, at: float, sender: str) -> Header:
@@ -71,35 +85,53 @@ def translate(
         return Translation(to, type_, tree, body, sender_role=header.sender_role, recipient_role=header.recipient_role)
     if dialect.form == "front-matter":
         tree = typed(tree, dialect.fields_of(type_))
-    for way in _ways(dialect, type_, to):
+    known = _known(dialect, type_, to)
+    for way in known.ways:
         if not way.whens or all(get(tree) in values for get, values in way.whens):
             for plan in way.plans:
                 if not plan.spoken.means or _may_mean(tree, plan):
-                    return _if_short_enough(tell(plan, tree, header, body))
+                    return _if_accepted(_if_short_enough(tell(plan, tree, header, body)))
             if way.plans:
                 return NoCounterpart(to, f"{to.name} has no message that says what this {type_.name} says.")
             break
-    return NoCounterpart(to, why_not(dialect, type_.name, to))
+    return NoCounterpart(to, known.why_not)
 
 
-def _ways(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[Way, ...]:
-    """Made once for each type and dialect, and remembered."""
-    found = _REMEMBERED.get((id(type_), id(to)))  # the values are kept with the entry, so an id is never used again
+def _known(dialect: Dialect, type_: MessageType, to: Dialect) -> Known:
+    """Found out once for each type and dialect, and remembered. A type may be in a dialect and in what extends it."""
+    key = (id(dialect), id(type_), id(to))
+    found = _REMEMBERED.get(key)
     if found is None:
         if len(_REMEMBERED) >= WAYS_REMEMBERED_MAX:
             _REMEMBERED.clear()
-        found = _REMEMBERED[id(type_), id(to)] = (type_, to, _find(dialect, type_, to))
-    return found[2]
+        ways = _find(dialect, type_, to)
+        found = _REMEMBERED[key] = Known(dialect, type_, to, ways, why_not(dialect, type_.name, to))
+    return found
 
 
 def _find(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[Way, ...]:
-    names = type_.deed.names if type_.deed is not None else {}
     ways = []
-    for row, becomes in routes(dialect.name, type_.name, to.name):
+    for row, becomes in routes(dialect, type_.name, to):
+        names = names_of(type_) if row.when else {}
         whens = tuple((reach(dialect.locate(type_, names[slot])), values) for slot, values in row.when.items())
-        plans = tuple(make(dialect, row, to, other, home_of(other, dialect.name)) for other in becomes)
+        plans = tuple(make(dialect, row, to, other, home_of(other, dialect)) for other in becomes)
         ways.append(Way(whens, plans))
     return tuple(ways)
+
+
+def _if_accepted(made: Translation | NoCounterpart) -> Translation | NoCounterpart:
+    """A user's file may ask for what no row foresees, so what becomes a type of it is checked like any message."""
+    if isinstance(made, NoCounterpart) or (made.type.meaning is None and made.dialect.extends is None):
+        return made
+    found = refusals(
+        (
+            *validate(made.tree, made.dialect, made.type, body=made.body).findings,
+            *authorise(made.tree, made.dialect, made.type),
+        )
+    )
+    if not found:
+        return made
+    return NoCounterpart(made.dialect, f"As {made.type.name} it would be refused ({found[0].code}): {found[0].say}")
 
 
 def _if_short_enough(made: Translation | NoCounterpart) -> Translation | NoCounterpart:

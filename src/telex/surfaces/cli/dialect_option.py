@@ -18,7 +18,12 @@ def dialect_from(value: str, unknown: int = USAGE) -> Dialect:
     Raises:
         CommandError: when there is none of that name, or its file is missing or flawed.
     """
-    return _declared(value) if is_file(value) else _built_in(value, unknown)
+    return looked_at(value, unknown)[0]
+
+
+def looked_at(value: str, unknown: int = USAGE) -> tuple[Dialect, list[str]]:
+    """The same, with what whoever wrote its file would want to know although nothing is wrong, a line each."""
+    return _declared(value) if is_file(value) else (_built_in(value, unknown), [])
 
 
 def is_file(value: str) -> bool:
@@ -34,13 +39,13 @@ def _built_in(name: str, unknown: int) -> Dialect:
     raise CommandError(f"no dialect {shown(name)}{perhaps}", unknown)
 
 
-def _declared(path: str) -> Dialect:
+def _declared(path: str) -> tuple[Dialect, list[str]]:
     from telex.dialects.declared import declare, show
 
     declared = declare(_text(path), path)
     if declared.dialect is None:
         raise CommandError("\n".join(shown(show(flaw)) for flaw in declared.flaws))
-    return declared.dialect
+    return declared.dialect, [shown(show(remark)) for remark in declared.remarks]
 
 
 def _text(path: str) -> str:

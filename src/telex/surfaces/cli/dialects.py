@@ -9,7 +9,7 @@ from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.asking import json_option
-from telex.surfaces.cli.dialect_option import dialect_from
+from telex.surfaces.cli.dialect_option import looked_at
 from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
 from telex.surfaces.cli.render import Screen
 from telex.surfaces.cli.table import table_lines
@@ -26,7 +26,7 @@ ALL = (*BUILT_IN, PLAIN)
 )
 def command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int:
     """List the dialects, or one dialect's types with who sends them to whom."""
-    dialect = dialect_from(name, unknown=NOT_FOUND) if name is not None else None
+    dialect, remarks = looked_at(name, unknown=NOT_FOUND) if name is not None else (None, [])
     if is_matrix and page:
         raise CommandError("say --matrix or --page, not both")
     if is_matrix:
@@ -41,6 +41,8 @@ def command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int
     else:
         screen = Screen(sys.stdout)
         screen.line("\n".join(_types_table(dialect, screen) if dialect else _dialects_table(screen)))
+    sys.stdout.flush()
+    sys.stderr.writelines(f"note: {remark}\n" for remark in remarks)
     return DONE
 
 

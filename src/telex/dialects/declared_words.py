@@ -1,0 +1,95 @@
+"""Which values of the user's file stand for which words that all dialects share?
+
+values = { status = { done = "shipped", partly = ["doing", "waiting"], failed = "dropped", started = "doing" } }
+
+Of several values for one word the first is written and all are read; of several words with one value, the first is what
+it is read as. A value that is called as the word is needs no line.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from telex.dialects.declared_fields import UNREAD, VALUES_MAX
+from telex.dialects.declared_places import Place, shown
+from telex.dialects.intents import Term
+from telex.dialects.spec import Boolean, Field, Kind, OneOf
+
+Spelt = dict[str, tuple[Any, ...]]
+
+
+def read_values(
+    place: Place, fields: Mapping[str, Field], terms: Mapping[str, Term], turns_on: Iterable[str]
+) -> dict[str, Spelt]:
+    """By term, for every one that a choice says. `turns_on` are those where no word may be without a value."""
+    table = place.at("values") if place.has("values") else None
+    kinds = {term: field.kind for term, field in fields.items()}
+    given = dict(table.entries(len(terms) + 1)) if table is not None else {}
+    for term, entry in given.items():
+        if term not in kinds:
+            entry.unknown(term, kinds, f"no field says {shown(term)}")
+        elif not terms[term].words:
+            entry.flaw(f"the values of {term} have no names in other dialects: they are told as they stand")
+        elif _own(kinds[term]) is None and kinds[term] is not UNREAD:
+            entry.flaw("only an enum or a boolean has values that can be named")
+    found: dict[str, Spelt] = {}
+    for term, kind in kinds.items():
+        own, words = _own(kind), terms[term].words if term in terms else ()
+        if own is None or not words:
+            continue
+        if term in given:
+            found[term] = _spelt(given[term], words, own)
+        else:
+            found[term] = {word: (word,) for word in words if word in own}
+        if found[term] or not (term in given and given[term].value):  # else it is a flaw already
+            where = given.get(term, place)
+            _check_words(where, term, found[term], words, term in turns_on)
+            _tell_silent(where, term, found[term], words, fields[term])
+    return found
+
+
+def _own(kind: Kind) -> tuple[Any, ...] | None:
+    match kind:
+        case OneOf(values):
+            return values
+        case Boolean():
+            return (True, False)
+    return None
+
+
+def _spelt(place: Place, words: tuple[str, ...], own: tuple[Any, ...]) -> Spelt:
+    found: Spelt = {}
+    for word, entry in place.entries(len(words) + 1):
+        if word not in words:
+            entry.unknown(word, words, f"{shown(word)} is none of the words")
+            continue
+        items = entry.items(VALUES_MAX) if isinstance(entry.value, list) else [entry]
+        values = [item.value for item in items if _is_own(item, own)]
+        if values:
+            found[word] = tuple(dict.fromkeys(values))
+    return found
+
+
+def _is_own(place: Place, own: tuple[Any, ...]) -> bool:
+    if own == (True, False):
+        return place.boolean() is not None
+    return place.choice(own) is not None
+
+
+def _check_words(place: Place, term: str, spelt: Spelt, words: tuple[str, ...], must: bool) -> None:
+    silent = [word for word in words if word not in spelt]
+    if silent and (must or not spelt):
+        example = f"values = {{ {term} = {{ {silent[0]} = … }} }}"
+        place.flaw(f"say which value of {term} stands for {', '.join(silent)}: {example}")
+
+
+def _tell_silent(place: Place, term: str, spelt: Spelt, words: tuple[str, ...], field: Field) -> None:
+    """What cannot be said one way or the other, which may be quite right."""
+    silent = [word for word in words if word not in spelt]
+    if silent:
+        becomes = "what says so reaches your readers as markdown" if field.required else "your readers do not get it"
+        place.remark(f"no value of {term} stands for {', '.join(silent)}: {becomes}")
+    own = _own(field.kind) or ()
+    left = [value for value in own if value not in {one for values in spelt.values() for one in values}]
+    if left:
+        told = ", ".join(shown(value) for value in left)
+        place.remark(f"{told} of {term} stands for none of {', '.join(words)}: it is lost on the way to others")

@@ -1,0 +1,273 @@
+"""Which acts do dialects share, and in which terms do they compare what is said? One table for everybody.
+
+Each intent has what it does and the terms that other dialects know for it: a term is what a field means, whatever a
+dialect calls it, and its words are what everybody calls its values. The lexicon of the built-in dialects is written in
+these terms, and so is what a user's own file says of its types. A type that nobody else has anything like is an act of
+its own, so that there is always an answer to why not.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+NO_WORDS: tuple[str, ...] = ()
+LEVELS = ("high", "medium", "low")
+RESULTS = ("pass", "notes", "partly", "fail")
+
+
+class Term(NamedTuple):
+    """What a field means to everybody."""
+
+    means: str
+    words: tuple[str, ...] = NO_WORDS  # what its values are called; () where they are told as they stand
+
+
+TASK = Term("the task it is about")
+PLAN = Term("the plan that the task belongs to")
+PHASE = Term("the number of the phase")
+SURE = Term("how sure the sender is", LEVELS)
+ARTIFACT = Term("the file in which it stands")
+SEVERITY = Term("how bad it is", LEVELS)
+ADVICE = Term("what should be done now")
+ATTEMPTED = Term("a list of what was tried")
+ATTEMPT = Term("one thing that was tried, where each has parts")
+REASON = Term("why")
+FILES = Term("a list of the files it is about")
+BLOCKER = Term("what is in the way")
+NEEDS = Term("what would free it")
+CHECKED = {
+    "result": Term("how it came out", RESULTS),
+    "task": TASK,
+    "plan": PLAN,
+    "tier": Term("how deeply it was looked at", ("quick", "standard", "deep")),
+    "failures": Term("a list of what does not hold"),
+    "failures/text": Term("one thing that does not hold, where each has parts"),
+    "advice": ADVICE,
+    "body": Term("the report itself"),
+    "artifact": ARTIFACT,
+    "passed": Term("how many checks passed"),
+    "failed": Term("how many checks failed"),
+    "total": Term("how many checks there were"),
+    "critical": Term("how many findings are critical"),
+    "findings": Term("how many findings there are"),
+    "confidence": SURE,
+    "phase_number": PHASE,
+}
+RESULT = ("result",)
+
+
+class Intent(NamedTuple):
+    does: str  # after "a message that"
+    terms: Mapping[str, Term] = {}
+    turns_on: tuple[str, ...] = ()  # terms without which a bad one would look like a good one
+
+    @property
+    def choices(self) -> dict[str, tuple[str, ...]]:
+        """Term → what everybody calls its values."""
+        return {name: term.words for name, term in self.terms.items() if term.words}
+
+
+INTENTS: Mapping[str, Intent] = {
+    "assign": Intent(
+        "gives somebody a task",
+        {
+            "task": TASK,
+            "title": Term("what it is called"),
+            "details": Term("what is to be done"),
+            "depends_on": Term("a list of tasks that come first"),
+            "constraints": Term("a list of what has to hold"),
+            "allowed": Term("a list of paths that may be touched"),
+            "forbidden": Term("a list of paths that may not"),
+            "checks": Term("a list of what will be checked"),
+            "tasks": Term("a list of its parts"),
+            "design": Term("how it is to be done"),
+            "docs": Term("a list of documents to read"),
+            "plan_file": Term("the file in which the plan stands"),
+            "phase": Term("the name of the phase"),
+            "phase_number": PHASE,
+            "budget": Term("how many tokens it may cost"),
+            "confidence": SURE,
+        },
+    ),
+    "progress": Intent(
+        "reports how far a task has come",
+        {
+            "task": TASK,
+            "plan": PLAN,
+            "status": Term("how far it has come", ("done", "partly", "failed", "started")),
+            "details": Term("what there is to say of it"),
+            "commit": Term("the commit that shows it"),
+            "files": Term("a list of the files that were changed"),
+            "concerns": Term("a list of doubts"),
+            "percent": Term("how much of it is done, from 0 to 100"),
+            "tokens": Term("how many tokens it cost"),
+            "confidence": SURE,
+            "phase_number": PHASE,
+        },
+        ("status",),
+    ),
+    "blocked": Intent(
+        "says what keeps a task from going on",
+        {
+            "task": TASK,
+            "plan": PLAN,
+            "blocker": BLOCKER,
+            "needs": NEEDS,
+            "severity": SEVERITY,
+            "attempted": ATTEMPTED,
+            "attempted/text": ATTEMPT,
+            "confidence": SURE,
+            "phase_number": PHASE,
+        },
+    ),
+    "findings": Intent(
+        "reports what was looked up",
+        {
+            "topic": Term("what was looked up"),
+            "domain": Term("the field it lies in", ("tech-stack", "architecture", "quality", "concerns")),
+            "documents": Term("a list of what was found"),
+            "documents/name": Term("what one of them is called"),
+            "documents/text": Term("what one of them says"),
+            "rationale": Term("why it can be relied on"),
+            "confidence": SURE,
+            "artifact": ARTIFACT,
+            "phase_number": PHASE,
+        },
+    ),
+    "question": Intent(
+        "asks to have something looked up",
+        {
+            "topic": Term("what is to be looked up"),
+            "keywords": Term("a list of words to look for"),
+            "context": Term("what it is for"),
+        },
+    ),
+    "diagnosis": Intent(
+        "explains a fault",
+        {
+            "task": TASK,
+            "hypothesis": Term("what the cause seems to be"),
+            "evidence": Term("a list of what speaks for it"),
+            "evidence/text": Term("one thing that speaks for it, where each has parts"),
+            "against": Term("a list of what speaks against it"),
+            "fix": Term("what would mend it"),
+            "count": Term("how many errors were seen"),
+            "confidence": SURE,
+            "artifact": ARTIFACT,
+        },
+    ),
+    "verdict": Intent("says whether work holds", CHECKED, RESULT),
+    "review": Intent("gives a reviewer's verdict", CHECKED, RESULT),
+    "audit": Intent("gives a security verdict", CHECKED, RESULT),
+    "code": Intent("says how tests and linters went", CHECKED, RESULT),
+    "survey": Intent("says what state a codebase is in", CHECKED, RESULT),
+    "ask": Intent(
+        "asks for an approval",
+        {
+            "task": TASK,
+            "subject": Term("what is to be approved"),
+            "kind": Term("what sort of approval", ("scope", "plan", "gate", "quality", "security", "code")),
+            "evidence": Term("what speaks for it"),
+            "options": Term("a list of possible answers"),
+            "deadline": Term("when an answer is needed"),
+            "files": FILES,
+            "changes": Term("what would be changed"),
+            "plan_file": Term("the file in which the plan stands"),
+            "confidence": SURE,
+            "phase_number": PHASE,
+        },
+    ),
+    "answer": Intent(
+        "approves or rejects what was asked for",
+        {
+            "task": TASK,
+            "request": Term("the id of what is answered"),
+            "decision": Term("whether it is approved", ("yes", "no", "conditional")),
+            "reasons": Term("why"),
+            "conditions": Term("a list of what has to hold for it"),
+            "modifications": Term("a list of what is to be changed"),
+            "confidence": SURE,
+            "phase_number": PHASE,
+        },
+        ("decision",),
+    ),
+    "release": Intent(
+        "has approved work committed",
+        {
+            "task": TASK,
+            "files": FILES,
+            "message": Term("the commit message"),
+            "approval": Term("the approval it rests on"),
+            "approver": Term("who approved it"),
+        },
+    ),
+    "escalate": Intent(
+        "hands a matter to somebody above",
+        {
+            "task": TASK,
+            "reason": REASON,
+            "severity": SEVERITY,
+            "level": Term("to whom it goes", ("senior", "lead", "cto", "human")),
+            "evidence": Term("a list of what shows it"),
+            "evidence/text": Term("one thing that shows it, where each has parts"),
+            "advice": ADVICE,
+        },
+    ),
+    "design": Intent(
+        "hands in a plan",
+        {
+            "phase": Term("the name of the phase"),
+            "artifact": ARTIFACT,
+            "risks": Term("a list of what may go wrong"),
+            "risks/text": Term("one thing that may go wrong, where each has parts"),
+            "body": Term("the plan itself"),
+        },
+    ),
+    "spec": Intent(
+        "says that a plan's tasks can be built",
+        {"plan": PLAN, "concerns": Term("a list of doubts"), "enriched": Term("how many tasks were worked out")},
+    ),
+    "triage": Intent(
+        "says how large a request is",
+        {"tier": Term("its size, as a number"), "questions": Term("how many questions are open")},
+    ),
+    "size-up": Intent("asks how large a request is"),
+    "plan": Intent("asks for a plan"),
+    "move": Intent(
+        "moves a task from state to state",
+        {
+            "task": TASK,
+            "came_from": Term("the state it was in"),
+            "goes_to": Term("the state it is in now"),
+            "reason": REASON,
+        },
+    ),
+    "stop": Intent("asks a team to stop", {"reason": REASON, "team": Term("which team"), "phase_number": PHASE}),
+    "stopped": Intent(
+        "answers a request to stop",
+        {
+            "request": Term("the id of what is answered"),
+            "approved": Term("whether it stops"),
+            "pending": Term("what is left undone"),
+            "phase_number": PHASE,
+        },
+        ("approved",),
+    ),
+    "unread": Intent(
+        "says that a message could not be read",
+        {"original": Term("the id of that message"), "details": Term("what was wrong with it")},
+    ),
+}
+
+# What a role does, for whoever has to find its like in another dialect.
+TRADES: Mapping[str, str] = {
+    "leads": "hands out work and decides",
+    "makes": "builds",
+    "tests": "says whether work holds",
+    "reviews": "reads what others built",
+    "audits": "looks for holes",
+    "runs": "runs tests and linters",
+    "designs": "plans how to build",
+    "looks": "looks things up",
+    "mends": "finds faults",
+    "documents": "writes things down",
+}
