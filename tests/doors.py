@@ -18,11 +18,12 @@ import pytest
 
 from telex.clock import LoopClock, SteadyClock
 from telex.config import Settings
+from telex.model.hub_limits import HUB_LIMITS
 from telex.model.message import Leased
 from telex.ports.bus import Bus, Receipt
 from telex.surfaces.http.doorkeeper import Doorkeeper
 from telex.surfaces.http.doorkeeper_places import places
-from telex.surfaces.http.limits import HUB_LIMITS, Limited
+from telex.surfaces.http.limits import Limited
 from telex.surfaces.http.serving import HubServer, Serving, listen, make_server
 from telex.surfaces.http.serving_parts import put_together
 from telex.surfaces.http.tokens import new_token

@@ -56,6 +56,19 @@ def test_a_message_in_an_event_is_kept_as_it_was_written(client: httpx2.Client, 
     assert (again.status_code, again.json()["duplicate"]) == (200, True)
 
 
+@proves("cloudevents/media-type")
+@pytest.mark.parametrize("end", ["", "; charset=utf-8", ";CHARSET=UTF-8", " ; a=b; charset=utf-8"])
+def test_a_media_type_is_known_however_it_is_written(client: httpx2.Client, end: str) -> None:
+    one, many = "Application/CloudEvents+JSON" + end, "APPLICATION/cloudevents-batch+json" + end
+    assert sent(client, EVENT | {"id": "e-1"}, one).json()["id"] == "e-1"
+    [receipt] = sent(client, [EVENT | {"id": "e-2"}], many).json()["answer"]
+    assert (receipt["accepted"], receipt["id"]) == (True, "e-2")
+    assert client.get("/messages/e-1", headers={"accept": one}).headers["content-type"] == ONE
+    came = client.post("/receive", json={"agent": "lead", "most": 2}, headers={"accept": many})
+    assert came.headers["content-type"] == MANY
+    assert {event["data"] for event in came.json()} == {EVENT["data"]}
+
+
 @proves("cloudevents/text")
 @pytest.mark.parametrize(
     "data, raw",

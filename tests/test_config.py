@@ -12,9 +12,10 @@ import pytest
 from telex.config import Settings, load
 from telex.config.example import example
 from telex.config.page import settings_page
-from telex.config.table import LIMIT_BOUNDS, MEMBER, STORE, TEAM
+from telex.config.table import HUB_BOUNDS, LIMIT_BOUNDS, MEMBER, STORE, TEAM
 from telex.dialects.registry import BUILT_IN
 from telex.errors import SettingsError
+from telex.model.hub_limits import HUB_LIMITS, HubLimits
 from telex.model.limits import LIMITS, Limits
 from telex.model.roster import Member
 
@@ -145,6 +146,31 @@ def test_every_limit_may_be_set_within_its_bounds_and_not_beyond(tmp_path: Path,
     assert line.startswith(f"telex.toml:2: limits.{name}: expected ")
 
 
+@pytest.mark.parametrize("name", HubLimits._fields)
+def test_every_limit_of_a_hub_may_be_set_within_its_bounds_and_not_beyond(tmp_path: Path, name: str) -> None:
+    least, most, _ = HUB_BOUNDS[name]
+    room = {"body_bytes_max": "bodies_bytes_max = 2_000_000_000", "bodies_bytes_max": "body_bytes_max = 65_536"}
+    for value in (least, most):
+        number = int(value) if isinstance(getattr(HUB_LIMITS, name), int) else float(value)
+        found = settled(tmp_path, f"[hub]\n{name} = {number}\n{room.get(name, '')}\n")
+        assert getattr(found.hub_limits(), name) == number
+    for wrong in (int(least) - 1, int(most) + 1, '"many"'):
+        [line] = said(tmp_path, f"[hub]\n{name} = {wrong}\n")
+        assert line.startswith(f"telex.toml:2: hub.{name}: expected ")
+
+
+def test_what_a_hub_bears_is_what_comes_with_telex_where_nothing_is_said(tmp_path: Path) -> None:
+    assert settled(tmp_path, "[hub]\n").hub_limits() == HUB_LIMITS
+    assert settled(tmp_path, "[hub]\nidle_seconds = 5\n").hub_limits() == HUB_LIMITS._replace(idle_seconds=5)
+
+
+def test_all_bodies_together_have_room_for_one(tmp_path: Path) -> None:
+    [line] = said(tmp_path, "[hub]\nbodies_bytes_max = 2_000_000\n")
+    assert line.startswith("telex.toml:2: hub.bodies_bytes_max: all bodies together")
+    [line] = said(tmp_path, "[hub]\nbody_bytes_max = 500_000_000\n")
+    assert line.startswith("telex.toml:2: hub.body_bytes_max: all bodies together")
+
+
 def test_a_limit_given_as_a_whole_number_of_seconds_will_do(tmp_path: Path) -> None:
     found = settled(tmp_path, "[limits]\nlease_seconds = 90\nattempts_max = 5").limits
     assert (found.lease_seconds, found.attempts_max) == (90.0, 5)
@@ -260,18 +286,23 @@ def test_the_example_is_right_with_all_its_marks_taken_off(tmp_path: Path) -> No
     assert found.limits == LIMITS
     assert [member.name for member in found.members] == ["ada"]
     assert set(tomllib.loads(text)["limits"]) == set(Limits._fields)
+    assert set(tomllib.loads(text)["hub"]) == set(HubLimits._fields)
+    assert found.hub is None  # what the example says is what holds without it
 
 
 def test_every_setting_is_in_the_table_and_every_limit_has_its_bounds() -> None:
     assert tuple(LIMIT_BOUNDS) == Limits._fields
     for name, (least, most, _) in LIMIT_BOUNDS.items():
         assert least <= getattr(LIMITS, name) <= most
+    assert tuple(HUB_BOUNDS) == HubLimits._fields
+    for name, (least, most, _) in HUB_BOUNDS.items():
+        assert least <= getattr(HUB_LIMITS, name) <= most
 
 
 def test_the_page_of_settings_is_made_from_the_table() -> None:
     page = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
     assert page == settings_page()
-    for name in (*TEAM, *MEMBER, *STORE, *LIMIT_BOUNDS):
+    for name in (*TEAM, *MEMBER, *STORE, *LIMIT_BOUNDS, *HUB_BOUNDS):
         assert f"`{name}`" in page
 
 

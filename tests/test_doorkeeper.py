@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from telex.model.hub_limits import HUB_LIMITS
 from telex.surfaces.http.asgi import Receive, Scope, Send
 from telex.surfaces.http.doorkeeper import Doorkeeper
 from telex.surfaces.http.doorkeeper_answers import EVERY
-from telex.surfaces.http.limits import HUB_LIMITS
 from telex.surfaces.http.tokens_file import TokenFile
 from tests.proofs import proves
 from tests.test_doorkeeper_kit import HERE, KNOWN, STRANGER, Answered, Headers, ask, bearer, made_token, mirror

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+from telex.model.hub_limits import HUB_LIMITS, HubLimits
 from telex.surfaces.http.asgi import Receive, Scope, Send, reply
-from telex.surfaces.http.limits import HUB_LIMITS, HubLimits
 from telex.surfaces.http.problem import Answer
 from telex.surfaces.http.tokens_file import TokenFile
 from tests.test_doorkeeper_kit import connected, head, read_all, running

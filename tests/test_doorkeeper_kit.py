@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from telex.model.hub_limits import HubLimits
 from telex.surfaces.http.asgi import App, Receive, Scope, Send, reply
 from telex.surfaces.http.caller import caller_of
 from telex.surfaces.http.doorkeeper_places import places
-from telex.surfaces.http.limits import HubLimits, Limited
+from telex.surfaces.http.limits import Limited
 from telex.surfaces.http.problem import Answer
 from telex.surfaces.http.serving import HubServer, Serving, listen, make_door, make_server
 from telex.surfaces.http.tokens import new_token

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.surfaces.http.asgi import Gone, while_there
-from telex.surfaces.http.caller import Caller
-from tests.http_kit import Asking, Door, is_problem, opened, play, soon
+from telex.surfaces.http.caller import AT_HOME, Caller
+from telex.surfaces.http.serving_parts import put_together
+from tests.http_kit import QUIET, Asking, Door, alive, client_of, is_problem, let_in_as, opened, play, soon
 from tests.proofs import proves
 
 DEV = Caller("dev", "dev", False, "t-1")
@@ -110,6 +112,19 @@ def test_what_is_a_persons_to_do_needs_an_operators_token(path: str, given: dict
             is_problem(await door.post(path, **given), 403, "operator-only")
         async with opened(caller=OPERATOR) as door:
             assert (await door.post(path, **given)).json().get("code") != "operator-only"
+
+    play(scene)
+
+
+@proves("page/token/agent")
+@pytest.mark.parametrize("caller", [DEV, OPERATOR, AT_HOME])
+def test_the_page_is_told_who_is_looking(caller: Caller) -> None:
+    async def scene() -> None:
+        async with telex.connect("memory:", settings=QUIET) as bus:
+            app = put_together(bus, QUIET, lambda app: let_in_as(caller, app))
+            async with alive(app), client_of(app) as client:
+                told = (await client.get("/page/me")).json()
+                assert told == {"agent": caller.agent, "role": caller.role, "operator": caller.operator}
 
     play(scene)
 

@@ -12,13 +12,13 @@ import pytest
 
 import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
+from telex.model.hub_limits import HUB_LIMITS
 from telex.surfaces.http import page, verb_door
 from telex.surfaces.http.app import make_app
 from telex.surfaces.http.asgi import Receive, Scope, Send, gone, reply
 from telex.surfaces.http.caller import AT_HOME
 from telex.surfaces.http.doorkeeper import Doorkeeper
 from telex.surfaces.http.doorkeeper_standing import Standing
-from telex.surfaces.http.limits import HUB_LIMITS
 from telex.surfaces.http.mistakes import owning_up
 from telex.surfaces.http.problem import Answer
 from telex.surfaces.http.serving_parts import put_together

@@ -10,6 +10,7 @@ import pytest
 import telex
 from telex.bus import following
 from telex.model.event import Event
+from telex.model.hub_limits import HUB_LIMITS
 from telex.model.limits import LIMITS
 from telex.model.message import Entry, Part
 from telex.model.roster import Member
@@ -17,7 +18,7 @@ from telex.ports.store import Query
 from telex.surfaces.http import live_missed, looking, page_record
 from telex.surfaces.http.asgi import Receive, Scope, Send, reply
 from telex.surfaces.http.caller import AT_HOME
-from telex.surfaces.http.limits import HUB_LIMITS, Limited
+from telex.surfaces.http.limits import Limited
 from telex.surfaces.http.live_missed import Missed
 from telex.surfaces.http.page_record import Record
 from telex.surfaces.http.problem import Answer

@@ -1,5 +1,6 @@
 """What may whoever answers in the place of a hub do to a program that asks it? Nothing but disappoint it."""
 
+import asyncio
 import gzip
 import socket
 import threading
@@ -9,22 +10,28 @@ from contextlib import contextmanager
 import pytest
 
 import telex
-from telex.errors import StoreError
+from telex.clock import LoopClock
+from telex.errors import OutcomeUnknown, StoreError, StoreUnavailable
 from telex.remote import line, live
+from telex.remote.bus import RemoteBus
+from telex.remote.line import BlockingWire, Line, LoopWire
 from tests.doors import SECONDS_MAX, Hub, hub
 from tests.proofs import proves
 
 __all__ = ["hub"]  # a fixture
 
 READ_MAX = 50_000_000  # what lies ready between two programs is far less
+DROPS = 500  # ten seconds of them
 EVENT = b'id: 1\nevent: happening\ndata: {"event": 7}\n\n'
 
 
 class Evil:
-    """Answers every connection with the same bytes, then with more of the same for as long as anybody reads."""
+    """Answers every connection with the same bytes, then with more of the same for as long as anybody reads: at once,
+    or with a pause before each."""
 
-    def __init__(self, answer: bytes, more: bytes) -> None:
-        self._answer, self._more = answer, more
+    def __init__(self, answer: bytes, more: bytes, pause: float = 0.0) -> None:
+        self._answer, self._more, self._pause = answer, more, pause
+        self._ended = threading.Event()
         self.heard: list[bytes] = []
         self.sent = 0
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -42,13 +49,14 @@ class Evil:
                 self.heard.append(heard)
                 try:
                     connection.sendall(self._answer)
-                    while self._more:
+                    while self._more and not self._ended.wait(self._pause) and (not self._pause or self.sent < DROPS):
                         connection.sendall(self._more)
                         self.sent += len(self._more)
                 except OSError:
                     pass  # whoever asked has had enough
 
     def end(self) -> None:
+        self._ended.set()
         with socket.create_connection(self._listening.getsockname()) as last:
             last.shutdown(socket.SHUT_WR)
             self._thread.join(SECONDS_MAX)
@@ -95,6 +103,36 @@ def test_an_answer_without_an_end_is_not_read_to_its_end(status: str, monkeypatc
     with endless as hub, telex.connect(hub.url) as bus, pytest.raises(StoreError, match="1,000,000 bytes"):
         bus.roster()
     assert hub.sent < READ_MAX
+
+
+@proves("hostile_hub/drips")
+@pytest.mark.parametrize("wire", [BlockingWire, LoopWire])
+@pytest.mark.parametrize(
+    "begins, drop",
+    [(b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n", b" "), (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x")],
+    ids=["the body", "the head"],
+)
+def test_an_answer_that_comes_drop_by_drop_is_not_waited_for(
+    begins: bytes, drop: bytes, wire: type[BlockingWire | LoopWire], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "WHOLE_SECONDS", 0.5)
+    hub = Evil(begins, drop, pause=0.02)
+
+    async def asked() -> None:
+        bus = RemoteBus(Line(wire(hub.url, {}), LoopClock(), hub.url, patience=0.0), LoopClock())
+        try:
+            with pytest.raises(StoreUnavailable):
+                await bus.roster()
+            with pytest.raises(OutcomeUnknown):
+                await bus.nack("1.1", agent="lead", reason="No.")
+        finally:
+            await bus.close()
+
+    try:
+        asyncio.run(asyncio.wait_for(asked(), SECONDS_MAX))
+    finally:
+        hub.end()
+    assert 2 < hub.sent < DROPS  # it was dripping, and it was the client who had enough
 
 
 @proves("hostile_hub/odd-events")

@@ -6,11 +6,13 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp import MCPError
 
+from telex.errors import StoreUnavailable
 from telex.wiring import connect
 from tests.doors import Time, running_hub
 from tests.proofs import proves
-from tests.test_mcp_kit import ERAS, NEW, OLD, QUICK, Agent, over_http, served
+from tests.test_mcp_kit import ERAS, NEW, OLD, QUICK, Agent, at_hand, over_http, served
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -97,6 +99,27 @@ async def _hang_up(address: str, era: str, begun: asyncio.Event) -> None:
         await begun.wait()
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
+
+
+@proves("mcp/http/folders")
+def test_nobody_out_there_is_told_where_the_store_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(*_: Any, **__: Any) -> None:
+        raise StoreUnavailable("sqlite: /var/lib/secret-team/telex.db cannot be opened: try again.")
+
+    async def play() -> None:
+        for door, told in ((over_http, False), (at_hand, True)):
+            async with door(tmp_path, NEW) as meet:
+                dev = await meet("dev")
+                said = await dev.why(id="n-1")
+                assert ("secret-team" in said.text, "secret-team" in str(said.tree)) == (told, told)
+                assert "telex.db cannot be opened: try again." in said.text
+                with pytest.raises(MCPError) as failed:
+                    await dev.read("telex://thread/c-1")
+                assert ("secret-team" in str(failed.value.error)) == told
+
+    monkeypatch.setattr("telex.bus.local.LocalBus.why", away)
+    monkeypatch.setattr("telex.bus.local.LocalBus.trace", away)
+    asyncio.run(play())
 
 
 @pytest.mark.parametrize("era", [OLD, NEW])

@@ -1,10 +1,12 @@
 """Does the page get what it asks for? Its files and its messages, through the hub's own door."""
 
 import json
+import re
 
 import pytest
 
 from telex.dialects.spec import Dialect, MessageType
+from telex.model.event import KINDS
 from telex.surfaces.http.page_static import WEB, listed
 from tests.bus_team import Team, every_type, open_team, speech, speech_of, team
 from tests.page_kit import Page
@@ -25,6 +27,19 @@ def test_the_page_and_every_file_of_it_are_served_from_the_package(team: Team) -
     kinds = {name: one.headers["content-type"] for name, one in zip(names, found[1:], strict=True)}
     assert kinds["app.js"].startswith("text/javascript")
     assert kinds["work.css"].startswith("text/css")
+
+
+@proves("page_work/files/event-kinds")
+def test_the_page_knows_the_kinds_of_events_from_the_hub(team: Team) -> None:
+    found = Page(team).response("/static/kinds.js")
+    assert found.headers["content-type"].startswith("text/javascript")
+    assert json.loads(found.text.partition("KINDS = ")[2].rstrip(";\n")) == KINDS
+    scripts = {name: path.read_text(encoding="utf-8") for name, path in listed().items() if name.endswith(".js")}
+    assert 'from "./kinds.js"' in scripts["feed_filter.js"]
+    assert [name for name, text in scripts.items() if all(f'"{kind}"' in text for kind in KINDS)] == []
+    said = re.findall(r'"([a-z-]+)"', scripts["feed_filter.js"].partition("const SAID = [")[2].partition("];")[0])
+    assert len(said) > 10
+    assert set(said) <= set(KINDS)
 
 
 @proves("page_work/files/policy")

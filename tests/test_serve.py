@@ -75,6 +75,24 @@ def run(capsys: Capture, *words: str) -> Ran:
     return Ran(main(list(words)), *capsys.readouterr())
 
 
+@proves("doors/settled")
+def test_a_hub_bears_what_its_settings_say(tmp_path: Path, capsys: Capture) -> None:
+    settings = tmp_path / "telex.toml"
+    settings.write_text("[hub]\nhead_bytes_max = 8_192\nviewers_max = 1\n", encoding="utf-8")
+    with served() as hub, connected(hub.port) as viewer, connected(hub.port) as wordy:
+        wordy.sendall(head(hub.port, "GET /healthz HTTP/1.1", f"X-Long: {'x' * 8_192}")[:-4])  # and more would come
+        assert read_all(wordy).startswith(b"HTTP/1.1 431 ")
+        viewer.sendall(head(hub.port, "GET /events HTTP/1.1", "Accept: text/event-stream"))
+        assert viewer.recv(65_536).startswith(b"HTTP/1.1 200 ")
+        assert hub.ask("/events", {"Accept": "text/event-stream"})[0] == 429
+        assert hub.ask("/events")[0] == 200
+    settings.write_text("[hub]\nviewers_max = 0\nrequest_max = 5\n", encoding="utf-8")
+    ran = run(capsys, "serve", "--port", "0")
+    assert ran.code == USAGE
+    assert "telex.toml:2: hub.viewers_max: expected a number from 1 to 1,000,000" in ran.err
+    assert "telex.toml:3: hub.request_max: there is no such key here; did you mean requests_max?" in ran.err
+
+
 # --- where ------------------------------------------------------------------------------------------------------------
 
 

@@ -48,6 +48,13 @@ class HubProcess:
                 return int(found[1])
         raise AssertionError(f"the hub did not start: {''.join(lines)}")
 
+    def move(self, store: Path) -> None:
+        """From the next start on it has another store, with a record of its own."""
+        self._connection.__exit__()
+        self.store = store
+        self._connection = telex.connect(store, settings=Settings(durable=False))
+        self.bus = self._connection.__enter__()
+
     def kill(self) -> None:
         """As a power cut would end it."""
         assert self._process is not None

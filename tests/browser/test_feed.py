@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import Watch
@@ -182,3 +183,107 @@ def test_the_page_comes_back_with_the_hub_and_misses_nothing(hub: HubProcess, pa
     hub.say("after the cut")
     expect(row(page, "after the cut")).to_have_count(1)
     expect(row(page, "before the cut")).to_have_count(1)
+
+
+# --- one that nobody looks at, and one whose record has gone ----------------------------------------------------------
+
+HIDE = """(isHidden) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+REST_MS = 61_000
+
+
+def viewers(page: Page) -> str:
+    """How many follow live events, as the hub counts them."""
+    [line] = [line for line in page.request.get("/metrics").text().splitlines() if line.startswith("telex_viewers ")]
+    return line.split()[1]
+
+
+@proves("page/hidden")
+def test_a_tab_that_nobody_looks_at_rests_and_catches_up(hub: HubProcess, page: Page) -> None:
+    page.clock.install()
+    hub.say("before it was hidden")
+    page.goto("/")
+    connection = page.locator(".connection")
+    expect(connection).to_have_text("live")
+    expect(row(page, "before it was hidden")).to_have_count(1)
+    assert float(viewers(page)) == 1
+    page.evaluate(HIDE, True)
+    page.clock.fast_forward(REST_MS)
+    expect(connection).to_have_text("resting")
+    page.clock.fast_forward(REST_MS)  # it goes on resting, whatever it was about to do
+    expect(connection).to_have_text("resting")
+    page.wait_for_function("async () => (await (await fetch('/metrics')).text()).includes('telex_viewers 0')")
+    for number in range(5):
+        hub.say(f"said while it rested {number}")
+    assert row(page, "said while it rested").count() == 0
+    page.evaluate(HIDE, False)
+    expect(connection).to_have_text("live")
+    for number in range(5):
+        expect(row(page, f"said while it rested {number}")).to_have_count(1)
+    expect(row(page, "before it was hidden")).to_have_count(1)
+
+
+@proves("page/hidden")
+def test_a_tab_that_had_lost_its_hub_when_it_came_to_rest_rests_all_the_same(
+    hub: HubProcess, page: Page, watch: Watch
+) -> None:
+    for words in ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET"):
+        watch.forgive(words)
+    page.clock.install()
+    page.goto("/")
+    connection = page.locator(".connection")
+    expect(connection).to_have_text("live")
+    page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
+    page.evaluate(HIDE, True)
+    page.clock.fast_forward(59_900)
+    hub.kill()
+    expect(connection).to_contain_text("hub away")
+    hub.start()
+    page.clock.fast_forward(110)
+    expect(connection).to_have_text("resting")
+    page.clock.fast_forward(REST_MS)  # over the moment at which it would have tried again
+    expect(connection).to_have_text("resting")
+    assert float(viewers(page)) == 0
+    hub.say("said while it rested")
+    page.clock.resume()
+    page.evaluate(HIDE, False)
+    expect(row(page, "said while it rested")).to_have_count(1)
+
+
+@proves("page/hidden")
+def test_a_tab_that_is_looked_at_again_soon_does_not_rest(hub: HubProcess, page: Page) -> None:
+    page.clock.install()
+    page.goto("/")
+    expect(page.locator(".connection")).to_have_text("live")
+    page.evaluate(HIDE, True)
+    page.evaluate(HIDE, False)
+    page.clock.fast_forward(REST_MS)
+    hub.say("said to whoever looks")
+    expect(row(page, "said to whoever looks")).to_have_count(1)
+    expect(page.locator(".connection")).to_have_text("live")
+
+
+@proves("page/other-record")
+@pytest.mark.parametrize("more", [0, 40], ids=["a shorter record", "a longer record"])
+def test_a_hub_that_comes_back_with_another_store_is_shown_anew(
+    hub: HubProcess, page: Page, watch: Watch, more: int
+) -> None:
+    for words in ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET"):
+        watch.forgive(words)
+    for number in range(10):
+        hub.say(f"in the old record {number}")
+    page.goto("/")
+    expect(page.locator(".connection")).to_have_text("live")
+    expect(row(page, "in the old record")).to_have_count(10)
+    hub.kill()
+    hub.move(hub.folder / "other" / "telex.db")
+    hub.say("in the new record")
+    for number in range(more):
+        hub.say(f"and more of it {number}")
+    hub.start()
+    expect(row(page, "in the new record")).to_have_count(1)
+    expect(row(page, "in the old record")).to_have_count(0)
+    hub.say("and it goes on")
+    expect(row(page, "and it goes on")).to_have_count(1)

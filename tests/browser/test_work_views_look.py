@@ -48,6 +48,30 @@ def test_no_view_of_the_work_is_wider_than_a_phone(hub: HubProcess, page: Page) 
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0], view
 
 
+@proves("page_work/look/phone-refusals")
+def test_on_a_phone_who_got_what_wrong_is_read_without_moving_a_table_about(hub: HubProcess, page: Page) -> None:
+    agents = ("architect", "scout", "docs", "senior", "security", "lead", "dev", "qa")
+    for sender in agents:
+        hub.say({"type": "qa_verdict", "tests": 1}, sender=sender, to="lead")
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    shown(page, "refusals")
+    row = page.locator(".heat tbody tr", has=page.get_by_text("field-missing", exact=True))
+    for sender in agents:
+        expect(row.locator(f"td[data-label={sender}]")).to_be_visible()
+    expect(row.locator("td[data-label=dev-2]")).to_be_hidden()  # who got none of it wrong takes no room
+    assert (
+        page.evaluate(
+            "(() => { const one = document.querySelector('.scroll:has(.heat)');"
+            " return one.scrollWidth - one.clientWidth; })()"
+        )
+        <= 0
+    )
+    name = page.evaluate("getComputedStyle(document.querySelector('.heat td[data-label=docs]'), '::before').content")
+    assert "docs" in name
+    page.locator(".heat thead").get_by_role("button", name="docs").click()
+    expect(page.get_by_text("Only what docs got wrong")).to_be_visible()
+
+
 @proves("page_work/look/accessible")
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_no_view_of_the_work_shuts_anybody_out(

@@ -17,6 +17,7 @@ from telex.model.roster import Member
 
 if TYPE_CHECKING:
     from telex.flow.admission import Desk  # brings every check with it, and a guard makes none
+    from telex.model.hub_limits import HubLimits
     from telex.model.machine import Machine
 
 FILE = "telex.toml"
@@ -38,11 +39,18 @@ class Settings(NamedTuple):
     durable: bool = True  # False: a power cut may undo what was said to be kept
     limits: Limits = LIMITS
     task_states: "Machine | None" = None  # None: those that come with Telex
+    hub: "HubLimits | None" = None  # None: those that come with Telex
     source: str | None = None  # the file, if there is one
 
     def work(self) -> Mapping[str, Any]:
         """What this team chose for the rules of the work."""
         return {"task_states": self.task_states} if self.task_states is not None else {}
+
+    def hub_limits(self) -> "HubLimits":
+        """What a hub of this team bears."""
+        from telex.model.hub_limits import HUB_LIMITS
+
+        return self.hub or HUB_LIMITS
 
     def dialects(self) -> tuple[Dialect, ...]:
         """Its own come first: they were declared for it."""

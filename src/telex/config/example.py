@@ -1,6 +1,20 @@
 """How does one begin a telex.toml? With every setting there is, said in a line and put aside until it is wanted."""
 
-from telex.config.table import LIMIT_BOUNDS, MEMBER, STATE, STORE, TASK_STATES, TEAM, Setting, limit_default
+from collections.abc import Callable, Mapping
+
+from telex.config.table import (
+    HUB_BOUNDS,
+    LIMIT_BOUNDS,
+    MEMBER,
+    STATE,
+    STORE,
+    TASK_STATES,
+    TEAM,
+    Bounds,
+    Setting,
+    hub_default,
+    limit_default,
+)
 
 _HEAD = """\
 # telex.toml: what a team has settled for itself. It holds in this folder and in all below it.
@@ -17,8 +31,9 @@ def example() -> str:
         "# Declaring any member closes the team: nobody else may send or be sent to.\n"
         "# [team.members.ada]\n" + _lines(MEMBER),
         "[store]\n" + _lines(STORE),
-        "[limits]\n"
-        + "".join(f"{_said(bounds.says)}# {name} = {_value(name)}\n" for name, bounds in LIMIT_BOUNDS.items()),
+        "[limits]\n" + _numbers(LIMIT_BOUNDS, limit_default),
+        "# How much a hub bears of its clients, before it turns them away.\n[hub]\n"
+        + _numbers(HUB_BOUNDS, hub_default),
         "# States of your own for the tasks of build-flow, all of them, in the place of those that come with Telex.\n"
         "# [task_states]\n" + _lines(TASK_STATES),
         "# [task_states.states.doing]\n" + _lines(STATE),
@@ -47,6 +62,9 @@ def _said(text: str) -> str:
     return "".join(f"{one}\n" for one in [*lines, line])
 
 
-def _value(name: str) -> str:
-    value = limit_default(name)
+def _numbers(table: Mapping[str, Bounds], default: Callable[[str], float]) -> str:
+    return "".join(f"{_said(bounds.says)}# {name} = {_value(default(name))}\n" for name, bounds in table.items())
+
+
+def _value(value: float) -> str:
     return f"{int(value):_}" if value == int(value) else f"{value:g}"

@@ -1,7 +1,22 @@
 """What is there to read about the settings? docs/settings.md, with tables made from the same table as the reader."""
 
+from collections.abc import Callable, Mapping
+
 from telex.config.example import example
-from telex.config.table import LIMIT_BOUNDS, MEMBER, STATE, STORE, TASK_STATES, TEAM, Setting, limit_default, number
+from telex.config.table import (
+    HUB_BOUNDS,
+    LIMIT_BOUNDS,
+    MEMBER,
+    STATE,
+    STORE,
+    TASK_STATES,
+    TEAM,
+    Bounds,
+    Setting,
+    hub_default,
+    limit_default,
+    number,
+)
 
 _HEAD = """\
 # Settings
@@ -35,6 +50,10 @@ _LIMITS = """\
 Every number in the house may be changed. A value outside its range is refused, since it is more likely a slip than a
 wish.
 """
+_HUB = """\
+How much `telex serve` bears of one client and of all together, before it turns them away: see
+[the hub's doors](hub-security.md). A hub reads them when it starts.
+"""
 _TASK_STATES = """\
 Which states the tasks of build-flow have is a table that a team may replace as a whole: [task states](task-states.md).
 States compare without case, and with hyphens and blanks as underscores.
@@ -58,7 +77,10 @@ def settings_page() -> str:
         _table(STORE),
         "## `[limits]`\n",
         _LIMITS,
-        _limits(),
+        _numbers(LIMIT_BOUNDS, limit_default),
+        "## `[hub]`\n",
+        _HUB,
+        _numbers(HUB_BOUNDS, hub_default),
         "## `[task_states]`\n",
         _TASK_STATES,
         _table(TASK_STATES),
@@ -78,9 +100,9 @@ def _table(settings: dict[str, Setting]) -> str:
     return "\n".join(["| setting | takes | default | what it does |", "|---|---|---|---|", *rows]) + "\n"
 
 
-def _limits() -> str:
+def _numbers(table: Mapping[str, Bounds], default: Callable[[str], float]) -> str:
     rows = [
-        f"| `{name}` | {number(bounds.least)} – {number(bounds.most)} | {number(limit_default(name))} | {bounds.says} |"
-        for name, bounds in LIMIT_BOUNDS.items()
+        f"| `{name}` | {number(bounds.least)} – {number(bounds.most)} | {number(default(name))} | {bounds.says} |"
+        for name, bounds in table.items()
     ]
     return "\n".join(["| setting | range | default | what it does |", "|---|---|---|---|", *rows]) + "\n"

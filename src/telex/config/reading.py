@@ -1,10 +1,22 @@
 """What does telex.toml say? Every mistake in it at once, each with its line and the spelling that was meant."""
 
 import os
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from telex.config import Settings, seen
-from telex.config.table import DURABILITIES, EVIDENCES, LIMIT_BOUNDS, MEMBER, SEVERITIES, STORE, TEAM, number
+from telex.config.table import (
+    DURABILITIES,
+    EVIDENCES,
+    HUB_BOUNDS,
+    LIMIT_BOUNDS,
+    MEMBER,
+    SEVERITIES,
+    STORE,
+    TEAM,
+    Bounds,
+    number,
+)
 from telex.dialects.declared_places import Flaw, Place, Sheet, meant_or_choices, show, shown, toml_tables
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.spec import Dialect
@@ -16,7 +28,10 @@ from telex.model.roster import EVERYONE, HUMAN, TELEX, Member
 from telex.model.version import AT
 from telex.rules.authorization import normalised
 
-SECTIONS = ("team", "store", "limits", "task_states")
+if TYPE_CHECKING:
+    from telex.model.hub_limits import HubLimits
+
+SECTIONS = ("team", "store", "limits", "hub", "task_states")
 MEMBERS_MAX = 10_000
 DIALECTS_MAX = 64
 NAME_CHARACTERS_MAX = 64
@@ -47,6 +62,8 @@ def read(path: str, text: str) -> Settings:
         settings = _store(whole.at("store"), settings)
     if whole.has("limits"):
         settings = settings._replace(limits=_limits(whole.at("limits")))
+    if whole.has("hub"):
+        settings = settings._replace(hub=_hub(whole.at("hub")))
     if whole.has("task_states"):
         from telex.config.task_states import machine_in  # few teams have states of their own
 
@@ -191,19 +208,37 @@ def _limits(place: Place) -> Limits:
     if not place.is_table():
         return LIMITS
     place.only(*LIMIT_BOUNDS)
-    given = {name: _limit(name, place.at(name)) for name in LIMIT_BOUNDS if place.has(name)}
-    limits = LIMITS._replace(**{name: value for name, value in given.items() if value is not None})
+    limits = LIMITS._replace(**_numbers(place, LIMIT_BOUNDS, LIMITS))
     if limits.retention_seconds < limits.dedup_window_seconds:
         key = "retention_seconds" if place.has("retention_seconds") else "dedup_window_seconds"
         place.at(key).flaw("ids must not be remembered for longer than messages are kept (retention_seconds)")
     return limits
 
 
-def _limit(name: str, place: Place) -> Any:
+def _hub(place: Place) -> "HubLimits | None":
+    from telex.model.hub_limits import HUB_LIMITS  # few teams change what a hub bears
+
+    if not place.is_table():
+        return None
+    place.only(*HUB_BOUNDS)
+    limits = HUB_LIMITS._replace(**_numbers(place, HUB_BOUNDS, HUB_LIMITS))
+    if limits.bodies_bytes_max < limits.body_bytes_max:
+        key = "bodies_bytes_max" if place.has("bodies_bytes_max") else "body_bytes_max"
+        place.at(key).flaw("all bodies together (bodies_bytes_max) must have room for one (body_bytes_max)")
+    return limits if limits != HUB_LIMITS else None
+
+
+def _numbers(place: Place, bounds: Mapping[str, Bounds], defaults: object) -> dict[str, Any]:
+    """Those that are set, each within its bounds."""
+    given = {name: _number(place.at(name), bounds[name], getattr(defaults, name)) for name in bounds if place.has(name)}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _number(place: Place, bounds: Bounds, default: float) -> float | None:
     """The number, as a whole one where only that makes sense."""
-    whole = isinstance(getattr(LIMITS, name), int)
+    whole = isinstance(default, int)
     value = place.integer() if whole else place.number()
-    least, most, _ = LIMIT_BOUNDS[name]
+    least, most, _ = bounds
     if value is None:
         return None
     if not least <= value <= most:

@@ -124,6 +124,31 @@ LIMIT_BOUNDS: dict[str, Bounds] = {
 }
 
 
+_MANY = 1_000_000
+HUB_BOUNDS: dict[str, Bounds] = {
+    "head_seconds": Bounds(1, 600, "From the first byte of a request to the end of its headers."),
+    "body_seconds": Bounds(1, 3_600, "From there to the end of its body."),
+    "write_seconds": Bounds(1, 3_600, "A client that reads next to nothing for so long is cut off."),
+    "idle_seconds": Bounds(1, 3_600, "Between two requests of one connection."),
+    "head_bytes_max": Bounds(8_192, 1_048_576, "The address and the headers of a request."),
+    "body_bytes_max": Bounds(65_536, 2**30, "A body; sixteen times the largest message, where that is more."),
+    "bodies_bytes_max": Bounds(1_048_576, 2**40, "All bodies that are held at once."),
+    "connections_max": Bounds(16, _MANY, "Connections in all, or as many as the operating system allows."),
+    "connections_per_peer_max": Bounds(1, _MANY, "Connections from one address that is not this machine."),
+    "requests_max": Bounds(16, _MANY, "Requests open at once in all, those that wait and those who watch."),
+    "requests_per_token_max": Bounds(1, _MANY, "Requests open at once with one token."),
+    "viewers_max": Bounds(1, _MANY, "Viewers of live events, in all."),
+    "viewers_per_token_max": Bounds(1, _MANY, "Viewers of live events with one token."),
+}
+
+
+def hub_default(name: str) -> int | float:
+    from telex.model.hub_limits import HUB_LIMITS  # most who read settings are no hub
+
+    value: int | float = getattr(HUB_LIMITS, name)
+    return value
+
+
 def limit_default(name: str) -> int | float:
     value: int | float = getattr(LIMITS, name)
     return value

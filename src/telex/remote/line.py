@@ -17,6 +17,8 @@ from telex.ports.clock import Clock
 
 try:
     import httpx2
+
+    from telex.remote.in_time import reading_in_time
 except ImportError as error:
     raise StoreUnavailable("a hub is asked with more than the core: pip install 'telex[client]'") from error
 
@@ -24,7 +26,8 @@ LOG = logging.getLogger("telex.remote")
 PATIENCE_SECONDS = 60.0  # how long a hub may be away before it is said to be
 QUIET_SECONDS = 2.0  # how long it may be before somebody who sits and waits is told why
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.05, 2.0  # between two tries; it doubles
-ANSWER_SECONDS = 30.0  # what a hub may take beyond the time it was asked to wait
+ANSWER_SECONDS = 30.0  # what a hub may be silent beyond the time it was asked to wait
+WHOLE_SECONDS = 120.0  # what it may take for all of its answer: one that drips keeps nobody for ever
 CONNECT_SECONDS = 10.0
 CHUNKS_AHEAD = 16  # of a stream, that are read before somebody asks for them
 SHARED_CONNECTIONS = 32  # by everything that does not wait
@@ -60,6 +63,9 @@ class Question(NamedTuple):
     def timeout(self) -> httpx2.Timeout:
         return httpx2.Timeout(self.wait + ANSWER_SECONDS, connect=CONNECT_SECONDS, pool=None)
 
+    def seconds_max(self) -> float:
+        return self.wait + WHOLE_SECONDS
+
 
 class Wire(Protocol):
     """What is done in two ways: on a loop, and blocking."""
@@ -78,16 +84,30 @@ class LoopWire:
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         self._quick = httpx2.AsyncClient(**_options(url, headers, SHARED_CONNECTIONS))
         self._waiting = httpx2.AsyncClient(**_options(url, headers, None))
+        self._sharing = 0  # questions under way on those connections that are shared
 
     async def ask(self, question: Question) -> Reply:
-        one = question
-        client = self._waiting if one.wait > 0 else self._quick
+        if question.wait > 0:
+            return await self._asked(self._waiting, question, question.seconds_max())
+        turns = 1 + self._sharing // SHARED_CONNECTIONS  # so many answers come before its own is here, at most
+        self._sharing += 1
+        try:
+            return await self._asked(self._quick, question, question.seconds_max() * turns)
+        finally:
+            self._sharing -= 1
+
+    async def _asked(self, client: httpx2.AsyncClient, one: Question, seconds: float) -> Reply:
+        import asyncio  # a client that blocks does without
+
         asked = client.stream(
             one.method, one.path, params=one.query, content=one.body, headers=one.headers(), timeout=one.timeout()
         )
-        async with asked as answer:
-            _must_be_plain(answer)
-            return Reply(answer.status_code, await whole(answer.aiter_raw()))
+        try:
+            async with asyncio.timeout(seconds), asked as answer:
+                _must_be_plain(answer)
+                return Reply(answer.status_code, await whole(answer.aiter_raw()))
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout("the answer took too long as a whole") from error
 
     @asynccontextmanager
     async def stream(
@@ -139,13 +159,14 @@ class BlockingWire:
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         self._client = httpx2.Client(**_options(url, headers, SHARED_CONNECTIONS))
+        self._time = reading_in_time(self._client)
 
     async def ask(self, question: Question) -> Reply:
         one = question
         asked = self._client.stream(
             one.method, one.path, params=one.query, content=one.body, headers=one.headers(), timeout=one.timeout()
         )
-        with asked as answer:
+        with self._time.within(one.seconds_max()), asked as answer:
             _must_be_plain(answer)
             return Reply(answer.status_code, await whole(_one_by_one(answer)))
 

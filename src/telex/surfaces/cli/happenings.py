@@ -14,9 +14,23 @@ def happening(event: Event, message: Message | None, offered: int = 0, inboxes: 
 
     `offered` says how often the message has been by then, `inboxes` where it was put; an address may mean many.
     """
+    return _sentence(event, message, offered, inboxes, tuple(f"“{one}”" for one in reasons(event)) + found(event))
+
+
+def happening_apart(
+    event: Event, message: Message | None, offered: int = 0, inboxes: Sequence[str] = ()
+) -> tuple[str, str, tuple[str, ...]]:
+    """The same, and by itself what others have written in it: reasons, and the fields of what they sent."""
+    kind, words = _sentence(event, message, offered, inboxes, ())
+    return kind, words, reasons(event) + found(event)
+
+
+def _sentence(
+    event: Event, message: Message | None, offered: int, inboxes: Sequence[str], said: tuple[str, ...]
+) -> tuple[str, str]:
     detail = detail_of(event)
     by = f"by {shown(event.agent)}" if event.agent else ""
-    words = [*_main(event, detail, by, inboxes or ([message.to] if message else [])), *_rest(event, detail)]
+    words = [*_main(event, detail, by, inboxes or ([message.to] if message else [])), *said, *_rest(event, detail)]
     kind = f"offered {offered}×" if event.kind == "leased" and offered else event.kind
     return kind, "; ".join(word for word in words if word) or KINDS.get(event.kind, "")
 
@@ -52,16 +66,23 @@ def _main(event: Event, detail: dict[str, Any], by: str, inboxes: Sequence[str])
             return [by]
 
 
+def reasons(event: Event) -> tuple[str, ...]:
+    reason = detail_of(event).get("reason")
+    return (shown(reason),) if isinstance(reason, str) else ()
+
+
+def found(event: Event) -> tuple[str, ...]:
+    findings = detail_of(event).get("findings")
+    return tuple(
+        f"{_word(finding, 'code')} at {_word(finding, 'path')}"
+        for finding in (findings if isinstance(findings, list) else ())
+        if isinstance(finding, dict)
+    )
+
+
 def _rest(event: Event, detail: dict[str, Any]) -> list[str]:
-    """What is said of it beyond who and where: reasons, findings, how long, what comes next."""
+    """What is said of it beyond who, where and why: how long it took, what comes next."""
     rest = []
-    if isinstance(detail.get("reason"), str):
-        rest.append(f"“{shown(detail['reason'])}”")
-    findings = detail.get("findings")
-    if isinstance(findings, list):
-        rest += [
-            f"{_word(finding, 'code')} at {_word(finding, 'path')}" for finding in findings if isinstance(finding, dict)
-        ]
     if isinstance(detail.get("took"), (int, float)):
         rest.append(f"in {detail['took']:.1f} ms")
     if isinstance(detail.get("next"), (int, float)):

@@ -68,7 +68,7 @@ def command(
         path = _demo_path(store) if demo else store_path(store)
         tokens = _tokens(path)
         _refuse_strangers(listening, tokens, tokens_only)
-        how = Serving(listening, tokens, _names(names), tokens_only, _line if log else None)
+        how = Serving(listening, tokens, _names(names), tokens_only, _line if log else None, settings.hub_limits())
         with explained():
             _run(path, settings, how, _told(path, how, demo=demo, open_page=open_page, as_json=as_json), demo=demo)
     return DONE

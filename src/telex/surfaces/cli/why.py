@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -15,7 +16,7 @@ from telex.surfaces.cli.bodies import head_facts, what
 from telex.surfaces.cli.bus_asking import lines_option, store_option
 from telex.surfaces.cli.bus_option import opened_to_look
 from telex.surfaces.cli.exits import DONE
-from telex.surfaces.cli.happenings import happening
+from telex.surfaces.cli.happenings import happening, happening_apart
 from telex.surfaces.cli.inbox import state_of
 from telex.surfaces.cli.render import Screen, shown, wrapped
 from telex.surfaces.cli.times import clock_time, day_time, stamp
@@ -42,22 +43,30 @@ def command(id: str, store: str | None, as_json: bool) -> int:
     return DONE
 
 
-def story_lines(story: Story, now: float, screen: Screen) -> list[str]:
+Quote = Callable[[str], str]
+
+
+def story_lines(story: Story, now: float, screen: Screen, quote: Quote | None = None) -> list[str]:
+    """With `quote`, whatever others have written in it stands on lines of its own, as that puts it."""
     message = story.message
     state = screen.paint(story.state, _COLOURS.get(story.state, "yellow"))
     thread = f", conversation {shown(message.correlation)}" if message.correlation else ""
     reply = f", in reply to {shown(message.reply_to)}" if message.reply_to else ""
     about = f"{what(message)} from {shown(message.sender)} to {shown(message.to)}{thread}{reply}"
     head = [f"{screen.paint(shown(message.id), 'bold')}  {state}", *wrapped(about, screen.width, 0)]
-    return [*head, "", *_event_lines(story, screen), *_now_lines(story, now, screen)]
+    return [*head, "", *_event_lines(story, screen, quote), *_now_lines(story, now, screen)]
 
 
-def _event_lines(story: Story, screen: Screen) -> list[str]:
+def _event_lines(story: Story, screen: Screen, quote: Quote | None) -> list[str]:
     lines, day, offered = [], "", 0
     inboxes = list(dict.fromkeys(one.inbox for one in story.deliveries))  # asked again, it lies in one of them twice
     for event in story.events:
         offered += event.kind == "leased"
-        kind, words = happening(event, story.message, offered, inboxes)
+        said: tuple[str, ...] = ()
+        if quote is None:
+            kind, words = happening(event, story.message, offered, inboxes)
+        else:
+            kind, words, said = happening_apart(event, story.message, offered, inboxes)
         told = day_time(event.at)
         when = told if told[:10] != day else " " * 11 + told[11:]
         day = told[:10]
@@ -66,6 +75,7 @@ def _event_lines(story: Story, screen: Screen) -> list[str]:
             f"{when}  {screen.paint(f'{kind:<{_KINDS_WIDTH}}', _COLOURS.get(event.kind, 'bold'))}  {first}".rstrip()
         )
         lines += [" " * _INDENT + other for other in others]
+        lines += [quote(one) for one in said] if quote is not None else []
     return lines
 
 

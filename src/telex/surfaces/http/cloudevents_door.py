@@ -39,9 +39,9 @@ def speaking_cloudevents(app: App, limits: Limits) -> App:
 
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"] if scope["type"] == "http" else ""
-        if path == SEND and header(scope, b"content-type").startswith(EITHER):
+        if path == SEND and header(scope, b"content-type").lower().startswith(EITHER):
             await _sent(app, limits, scope, receive, send)
-        elif path.startswith((RECEIVE, MESSAGE)) and EITHER in header(scope, b"accept"):
+        elif path.startswith((RECEIVE, MESSAGE)) and EITHER in header(scope, b"accept").lower():
             await _given(app, scope, receive, send)
         else:
             await app(scope, receive, send)
@@ -53,7 +53,7 @@ def speaking_cloudevents(app: App, limits: Limits) -> App:
 
 
 async def _sent(app: App, limits: Limits, scope: Scope, receive: Receive, send: Send) -> None:
-    kind = header(scope, b"content-type").split(b";")[0].strip().decode("latin-1")
+    kind = header(scope, b"content-type").split(b";")[0].strip().lower().decode("latin-1")
     most = limits.message_bytes_max * (BATCH_TIMES if kind == MANY else ENVELOPE_TIMES)
     try:
         body = await body_of(scope, receive, most)

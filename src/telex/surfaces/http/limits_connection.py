@@ -11,9 +11,9 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from telex.model.hub_limits import HUB_LIMITS, HubLimits
 from telex.surfaces.http.doorkeeper_answers import HEAD_TOO_LARGE, NOT_HTTP, TOO_MANY_CONNECTIONS, TOO_SLOW, raw
 from telex.surfaces.http.doorkeeper_places import is_loopback
-from telex.surfaces.http.limits import HUB_LIMITS, HubLimits
 from telex.surfaces.http.problem import Answer
 
 Timer = asyncio.TimerHandle | None

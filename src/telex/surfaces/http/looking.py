@@ -5,13 +5,18 @@ hub's memory holds. So a few are looked at first, and more once it is known that
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 LOOK_BYTES = 8 * 1_048_576  # of messages in one answer, about
 FIRST, TIMES = 16, 8  # so many are looked at first, and then so many times as many
 
 
-async def within_bytes(look: Callable[[int], Awaitable[list[Any]]], most: int) -> list[Any]:
+class Looked(NamedTuple):
+    found: list[Any]
+    all: bool  # False: there may be others, which were not looked at
+
+
+async def within_bytes(look: Callable[[int], Awaitable[list[Any]]], most: int) -> Looked:
     """What `look(most)` would find, or the first of it. Messages come alone, or behind their way into an inbox."""
     wanted = min(most, FIRST)
     while True:
@@ -19,5 +24,5 @@ async def within_bytes(look: Callable[[int], Awaitable[list[Any]]], most: int) -
         size = sum(len((one if hasattr(one, "raw") else one[1]).raw) for one in found)
         more = min(most, wanted * TIMES, wanted * LOOK_BYTES // max(size, 1))
         if len(found) < wanted or more <= wanted:
-            return found
+            return Looked(found, len(found) < wanted)
         wanted = more

@@ -18,6 +18,7 @@ from telex.errors import NotFound, ValueWrong
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.bus import Bus, Presence
 from telex.surfaces.http import page_matters
+from telex.surfaces.http.caller import caller_of
 from telex.surfaces.http.looking import within_bytes
 from telex.surfaces.http.page_answer import answer, body_of, number
 from telex.surfaces.http.page_dialects import dialects_facts
@@ -40,6 +41,7 @@ def routes(bus: Bus, settings: Settings) -> list[Route]:
     """Everything under /page, and the files of the page itself."""
     files, screens = Files(), Screens(bus, settings)
     asked: dict[str, Screen] = {
+        "/page/me": screens.me,
         "/page/message/{seq}": screens.message,
         "/page/refusals": screens.refusals,
         "/page/rates": screens.rates,
@@ -97,10 +99,15 @@ class Screens:
             "messages": record.messages,
             "approvals": sum(one.waits for one in approvals.values()),
             "escalations": len(await bus.escalations()),
-            "dead": len(await within_bytes(lambda most: bus.dead_letters(most=most), DEAD_MAX)),
+            "dead": len((await within_bytes(lambda most: bus.dead_letters(most=most), DEAD_MAX)).found),
             "stalls": len(stall.knots) if stall is not None else 0,
             "refusals": len(record.refusals.within(now - HOUR)),
         }
+
+    async def me(self, request: Request) -> dict[str, Any]:
+        """Who is looking, so that nobody is offered what would be refused."""
+        agent, role, operator, _ = caller_of(request.scope)
+        return {"agent": agent, "role": role, "operator": operator}
 
     async def message(self, request: Request) -> dict[str, Any]:
         word = request.path_params["seq"]

@@ -189,7 +189,7 @@ def _standing(one: Standing, waiting: dict[str, int]) -> Facts:
 
 async def dead_facts(bus: Bus) -> list[Facts]:
     """What was given up on, newest first, with what its reader said the last time."""
-    found = await within_bytes(lambda most: bus.dead_letters(most=most), SHOWN_MAX)
+    found = (await within_bytes(lambda most: bus.dead_letters(most=most), SHOWN_MAX)).found
     return [
         {
             "delivery": delivery,

@@ -1,17 +1,20 @@
 """Where do the page's own files come from, and what may they do in a browser?
 
-They lie beside this package and come with it. Nothing is fetched from elsewhere, and a browser is told to hold the page
-to that: what is not one of these files does not run, whatever a message says.
+They lie beside this package and come with it; only what the page has to know of the hub is made. Nothing is fetched
+from elsewhere, and a browser is told to hold the page to that: what is not one of these files does not run, whatever a
+message says.
 """
 
+import json
 from collections.abc import Mapping
 from hashlib import blake2b
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from telex.errors import NotFound
+from telex.model.event import KINDS as EVENT_KINDS
 
 WEB = Path(__file__).parent.parent / "web"
 INDEX = "index.html"
@@ -48,6 +51,13 @@ HEADERS: Mapping[str, str] = {
 }
 
 
+_EVENT_KINDS = f"""\
+// Which kinds of events are there, and what does each mean? Made by the hub from its own table.
+export const KINDS = {json.dumps(EVENT_KINDS, indent=2)};
+"""
+MADE: Mapping[str, bytes] = {"kinds.js": _EVENT_KINDS.encode()}
+
+
 def listed(folder: Path = WEB) -> dict[str, Path]:
     """Every file that may be asked for, by the name it is asked for with. Nothing else is ever opened."""
     found = (path for path in sorted(folder.rglob("*")) if path.suffix in KINDS and path.is_file())
@@ -67,15 +77,18 @@ class Files:
         return self._answer(request, request.path_params["file"])
 
     def _answer(self, request: Request, name: str) -> Response:
-        path = self._files.get(name)
-        if path is None:
-            raise NotFound(f"the page has no file {name[:128]}.")
-        content = path.read_bytes()
+        content = MADE.get(name) or self._read(name)
         tag = f'"{blake2b(content, digest_size=16).hexdigest()}"'
         headers = {**HEADERS, "ETag": tag}
         if tag in _tags(request.headers.get("if-none-match", "")):
             return Response(status_code=304, headers=headers)
-        return Response(content, headers=headers, media_type=KINDS[path.suffix])
+        return Response(content, headers=headers, media_type=KINDS[PurePosixPath(name).suffix])
+
+    def _read(self, name: str) -> bytes:
+        path = self._files.get(name)
+        if path is None:
+            raise NotFound(f"the page has no file {name[:128]}.")
+        return path.read_bytes()
 
 
 def _tags(header: str) -> list[str]:

@@ -59,8 +59,12 @@ def of_error(error: TelexError) -> Answer:
     """What the world has refused."""
     status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
     named = {"id": error.id} if isinstance(error, OutcomeUnknown | RequestTimedOut | RequestFailed) else {}
-    say = _FOLDERS.sub("", error.say) if isinstance(error, StoreError) else error.say
-    return problem(status, error.code, say, **named)
+    return problem(status, error.code, said_outside(error), **named)
+
+
+def said_outside(error: TelexError) -> str:
+    """What went wrong, for somebody who may be anywhere."""
+    return _FOLDERS.sub("", error.say) if isinstance(error, StoreError) else error.say
 
 
 def of_receipt(receipt: Receipt) -> Answer:

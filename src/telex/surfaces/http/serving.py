@@ -19,12 +19,13 @@ from typing import NamedTuple
 import uvicorn
 
 from telex.config import Settings
+from telex.model.hub_limits import HUB_LIMITS, HubLimits
 from telex.ports.bus import Bus
 from telex.surfaces.http.asgi import App
 from telex.surfaces.http.doorkeeper import Doorkeeper
 from telex.surfaces.http.doorkeeper_places import bracketed, places
 from telex.surfaces.http.extra_doors import BATCH_BYTES
-from telex.surfaces.http.limits import HUB_LIMITS, HubLimits, Limited
+from telex.surfaces.http.limits import Limited
 from telex.surfaces.http.limits_connection import limited_by
 from telex.surfaces.http.serving_log import logged
 from telex.surfaces.http.serving_parts import put_together

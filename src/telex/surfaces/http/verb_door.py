@@ -1,7 +1,7 @@
 """How does a request become a call of the bus? Every verb in the same way, by its row in `wire.verbs`."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import parse_qs, unquote_to_bytes
@@ -18,6 +18,7 @@ from telex.surfaces.http.caller import Caller, caller_of
 from telex.surfaces.http.identity import acting
 from telex.surfaces.http.looking import within_bytes
 from telex.surfaces.http.problem import Answer
+from telex.surfaces.taking import give_back, take
 from telex.wire import decoded, encoded, plain
 from telex.wire.arguments import from_texts, from_tree
 from telex.wire.verbs import VERBS, Verb, arguments, is_wrapped, told
@@ -40,6 +41,7 @@ class VerbDoor:
         self._bus, self._limits = bus, limits
         self._special: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
             "events": self._events,
+            "receive": self._receive,
             "rendering": self._rendering,
             **{name: partial(self._looked, name) for name in LOOKS},
         }
@@ -71,18 +73,12 @@ class VerbDoor:
         if verb.name not in WAITING:
             return _told(verb, await calling)
 
-        async def give_back(answer: Any) -> None:
-            await self._give_back(answer, values)
+        async def given_back(answer: Any) -> None:
+            leases = answer if isinstance(answer, list) else [answer]
+            agent = values.get("agent") or values.get("sender", "")
+            await give_back(self._bus, agent, [one for one in leases if isinstance(one, Leased)])
 
-        return _told(verb, await while_there(receive, calling, give_back))
-
-    async def _give_back(self, answer: Any, values: dict[str, Any]) -> None:
-        """What was leased for a reader that has gone in that very moment."""
-        leases = answer if isinstance(answer, list) else [answer]
-        for one in [one for one in leases if isinstance(one, Leased)]:
-            with suppress(TelexError):
-                agent = values.get("agent") or values["sender"]
-                await self._bus.nack(one.token, agent=agent, reason="its reader was gone before it came", delay=0.0)
+        return _told(verb, await while_there(receive, calling, given_back))
 
     async def _call(self, verb: Verb, values: dict[str, Any]) -> Any:
         special = self._special.get(verb.name)
@@ -105,9 +101,13 @@ class VerbDoor:
                     break
         return page
 
+    async def _receive(self, values: dict[str, Any]) -> list[Leased]:
+        return await take(self._bus, limits=self._limits, **values)
+
     async def _looked(self, name: str, values: dict[str, Any]) -> list[Any]:
         most = values.pop("most", arguments(name)["most"].default)
-        return await within_bytes(lambda few: _called(getattr(self._bus, name), name, values | {"most": few}), most)
+        verb = getattr(self._bus, name)
+        return (await within_bytes(lambda few: _called(verb, name, values | {"most": few}), most)).found
 
     async def _rendering(self, values: dict[str, Any]) -> Any:
         stories = await self._bus.why(values["id"])

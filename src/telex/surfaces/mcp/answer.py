@@ -25,10 +25,11 @@ class Answer(NamedTuple):
     wrong: bool = False
 
 
-def of_error(error: TelexError) -> Answer:
-    """The world has failed, or was asked for what cannot be: what to do now."""
-    lines = [f"{error.code}: {shown_block(error.say)}"]
-    tree: dict[str, Any] = {"code": error.code, "detail": error.say}
+def of_error(error: TelexError, say: str | None = None) -> Answer:
+    """The world has failed, or was asked for what cannot be: what to do now, in the error's own words or in these."""
+    say = error.say if say is None else say
+    lines = [f"{error.code}: {shown_block(say)}"]
+    tree: dict[str, Any] = {"code": error.code, "detail": say}
     id_ = getattr(error, "id", None)
     if isinstance(error, OutcomeUnknown):
         lines.append(f'Send it again with id "{shown(id_)}": that is safe.' if id_ else "Do it again: that is safe.")

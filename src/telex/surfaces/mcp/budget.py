@@ -97,8 +97,11 @@ def _left_out(count: int, more: bool) -> list[str]:
 # --- whole messages -----------------------------------------------------------------------------------------------
 
 
-def bodies(found: Sequence[tuple[Message, Rendering | None]], missing: Sequence[str], tokens: int) -> Answer:
-    """The messages themselves. What does not fit is cut, and says how much it would take."""
+def bodies(
+    found: Sequence[tuple[Message, Rendering | None]], missing: Sequence[str], tokens: int, *, unread: int = 0
+) -> Answer:
+    """The messages themselves. What does not fit is cut, and says how much it would take. `unread`: so many others were
+    asked for and not even looked at."""
     heads = [head_of(message, rendering) for message, rendering in found]
     around = [DATA, *_missing(missing)]
     fixed = [len(head) + CUT_CHARACTERS for head in heads]
@@ -111,7 +114,7 @@ def bodies(found: Sequence[tuple[Message, Rendering | None]], missing: Sequence[
         lines += [head, marked(part), *_cut(left_out, text, message.id)]
         facts = {"id": message.id, "from": message.sender, "type": (rendering or message).type, "text": part}
         told.append(facts | ({"left_out": left_out} if left_out else {}))
-    left_out = len(found) - count
+    left_out = len(found) - count + unread
     lines += [f"and {left_out} more: ask for them by themselves, or with a larger budget"] if left_out else []
     tree = {"note": NOTE, "messages": told, "left_out": left_out, "missing": list(missing[:MISSING_SHOWN_MAX])}
     return Answer("\n".join([*lines, *around[1:]]), tree, wrong=not found)

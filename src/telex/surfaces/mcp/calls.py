@@ -16,15 +16,17 @@ from telex.surfaces.cli.answers import answer_of, json_line
 from telex.surfaces.cli.render import shown, what
 from telex.surfaces.cli.times import ago, clock_time
 from telex.surfaces.cli.why import story_lines
+from telex.surfaces.http.looking import LOOK_BYTES, within_bytes
 from telex.surfaces.mcp.answer import Answer, of_arguments
 from telex.surfaces.mcp.budget import Lying, bodies, cut_raw, digest, taken
 from telex.surfaces.mcp.place import Place
 from telex.surfaces.mcp.tools import INBOX_TOKENS, TOKENS_MIN, WAIT_SECONDS_MAX, WAIT_TOKENS
-from telex.surfaces.mcp.words import PLAIN, awaited_line, finding_text, kept_text, refused_text
+from telex.surfaces.mcp.words import DATA, NOTE, PLAIN, awaited_line, finding_text, kept_text, marked, refused_text
+from telex.surfaces.taking import take
 from telex.wire import plain
 from telex.wire.arguments import CODE as ARGUMENTS_WRONG
 
-LOOKED_AT_MAX = 200  # messages of an inbox; a digest of more would be read by nobody
+LOOKED_AT_MAX = 200  # messages of an inbox, or of those asked for by their ids; more would be read by nobody
 STORY_CHARACTERS_MAX, STORY_RAW_MAX = 12_000, 2_000
 
 Given = Mapping[str, Any]
@@ -57,9 +59,10 @@ async def inbox(place: Place, given: Given) -> Answer:
         return _too_small(tokens)
     if given.get("ids"):
         return await _whole(place, agent, given["ids"], tokens)
-    waiting = await place.bus.inbox(agent, role=role, most=LOOKED_AT_MAX + 1)
-    lying = [Lying(*one, await place.bus.rendering(one[1], agent=agent)) for one in waiting[:LOOKED_AT_MAX]]
-    return digest(agent, lying, place.dialects, time.time(), tokens, more=len(waiting) > LOOKED_AT_MAX)
+    waiting = await within_bytes(lambda few: place.bus.inbox(agent, role=role, most=few), LOOKED_AT_MAX + 1)
+    told = waiting.found if waiting.all else waiting.found[:-1]  # the last one says that there are more
+    lying = [Lying(delivery, one, await place.bus.rendering(one, agent=agent)) for delivery, one in told]
+    return digest(agent, lying, place.dialects, time.time(), tokens, more=not waiting.all)
 
 
 async def wait(place: Place, given: Given) -> Answer:
@@ -69,7 +72,8 @@ async def wait(place: Place, given: Given) -> Answer:
     seconds = given.get("seconds", WAIT_SECONDS_MAX)
     seconds = WAIT_SECONDS_MAX if seconds > WAIT_SECONDS_MAX else seconds
     most, lease = given.get("most", 1), given.get("lease")
-    leases = await place.bus.receive(agent, role=role, most=most, wait=seconds, lease=lease)
+    limits = place.settings.limits
+    leases = await take(place.bus, agent, limits, role=role, most=most, wait=seconds, lease=lease)
     if not leases:
         text = f"Nothing came for {shown(agent)} within {seconds:g} s. Call again to go on waiting."
         return Answer(text, {"answer": []})
@@ -98,13 +102,13 @@ async def ack(place: Place, given: Given) -> Answer:
 async def why(place: Place, given: Given) -> Answer:
     stories = await place.bus.why(given["id"])
     now = time.time()
-    text = "\n\n".join("\n".join(story_lines(story, now, PLAIN)) for story in stories)
+    text = "\n\n".join([DATA, *("\n".join(story_lines(story, now, PLAIN, marked)) for story in stories)])
     if len(text) > STORY_CHARACTERS_MAX:
         text = text[:STORY_CHARACTERS_MAX] + "\n… cut here; telex why tells the rest"
     trees = [plain(story) for story in stories]
     for tree in trees:
         cut_raw(tree["message"], STORY_RAW_MAX)
-    return Answer(text, {"answer": trees})
+    return Answer(text, {"note": NOTE, "answer": trees})
 
 
 async def guard(place: Place, given: Given) -> Answer:
@@ -157,14 +161,18 @@ def _too_small(tokens: int) -> Answer:
 async def _whole(place: Place, agent: str, ids: Sequence[str], tokens: int) -> Answer:
     found: list[tuple[Message, Rendering | None]] = []
     missing: list[str] = []
-    for id_ in dict.fromkeys(ids):
+    asked, size = tuple(dict.fromkeys(ids)), 0
+    for id_ in asked[:LOOKED_AT_MAX]:
+        if size >= LOOK_BYTES:
+            break
         try:
             message = await place.bus.read(id_, agent=agent)
         except NotFound:
             missing.append(id_[:128])
         else:
+            size += len(message.raw)
             found.append((message, await _rendering(place, message, agent)))
-    return bodies(found, missing, tokens)
+    return bodies(found, missing, tokens, unread=len(asked) - len(found) - len(missing))
 
 
 async def _rendering(place: Place, message: Message, agent: str) -> Rendering | None:

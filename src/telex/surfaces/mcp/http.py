@@ -19,6 +19,7 @@ from telex.rules.authorization import normalised
 from telex.surfaces.http.caller import Caller
 from telex.surfaces.http.caller import caller_of as caller_in_scope
 from telex.surfaces.http.identity import DIFFERS
+from telex.surfaces.http.problem import said_outside
 from telex.surfaces.mcp.place import Identity, Place
 from telex.surfaces.mcp.server import Context, make_server
 
@@ -46,7 +47,7 @@ def mcp_app(
 
     # Answers are streamed: one that takes long, as that of `wait`, keeps the connection open, and whoever hangs up is
     # noticed at once. Host and Origin have been looked at by the doorkeeper.
-    manager = StreamableHTTPSessionManager(make_server(place_of), stateless=True, json_response=False)
+    manager = StreamableHTTPSessionManager(make_server(place_of, say=said_outside), stateless=True, json_response=False)
     return Door(StreamableHTTPASGIApp(manager), manager.run)
 
 

@@ -77,9 +77,10 @@ async def _thread(place: Place, correlation: str) -> str:
     stories = await place.bus.trace(correlation)
     drawn = tree.render(stories)
     heads = [head_of(story.message, None) for story in stories]
+    drawn = marked(drawn)  # there are reasons in it, which others have written
     room = THREAD_TOKENS * CHARACTERS_PER_TOKEN - len(drawn) - sum(map(len, heads))
     share = max(room // max(len(stories), 1) - len(MORE), 0)
-    lines = [drawn, DATA]
+    lines = [DATA, drawn]
     for story, head in zip(stories, heads, strict=True):
         part, left_out = fitting(text_of(story.message), share)
         lines += [head, marked(part), *([MORE.format(left_out)] if left_out else [])]

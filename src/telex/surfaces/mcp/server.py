@@ -30,13 +30,15 @@ from telex.wire.arguments import from_tree
 
 Context = ServerRequestContext[Any, Any]
 PlaceOf = Callable[[Context], Awaitable[Place]]  # where a call is made and by whom; may raise a TelexError
+Say = Callable[[TelexError], str]
 LOG = logging.getLogger("telex.mcp")
 TEXT = "text/plain"
 LISTING_FRESH_MS = 3_600_000  # the listing is the same for everybody, until Telex is upgraded
 
 
-def make_server(place_of: PlaceOf, instructions: str = INSTRUCTIONS) -> Server[Any]:
-    handlers, everybody = _Handlers(place_of), CacheHint(ttl_ms=LISTING_FRESH_MS, scope="public")
+def make_server(place_of: PlaceOf, instructions: str = INSTRUCTIONS, say: Say = lambda error: error.say) -> Server[Any]:
+    """`say` puts into words what went wrong: not everybody may know where the store lies."""
+    handlers, everybody = _Handlers(place_of, say), CacheHint(ttl_ms=LISTING_FRESH_MS, scope="public")
     return Server(
         "telex",
         version=_version(),
@@ -54,14 +56,14 @@ def make_server(place_of: PlaceOf, instructions: str = INSTRUCTIONS) -> Server[A
 class _Handlers:
     """What the SDK calls, in the words that the SDK has for it."""
 
-    def __init__(self, place_of: PlaceOf) -> None:
-        self._place_of = place_of
+    def __init__(self, place_of: PlaceOf, say: Say) -> None:
+        self._place_of, self._say = place_of, say
 
     async def list_tools(self, _: Context, __: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=listed_tools())
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        answer = await _called(self._place_of, context, params)
+        answer = await _called(self._place_of, context, params, self._say)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=tellable(answer.text))],
             structured_content=tellable(answer.tree),
@@ -92,7 +94,7 @@ class _Handlers:
             text = await resources.read(await self._place_of(context), uri)
         except TelexError as error:
             code = types.INVALID_PARAMS if isinstance(error, NotFound) else types.INTERNAL_ERROR
-            answer = of_error(error)
+            answer = of_error(error, self._say(error))
             raise MCPError(code=code, message=tellable(answer.text), data=tellable(answer.tree)) from error
         content = types.TextResourceContents(uri=uri, mime_type=TEXT, text=tellable(text))
         return types.ReadResourceResult(contents=[content])
@@ -116,7 +118,7 @@ def listed_tools() -> list[types.Tool]:
     ]
 
 
-async def _called(place_of: PlaceOf, context: Context, params: types.CallToolRequestParams) -> Answer:
+async def _called(place_of: PlaceOf, context: Context, params: types.CallToolRequestParams, say: Say) -> Answer:
     tool = TOOLS.get(params.name)
     if tool is None:
         meant = nearest(params.name, TOOLS)
@@ -134,7 +136,7 @@ async def _called(place_of: PlaceOf, context: Context, params: types.CallToolReq
     except TimeoutError:
         return of_silence(params.name, given.get("id"))
     except TelexError as error:
-        return of_error(error)
+        return of_error(error, say(error))
     except Exception as error:
         LOG.exception("tool %s failed", params.name)
         return of_mistake(error)

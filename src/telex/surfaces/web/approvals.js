@@ -4,7 +4,7 @@ import { html, nothing, repeat } from "./vendor/lit.js";
 import { get, post } from "./hub.js";
 import { register } from "./view.js";
 import { agent, badge, empty, heading, when } from "./parts.js";
-import { DoingView, isNews, lines, says, toMessage, toThread } from "./work_parts.js";
+import { DoingView, isMine, isNews, lines, notYours, says, toMessage, toThread } from "./work_parts.js";
 
 const HINTS = {
   conditions: ["Conditions", "What must be kept to, one on each line."],
@@ -62,7 +62,12 @@ class Approvals extends DoingView {
       ${says(row.says, ELSEWHERE)}
       <p class="row quiet"><span>May answer: ${row.may_answer.map((one, number) => html`${number ? ", " : ""}${agent(one)}`)}</span>
         ${toMessage(row.seq)} ${toThread(row.correlation)}</p>
-      <form class="answer" @submit=${(event) => this.#answer(event, row)}>
+      ${isMine(row.may_answer) ? this.#form(row) : notYours("It is not yours to answer.")}
+    </li>`;
+  }
+
+  #form(row) {
+    return html`<form class="answer" @submit=${(event) => this.#answer(event, row)}>
         <label class="field"><span>Reason</span>
           <textarea name="reason" rows="2" required placeholder="Why: it stands in the answer."></textarea></label>
         ${row.takes.length
@@ -74,8 +79,7 @@ class Approvals extends DoingView {
           <button class="primary" value="approve" ?disabled=${Boolean(this.busy)}>Approve</button>
           <button class="danger" value="reject" ?disabled=${Boolean(this.busy)}>Reject</button>
         </p>
-      </form>
-    </li>`;
+      </form>`;
   }
 }
 register({ name: "approvals", title: "Approvals", group: "person", tag: "telex-approvals", view: Approvals, badge: (summary) => summary.approvals });

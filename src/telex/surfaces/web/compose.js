@@ -1,7 +1,7 @@
 // How does a person say something in the words of a dialect? A form made from the type, checked while it is filled in.
 
 import { html, nothing } from "./vendor/lit.js";
-import { get, post } from "./hub.js";
+import { get, me, post } from "./hub.js";
 import { at, go, register } from "./view.js";
 import { count, finding, heading } from "./parts.js";
 import { Form, begun, pruned } from "./compose_form.js";
@@ -49,11 +49,11 @@ class Compose extends DoingView {
   // --- what was chosen: it stands in the address, so that a half-made message can be linked to ------------------------
 
   get sender() {
-    return this.place.query.sender || PERSON;
+    return me.operator ? this.place.query.sender || PERSON : me.agent; // a token speaks under its own name only
   }
 
   get role() {
-    return this.members?.find(({ member }) => member.name === this.sender)?.member.role || this.sender;
+    return this.members?.find(({ member }) => member.name === this.sender)?.member.role || (me.operator ? this.sender : me.role);
   }
 
   get to() {
@@ -184,7 +184,7 @@ class Compose extends DoingView {
     return html`<section class="card compose-choices">
       <datalist id="senders">${this.members.map(({ member }) => named(member.name))}</datalist>
       <datalist id="receivers">${[...this.members.map(({ member }) => member.name), "*"].map(named)}</datalist>
-      <label class="field"><span>From</span><input list="senders" .value=${this.sender} @change=${(event) => this.#choose({ sender: event.target.value.trim(), type: "" })} /></label>
+      <label class="field"><span>From</span><input list="senders" .value=${this.sender} ?disabled=${!me.operator} @change=${(event) => this.#choose({ sender: event.target.value.trim(), type: "" })} /></label>
       <label class="field"><span>To</span><input list="receivers" .value=${this.to} placeholder="lead, role:qa, all:dev or *" @change=${(event) => this.#choose({ to: event.target.value.trim() })} /></label>
       <label class="field"><span>Dialect</span><select name="dialect" @change=${(event) => this.#choose({ dialect: event.target.value, type: "" })}>
         <option value="" ?selected=${!this.dialect}>plain text</option>

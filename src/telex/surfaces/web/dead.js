@@ -1,10 +1,10 @@
 // What could not be delivered, why, and what is to become of it?
 
 import { html, nothing, repeat } from "./vendor/lit.js";
-import { get, post } from "./hub.js";
+import { get, me, post } from "./hub.js";
 import { register } from "./view.js";
 import { agent, badge, count, empty, heading, kindBadge, when } from "./parts.js";
-import { DoingView, toMessage } from "./work_parts.js";
+import { DoingView, notYours, toMessage } from "./work_parts.js";
 
 const CONCERNED = ["dead", "expired", "retried", "dropped", "withdrawn"];
 
@@ -58,7 +58,12 @@ class DeadLetters extends DoingView {
         ? html`<ol class="reasons">${row.reasons.map((one) => html`<li>${when(one.at)} ${kindBadge(one.kind)} ${one.agent ? agent(one.agent) : nothing} ${one.reason || nothing}</li>`)}</ol>`
         : nothing}
       ${this.trouble(this.#key(row))}
-      <div class="actions">
+      ${me.operator ? this.#actions(row) : notYours("A person retries or drops it.")}
+    </li>`;
+  }
+
+  #actions(row) {
+    return html`<div class="actions">
         <button type="button" class="primary" @click=${() => this.#retry(row)} ?disabled=${Boolean(this.busy)}>Retry</button>
         <details class="drop"><summary>Drop it …</summary>
           <form class="row" @submit=${(event) => this.#drop(event, row)}>
@@ -66,8 +71,7 @@ class DeadLetters extends DoingView {
             <button class="danger" ?disabled=${Boolean(this.busy)}>Drop</button>
           </form>
         </details>
-      </div>
-    </li>`;
+      </div>`;
   }
 }
 register({ name: "dead", title: "Dead letters", group: "person", tag: "telex-dead", view: DeadLetters, badge: (summary) => summary.dead });

@@ -1,10 +1,10 @@
 // What was handed up, with whom is it now, and what does a person say to it?
 
 import { html, nothing, repeat } from "./vendor/lit.js";
-import { get, post } from "./hub.js";
+import { get, me, post } from "./hub.js";
 import { register } from "./view.js";
 import { agent, badge, empty, heading, when } from "./parts.js";
-import { DoingView, isNews, says, toMessage, toThread } from "./work_parts.js";
+import { DoingView, isMine, isNews, notYours, says, toMessage, toThread } from "./work_parts.js";
 
 class Escalations extends DoingView {
   static properties = { ...DoingView.properties, rows: { state: true } };
@@ -21,7 +21,7 @@ class Escalations extends DoingView {
     event.preventDefault();
     const form = event.target;
     const to = row.answer_to || form.elements.to.value.trim();
-    const query = { sender: "human", to, reply_to: row.step };
+    const query = { sender: me.operator ? "human" : me.agent, to, reply_to: row.step };
     await this.doing(row.id, () => post("/send", form.elements.words.value, query), () => html`Answered <code>${row.id}</code>: ${agent(to)} is told.`);
   }
 
@@ -50,7 +50,12 @@ class Escalations extends DoingView {
       </ol>
       ${says(row.says, ["type", "from", "to", "reason", "issue", "severity"])}
       <p class="row quiet">${toMessage(row.seq)} ${toThread(row.correlation)}</p>
-      <form class="answer" @submit=${(event) => this.#answer(event, row)}>
+      ${isMine([row.with]) ? this.#form(row) : notYours(html`It is with ${agent(row.with)}.`)}
+    </li>`;
+  }
+
+  #form(row) {
+    return html`<form class="answer" @submit=${(event) => this.#answer(event, row)}>
         ${row.answer_to
           ? nothing
           : html`<label class="field"><span>To</span><input name="to" required placeholder="an agent's name" /></label>`}
@@ -58,8 +63,7 @@ class Escalations extends DoingView {
           <textarea name="words" rows="3" required placeholder="What is to be done."></textarea></label>
         ${this.trouble(row.id)}
         <p class="actions"><button class="primary" ?disabled=${Boolean(this.busy)}>Answer</button></p>
-      </form>
-    </li>`;
+      </form>`;
   }
 }
 register({ name: "escalations", title: "Escalations", group: "person", tag: "telex-escalations", view: Escalations, badge: (summary) => summary.escalations });

@@ -1,18 +1,13 @@
 // What of all that happens is wanted in the feed? The filters, as they stand in the address and as a form.
 
 import { html, nothing } from "./vendor/lit.js";
+import { KINDS } from "./kinds.js"; // made by the hub: it knows which there are
 import { at } from "./places.js";
 
 // prettier-ignore
 const SAID = [ // what a person follows; the rest are the steps in between
   "accepted", "refused", "imported", "dead", "expired", "overdue", "failed", "lapsed", "joined", "left", "stopped",
   "forced", "dissolved", "handed-back", "retried", "dropped",
-];
-// prettier-ignore
-const KINDS = [
-  "accepted", "refused", "imported", "duplicate", "leased", "translated", "read", "extended", "acked", "returned",
-  "failed", "lapsed", "dead", "overdue", "asked-again", "expired", "answered", "retried", "dropped", "withdrawn",
-  "silent", "handed-back", "joined", "left", "stopped", "forced", "dissolved",
 ];
 const ASKED = ["agent", "type", "dialect", "text"]; // these the hub knows better than the page
 
@@ -52,7 +47,9 @@ export function filterForm(query, rows, isOpen, change) {
       ><select name="kinds" @change=${(event) => change("kinds", event.target.value)}>
         <option value="" ?selected=${!kinds}>what is said</option>
         <option value="all" ?selected=${kinds === "all"}>every step</option>
-        ${KINDS.map((kind) => html`<option value=${kind} ?selected=${kinds === kind}>${kind}</option>`)}
+        ${Object.entries(KINDS).map(
+          ([kind, means]) => html`<option value=${kind} title=${means} ?selected=${kinds === kind}>${kind}</option>`,
+        )}
       </select></label
     >
     ${field("agent", agent, "Agent", "known-agents")} ${field("type", type, "Type", "known-types")}

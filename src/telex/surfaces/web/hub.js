@@ -1,4 +1,5 @@
-// How does the page speak with the hub? `get` and `post` for one answer, `live` for everything that happens.
+// How does the page speak with the hub? `get` and `post` for one answer, `live` for everything that happens, `me` for who
+// it is to the hub.
 
 import { frames } from "./sse.js";
 
@@ -67,6 +68,22 @@ export const post = (path, body = {}, query = {}) =>
 /** One place in a path: `/messages/${part(id)}`. */
 export const part = encodeURIComponent;
 
+/** Who is looking: whoever has an agent's token is that agent, and may not do what is a person's to do. */
+export const me = { agent: null, role: null, operator: true };
+let met = null;
+let metWith = "";
+
+/** Settled once the hub has said who that is; it is asked once for each token. */
+export function meet() {
+  const held = token.get();
+  if (!met || metWith !== held) {
+    metWith = held;
+    met = get("/page/me").then((found) => void Object.assign(me, found));
+    met.catch(() => (met = null)); // asked again by whoever comes next
+  }
+  return met;
+}
+
 /**
  * Everything that happens, once and in order, whether or not the hub restarts in between.
  *
@@ -76,6 +93,7 @@ export const part = encodeURIComponent;
 class Live {
   state = "connecting";
   seq = 0; // the last event heard
+  #at = 0; // and when it happened: another record may have an event of that number too
   #hearers = new Set();
   #watchers = new Set();
   #batch = [];
@@ -102,7 +120,8 @@ class Live {
     window.addEventListener("online", () => this.#wake());
     for (let tries = 0; ; tries += 1) {
       try {
-        this.seq = await this.#newest();
+        const [last] = await get("/events", { newest_first: true, most: 1 });
+        if (last) this.#keep(last.event);
         break;
       } catch (problem) {
         this.#failed(problem);
@@ -118,8 +137,8 @@ class Live {
         this.#failed(problem);
       }
       if (this.seq > before) tries = 0;
-      await this.#pause(tries);
-      await this.#sameRecord();
+      do await this.#pause(tries);
+      while (this.state === "resting"); // it may have come to rest in the middle of a pause
     }
   }
 
@@ -132,15 +151,16 @@ class Live {
     if (this.state !== "resting") this.#now(problem.status === 401 || problem.status === 403 ? "shut out" : "lost");
   }
 
-  async #newest() {
-    const [last] = await get("/events", { newest_first: true, most: 1 });
-    return last ? last.event.seq : 0;
+  #keep(event) {
+    this.seq = event.seq;
+    this.#at = event.at;
   }
 
-  /** A hub that came back with another store would number its events anew: then nothing on the page holds. */
-  async #sameRecord() {
-    const newest = await this.#newest().catch(() => this.seq);
-    if (newest < this.seq) location.reload();
+  /** A hub that came back with another store has numbered its events anew: then nothing on the page holds. */
+  async #isSameRecord() {
+    if (!this.seq) return true; // nothing was heard of it yet
+    const [last] = await get("/events", { after: this.seq - 1, most: 1 });
+    return last?.event.seq === this.seq && last.event.at === this.#at;
   }
 
   async #follow(connected) {
@@ -162,6 +182,7 @@ class Live {
         if (answer.status === 401) window.dispatchEvent(new CustomEvent("telex-token-wanted", { detail: body }));
         throw new Problem(answer.status, body);
       }
+      if (!(await this.#isSameRecord())) return location.reload();
       this.#now("live");
       connected();
       for await (const frame of frames(answer.body, alive)) this.#heard(frame);
@@ -176,7 +197,7 @@ class Live {
     if (frame.event !== "happening") return;
     const happening = JSON.parse(frame.data);
     if (happening.event.seq <= this.seq) return; // heard before: a stream that resumes may begin a little early
-    this.seq = happening.event.seq;
+    this.#keep(happening.event);
     if (this.#batch.push(happening) === 1) setTimeout(() => this.#tell(), 30); // many at once are drawn once
   }
 

@@ -60,15 +60,15 @@ class Refusals extends View {
           <th scope="col" class="figure">all</th></tr></thead>
         <tbody>${codes.map((row) => html`<tr>
           <th scope="row"><code class="code">${row.code}</code></th>
-          ${shown.map((one) => this.#cell(row.agents.find((entry) => entry.name === one.agent)?.count || 0, most))}
-          <td class="figure"><strong>${row.count}</strong></td></tr>`)}</tbody>
+          ${shown.map((one) => this.#cell(one.agent, row.agents.find((entry) => entry.name === one.agent)?.count || 0, most))}
+          <td class="figure" data-label="all"><strong>${row.count}</strong></td></tr>`)}</tbody>
       </table></div>
     </section>`;
   }
 
-  #cell(number, most) {
+  #cell(name, number, most) {
     const heat = number ? Math.max(1, Math.ceil((number / most) * 4)) : 0;
-    return html`<td class="figure heat-${heat}">${number || html`<span class="quiet">·</span>`}</td>`;
+    return html`<td class="figure heat-${heat}" data-label=${name}>${number || html`<span class="quiet">·</span>`}</td>`;
   }
 
   #code(row) {

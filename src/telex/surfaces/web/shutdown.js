@@ -1,10 +1,10 @@
 // Is the team stopping? Who has agreed, who will not, who says nothing; and how it is asked to.
 
 import { html, nothing } from "./vendor/lit.js";
-import { get, post } from "./hub.js";
+import { get, me, post } from "./hub.js";
 import { register } from "./view.js";
 import { agent, badge, count, findings, heading, when } from "./parts.js";
-import { DoingView, isNews } from "./work_parts.js";
+import { DoingView, isNews, notYours } from "./work_parts.js";
 
 const REASONS = { phase_complete: "the phase is complete", plan_complete: "the plan is complete", user_abort: "a person ends it" };
 const MOODS = { approved: "good", refused: "bad", silent: "warn", "not asked": "quiet", forced: "warn", left: "quiet", "not seen": "quiet" };
@@ -53,7 +53,7 @@ class Shutdown extends DoingView {
       ${this.outcome()}
       <div class="stack">
         ${state.agents.length ? this.#standing() : nothing}
-        ${state.here.length > (state.here.some((one) => one.name === "human") ? 1 : 0) ? this.#form() : html`<p class="notice">Nobody is here who could be asked to stop.</p>`}
+        ${this.#asking()}
         ${state.calls.length ? this.#calls() : nothing}
       </div>`;
   }
@@ -75,6 +75,11 @@ class Shutdown extends DoingView {
           <td data-label="waits for it" class="figure">${one.waiting}</td>
           <td data-label="pending work">${one.pending || "·"}</td></tr>`)}</tbody></table></div>
     </section>`;
+  }
+
+  #asking() {
+    if (!me.operator) return notYours("A person asks a team to shut down.");
+    return this.state.here.some((one) => one.name !== "human") ? this.#form() : html`<p class="notice">Nobody is here who could be asked to stop.</p>`;
   }
 
   #form() {

@@ -1,7 +1,7 @@
 // Who is in the team, what waits for each, and since when? And for one agent: what lies in its inbox.
 
 import { html, nothing } from "./vendor/lit.js";
-import { get, part } from "./hub.js";
+import { get, me, part } from "./hub.js";
 import { View, at, register } from "./view.js";
 import { agent, badge, count, empty, heading, when } from "./parts.js";
 import { presenceWords, sorted } from "./presence.js";
@@ -18,14 +18,21 @@ class Team extends View {
     const [name] = this.place.path;
     const [team, lying] = await Promise.all([
       get("/roster"),
-      name ? get(`/inbox/${part(name)}`, { most: LYING_MAX }).catch((problem) => this.#nobody(problem)) : null,
+      name && this.#isOpen(name)
+        ? get(`/inbox/${part(name)}`, { most: LYING_MAX }).catch((problem) => this.#nobody(problem))
+        : null,
     ]);
     this.team = sorted(team);
     this.lying = lying;
   }
 
+  /** An inbox is looked into by a person, and by whose it is. */
+  #isOpen(name) {
+    return me.operator || name === me.agent;
+  }
+
   #nobody(problem) {
-    if (problem.status === 404 || problem.status === 403) return []; // it has left, or is not ours to look into
+    if (problem.status === 404 || problem.status === 403) return []; // it has left
     throw problem;
   }
 
@@ -79,7 +86,7 @@ class Team extends View {
               <th scope="col">From</th><th scope="col">Says</th><th scope="col">Is</th><th scope="col">Sent</th>
             </tr></thead>
             <tbody>${this.lying.map((one) => this.#lies(one))}</tbody></table></div>`
-          : html`<p class="quiet">Nothing waits for ${name}.</p>`
+          : html`<p class="quiet">${this.#isOpen(name) ? `Nothing waits for ${name}.` : `It is shown to ${name} and to a person.`}</p>`
       }
       </section>`;
   }

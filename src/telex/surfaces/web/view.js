@@ -1,7 +1,7 @@
 // What does every view have in common? It loads, it draws, it hears what happens, and it says what went wrong.
 
 import { LitElement, html, nothing } from "./vendor/lit.js";
-import { Problem, live } from "./hub.js";
+import { Problem, live, meet } from "./hub.js";
 import { problemNotice } from "./parts.js";
 
 export { at, go } from "./places.js";
@@ -84,6 +84,7 @@ export class View extends LitElement {
     const turn = ++this.#loading;
     try {
       await live.begun; // whatever happens after this load is heard
+      await meet(); // what may be offered depends on who is looking
       await this.load();
       if (turn !== this.#loading) return; // a later load has overtaken this one
       this.problem = null;

@@ -1,9 +1,9 @@
 // What do the views of the work have in common? A deed that may be refused, lists typed in lines, and what a message says.
 
 import { html, nothing } from "./vendor/lit.js";
-import { Problem } from "./hub.js";
+import { Problem, me } from "./hub.js";
 import { View, at } from "./view.js";
-import { findings } from "./parts.js";
+import { agent, findings } from "./parts.js";
 
 /** A view on which a person does things. What came of each is kept under a key of its own: a card's id, say. */
 export class DoingView extends View {
@@ -47,6 +47,12 @@ export class DoingView extends View {
       : nothing;
   }
 }
+
+/** Stands in the place of what is not offered to whoever is looking. */
+export const notYours = (words) => html`<p class="quiet not-yours">${words} This page was opened with a token of ${agent(me.agent)}.</p>`;
+
+/** Is it meant for whoever is looking? A person may do everything. */
+export const isMine = (names) => me.operator || names.some((name) => [me.agent, me.role, `role:${me.role}`].includes(name));
 
 /** What was typed, one thing on each line. */
 export const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);

@@ -1,0 +1,184 @@
+"""How large does one answer become? No larger than its door and its reader can hold, however much was asked for."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import telex
+from telex.errors import StoreUnavailable
+from telex.model.limits import LIMITS
+from telex.ports.bus import Bus
+from telex.surfaces import taking
+from telex.surfaces.mcp import calls
+from telex.surfaces.mcp.place import Identity, Place
+from tests.http_kit import QUIET, Asking, opened, play, soon
+from tests.proofs import proves
+
+SMALL = QUIET._replace(limits=LIMITS._replace(message_bytes_max=2_000))
+ROOM = 10_000  # for five of the largest and a little more
+LARGE, FEW = b"The build is red. " * 110, b"Red."
+
+
+@pytest.fixture(autouse=True)
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taking, "ANSWER_BYTES", ROOM)
+
+
+async def sent(bus: Bus, raw: bytes, count: int) -> None:
+    for number in range(count):
+        await bus.send(raw, sender="dev", to="lead", id=f"n-{number:02}")
+
+
+async def happened(bus: Bus, kind: str) -> int:
+    return sum([event.kind == kind async for event, _ in bus.events()])
+
+
+@proves("hostile_hub/receive-bytes")
+def test_of_large_messages_fewer_are_leased_than_were_asked_for_and_the_others_wait() -> None:
+    async def scene() -> None:
+        async with opened(settings=SMALL) as door:
+            await sent(door.bus, LARGE, 12)
+            ids, sizes = [], []
+            while leases := (await door.post("/receive", agent="lead", most=1_000)).json()["answer"]:
+                sizes.append(sum(len(one["message"]["raw"]) for one in leases))
+                ids += [one["message"]["id"] for one in leases]
+                assert {one["attempt"] for one in leases} == {1}
+            assert ids == [f"n-{number:02}" for number in range(12)]
+            assert max(sizes) < ROOM + len(LARGE)  # the one that goes beyond is the last
+            assert len(sizes) == 2
+            assert await happened(door.bus, "leased") == 12  # and so none twice
+            assert await happened(door.bus, "failed") == 0
+
+    play(scene)
+
+
+@proves("hostile_hub/receive-bytes")
+def test_of_small_messages_all_come_that_were_asked_for() -> None:
+    async def scene() -> None:
+        async with opened(settings=SMALL) as door:
+            await sent(door.bus, FEW, 40)
+            for most, come in ((30, 30), (30, 10)):
+                leases = (await door.post("/receive", agent="lead", most=most)).json()["answer"]
+                assert len(leases) == come
+
+    play(scene)
+
+
+@proves("hostile_hub/receive-bytes")
+def test_a_message_larger_than_all_the_room_comes_by_itself() -> None:
+    async def scene() -> None:
+        async with opened(settings=QUIET) as door:
+            await sent(door.bus, b"x" * 3 * ROOM, 2)
+            for number in range(2):
+                [leased] = (await door.post("/receive", agent="lead", most=5)).json()["answer"]
+                assert leased["message"]["id"] == f"n-{number:02}"
+
+    play(scene)
+
+
+def second_call(bus: Bus, second: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the second call of `receive` do that, and every other what it does."""
+    calls_, receive = itertools.count(1), bus.receive
+
+    async def received(*args: Any, **given: Any) -> Any:
+        return await (second() if next(calls_) == 2 else receive(*args, **given))
+
+    monkeypatch.setattr(bus, "receive", received)
+
+
+@proves("http/receive/gone")
+def test_who_goes_while_more_is_being_taken_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        async with opened(settings=SMALL) as door:
+            begun = asyncio.Event()
+
+            async def hang() -> None:
+                begun.set()
+                await asyncio.Event().wait()
+
+            second_call(door.bus, hang, monkeypatch)
+            await sent(door.bus, FEW, 8)
+            body = json.dumps({"agent": "lead", "most": 8}).encode()
+            asked = Asking(door.app, "POST", "/receive", body=body)
+            await soon(begun.wait())
+            asked.go_away()
+            await soon(asked.task)
+            assert len(await door.bus.receive("lead", most=8)) == 8
+
+    play(scene)
+
+
+@proves("hostile_hub/receive-bytes")
+def test_what_is_leased_is_handed_over_though_the_store_fails_before_there_is_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scene() -> None:
+        async with opened(settings=SMALL) as door:
+
+            async def fail() -> None:
+                raise StoreUnavailable("the disk is gone.")
+
+            second_call(door.bus, fail, monkeypatch)
+            await sent(door.bus, FEW, 8)
+            leases = (await door.post("/receive", agent="lead", most=8)).json()["answer"]
+            assert len(leases) == 5
+
+    play(scene)
+
+
+# --- coding agents ----------------------------------------------------------------------------------------------------
+
+
+def as_lead(bus: Bus) -> Place:
+    return Place(bus, SMALL, lambda: Identity("lead"))
+
+
+@proves("mcp/wait/bytes")
+def test_a_coding_agent_is_leased_no_more_than_one_answer_can_hold() -> None:
+    async def scene() -> None:
+        async with telex.connect("memory:", settings=SMALL) as bus:
+            await sent(bus, LARGE, 12)
+            told = await calls.wait(as_lead(bus), {"most": 1_000, "seconds": 0})
+            assert len(told.tree["answer"]) == 6
+            assert await happened(bus, "leased") == 6
+
+    play(scene)
+
+
+@proves("mcp/inbox/bytes")
+def test_an_inbox_of_large_messages_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("telex.surfaces.http.looking.LOOK_BYTES", ROOM)
+
+    async def scene() -> None:
+        async with telex.connect("memory:", settings=SMALL) as bus:
+            await sent(bus, LARGE, 60)
+            told = (await calls.inbox(as_lead(bus), {"budget": 100_000})).tree
+            assert (len(told["messages"]), told["more"]) == (15, True)
+        async with telex.connect("memory:", settings=SMALL) as bus:
+            await sent(bus, FEW, 60)
+            told = (await calls.inbox(as_lead(bus), {"budget": 100_000})).tree
+            assert (len(told["messages"]), told["more"]) == (60, False)
+
+    play(scene)
+
+
+@proves("mcp/inbox/bytes")
+def test_of_many_ids_only_the_first_are_read_and_the_others_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "LOOK_BYTES", ROOM)
+
+    async def scene() -> None:
+        async with telex.connect("memory:", settings=SMALL) as bus:
+            await sent(bus, LARGE, 20)
+            ids = tuple(f"n-{number:02}" for number in range(20))
+            told = await calls.inbox(as_lead(bus), {"ids": ids, "budget": 100_000})
+            assert (len(told.tree["messages"]), told.tree["left_out"]) == (6, 14)
+            assert "and 14 more" in told.text
+            assert await happened(bus, "read") == 6
+            none = await calls.inbox(as_lead(bus), {"ids": tuple(f"no-{number}" for number in range(1_000))})
+            assert none.tree["left_out"] == 1_000 - calls.LOOKED_AT_MAX
+
+    play(scene)
