@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.book import PER_PLAN, _entry, _name
 from bench.book import _told as _about
@@ -52,7 +52,7 @@ def lines() -> list[Line]:
         return [
             _beside_check(large, team),
             _beside_weighing(),
-            *(_with_work(Path(folder), what, raws) for what, raws in WORK.items()),
+            *(_with_work(Path(folder), work) for work in WORK),
             _memory(large, small, team),
         ]
 
@@ -81,19 +81,27 @@ def _beside_check(log: Path, team: Path) -> Line:
     return Line(what, f"{rate:,.0f} messages/s", against, part, "at least half the rate", part >= 0.5)
 
 
-def _with_work(folder: Path, what: str, raws: Callable[[], Iterator[bytes]]) -> Line:
+class Worked(NamedTuple):
+    what: str
+    raws: Callable[[], Iterator[bytes]]
+    is_promised: bool
+
+
+def _with_work(folder: Path, work: Worked) -> Line:
     """Checking asks nothing of the work, so that this is no like for like: it tells what the rules of the work cost."""
     log, team = folder / "worked.jsonl", folder / "with_work.toml"
-    log.write_bytes(b"\n".join(islice(raws(), LINES)) + b"\n")
+    log.write_bytes(b"\n".join(islice(work.raws(), LINES)) + b"\n")
     team.write_text("", encoding="utf-8")
     ratios, ours = [], []
     for _ in range(ROUNDS):
         replay = process_seconds([*TELEX, "replay", str(log), "--team", str(team)])
         ours.append(replay)
         ratios.append(process_seconds([*TELEX, "check", str(log)]) / replay)
-    rate = f"{LINES / statistics.median(ours):,.0f} messages/s"
-    named = f"telex replay with the rules of the work on {LINES:,} messages: {what} (CPU time)"
-    return Line(named, rate, "telex check on the same messages", statistics.median(ratios), UNPROMISED, True)
+    part, rate = statistics.median(ratios), f"{LINES / statistics.median(ours):,.0f} messages/s"
+    named = f"telex replay with the rules of the work on {LINES:,} messages: {work.what} (CPU time)"
+    promise = "at least half the rate" if work.is_promised else UNPROMISED
+    holds = part >= 0.5 or not work.is_promised
+    return Line(named, rate, "telex check on the same messages", part, promise, holds)
 
 
 def _reports() -> Iterator[bytes]:
@@ -124,12 +132,14 @@ def _team() -> Iterator[bytes]:
             yield _about(types["qa_verdict"], next(ids), plan)
 
 
-WORK: dict[str, Callable[[], Iterator[bytes]]] = {
-    "99 of 100 are reports on a plan, 7 of 100 tick a task off": _reports,
-    "a team at work: 7 of 10 are reports, 2 of 10 tick a task off, 2 of 10 are contracts, approvals or blockers": (
-        _team
+WORK = (
+    Worked("99 of 100 are reports on a plan, 7 of 100 tick a task off", _reports, True),
+    Worked(
+        "a team at work: 7 of 10 are reports, 2 of 10 tick a task off, 2 of 10 are contracts, approvals or blockers",
+        _team,
+        False,
     ),
-}
+)
 
 
 def _beside_weighing() -> Line:

@@ -26,7 +26,7 @@ from tests.test_book import book_of
 TEAM = ("lead", "dev", "qa", "docs", "architect")
 PLANS, TASKS = st.sampled_from(["p", "q"]), st.sampled_from(["t1", "t2", "t/3"])
 FILES = st.lists(st.sampled_from(["src/a.py", "src/b.py", "docs/x.md", "src/secret.py", "../up.py"]), max_size=2)
-PATTERNS = st.lists(st.sampled_from(["src/", "docs/*.md", "src/secret.py"]), max_size=2)
+PATTERNS = st.lists(st.sampled_from(["src/", "docs/*.md", "src/secret.py", "../up/"]), max_size=2)
 
 
 def told(type_: str, **payload: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
@@ -55,9 +55,21 @@ SAID = st.one_of(
         depends_on=st.just([]) | st.lists(PLANS, max_size=1),
         token_budget=st.sampled_from([10_000, 500]),
     ),
-    told("blocker_report", plan_id=PLANS, task_id=TASKS),
-    told("approval_request", request_type=st.just("scope_change")),
-    told("approval_response", request_id=st.sampled_from(["m1", "m2", "m3", "m4", "m5"]), modifications=PATTERNS),
+    told(
+        "blocker_report", plan_id=PLANS, task_id=TASKS, severity=st.sampled_from(["blocking", "blocking", "degraded"])
+    ),
+    told(
+        "approval_request",
+        request_type=st.sampled_from(["scope_change", "gate_override", "plan_approval"]),
+        deadline=st.sampled_from(["2026-03-02T12:00:00Z", "2026-03-02T12:00:00.1229997+01:00"]),
+    ),
+    told(
+        "approval_response",
+        request_id=st.sampled_from(["m1", "m2", "m3", "m4", "m5"]),
+        approved=st.sampled_from([True, True, False]),
+        conditions=st.just([]) | st.just(["Keep it small"]),
+        modifications=PATTERNS,
+    ),
     told("shutdown_request"),
     told("shutdown_response", request_id=st.sampled_from(["m1", "m2", "m3", "m4"]), approve=st.booleans()),
 )
@@ -69,7 +81,8 @@ def written(said: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, bytes]]:
     found = []
     for number, (type_, payload) in enumerate(said, 1):
         task = payload.get("task_id", "t1")
-        when = {"task": task, "timestamp": f"2026-03-02T10:00:{number:02}.9999999Z"}
+        fraction = ".9999999" if number % 3 == 0 else ""  # of a second: to be cut off
+        when = {"task": task, "timestamp": f"2026-03-02T10:00:{number:02}{fraction}Z"}
         tree = typed(type_, f"m{number}", payload, **when)
         found.append((tree["author_role"], json.dumps(tree).encode()))
     return found
@@ -112,8 +125,14 @@ def test_the_quick_way_says_what_the_bus_says(said: list[tuple[str, dict[str, An
         assert (judged.verdict == "refused") == (not receipt.accepted), (judged, receipt)
         ours, theirs = refusals(judged.findings), refusals(receipt.findings)
         assert sorted(one.code for one in ours) == sorted(one.code for one in theirs)
-    done = {topic: sorted(plan.done) for topic, plan in trial.book.items() if topic.startswith("plan:")}
-    assert done == {topic: sorted(plan.done) for topic, plan in book_of(bus).items() if topic.startswith("plan:")}
+    assert standing(trial.book) == standing(book_of(bus))
+
+
+def standing(book: Book) -> dict[str, Any]:
+    """How the plans stand, and which of them are known to be complete."""
+    plans = {topic: (sorted(one.done), one.spent) for topic, one in book.items() if topic.startswith("plan:")}
+    contracts = book.get("contracts")
+    return plans | {name: one.closed for name, one in (contracts.plans if contracts is not None else {}).items()}
 
 
 def contract(**payload: Any) -> bytes:
@@ -138,22 +157,28 @@ def trial_after(*raws: bytes) -> Trial:
 
 @proves("replay/quick")
 def test_an_ordinary_report_is_not_read_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither one that ticks a task off, nor the first after its task was held up."""
+    """Neither one that ticks a task off, the last of its plan included, nor one that says what it took, nor the first
+    after its task was held up, nor that this is so."""
     blocked = json.dumps(typed("blocker_report", "b1", {"plan_id": "p", "task_id": "t1"})).encode()
     trial = trial_after(contract(), report("u1"), blocked)
     weighed: list[Any] = []
     monkeypatch.setattr(Trial, "_weighed", lambda *args: weighed.append(args))
-    for number, raw in enumerate([report("u2"), report("u3"), report("u4", status="complete")], 10):
+    last = report("u6", status="complete", task_id="t2")
+    again = json.dumps(typed("blocker_report", "b2", {"plan_id": "p", "task_id": "t2"})).encode()
+    spent = report("u3", tokens_used=90)
+    for number, raw in enumerate([report("u2"), spent, report("u4", status="complete"), again, last], 10):
         judged = trial.quick(number, raw)
         assert judged is not None
         assert judged.verdict == "passed"
     assert not weighed
-    assert list(trial.book["plan:p"].done) == ["t1"]
-    assert trial.book["blocker:p/t1"] is None
+    plan = trial.book["plan:p"]
+    assert (list(plan.done), plan.spent) == (["t1", "t2"], 90)
+    assert trial.book["contracts"].plans["p"].closed
+    assert trial.book["blocker:p/t1"] is trial.book["blocker:p/t2"] is None
 
 
 @proves("replay/quick")
-@pytest.mark.parametrize("zone", ["+05:30", ".9999999Z", ".25Z"])
+@pytest.mark.parametrize("zone", ["+05:30", ".9999999Z", ".1229997Z", ".1230004Z", ".123456Z", ".25Z"])
 def test_a_task_is_done_at_the_moment_that_its_report_names(zone: str) -> None:
     """To the millionth of a second, as the patient way reads it."""
     done = report("u1", status="complete").replace(b'Z"', zone.encode() + b'"')
@@ -177,6 +202,15 @@ def test_a_report_beside_its_contract_is_refused_however_many_passed_before(payl
     judged = trial.quick(20, report("other", **payload))
     assert judged is not None
     assert (judged.verdict, [one.code for one in judged.findings]) == ("refused", [code])
+
+
+@proves("replay/quick")
+@pytest.mark.parametrize("spent, next_", [(400, 200), (500, 0)])
+def test_what_was_spent_at_a_glance_is_spent(spent: int, next_: int) -> None:
+    trial = trial_after(contract(token_budget=500), report("u1", tokens_used=spent))
+    judged = trial.quick(9, report("u2", tokens_used=next_))
+    assert judged is not None
+    assert [one.code for one in judged.findings] == ["token-budget-spent"]
 
 
 @proves("replay/quick")
@@ -208,7 +242,7 @@ def test_what_is_remembered_of_plans_and_files_has_an_end(monkeypatch: pytest.Mo
     files = [report(f"f{number}", plan_id="p0", files_modified=[f"src/{number}.py"]) for number in range(9)]
     each = [report(f"u{number}", plan_id=f"p{number}") for number in range(9)]
     trial = trial_after(*plans, *files, *each)
-    known = trial._reports._plans
+    known = trial._work.reports._plans
     assert len(known) <= 2
     assert all(len(one.terms.may_touch) <= 3 for one in known.values())
 

@@ -80,24 +80,27 @@ class Plan(NamedTuple):
     @property
     def is_complete(self) -> bool:
         """Is every task done? Not while nobody has said what the tasks are."""
-        return self.words is not None and all(task in self.done for task in self.words.tasks)
+        return bool(self.revisions) and all(map(self.done.__contains__, self.revisions[-1].words.tasks))
 
     @property
     def is_open(self) -> bool:
         """Does it still say to anybody what to touch?"""
-        return self.words is not None and (not self.words.tasks or not self.is_complete)
+        if not self.revisions:
+            return False
+        tasks = self.revisions[-1].words.tasks
+        return not tasks or not all(map(self.done.__contains__, tasks))
 
     @property
     def granted(self) -> tuple[str, ...]:
-        return tuple(one for grant in self.grants if not grant.override for one in grant.patterns)
+        return tuple([one for grant in self.grants if not grant.override for one in grant.patterns])
 
     @property
     def lifted(self) -> tuple[str, ...]:
-        return tuple(one for grant in self.grants if grant.override for one in grant.patterns)
+        return tuple([one for grant in self.grants if grant.override for one in grant.patterns])
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one for grant in self.grants for one in grant.conditions))
+        return tuple(dict.fromkeys([one for grant in self.grants for one in grant.conditions]))
 
 
 class Listed(NamedTuple):

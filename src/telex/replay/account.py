@@ -60,27 +60,34 @@ class Account:
 
     def add(self, told: Told, judged: Judged) -> None:
         """A message of which the log knows more than it says itself."""
-        self.count(judged, f"line {told.number}", kept=told.kept, was_refused=told.refused)
+        counts = self.count(judged, f"line {told.number}")
+        if counts is None:
+            return
+        if told.kept:
+            self.kept += 1
+            counts.newly += judged.verdict == "refused" and not told.refused
+        if told.refused:
+            counts.pardoned += judged.verdict == "passed"
 
-    def count(self, judged: Judged, place: str = "", *, kept: bool = False, was_refused: bool = False) -> None:
+    def count(self, judged: Judged, place: str = "") -> Counts | None:
+        """The counts of which it is one; None where it is nobody's."""
         verdict, agent, dialect, type_, id_, findings = judged
-        if verdict == "repeated":
-            self.repeated += 1
-            return
-        if verdict == "own":
-            self.own += 1
-            return
-        self.kept += kept
-        agent = agent if agent in self._agents else self._named(agent)
-        row, counts = self._rows.get((agent, id(type_ or dialect))) or self._row(agent, judged)
+        known = self._rows.get((agent, id(type_ or dialect)))
         if verdict == "passed":
+            row, counts = known or self._row(agent, judged)
             counts.passed += 1
-            counts.pardoned += was_refused
-        else:
+        elif verdict == "refused":
+            row, counts = known or self._row(agent, judged)
             counts.refused += 1
-            counts.newly += kept and not was_refused
-        if findings:
-            self._found(findings, verdict == "passed", counts, row, id_ or place)
+        else:
+            self.repeated += verdict == "repeated"
+            self.own += verdict == "own"
+            return None
+        for one in findings:
+            if one.severity != "note":
+                self._found(findings, verdict == "passed", counts, row, id_ or place)
+                break
+        return counts
 
     def _found(self, findings: tuple[Finding, ...], passed: bool, counts: Counts, row: Row, first: str) -> None:
         severities = {one.severity for one in findings}
@@ -101,10 +108,13 @@ class Account:
 
     def _row(self, agent: str, judged: Judged) -> tuple[Row, Counts]:
         dialect, type_ = judged.dialect, judged.type
-        named = type_.name if type_ is not None else "text" if dialect is not None and not dialect.types else NO_TYPE
-        row = (agent, dialect.name if dialect is not None else "–", named)
-        known = self._rows[agent, id(type_ or dialect)] = row, Counts()
-        return known
+        key = agent, _ = self._named(agent), id(type_ or dialect)
+        if key not in self._rows:
+            named = (
+                type_.name if type_ is not None else "text" if dialect is not None and not dialect.types else NO_TYPE
+            )
+            self._rows[key] = (agent, dialect.name if dialect is not None else "–", named), Counts()
+        return self._rows[key]
 
     def _reason(self, row: Row, code: str, finding: Finding, first: str) -> None:
         known = self._reasons.get((row, code))

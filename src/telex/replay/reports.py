@@ -1,129 +1,208 @@
 """Does a report keep to its plan? Told at a glance, where it is one like hundreds before it.
 
 Most of what a team says while it works are reports on a plan whose contract is known. What the contract says is then
-worked out once, and held against each. A report that is not quite ordinary is weighed as any message is, by
-`flow/book/plan_checks.py`, which would say the same.
+worked out once, and held against each. What they tick off is gathered, and written into the plan before anybody else
+looks at it: `settle`. A report that is not quite ordinary is weighed as any message is, by `flow/book/plan_checks.py`,
+which would say the same.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from telex.flow.book import blockers
 from telex.flow.book.deeds import IDLE
 from telex.flow.book.plan_checks import conditions_of
-from telex.flow.book.plan_finding import contracts_in, plan_in, topic_of
-from telex.flow.book.plans import COMPLETE, after_report
-from telex.model.contract import Done, Plan
+from telex.flow.book.plan_finding import CONTRACTS, plan_in, topic_of
+from telex.flow.book.plans import COMPLETE, with_closed
+from telex.flow.routing import Route
+from telex.model.contract import Contracts, Done, Plan
 from telex.model.refusal import Finding
-from telex.rules.contracts import Scope, judge
+from telex.model.roster import EVERYONE
+from telex.replay.times import Times
+from telex.replay.track import BLOCKER, PROGRESS, STATUS, MomentReader
+from telex.rules.contracts import Scope, may_touch
 
 PLANS_MAX = 256  # known at a time
 FILES_MAX = 1_000  # of a plan, of which it is known that they may be touched
-
-
-class Outcome(NamedTuple):
-    """A report that passes."""
-
-    notes: tuple[Finding, ...] = ()
-    plan: str | None = None  # the topic of the plan, where it changes that
-    blocker: str | None = None  # the topic of what held its task up until now
+_NEW = tuple.__new__  # makes a NamedTuple in half the time
 
 
 class Terms(NamedTuple):
     """What a contract says to every report, with what was granted since."""
 
-    tasks: frozenset[str]
-    goes_on: Outcome  # of a report that changes nothing
-    ticked_off: Outcome  # of one that does
+    notes: tuple[Finding, ...]
     scope: Scope
     may_touch: set[str]  # files of which that is known
 
 
-class Known(NamedTuple):
-    """What a plan says to its reports, as long as it stands as it does."""
+class Known:
+    """What a plan says to its reports as long as it stands as it does, and what they have said since."""
 
-    topic: str
-    plan: Plan
-    needs: tuple[tuple[str, Any], ...]  # the plans that have to be complete, and how they stand
-    terms: Terms
+    __slots__ = ("checked", "done", "needs", "plan", "room", "spent", "terms", "to_do", "topic")
+
+    def __init__(self, plan: Plan, needs: tuple[tuple[str, Plan], ...], terms: Terms) -> None:
+        assert plan.words is not None, "without a contract it says nothing to anybody"
+        self.topic, self.plan, self.terms = topic_of(plan.id), plan, terms
+        self.needs = needs  # the plans that have to be complete, and how they stand
+        self.to_do = set(plan.words.tasks).difference(plan.done)
+        self.room = math.inf if plan.words.budget is None else plan.words.budget - plan.spent  # tokens
+        self.done: dict[str, Done] = {}  # reported since the plan was written
+        self.spent = 0  # the same
+        self.checked = 0  # how many changes there were to the book when it was last seen to hold
+
+    def lets_touch(self, files: list[str]) -> bool:
+        """All of these? What it lets pass is remembered."""
+        _, scope, known = self.terms
+        if not all(may_touch(path, scope) for path in files):
+            return False
+        if len(known) + len(files) > FILES_MAX:
+            known.clear()
+        known.update(files[:FILES_MAX])
+        return True
+
+    def settled(self) -> Plan:
+        """The plan with all that was reported."""
+        id_, revisions, to, done, spent, asks, grants, cycle, approved = self.plan
+        done, spent = {**done, **self.done}, spent + self.spent
+        self.done, self.spent = {}, 0
+        self.plan = Plan(id_, revisions, to, done, spent, asks, grants, cycle, approved)
+        return self.plan
 
 
-NOTHING = Outcome()
+Notes = tuple[Finding, ...] | None  # what there is to say to a report; None: it has to be weighed
+Hear = Callable[[tuple[Any, ...], MomentReader, bytes, Any, str, str], Notes]  # what it says, …, its sender, its id
 
 
 class Reports:
-    def __init__(self, book: Mapping[str, Any]) -> None:
-        self._book = book
+    def __init__(self, book: dict[str, Any], times: Times, everybody: Callable[[], Route]) -> None:
+        self._book, self._times, self._everybody = book, times, everybody
         self._plans: dict[str, Known] = {}
+        self._unsettled: dict[str, Known] = {}
+        self._held_up: set[str] = set()  # topics of tasks
+        self._changes = 0
+        self.hear: dict[str, Hear] = {PROGRESS: self._progress, STATUS: self._status, BLOCKER: self._blocker}
 
-    def status(self, told: tuple[Any, ...]) -> Outcome | None:
-        """How a task goes, in a dialect where that is all that is said. None: it has to be weighed."""
-        name, task, status, *_ = told
-        held_up = blockers.ANY in self._book and self._book.get(blockers.topic_at(name or "", task)) is not None
-        return NOTHING if not held_up and IDLE["status"].fits(status) else None
-
-    def progress(self, told: tuple[Any, ...]) -> Outcome | None:
-        """How far a task of a plan has come. None: it has to be weighed."""
-        name, task, status, _, tokens, files = told
-        if type(name) is not str or type(task) is not str or tokens:
-            return None
+    def _progress(
+        self, told: tuple[Any, ...], moment: MomentReader, raw: bytes, message: Any, sender: str, id_: str
+    ) -> Notes:
+        """How far a task of a plan has come. It is weighed where there is something against it, or where the task was
+        done already."""
+        name, task, status, commit, tokens, files = told
         known = self._plans.get(name)
-        if known is None or not self._still_holds(known):
-            known = self._learnt(name, known)
+        if known is None or known.checked != self._changes:
+            known = self._looked_up(name, known)
             if known is None:
                 return None
-        tasks, goes_on, ticked_off, _, may_touch = known.terms
-        if task not in tasks:
+        notes, _, may_touch = known.terms
+        if task not in known.to_do or (files and not may_touch.issuperset(files) and not known.lets_touch(files)):
             return None
-        for path in files or ():
-            if path not in may_touch and not _may_touch(known.terms, path):
+        done = status == COMPLETE
+        if done or tokens:
+            if tokens and not _can_be_spent(tokens, known.room):
                 return None
-        outcome = ticked_off if status == COMPLETE or task in known.plan.done else goes_on
-        if blockers.ANY in self._book and self._book.get(held_up := blockers.topic_at(name, task)) is not None:
-            return outcome._replace(blocker=held_up)
-        return outcome
+            at = self._times.at(moment(raw, message))
+            self._times.saw(at)
+            self._gather(name, known, tokens or 0, task, _NEW(Done, (commit or "", sender, at)) if done else None)
+        if self._held_up and (topic := blockers.topic_at(name, task)) in self._held_up:
+            self._times.saw(self._times.at(moment(raw, message)))
+            self._book[topic] = None  # it goes on
+            self._held_up.discard(topic)
+        return notes
 
-    def after(self, topic: str, told: tuple[Any, ...], sender: str, at: float) -> Plan | None:
-        """The plan once it was reported. None: it has come to its end by that, or begun again, which others hear of."""
-        _, task, status, commit, _, _ = told
-        plan: Plan = self._book[topic]
-        after = after_report(plan, task, Done(commit or "", sender, at) if status == COMPLETE else None)
-        return after if after.is_open is plan.is_open else None
+    def _gather(self, name: str, known: Known, tokens: int, task: str, done: Done | None) -> None:
+        """For the plan, until somebody else looks at it."""
+        self._unsettled[name] = known
+        known.spent += tokens
+        known.room -= tokens
+        if done is not None:
+            known.done[task] = done
+            known.to_do.discard(task)
+            if not known.to_do:  # which the list of contracts hears of
+                contracts: Contracts = self._book[CONTRACTS]
+                self._book[CONTRACTS] = with_closed(contracts, name, contracts.plans[name], True)
+        if not known.room or not known.to_do:
+            del self._plans[name]  # what comes next is weighed
+
+    def _status(
+        self, told: tuple[Any, ...], moment: MomentReader, raw: bytes, message: Any, sender: str, id_: str
+    ) -> Notes:
+        """How a task goes, in a dialect where that is all that is said."""
+        name, task, status, *_ = told
+        held_up = self._held_up and blockers.topic_at(name or "", task) in self._held_up
+        return () if not held_up and IDLE[STATUS].fits(status) else None
+
+    def _blocker(
+        self, told: tuple[Any, ...], moment: MomentReader, raw: bytes, message: Any, sender: str, id_: str
+    ) -> Notes:
+        """Somebody cannot go on. It is weighed where it is the first of all, or says less than usual."""
+        name, task, severity, what, needs = told
+        if type(name) is not str or type(task) is not str or type(what) is not str or not what:
+            return None
+        if (severity or "") not in blockers.HOLDS_UP:
+            return ()
+        if blockers.ANY not in self._book:
+            return None
+        at, topic = self._times.at(moment(raw, message)), blockers.topic_at(name, task)
+        self._times.saw(at)
+        state = (id_, task, name, sender, EVERYONE, self._everybody() or (EVERYONE,), at, what, needs or "")
+        self._book[topic] = _NEW(blockers.Blocker, state)
+        self._held_up.add(topic)
+        return ()
+
+    def settle(self) -> None:
+        """From now on the book tells all that was reported."""
+        if self._unsettled:
+            for known in self._unsettled.values():
+                self._book[known.topic] = known.settled()
+            self._unsettled.clear()
+
+    def changed(self) -> None:
+        """Somebody else writes into the book."""
+        self._changes += 1
+
+    def is_held_up(self, topic: str, so: bool) -> None:
+        """So it is from now on with the task that this topic tells of."""
+        if so:
+            self._held_up.add(topic)
+        else:
+            self._held_up.discard(topic)
+
+    def _looked_up(self, name: str, before: Known | None) -> Known | None:
+        """None: its reports are not to be told at a glance."""
+        if before is None or not self._still_holds(before):
+            known = self._learnt(name, before)
+            if known is None:
+                self._plans.pop(name, None)
+                return None
+            if len(self._plans) >= PLANS_MAX:
+                self._plans.clear()
+            before = self._plans[name] = known
+        before.checked = self._changes
+        return before
 
     def _still_holds(self, known: Known) -> bool:
-        book = self._book
-        if book.get(known.topic) is not known.plan:
-            return False
-        return not known.needs or all(book.get(topic) is state for topic, state in known.needs)
+        get = self._book.get
+        return get(known.topic) is known.plan and all(get(topic) is state for topic, state in known.needs)
 
     def _learnt(self, name: str, before: Known | None) -> Known | None:
-        """None: its reports are not to be told at a glance."""
-        plan = plan_in(self._book, name) if contracts_in(self._book) is not None else None
+        if CONTRACTS not in self._book or type(name) is not str:
+            return None
+        self.settle()
+        plan = plan_in(self._book, name)
         words = plan.words if plan is not None else None
         if plan is None or words is None or (words.budget is not None and plan.spent >= words.budget):
             return None
-        others = {other: plan_in(self._book, other) for other in words.depends_on}
-        if any(other is None or not other.is_complete for other in others.values()):
-            return None
-        if len(self._plans) >= PLANS_MAX:
-            self._plans.clear()
-        same = before is not None and before.plan.revisions is plan.revisions and before.plan.grants is plan.grants
-        terms = before.terms if before is not None and same else _terms(plan)
-        needs = tuple((topic_of(other), state) for other, state in others.items())
-        known = self._plans[name] = Known(topic_of(name), plan, needs, terms)
-        return known
+        needs = []
+        for other in words.depends_on:
+            needed = plan_in(self._book, other)
+            if needed is None or not needed.is_complete:
+                return None
+            needs.append((topic_of(other), needed))
+        if before is not None and before.plan.revisions is plan.revisions and before.plan.grants is plan.grants:
+            return Known(plan, tuple(needs), before.terms)
+        return Known(plan, tuple(needs), Terms(conditions_of(plan), Scope(plan), set()))
 
 
-def _terms(plan: Plan) -> Terms:
-    assert plan.words is not None
-    notes = tuple(conditions_of(plan))
-    return Terms(frozenset(plan.words.tasks), Outcome(notes), Outcome(notes, topic_of(plan.id)), Scope(plan), set())
-
-
-def _may_touch(terms: Terms, path: str) -> bool:
-    if judge(path, [terms.scope]).code is not None:
-        return False
-    if len(terms.may_touch) >= FILES_MAX:
-        terms.may_touch.clear()
-    terms.may_touch.add(path)
-    return True
+def _can_be_spent(tokens: Any, room: float) -> bool:
+    return type(tokens) is int and 0 < tokens <= room

@@ -6,6 +6,7 @@ ordinary goes the patient way in `trial`, which would say the same.
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -18,10 +19,18 @@ from telex.flow.book.deeds import CHAPTERS, IDLE
 from telex.flow.express import Express
 from telex.flow.facts import attribute
 from telex.flow.lanes import Lanes, Looked
+from telex.replay.glimpsed import Glimpse, glimpse_of, is_exact
+from telex.replay.lines import moment_in
 
+MomentReader = Callable[[bytes, Any], float | None]  # of a message as it is written, and as it was decoded
 Reached = Callable[[Any], tuple[Any, ...]]
-REPORTED = ("plan", "task", "status", "commit", "tokens", "files")  # of a report on the work, by the deed's names
-REPORTS = ("progress", "status")
+PROGRESS, STATUS, BLOCKER = "progress", "status", "blocker"
+_REPORT = ("plan", "task", "status", "commit", "tokens", "files")
+REPORTED = {  # what a report on the work says, by the deed and its names
+    PROGRESS: _REPORT,
+    STATUS: _REPORT,
+    BLOCKER: ("plan", "task", "severity", "blocker", "needs"),
+}
 NOBODY_NAMED = "\0"  # before the role that alone may send a type whose messages name no sender; no name has it
 
 
@@ -37,8 +46,9 @@ class Plate(NamedTuple):
         str, ...
     ]  # the deed means nothing as long as nothing was said in these; none: it always means something
     looked: Callable[[Any], Looked]
-    report: Reached | None  # as in REPORTED, where it is a report
-    moment: Callable[[bytes], Any]  # when it says that it was written, in its own words
+    report: Reached | None  # as in REPORTED, where it is one of these
+    moment: MomentReader  # when it says that it was written
+    glimpse: Glimpse  # what it says to the rules of the work
 
 
 def track(desk: Desk, lanes: Lanes) -> Callable[[bytes], tuple[Plate, Any] | None]:
@@ -54,7 +64,7 @@ def track(desk: Desk, lanes: Lanes) -> Callable[[bytes], tuple[Plate, Any] | Non
 
 def _plate(desk: Desk, lanes: Lanes, dialect: Dialect, type_: MessageType, shape: Shape) -> Plate:
     wire, does = dialect.wire, type_.deed.does if type_.deed is not None and desk.work else ""
-    idle, own = IDLE.get(does), _names(dialect, type_) if does in REPORTS else {}
+    idle, own = IDLE.get(does), _names(dialect, type_) if does in REPORTED else {}
     return Plate(
         dialect,
         type_,
@@ -63,18 +73,28 @@ def _plate(desk: Desk, lanes: Lanes, dialect: Dialect, type_: MessageType, shape
         does if does in CHAPTERS else None,
         idle.topics if idle is not None and not idle.name else (),
         lanes.opening(dialect, type_, shape),
-        attrgetter(*(attribute(own.get(name), shape) for name in REPORTED)) if own else None,
-        _moment_reader(wire.timestamp if wire.timestamp in shape.attributes else None),
+        attrgetter(*(attribute(own.get(name), shape) for name in REPORTED[does])) if own else None,
+        _moment_reader(wire.timestamp, shape),
+        glimpse_of(dialect, type_, shape),
     )
 
 
-def _moment_reader(name: str | None) -> Callable[[bytes], Any]:
-    """From the text: the message as decoded has it rounded, where everybody else cuts off what is too small."""
-    if name is None:
-        return lambda raw: None
-    shape = msgspec.defstruct("Moment", [("at", Any, None)], rename={"at": name})
-    decode: Callable[[bytes], Any] = msgspec.json.Decoder(shape).decode
-    return lambda raw: decode(raw).at
+def _moment_reader(name: str | None, shape: Shape) -> MomentReader:
+    """As it stands in the message decoded, and from the text where that may say something else."""
+    if name is None or name not in shape.attributes:
+        return lambda raw, message: None
+    fields = [("at", Any, None)]
+    decode = msgspec.json.Decoder(msgspec.defstruct("Written", fields, rename={"at": name})).decode
+    decoded = attrgetter(shape.attributes[name])
+
+    def moment(raw: bytes, message: Any) -> float | None:
+        at = decoded(message)
+        if type(at) is datetime and is_exact(at, raw):
+            return at.timestamp()
+        written: Any = decode(raw)
+        return moment_in(written.at) if isinstance(written.at, str) else None
+
+    return moment
 
 
 def only_sender(type_: MessageType) -> str:
@@ -85,7 +105,8 @@ def only_sender(type_: MessageType) -> str:
 def _names(dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
     """Where a report says each of these things."""
     assert type_.deed is not None
-    return {name: dialect.locate(type_, where) for name, where in type_.deed.names.items() if name in REPORTED}
+    wanted = REPORTED[type_.deed.does]
+    return {name: dialect.locate(type_, where) for name, where in type_.deed.names.items() if name in wanted}
 
 
 def _on_top(name: str | None, shape: Shape) -> str:

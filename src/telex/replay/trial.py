@@ -2,15 +2,13 @@
 
 Everything that is decided is decided by the rules the bus decides by; only who was there and what went before is taken
 from the log. What cannot be told from a log stays as it was: which options a sender gave, whether an inbox was full.
-The book grows with the work and with nothing else, so a log may be as long as it likes.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from telex.flow.admission import STRICT, Desk
-from telex.flow.book import pages
-from telex.flow.book.chapter import Ground
 from telex.flow.book.said import Said, heard, tree_of
 from telex.flow.lanes import Kind, Lanes, Looked
 from telex.flow.routing import Route
@@ -19,10 +17,11 @@ from telex.model.message import Message
 from telex.model.refusal import Finding
 from telex.model.roster import EVERYONE, TELEX, Member
 from telex.replay.judged import EVIDENCE, Judged, Verdict, found_then, judged, refuses, reused, stops
-from telex.replay.lines import Told, moment_in, recorded
-from telex.replay.reports import Reports
+from telex.replay.lines import Told, recorded
+from telex.replay.reports import Notes
 from telex.replay.team import NOBODY, Team, Way
-from telex.replay.track import NOBODY_NAMED, Plate, only_sender, track
+from telex.replay.track import BLOCKER, NOBODY_NAMED, Plate, only_sender, track
+from telex.replay.work import Work
 
 IDS_MAX = 5_000  # at least so many ids of a foreign log are remembered, to tell what was repeated
 QUICK_FROM = 200  # bare messages; opening the track takes about as long as judging so many the patient way
@@ -38,24 +37,25 @@ class Trial:
         evidence: str = "mark",
         begin: Iterable[Member] = (),  # who was there before the log begins
     ) -> None:
-        self.desk, self.book = desk, dict[str, Any]()
-        self.team = Team(desk, declared, begin)
+        self.desk, self.team = desk, Team(desk, declared, begin)
+        self._work = Work(desk, self.team, work or {})
+        self._hear, self._times = self._work.reports.hear, self._work.times
         self._lanes, self._closed = Lanes(desk), self.team.is_closed
-        self._work = work or {}
         self._evidence = EVIDENCE.get(evidence)
-        self._dialects = {dialect.name: dialect for dialect in desk.dialects}
         self._ids: dict[tuple[str, str], int] = {}
-        self._older_ids: dict[tuple[str, str], int] = {}
+        self._ids_max = 2 * IDS_MAX  # the older half is then forgotten
         self._track: Callable[[bytes], tuple[Plate, Any] | None] | None = None
-        self._reports = Reports(self.book)
         self._asked = 0
         self._met: dict[str, Member] = {}  # by what a message says of its sender
-        self._now = 0.0
         self._nobody = Way(Member("", ""), None, (), None, NOBODY)
+
+    @property
+    def book(self) -> Mapping[str, Any]:
+        return self._work.book
 
     def happened(self, event: Event) -> None:
         """Something that is no message: somebody came or went."""
-        self._now = max(self._now, event.at)
+        self._times.saw(event.at)
         self.team.happened(event)
         self._met.clear()
 
@@ -75,23 +75,31 @@ class Trial:
         if glance is None:
             return None
         plate, message = glance
-        id_, claim, recipient = plate.head(message)
+        dialect, type_, whoever, head, deed, idle, _, report, moment, _ = plate  # in one go, which is quickest
+        id_, claim, recipient = head(message)
         if self._closed or (recipient and self.team.somebody_is_gone):
             return None  # who it is from and for matters only there
-        member = self._met.get(claim or plate.whoever) or self._meet(claim or plate.whoever)
+        member = self._met.get(claim or whoever) or self._meet(claim or whoever)
         if member is None:
             return None
-        dialect, type_, id_ = plate.dialect, plate.type, id_ or None
-        if id_ is not None and (again := self._again(raw, member.name, id_)) is not None:
+        name, id_ = member.name, id_ or None
+        if id_ is not None and (again := self._again(raw, name, id_)) is not None:
             if again:
-                return Judged("repeated", member.name, dialect, type_, id_)
-            return Judged("refused", member.name, dialect, type_, id_, (reused(id_),))
-        if plate.deed is None or (plate.idle and self.book.keys().isdisjoint(plate.idle)):
-            return _NEW(Judged, ("passed", member.name, dialect, type_, id_, ()))
-        notes = self._reported(plate, raw, message, member) if plate.report is not None else None
+                return Judged("repeated", name, dialect, type_, id_)
+            return Judged("refused", name, dialect, type_, id_, (reused(id_),))
+        notes: Notes = () if deed is None else None
+        if report is not None and deed is not None and not (recipient and deed == BLOCKER):
+            notes = self._hear[deed](report(message), moment, raw, message, name, id_ or f"line {number}")
+        if notes is None and idle and self._work.is_untouched(idle):
+            notes = ()
         if notes is not None:
-            return _NEW(Judged, ("passed", member.name, dialect, type_, id_, notes))
-        return self._held(Told(number, raw, claim or None), plate.looked(message), member, None, (), ())
+            return _NEW(Judged, ("passed", name, dialect, type_, id_, notes))
+        if recipient:
+            return self._held(Told(number, raw, claim or None), plate.looked(message), member, None, (), ())
+        at = self._times.at(moment(raw, message))
+        said = plate.glimpse(number, raw, message, at, member, self.team.everybody())
+        verdict, found = self._weighed(said)
+        return _NEW(Judged, (verdict, name, dialect, type_, id_, found))
 
     def open_track(self) -> None:
         self._track = track(self.desk, self._lanes)
@@ -110,29 +118,6 @@ class Trial:
         self._met[claim] = member
         self.team.meet(member)
         return member
-
-    def _reported(self, plate: Plate, raw: bytes, message: Any, member: Member) -> tuple[Finding, ...] | None:
-        """What there is to say to an ordinary report, which is then written down. None: it has to be weighed."""
-        assert plate.report is not None
-        told = plate.report(message)
-        if plate.deed == "status":
-            return () if self._reports.status(told) is not None else None
-        outcome = self._reports.progress(told)
-        if outcome is None:
-            return None
-        notes, plan, blocker = outcome
-        if plan is None and blocker is None:  # most are like this
-            return notes
-        at = self._moment(plate.moment(raw))
-        if plan is not None:
-            after = self._reports.after(plan, told, member.name, at)
-            if after is None:
-                return None
-            self.book[plan] = after
-        if blocker is not None:
-            self.book[blocker] = None  # it goes on
-        self._now = max(self._now, at)
-        return notes
 
     # --- the patient way ---------------------------------------------------------------------------------------------
 
@@ -182,7 +167,8 @@ class Trial:
         if (found and stops(found, self.desk)) or (checked is not None and not checked.valid):
             return judged("refused", told, looked, agent, (*looked.findings, *found))
         if kind is not None and kind.deed is not None and self._means_something(looked, kind):
-            return self._weighed(told, looked, member, address or "", inboxes, found)
+            verdict, found = self._weighed(self._said(told, looked, member, address or "", inboxes), found)
+            return judged(verdict, told, looked, agent, (*looked.findings, *found))
         if kind is not None and checked is None and not found:  # most are like this
             return _NEW(Judged, ("passed", agent, kind.dialect, kind.type, told.id or id_, ()))
         return judged("passed", told, looked, agent, (*looked.findings, *found))
@@ -200,13 +186,12 @@ class Trial:
 
     def _again(self, raw: bytes, agent: str, id_: str) -> bool | None:
         """Was this id used before? True: for the same bytes. None: never, as far as is remembered."""
-        key, words = (agent, id_), hash(raw)
-        known = self._ids.get(key) or self._older_ids.get(key)
-        if known is not None:
+        ids, words = self._ids, hash(raw)
+        known = ids.setdefault((agent, id_), words)
+        if known is not words:
             return known == words
-        if len(self._ids) >= IDS_MAX:
-            self._ids, self._older_ids = {}, self._ids
-        self._ids[key] = words
+        if len(ids) > self._ids_max:
+            self._ids = dict(islice(ids.items(), IDS_MAX, None))
         return None
 
     # --- what it means to the work -----------------------------------------------------------------------------------
@@ -216,28 +201,23 @@ class Trial:
         certain things were said."""
         if looked.checked is not None and refuses(looked.findings):
             return False
-        return kind.idle is None or not self.book.keys().isdisjoint(kind.idle)
+        return kind.idle is None or not self._work.is_untouched(kind.idle)
 
-    def _weighed(
-        self, told: Told, looked: Looked, member: Member, address: str, inboxes: Route, found: tuple[Finding, ...]
-    ) -> Judged:
-        book, said = self.book, self._said(told, looked, member, address, inboxes)
-        ground = Ground(said.at, self.team.roster, self.desk.limits, self._work, self._dialects)
-        found = (*found, *pages.weigh(said, book, ground))
-        stopped = refuses(found)
-        if not stopped:
-            self._write(said)
-            for other in pages.stopping(said, book, ground):
-                self.team.stands(other)
-                self._met.clear()
-        verdict: Verdict = "refused" if stopped and self.desk.strict else "passed"
-        return judged(verdict, told, looked, member.name, (*looked.findings, *found))
+    def _weighed(self, said: Said, found: tuple[Finding, ...] = ()) -> tuple[Verdict, tuple[Finding, ...]]:
+        """What becomes of it, and all that was found. What may pass is written down."""
+        found = (*found, *self._work.weigh(said))
+        if found and refuses(found):
+            return "refused" if self.desk.strict else "passed", found
+        for other in self._work.write(said):
+            self.team.stands(other)
+            self._met.clear()
+        return "passed", found
 
     def _said(self, told: Told, looked: Looked, member: Member, address: str, inboxes: Route) -> Said:
         kind, facts = looked.kind, looked.facts
         assert kind is not None
         tree = tree_of(told.raw, kind.dialect, kind.type)
-        at = told.at if told.at is not None else self._moment(tree.get(kind.dialect.wire.timestamp or ""))
+        at = told.at if told.at is not None else self._times.read(tree.get(kind.dialect.wire.timestamp or ""))
         where = recorded(told).get("inboxes")
         if not address:
             address, inboxes = EVERYONE, self.team.everybody()
@@ -256,28 +236,18 @@ class Trial:
             facts.reply_to or told.reply_to,
         )
 
-    def _moment(self, written: Any) -> float:
-        """When that was; where a message does not say so, as soon as what went before it in the work."""
-        at = moment_in(written) if isinstance(written, str) else None
-        return self._now if at is None else at
-
-    def _write(self, said: Said) -> None:
-        for topic in pages.belongs(said, self.book):
-            self._now = max(self._now, said.at)
-            self.book[topic] = pages.fold(topic, self.book.get(topic), said)
-
     def _own(self, told: Told) -> Judged:
         """What the bus itself has said is no claim to be judged, and others answer it."""
         looked = self._lanes.look(told.raw, NOBODY)
         kind = looked.kind
         if kind is not None and kind.deed is not None and not told.refused:
             message = Message(
-                told.number, told.id or "", told.at or self._now, TELEX, TELEX, told.to or "", kind.dialect.name,
+                told.number, told.id or "", told.at or self._times.now, TELEX, TELEX, told.to or "", kind.dialect.name,
                 kind.type.name, kind.rank, told.correlation, told.reply_to, b"", told.raw,
             )  # fmt: skip
             said = heard(message, Event(told.number, message.at, "accepted", TELEX, detail=told.detail), kind.dialect)
             if said is not None:
-                self._write(said)
+                self._work.write(said)
         return Judged("own", TELEX, looked.dialect, kind.type if kind is not None else None, told.id)
 
 

@@ -34,10 +34,10 @@ class Scope:
         self.plan = plan
         self._against = forbidding(plan.words.forbidden) if plan.words.forbidden and forbids else None
         self._allowed = allowing(plan.words.allowed)
-        self._granted = allowing(plan.granted) if plan.granted else None
-        self._lifted = allowing(plan.lifted) if plan.lifted else None
+        granted, lifted = plan.granted, plan.lifted
+        self._granted = allowing(granted) if granted else None
+        self._lifted = allowing(lifted) if lifted else None
         self._answers: dict[str, Judged] = {}  # by pattern: what is allowed is allowed in the same words for all files
-        self._outside = f"plan {short(plan.id)} allows {scope_of(plan)}"
 
     def judge(self, path: str) -> Judged:
         """What it says to a (normal) path."""
@@ -53,8 +53,17 @@ class Scope:
             )
         found = self._allowed.cover(path) or (self._granted.cover(path) if self._granted is not None else None)
         if found is None:
-            return Judged(OUTSIDE, self._outside, plan, None, False, path)
+            return Judged(OUTSIDE, f"plan {short(plan.id)} allows {scope_of(plan)}", plan, None, False, path)
         return self._answers.get(found.text) or self._answer(found.text)
+
+    def lets(self, path: str) -> bool:
+        """May this (normal) path be touched? As `judge` has it, where nobody asks why."""
+        if self._lifted is not None and self._lifted.cover(path) is not None:
+            return True
+        if self._against is not None and self._against.cover(path) is not None:
+            return False
+        granted = self._granted
+        return self._allowed.cover(path) is not None or (granted is not None and granted.cover(path) is not None)
 
     def judge_below(self, folder: str) -> Judged | None:
         """What it says to every (normal) path in this folder, where one pattern tells."""
@@ -124,6 +133,12 @@ def judge(path: str, scopes: Sequence[Scope], resolve: Resolver | None = None) -
         return named
     there = _judged(led, scopes)  # both must be right: the name that is shown, and the file that is written
     return named if there.code is None else there._replace(why=f"it leads to {short(led)}, and {there.why}")
+
+
+def may_touch(path: str, scope: Scope) -> bool:
+    """The same of one contract, where nobody asks why."""
+    found = normal(path)
+    return not isinstance(found, Odd) and not is_gits_own(found) and scope.lets(found)
 
 
 def _judged(path: str, scopes: Sequence[Scope]) -> Judged:

@@ -5,10 +5,8 @@ names, or, where it names none, by its task: the one request that is open there.
 """
 
 from collections.abc import Iterator
-from datetime import UTC
 from typing import Any, NamedTuple
 
-from telex.dialects.moments import read_moment
 from telex.dialects.spec import ANY, MessageType
 from telex.flow.book.chapter import Book, Chapter, Fold, Ground, Topics
 from telex.flow.book.escalations import topics_of_step
@@ -101,10 +99,9 @@ def _ask_wanted(said: Said, book: Book) -> Topics:
     return (topic_of(said.id),)
 
 
-def _weigh_ask(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+def _weigh_ask(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
     known: Approval | None = book.get(topic_of(said.id))
-    if known is not None:
-        yield id_reused(said, f"{known.request.by} has asked for something")
+    return () if known is None else (id_reused(said, f"{known.request.by} has asked for something"),)
 
 
 def asked(said: Said) -> Request:
@@ -126,12 +123,7 @@ def asked(said: Said) -> Request:
 
 
 def deadline_of(said: Said) -> float | None:
-    written = said.text("deadline")
-    at = read_moment(written).at if written else None
-    try:
-        return at.astimezone(UTC).timestamp() if at is not None else None
-    except OverflowError:  # the first or the last day there is, in another zone
-        return None
+    return said.moment("deadline")
 
 
 # --- answering --------------------------------------------------------------------------------------------------------
@@ -246,7 +238,7 @@ def _fold(state: Approval | None, said: Said) -> Any:
         return Approval(asked(said)) if state is None else state
     if state is None or state.answer is not None:
         return state
-    return state._replace(answer=answered(said, state.request.kind))
+    return Approval(state.request, answered(said, state.request.kind))
 
 
 CHAPTERS: dict[str, Chapter] = {

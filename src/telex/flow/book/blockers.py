@@ -7,7 +7,7 @@ means nothing here, and nothing has to be read to know that.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from telex.flow.book.chapter import Book, Chapter, Fold
+from telex.flow.book.chapter import Book, Chapter, Fold, Topics
 from telex.flow.book.said import Said
 
 KIND, ANY = "blocker", "blockers"
@@ -34,7 +34,9 @@ def topic_of(said: Said) -> str:
 
 def topic_at(plan: str, task: str) -> str:
     """Of a task in a plan. A / in the plan's name is written out, or task `b/c` of `a` would be task `c` of `a/b`."""
-    return f"{KIND}:{plan.replace('%', '%25').replace('/', '%2F')}/{task}"
+    if "%" in plan or "/" in plan:
+        plan = plan.replace("%", "%25").replace("/", "%2F")
+    return f"{KIND}:{plan}/{task}"
 
 
 def _wanted(said: Said, book: Book) -> Iterator[str]:
@@ -43,18 +45,17 @@ def _wanted(said: Said, book: Book) -> Iterator[str]:
         yield topic_of(said)
 
 
-def _belongs(said: Said, book: Book) -> Iterator[str]:
+def _belongs(said: Said, book: Book) -> Topics:
     """Progress means something only where that very task is held up."""
     if _holds_up(said):
-        yield topic_of(said)
-        if ANY not in book:
-            yield ANY
-    elif ANY in book and not _is_blocked(said) and book.get(topic_of(said)) is not None:
-        yield topic_of(said)
+        return (topic_of(said),) if ANY in book else (topic_of(said), ANY)
+    goes_on = ANY in book and not _is_blocked(said) and book.get(topic := topic_of(said)) is not None
+    return (topic,) if goes_on else ()
 
 
 def _is_blocked(said: Said) -> bool:
-    return said.does == "blocker" or (said.does == "status" and said.text("status") == "BLOCKED")
+    does = said.does
+    return does == "blocker" or (does == "status" and said.text("status") == "BLOCKED")
 
 
 def _holds_up(said: Said) -> bool:

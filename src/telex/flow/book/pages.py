@@ -1,12 +1,12 @@
 """Which chapters does the book have, and how is it written? The table that joins deeds, chapters and folds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from telex.dialects.spec import Dialect
-from telex.flow.book.chapter import Book, Chapter, Draft, Fold, Ground
+from telex.flow.book.chapter import Book, Chapter, Draft, Fold, Ground, Topics, nothing
 from telex.flow.book.deeds import CHAPTERS, FOLDS
 from telex.flow.book.said import Said, heard
 from telex.model.event import Event
@@ -19,6 +19,17 @@ from telex.model.roster import Member
 def chapters_on(deed: str) -> tuple[Chapter, ...]:
     modules = [import_module(f"telex.flow.book.{name}") for name in CHAPTERS.get(deed, ())]
     return tuple(module.CHAPTERS[deed] for module in modules)
+
+
+@cache
+def weighing(deed: str) -> tuple[Callable[[Said, Book, Ground], Iterable[Finding]], ...]:
+    """What weighs it: not every chapter has something to say against anybody."""
+    return tuple(chapter.weigh for chapter in chapters_on(deed) if chapter.weigh is not nothing)
+
+
+@cache
+def _belonging(deed: str) -> tuple[Callable[[Said, Book], Topics], ...]:
+    return tuple(chapter.belongs for chapter in chapters_on(deed) if chapter.belongs is not nothing)
 
 
 @cache
@@ -36,12 +47,12 @@ def wanted(said: Said, book: Book) -> set[str]:
 
 
 def belongs(said: Said, book: Book) -> tuple[str, ...]:
-    found = [topic for chapter in chapters_on(said.does) for topic in chapter.belongs(said, book)]
-    return tuple(dict.fromkeys(found))
+    found = [topic for belongs in _belonging(said.does) for topic in belongs(said, book)]
+    return tuple(dict.fromkeys(found)) if len(found) > 1 else tuple(found)
 
 
 def weigh(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
-    return tuple(one for chapter in chapters_on(said.does) for one in chapter.weigh(said, book, ground))
+    return tuple([one for weigh in weighing(said.does) for one in weigh(said, book, ground)])
 
 
 def follows(said: Said, book: Book, ground: Ground) -> tuple[Draft, ...]:

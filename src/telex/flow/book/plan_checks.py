@@ -1,6 +1,7 @@
 """Does a message keep to what was agreed? Its plan, task, dependencies, budget and files, against the contracts."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from telex.dialects.spec import Dialect, MessageType, OneOf, kind_at
@@ -45,34 +46,49 @@ NO_GROUND = Ground(0.0, Roster({}))  # where there is neither a store nor a team
 # --- the contract itself ----------------------------------------------------------------------------------------------
 
 
-def weigh_contract(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
-    for name in ("allowed", "forbidden"):
-        yield from _flaws(said, name)
-    yield from _forbidden_too(said)
+def weigh_contract(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
+    allowed, forbidden = said.texts("allowed"), said.texts("forbidden")
+    if not _flawed(allowed) and not _flawed(forbidden) and not (forbidden and _for_nothing(allowed, forbidden)):
+        return ()  # most are like this
+    return (*_flaws(said, "allowed"), *_flaws(said, "forbidden"), *_forbidden_too(said))
 
 
 def _flaws(said: Said, name: str) -> Iterator[Finding]:
-    for index, pattern in enumerate(said.texts(name)):
-        if (why := flaw(pattern)) is not None:
-            form = "a path from the project's root, with / and perhaps * in it"
-            say = f"Write it as {form}: it covers nothing, since {why}."
-            wanted, found = "src/auth/, *.md or docs/**/*.png", short(pattern)
-            yield Finding("pattern-covers-nothing", said.path(name, index), say, "warning", wanted, found)
+    for index, pattern, why in _flawed(said.texts(name)):
+        form = "a path from the project's root, with / and perhaps * in it"
+        say = f"Write it as {form}: it covers nothing, since {why}."
+        wanted, found = "src/auth/, *.md or docs/**/*.png", short(pattern)
+        yield Finding("pattern-covers-nothing", said.path(name, index), say, "warning", wanted, found)
+
+
+@lru_cache(maxsize=256)  # teams draw the same lines in plan after plan
+def _flawed(patterns: tuple[str, ...]) -> tuple[tuple[int, str, str], ...]:
+    """Those that cover nothing, with their place, and why."""
+    each = ((index, pattern, flaw(pattern)) for index, pattern in enumerate(patterns))
+    return tuple((index, pattern, why) for index, pattern, why in each if why is not None)
 
 
 def _forbidden_too(said: Said) -> Iterator[Finding]:
     """Paths that are allowed for nothing, since all that lies there is forbidden. That the same words stand in both
     lists is a rule of the dialect, and found without a bus."""
-    allowed, forbidden = said.texts("allowed"), said.texts("forbidden")
-    for index, pattern in enumerate(allowed if forbidden else ()):
+    forbidden = said.texts("forbidden")
+    for index, pattern, against in _for_nothing(said.texts("allowed"), forbidden) if forbidden else ():
+        say = f"Take {short(pattern)} out, or forbid less than {short(against)}: all of it is forbidden."
+        yield Finding("path-allowed-for-nothing", said.path("allowed", index), say, "warning", found=short(pattern))
+
+
+@lru_cache(maxsize=256)
+def _for_nothing(allowed: tuple[str, ...], forbidden: tuple[str, ...]) -> tuple[tuple[int, str, str], ...]:
+    """Those that are, with their place, and the pattern that is against them."""
+    found = []
+    for index, pattern in enumerate(allowed):
         folder = normal(pattern)
         if isinstance(folder, Odd) or pattern in forbidden or not WILD.isdisjoint(pattern):
             continue
         against = forbidding(forbidden).cover(f"{folder}/{ANYTHING}")
         if against is not None:
-            say = f"Take {short(pattern)} out, or forbid less than {short(against.text)}: all of it is forbidden."
-            where = said.path("allowed", index)
-            yield Finding("path-allowed-for-nothing", where, say, "warning", found=short(pattern))
+            found.append((index, pattern, against.text))
+    return tuple(found)
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------
@@ -165,10 +181,13 @@ def _budget(said: Said, plan: Plan) -> Iterator[Finding]:
     yield Finding("token-budget-spent", where, say, expected=f"at most {budget}", found=str(plan.spent + used))
 
 
-def conditions_of(plan: Plan) -> Iterator[Finding]:
-    if plan.conditions:
-        say = f"Keep to what plan {short(plan.id)} was widened under: {listed(plan.conditions)}."
-        yield Finding("approval-conditions", ROOT, say, "note", expected=listed(plan.conditions))
+def conditions_of(plan: Plan) -> tuple[Finding, ...]:
+    conditions = plan.conditions if plan.grants else ()
+    if not conditions:
+        return ()
+    those = listed(conditions)
+    say = f"Keep to what plan {short(plan.id)} was widened under: {those}."
+    return (Finding("approval-conditions", ROOT, say, "note", expected=those),)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ it covers those of that role who have none of their own.
 from collections.abc import Iterable, Iterator
 
 from telex.flow.book.chapter import Book
+from telex.flow.book.own_contracts import OwnPlans
 from telex.flow.book.said import Said
-from telex.model.contract import WIDENING, Contracts, Plan
+from telex.model.contract import WIDENING, Contracts, Listed, Plan
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
 
 CONTRACTS = "contracts"  # the topic
@@ -36,16 +37,21 @@ def plans_in(book: Book, plans: Iterable[str]) -> Iterator[Plan]:
 
 def covering(contracts: Contracts, agent: str, role: str) -> tuple[str, ...]:
     """The plans that say what this agent may touch, as far as they are not known to be complete."""
-    groups = (ONE_OF_ROLE + role, ALL_OF_ROLE + role, EVERYONE)
+    one_of, all_of = ONE_OF_ROLE + role, ALL_OF_ROLE + role
     own, like_role = [], []
-    for plan, one in contracts.plans.items():
-        if one.closed:
-            continue
-        if agent in one.to or (one.by != agent and any(group in one.to for group in groups)):
+    for plan, (to, by, _, _) in _open_ones(contracts):
+        if agent in to or (by != agent and (EVERYONE in to or one_of in to or all_of in to)):
             own.append(plan)
-        elif role in one.to:
+        elif role in to:
             like_role.append(plan)
     return tuple(own or like_role)
+
+
+def _open_ones(contracts: Contracts) -> Iterable[tuple[str, Listed]]:
+    plans = contracts.plans
+    if type(plans) is OwnPlans:
+        return plans.still_open.items()
+    return [(plan, one) for plan, one in plans.items() if not one.closed]
 
 
 def open_plans(book: Book, plans: Iterable[str]) -> list[Plan]:
@@ -57,11 +63,15 @@ def open_plans(book: Book, plans: Iterable[str]) -> list[Plan]:
 
 def candidates(contracts: Contracts, said: Said) -> tuple[str, ...]:
     """The plans that a message on a task may mean, the likeliest last: those with the task, or the sender's own."""
-    task, own = task_of(said), covering(contracts, said.sender, said.role)
+    return _with_task(contracts, task_of(said), covering(contracts, said.sender, said.role))
+
+
+def _with_task(contracts: Contracts, task: str, own: tuple[str, ...]) -> tuple[str, ...]:
     if not task:
         return own
-    both = tuple(plan for plan in own if task in contracts.plans[plan].tasks)  # mostly so, and all plans are many
-    return both or tuple(plan for plan, one in contracts.plans.items() if task in one.tasks) or own
+    plans = contracts.plans
+    both = tuple([plan for plan in own if task in plans[plan].tasks])  # mostly so, and all plans are many
+    return both or tuple([plan for plan, one in plans.items() if task in one.tasks]) or own
 
 
 def task_of(said: Said) -> str:
@@ -73,10 +83,11 @@ def meant(said: Said, book: Book) -> Plan | None:
     contracts = contracts_in(book)
     if contracts is None:
         return None
-    found = list(plans_in(book, candidates(contracts, said)))
-    still_open = [plan for plan in found if plan.is_open]
     task = task_of(said)
-    with_task = [plan for plan in still_open or found if plan.words is not None and task in plan.words.tasks]
+    among = _with_task(contracts, task, covering(contracts, said.sender, said.role))
+    found = [plan for name in among if (plan := plan_in(book, name)) is not None]
+    still_open = [plan for plan in found if plan.is_open]
+    with_task = [plan for plan in still_open or found if task in plan.revisions[-1].words.tasks]
     if with_task:
         return with_task[-1]
     return still_open[0] if len(still_open) == 1 else None
@@ -96,4 +107,8 @@ def asked_plan(said: Said, book: Book) -> Plan | None:
     """The plan that the answered request wants widened."""
     contracts, request = contracts_in(book), request_of(said)
     among = contracts.asks.get(request, ()) if contracts is not None else ()
-    return next((plan for plan in plans_in(book, among) if request in plan.asks), None)
+    for name in among:
+        plan = plan_in(book, name)
+        if plan is not None and request in plan.asks:
+            return plan
+    return None

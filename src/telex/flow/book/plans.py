@@ -5,9 +5,11 @@ against them is `plan_checks.py`; which plan a message means is `plan_finding.py
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from telex.flow.book.chapter import Book, Chapter, Fold, Topics
+from telex.flow.book.own_contracts import OwnMap
 from telex.flow.book.plan_checks import (
     weigh_answer,
     weigh_ask,
@@ -33,6 +35,7 @@ from telex.model.contract import GATE_OVERRIDE, Ask, Contracts, Done, Grant, Lis
 from telex.model.digest import digest_of
 
 COMPLETE = "complete"
+_encode = json.JSONEncoder().encode
 ASKS_MAX = 1_000  # requests without an answer that are remembered; nobody comes back to older ones
 
 # --- which topics -----------------------------------------------------------------------------------------------------
@@ -126,7 +129,7 @@ def fold_plan(state: Plan | None, said: Said) -> Plan | None:
             return (state or Plan(said.text("plan")))._replace(cycle=_count(said, "cycle") or 0, approved=approved)
         case "ask" if state is not None:
             ask = Ask(said.text("kind"), said.sender, said.at)
-            return state._replace(asks=_latest({**state.asks, said.id: ask}))
+            return _with_asks(state, _latest({**state.asks, said.id: ask}), state.grants)
         case "answer" if state is not None:
             return _plan_after_answer(state, said)
     return state
@@ -134,13 +137,14 @@ def fold_plan(state: Plan | None, said: Said) -> Plan | None:
 
 def _plan_after_contract(plan: Plan, said: Said) -> Plan:
     words = words_of(said)
-    digest = digest_of(json.dumps(words).encode()).hex()
+    digest = digest_of(_encode(words).encode()).hex()
     to = plan.to if said.to in plan.to else (*plan.to, said.to)
     if plan.revisions and plan.revisions[-1].digest == digest:
         return plan._replace(to=to)  # the same words again, perhaps to somebody else
     number = len(plan.revisions) + 1
     made = Revision(number, digest, words, said.id, said.seq, said.sender, said.at, said.dialect.name)
-    return plan._replace(revisions=(*plan.revisions, made), to=to)
+    id_, revisions, _, done, spent, asks, grants, cycle, approved = plan
+    return Plan(id_, (*revisions, made), to, done, spent, asks, grants, cycle, approved)
 
 
 def words_of(said: Said) -> Words:
@@ -175,9 +179,9 @@ def _plan_after_answer(plan: Plan, said: Said) -> Plan:
     ask = plan.asks.get(request)
     if ask is None:
         return plan
-    plan = plan._replace(asks={id_: one for id_, one in plan.asks.items() if id_ != request})
+    asks = _without(plan.asks, request)
     if said.get("approved") is not True:
-        return plan
+        return _with_asks(plan, asks, plan.grants)
     grant = Grant(
         said.texts("modifications"),
         ask.kind == GATE_OVERRIDE,
@@ -188,7 +192,13 @@ def _plan_after_answer(plan: Plan, said: Said) -> Plan:
         ask.by,
         said.texts("conditions"),
     )
-    return plan._replace(grants=(*plan.grants, grant))
+    return _with_asks(plan, asks, (*plan.grants, grant))
+
+
+def _with_asks(plan: Plan, asks: Mapping[str, Ask], grants: tuple[Grant, ...]) -> Plan:
+    """As `_replace` would make it, in a third of the time."""
+    id_, revisions, to, done, spent, _, _, cycle, approved = plan
+    return Plan(id_, revisions, to, done, spent, asks, grants, cycle, approved)
 
 
 def _count(said: Said, name: str) -> int | None:
@@ -207,14 +217,28 @@ def fold_contracts(state: Contracts | None, said: Said) -> Contracts:
         case "contract":
             before = known.to if known is not None else ()
             to = before if said.to in before else (*before, said.to)
-            return state._replace(plans={**state.plans, plan: Listed(to, said.sender, said.texts("tasks"))})
+            listed = Listed(to, said.sender, said.texts("tasks"))
+            return Contracts(_with(state.plans, plan, listed), state.asks)
         case "progress" if known is not None:
-            return state._replace(plans={**state.plans, plan: known._replace(closed=said.get("status") == COMPLETE)})
+            return with_closed(state, plan, known, said.get("status") == COMPLETE)
         case "ask":
-            return state._replace(asks=_latest({**state.asks, said.id: candidates(state, said)}))
+            return Contracts(state.plans, _latest(_with(state.asks, said.id, candidates(state, said))))
         case "answer":
-            return state._replace(asks={id_: one for id_, one in state.asks.items() if id_ != request_of(said)})
+            return Contracts(state.plans, _without(state.asks, request_of(said)))
     return state
+
+
+def with_closed(state: Contracts, plan: str, known: Listed, closed: bool) -> Contracts:
+    """The plan has come to its end, or goes on after all."""
+    return Contracts(_with(state.plans, plan, known._replace(closed=closed)), state.asks)
+
+
+def _with(known: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    return known.put(key, value) if isinstance(known, OwnMap) else {**known, key: value}
+
+
+def _without(known: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return known.drop(key) if isinstance(known, OwnMap) else {one: value for one, value in known.items() if one != key}
 
 
 def _latest(asks: dict[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import UTC
 from typing import Any, NamedTuple
 
+from telex.dialects.moments import read_moment
 from telex.dialects.reaching import reach
 from telex.dialects.spec import Dialect, MessageType, Tree
 from telex.flow.book.deeds import CHAPTERS
@@ -51,6 +53,20 @@ class Said(NamedTuple):
         found = self.get(name)
         return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
 
+    def moment(self, name: str) -> float | None:
+        """A moment, in seconds since 1970; None where it names none."""
+        written = self.text(name)
+        at = read_moment(written).at if written else None
+        try:
+            return at.astimezone(UTC).timestamp() if at is not None else None
+        except OverflowError:  # the first or the last day there is, in another zone
+            return None
+
+    @property
+    def has_states(self) -> bool:
+        """Is its dialect one in which tasks have states?"""
+        return (_KNOWN.get(id(self.type)) or _learnt(self.dialect, self.type)).has_states
+
     def path(self, name: str, *more: str | int) -> str:
         """Where that stands, for a finding."""
         assert self.type.deed is not None
@@ -84,12 +100,15 @@ def heard(message: Message, event: Event | None, dialect: Dialect) -> Said | Non
     )
 
 
-def tree_of(raw: bytes, dialect: Dialect, type_: MessageType) -> Tree:
-    """The message as it was read when it was kept: a plain reading where that will do, the patient one elsewhere."""
+def tree_of(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callable[[bytes], Any] | None = None) -> Tree:
+    """The message as it was read when it was kept: a plain reading where that will do, the patient one elsewhere.
+
+    `decode` reads JSON in less time, for a message that took the fast lane.
+    """
     tree: Any = None
     if dialect.form == "json":
         try:
-            tree = _DECODE(raw.decode())
+            tree = _DECODE(raw.decode()) if decode is None else decode(raw)
         except (ValueError, RecursionError):
             tree = None
     if not isinstance(tree, dict) or tree.get("type") != type_.name:
@@ -116,6 +135,7 @@ class _Learnt(NamedTuple):
     type: MessageType  # held, since it is known by its identity
     getters: Getters
     later: Mapping[str, str]  # fields that are also read under a later spelling
+    has_states: bool  # does its dialect have words for the moves of a task?
 
 
 _DECODE = json.JSONDecoder().decode
@@ -126,7 +146,8 @@ def _learnt(dialect: Dialect, type_: MessageType) -> _Learnt:
     names = type_.deed.names if type_.deed is not None else {}
     getters = {name: _getter(dialect.locate(type_, where)) for name, where in names.items()}
     later = {name: field.later_spelling for name, field in type_.fields.items() if field.later_spelling is not None}
-    known = _KNOWN[id(type_)] = _Learnt(type_, getters, later)
+    has_states = any(one.deed is not None and one.deed.does == "move" for one in dialect.types.values())
+    known = _KNOWN[id(type_)] = _Learnt(type_, getters, later, has_states)
     return known
 
 

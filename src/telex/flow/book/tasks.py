@@ -7,7 +7,7 @@ which of them are failures stands in `model/machine.py`, or in a team's own tabl
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.spec import MessageType
 from telex.flow.book.approvals import APPROVED, CONDITIONAL, decision_of, meant, named, task_topic, topic_of
 from telex.flow.book.chapter import Book, Chapter, Draft, Fold, Ground, Topics, nothing
 from telex.flow.book.said import Said
@@ -217,14 +217,18 @@ def _fold(state: Task | None, said: Said) -> Task:
     does = said.does
     if does == "ask":
         known = any(one.id == said.id for one in task.asks)
-        task = task if known else task._replace(asks=(*task.asks, _asked(said)))
+        task = task if known else _with_asks(task, (*task.asks, _asked(said)))
     elif does == "answer":
-        task = task._replace(asks=_with_answer(task.asks, said))
+        task = _with_asks(task, _with_answer(task.asks, said))
     elif does in ("assign", "move", "status"):
         task = task._replace(steps=(*task.steps, _step(task, said)))
         if does == "assign":
             task = task._replace(title=said.text("title"), assigned_to=task.steps[-1].whom)
-    return task if task.moves or not _has_states(said.dialect) else task._replace(moves=True)
+    return task if task.moves or not said.has_states else task._replace(moves=True)
+
+
+def _with_asks(task: Task, asks: tuple[Asked, ...]) -> Task:
+    return Task(task.id, task.title, task.assigned_to, task.steps, asks, task.moves)
 
 
 def _asked(said: Said) -> Asked:
@@ -244,14 +248,11 @@ def _step(task: Task, said: Said) -> Step:
 def _with_answer(asks: tuple[Asked, ...], said: Said) -> tuple[Asked, ...]:
     waiting = [one.id for one in asks if one.decision is None]
     name = named(said) or (waiting[0] if len(waiting) == 1 else None)
-    return tuple(
-        one._replace(decision=decision_of(said), answer=said.id) if one.id == name and one.decision is None else one
-        for one in asks
-    )
+    return tuple([_decided(one, said) if one.id == name and one.decision is None else one for one in asks])
 
 
-def _has_states(dialect: Dialect) -> bool:
-    return any(one.deed is not None and one.deed.does == "move" for one in dialect.types.values())
+def _decided(asked: Asked, said: Said) -> Asked:
+    return Asked(asked.id, asked.by, asked.at, asked.kind, decision_of(said), said.id)
 
 
 CHAPTERS: dict[str, Chapter] = {

@@ -1,5 +1,6 @@
 """`telex replay`: what would a team with these settings have said to that log? And how did things stand back then?"""
 
+import gc
 import os
 import sys
 import time
@@ -28,6 +29,7 @@ from telex.surfaces.cli.sources import STDIN, files_in, pieces
 if TYPE_CHECKING:
     from telex.config import Settings
 
+GARBAGE_AFTER = 100_000  # things made and not thrown away: the work grows, and none of it is garbage
 STEP = 256  # messages between two looks at the clock
 FLAWS_SHOWN_MAX = 20
 JUDGED = ("accepted", "refused", *MEMBERSHIP)  # the kinds of events that a replay goes through
@@ -55,6 +57,8 @@ def command(
 
     With --until nothing is judged: inboxes, contracts, approvals, tasks and the team are shown as they were.
     """
+    if not gc.isenabled():  # see main: nobody else is at home
+        gc.set_threshold(GARBAGE_AFTER)
     stay_for_long()
     if until is not None:
         from telex.surfaces.cli.replay_moment import show
@@ -128,7 +132,9 @@ class _Replay:
             judged = quick(number, raw) if size <= message_max else None
             if judged is not None:
                 count(judged)
-                self._step()
+                self.messages += 1
+                if not self.messages % STEP:
+                    self.progress.step(self.messages, self.bytes_done)
             elif size > line_max:
                 self.line(Flawed(number, "longer than any message may be"))
             else:

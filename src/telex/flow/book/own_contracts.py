@@ -1,0 +1,51 @@
+"""How is a long list of contracts folded by somebody who alone holds it? In place, with the open plans known.
+
+A fold gives a new list and leaves the old one as it was, which takes a copy of it for every contract, request and
+answer. Who goes through the whole work of a team and keeps no earlier state needs no copy: `owned` makes the list such
+a one, and the same fold then writes into it. To everybody who reads it, it is the same mapping.
+"""
+
+from typing import Any
+
+from telex.model.contract import Contracts, Listed
+
+
+class OwnMap(dict[str, Any]):
+    """A mapping of which there is one reference: the state that was before is gone."""
+
+    def put(self, key: str, value: Any) -> "OwnMap":
+        self[key] = value
+        return self
+
+    def drop(self, key: str) -> "OwnMap":
+        self.pop(key, None)
+        return self
+
+
+class OwnPlans(OwnMap):
+    """The plans, and by themselves those of them that are not closed, in the same order."""
+
+    def __init__(self, plans: Any) -> None:
+        super().__init__(plans)
+        self.still_open = self._open_ones()
+
+    def put(self, key: str, value: Listed) -> "OwnPlans":
+        known = self.get(key)
+        self[key] = value
+        if value.closed:
+            self.still_open.pop(key, None)
+        elif known is not None and known.closed:
+            self.still_open = self._open_ones()  # it has its old place again, which is seldom the last one
+        else:
+            self.still_open[key] = value
+        return self
+
+    def _open_ones(self) -> dict[str, Listed]:
+        return {name: one for name, one in self.items() if not one.closed}
+
+
+def owned(state: Contracts) -> Contracts:
+    """The same list, for somebody who alone holds it from now on."""
+    if type(state.plans) is OwnPlans and type(state.asks) is OwnMap:
+        return state
+    return Contracts(OwnPlans(state.plans), OwnMap(state.asks))
