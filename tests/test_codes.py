@@ -24,7 +24,7 @@ from telex.publish.codes_cases import Case, drawn, raw, settled
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/refusals.md"
 ROOMS = ("dialects", "rules", "flow", "bus")
-# A dialect's file is full of examples and choices that look like codes; what it has of codes is in its rules.
+# A dialect's file, and that of the terms all share, is full of choices that look like codes; its codes are in its rules.
 FILES = [file for room in ROOMS for file in sorted((ROOT / "src/telex" / room).rglob("*.py"))]
 # What needs to know who is there and what went before.
 OF_THE_WORK = (
@@ -43,7 +43,7 @@ OF_THE_BUS = [file for file in FILES if file.parent.name in ("bus", "book", "wor
 SOURCES = [
     file
     for file in FILES
-    if file not in OF_THE_BUS and file.stem.replace("_", "-") not in {dialect.name for dialect in BUILT_IN}
+    if file not in OF_THE_BUS and file.stem.replace("_", "-") not in {"intents", *(one.name for one in BUILT_IN)}
 ]
 # The last two are a declared dialect's sample, and a kind of stall.
 NOT_CODES = {*get_args(Form), *get_args(Flaw), *KINDS, "utf-8", "task-1", "nobody-may-answer"}

@@ -265,12 +265,15 @@ class StoreMachine(RuleBasedStateMachine):
             one.seq = delivery.seq
 
 
+# So that ids are looked for in every place.
+SMALL_TAIL = {"TAIL_MAX": 1, "SIEVE_FROM": 2, "LOADED_AT_ONCE": 1, "LEFT_MAX": 1, "SLOTS": 64}
+
+
 class SqliteMachine(StoreMachine):
     def __init__(self) -> None:
         self.folder = TemporaryDirectory(prefix="telex-machine-")
-        self.usual_tail = sqlite_tail.TAIL_MAX, sqlite_tail.SIEVE_FROM, sqlite_tail.LOADED_AT_ONCE
-        sqlite_tail.TAIL_MAX, sqlite_tail.SIEVE_FROM = 1, 2  # so that ids are looked for in every place
-        sqlite_tail.LOADED_AT_ONCE = 1
+        self.usual_tail = {name: vars(sqlite_tail)[name] for name in SMALL_TAIL}
+        vars(sqlite_tail).update(SMALL_TAIL)
         try:
             super().__init__()
         except BaseException:
@@ -287,7 +290,7 @@ class SqliteMachine(StoreMachine):
             self.clean_up()
 
     def clean_up(self) -> None:
-        sqlite_tail.TAIL_MAX, sqlite_tail.SIEVE_FROM, sqlite_tail.LOADED_AT_ONCE = self.usual_tail
+        vars(sqlite_tail).update(self.usual_tail)
         self.folder.cleanup()
 
     @rule()
