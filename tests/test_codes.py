@@ -24,7 +24,7 @@ from telex.publish.codes_cases import Case, drawn, raw, settled
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/refusals.md"
 ROOMS = ("dialects", "rules", "flow", "bus")
-# A dialect's file, and that of the terms all share, is full of choices that look like codes; its codes are in its rules.
+# A dialect's file, and that of the terms all share, is full of words that look like codes; its codes are in its rules.
 FILES = [file for room in ROOMS for file in sorted((ROOT / "src/telex" / room).rglob("*.py"))]
 # What needs to know who is there and what went before.
 OF_THE_WORK = (
