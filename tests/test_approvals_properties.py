@@ -13,6 +13,7 @@ from telex.flow.book import pages
 from tests.bus_team import QUICK, Team, codes, empty_store, flow
 from tests.proofs import proves
 from tests.test_approvals import CTO, DEV, HEAD, typed
+from tests.whole_stories import FEWER
 
 TASKS = ("T-1", "T-2")
 ACTORS = {"vbw-typed": ("dev", "lead", "architect", "human"), "build-flow": (DEV, CTO, HEAD, "human")}
@@ -95,6 +96,7 @@ def live(team: Team) -> dict[str, Any]:
 
 
 @proves("approvals/folded")
+@FEWER
 @given(st.lists(st.one_of(asks, answers, answers, others), max_size=8))
 def test_the_bus_agrees_with_a_simple_model_and_with_its_record(plays: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder, ExitStack() as stack:

@@ -35,6 +35,7 @@ from tests.beaten_twins import (
     warmed,
 )
 from tests.bus_team import codes
+from tests.whole_stories import FEWER
 
 __all__ = ["twins"]
 
@@ -90,6 +91,7 @@ def test_whatever_the_address_the_same_inboxes_get_it(twins: OpenTwins, to: str)
     assert twin.are_alike()
 
 
+@FEWER
 @given(st.data())
 def test_whatever_is_done_in_whatever_order_the_record_is_the_same(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:

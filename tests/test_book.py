@@ -31,6 +31,7 @@ from telex.stores.sqlite import SqliteStore
 from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
 from tests.proofs import proves
+from tests.whole_stories import FEWER
 
 DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
 BOOKED = [
@@ -144,6 +145,7 @@ def play(acts: list[Any], open_store: Callable[[], Store], desk: Desk) -> None:
 
 
 @proves("book/log")
+@FEWER
 @given(st.lists(ACTS, max_size=14), st.booleans())
 def test_live_folded_from_nothing_and_reopened_the_book_is_the_same(acts: list[Any], strict: bool) -> None:
     with TemporaryDirectory(prefix="telex-book-") as folder:
@@ -159,6 +161,7 @@ def test_the_book_in_memory_is_the_log_too(acts: list[Any], strict: bool) -> Non
 
 
 @proves("book/snapshot")
+@FEWER
 @given(st.lists(ACTS, max_size=14))
 def test_snapshots_change_nothing(acts: list[Any]) -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="telex-book-") as folder:

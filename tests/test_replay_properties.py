@@ -28,6 +28,7 @@ from tests.bus_team import EVERY_TYPE, speech, speech_of
 from tests.proofs import proves
 from tests.replay_story import STORIES, Story, told
 from tests.test_book import DIALECTS, book_of, messages
+from tests.whole_stories import FEWER
 
 
 def holds_at_every_moment(story: Story) -> None:
@@ -46,6 +47,7 @@ def test_at_every_moment_it_was_as_the_bus_said(acts: list[Any]) -> None:
 
 
 @proves("replay/moment")
+@FEWER
 @given(STORIES, st.booleans())
 def test_on_disk_it_was_as_the_bus_said_too(acts: list[Any], strict: bool) -> None:
     with TemporaryDirectory(prefix="telex-replay-") as folder:
@@ -121,6 +123,7 @@ def test_under_the_same_settings_everything_is_answered_as_it_was(acts: list[Any
 
 
 @proves("replay/export")
+@FEWER
 @given(STORIES)
 def test_an_export_is_judged_like_its_store(acts: list[Any]) -> None:
     events = Story(MemoryStore()).play(acts).events()

@@ -16,6 +16,7 @@ from telex.model.shutdown import Shutdowns
 from tests.bus_team import QUICK, Team, codes, empty_store, speech_of
 from tests.proofs import proves
 from tests.test_shutdown_kit import reply
+from tests.whole_stories import FEWER
 
 NAMES = ("ada", "kim", "bob")
 DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
@@ -137,6 +138,7 @@ def world() -> Iterator[World]:
 
 
 @proves("shutdown/book/model", "shutdown/book/from-nothing")
+@FEWER
 @given(st.lists(acts, max_size=15))
 def test_the_bus_agrees_with_a_simple_model_and_with_itself_from_nothing(life: list[Act]) -> None:
     with world() as team:

@@ -18,6 +18,7 @@ from telex.model.machine import TASK_STATES, Step, moves, standing, state_name
 from tests.bus_team import QUICK, Team, empty_store, flow
 from tests.proofs import proves
 from tests.test_tasks import CTO, DEV, HEAD, WAY, escalations
+from tests.whole_stories import FEWER
 
 WORK = ("planning", "in_progress", "quality_review", "committing")
 STATES = (*WAY, "cto_intervention", "human_escalation")
@@ -108,6 +109,7 @@ def said(team: Team, model: Model, number: int, does: str, one: Any, other: Any)
 
 
 @proves("tasks/folded")
+@FEWER
 @given(plays)
 def test_the_bus_agrees_with_a_simple_model_and_with_its_record(plays: list[tuple[str, Any, Any]]) -> None:
     with TemporaryDirectory() as folder, ExitStack() as stack:
