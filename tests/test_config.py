@@ -161,7 +161,7 @@ def test_every_limit_of_a_hub_may_be_set_within_its_bounds_and_not_beyond(tmp_pa
 
 def test_what_a_hub_bears_is_what_comes_with_telex_where_nothing_is_said(tmp_path: Path) -> None:
     assert settled(tmp_path, "[hub]\n").hub_limits() == HUB_LIMITS
-    assert settled(tmp_path, "[hub]\nidle_seconds = 5\n").hub_limits() == HUB_LIMITS._replace(idle_seconds=5)
+    assert settled(tmp_path, "[hub]\nidle_seconds = 60\n").hub_limits() == HUB_LIMITS._replace(idle_seconds=60)
 
 
 def test_all_bodies_together_have_room_for_one(tmp_path: Path) -> None:

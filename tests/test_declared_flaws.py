@@ -46,6 +46,13 @@ FLAWS: dict[str, tuple[str, str, str, str]] = {
     "wire to an unknown field": ('id = "id"', 'id = "idd" #!', "wire.id", "there is no field 'idd'"),
     "wire to a payload's field": ('id = "id"', 'correlation = "title" #!', "wire.correlation", "no field 'title'"),
     "wire to a field of the wrong kind": ('timestamp = "at"', 'timestamp = "id" #!', "wire.timestamp", "datetime"),
+    "wire to a name with a dot": ('[wire]\nid = "id"', '"a.b" = "string"\n[wire]\nid = "a.b" #!', "wire.id", "rename"),
+    "a number with a fraction": (
+        "max = 50 }",
+        "max = 5.5 } #!",
+        "types.ask.fields.builds.max",
+        "an integer, found 5.5",
+    ),
     "an unknown wire": ('id = "id"', 'ids = "id" #!', "wire.ids", "did you mean id?"),
     "a chain with an unknown role": ('dev = "lead"', 'dv = "lead" #!', "chain.dv", "dev"),
     "a chain to an unknown role": ('dev = "lead"', 'dev = "laed" #!', "chain.dev", "did you mean lead?"),

@@ -85,6 +85,22 @@ FLAWS: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "a default that is a blank": (
         'lane = "normal"', 'lane = "<fill: text>" #!', "types.stuck.defaults.lane", ("blank",),
     ),
+    "a yes that is a no": (
+        "yes = true, no = false, conditional = false } }", "yes = true, no = true, conditional = false } } #!",
+        "types.ruling.values.decision", ("true cannot stand for yes and for no",),
+    ),
+    "a pass among what fails": (
+        'fail = "breaks" } }', 'fail = ["breaks", "holds"] } } #!',
+        "types.checked.values.result", ("'holds' cannot stand for pass and for fail",),
+    ),
+    "two terms of one field": (
+        'details = "note" }', 'details = "note", commit = "note" } #!', f"{MOVED}.says.commit",
+        ("note says details already",),
+    ),
+    "what a list holds, for the list": (
+        'constraints = "mind" }', 'constraints = "mind[]" } #!', "types.put_up.says.constraints",
+        ("name the list itself, mind",),
+    ),
     "a body in JSON": ('intent = "progress"', 'intent = "progress"\nbody = "details" #!', f"{MOVED}.body", ("front",)),
     "a trade there is not": ('maker = "makes"', 'maker = "make" #!', "trades.maker", ("mean makes?",)),
     "a trade of nobody": ('maker = "makes"', 'makr = "makes" #!', "trades.makr", ("mean maker?",)),
@@ -135,6 +151,19 @@ AWKWARD_FLAWS: dict[str, tuple[str, str, str, str]] = {
         'means = { result = ["fail", "partly"] }', 'means = { result = ["pass", "notes"] }',
         "types.rejected.intent", "passed stands for review already",
     ),
+    "a meaning that others never say of such an act": (
+        'intent = ["review", "verdict"]\nmeans = { result = ["fail"',
+        'intent = ["blocked", "review"]\nmeans = { result = ["fail"',
+        "types.rejected.intent", "halt stands for blocked already",
+    ),
+    "a type that means yes and no at once": (
+        'means = { result = ["pass", "notes"] }', 'means = { result = ["pass", "fail"] }',
+        "types.passed.means.result", "both pass and fail",
+    ),
+    "a name with a dot": (
+        'mark = { type = "string", max = 2 }', '"a.b" = "string"\n[types.day_slip.fields."c[]d"]\ntype = "string"',
+        "types.day_slip.says.details", "rename the field",
+    ),
     "values of a text": (
         "severity = { high", 'needs = { high = "x" }\nseverity = { high', "types.halt.values.needs", "as they stand",
     ),
@@ -150,7 +179,10 @@ AWKWARD_FLAWS: dict[str, tuple[str, str, str, str]] = {
 def test_what_lies_deeper_is_told_as_exactly(name: str) -> None:
     before, after, where, word = AWKWARD_FLAWS[name]
     assert before in AWKWARD_FILE
-    found = declare(AWKWARD_FILE.replace(before, after, 1), "works.toml")
+    text = AWKWARD_FILE.replace(before, after, 1)
+    if name == "a name with a dot":
+        text = text.replace('details = "remarks"', 'details = "a.b"')
+    found = declare(text, "works.toml")
     told = [flaw.say for flaw in found.flaws if flaw.where == where]
     assert told, [show(flaw) for flaw in found.flaws]
     assert word in told[0]
@@ -160,6 +192,11 @@ def test_what_lies_deeper_is_told_as_exactly(name: str) -> None:
 def test_a_body_says_a_text_and_nothing_else() -> None:
     found = declare(NOTES_FILE.replace('body = "details"', 'body = "status"'), "notes.toml")
     assert ("types.draft.body", True) in [(flaw.where, "text" in flaw.say) for flaw in found.flaws]
+    stopped = NOTES_FILE.replace('intent = "progress"', 'intent = "stopped"').replace(
+        'body = "details"', 'body = "approved"'
+    )
+    said = [flaw.say for flaw in declare(stopped, "notes.toml").flaws if flaw.where == "types.draft.body"]
+    assert said == ["approved is no text, which is all that a body is"]
 
 
 @proves("translation/own/remarks")
@@ -167,7 +204,9 @@ def test_what_cannot_be_said_one_way_or_the_other_is_remarked_and_no_flaw() -> N
     found = declare(AWKWARD_FILE, "works.toml")
     assert found.flaws == ()
     told = {remark.where: remark.say for remark in found.remarks}
-    assert "'lost' of status stands for none of" in told["types.day_slip.values.status"]
+    lost = told["types.day_slip.values.status"]
+    assert "'lost' of status stands for none of" in lost
+    assert lost.endswith("what says so reaches others as markdown")
     assert "grave is required" in told["types.rejected.fields.faults"]
     assert "colour is required" in told["types.complaint.fields.colour"]
     said = [remark.say for remark in found.remarks if remark.where == "types.halt.values.severity"]
@@ -183,6 +222,16 @@ def test_a_field_that_is_called_as_the_term_is_needs_no_line() -> None:
     silent = declared(PLAIN_FILE.replace('says = { status = "column"', 'says = { commit = false, status = "column"'))
     assert silent.types["moved"].meaning is not None
     assert "commit" not in silent.types["moved"].meaning.says
+
+
+@proves("translation/own/least")
+def test_a_field_that_says_one_thing_by_its_line_says_no_other_by_its_name() -> None:
+    titled = declared(
+        PLAIN_FILE.replace('says = { details = "text", constraints', 'says = { details = "title", constraints')
+    )
+    meaning = titled.types["put_up"].meaning
+    assert meaning is not None
+    assert (meaning.says["details"], "title" in meaning.says) == ("title", False)
 
 
 @proves("translation/own/least")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from telex.errors import NotFound
 from telex.flow.admission import STRICT, check
 from telex.ports.bus import Receipt
 from tests.bus_team import OpenTeam, Team, codes, open_team, speech, speech_of
@@ -110,3 +111,38 @@ def test_an_answer_to_nothing_at_all_is_refused_as_ever(team: Team) -> None:
         })  # fmt: skip
         receipt = team.bus.send(answer.raw, sender="lead", to="max")
         assert codes(receipt.findings) == ["approval-unknown"]
+
+
+@proves("translation/own/asked")
+def test_what_is_asked_in_own_words_is_answered_by_those_who_may_answer_anything(team: Team) -> None:
+    team.bus.join("eve", role="dev", dialects=["build-flow"])
+    team.bus.join("ada", role="cto", dialects=["build-flow"])
+    card(team, "max", "may_i", to="ada", question="May I drop the table?")
+
+    def answer(sender: str) -> Receipt:
+        words = {"messageId": f"yes-{sender}", "from": sender, "to": "max", "replyTo": "max-may_i"}
+        made = speech_of("build-flow", "VALIDATION_RESPONSE", **words)
+        return team.bus.send(made.raw, sender=sender, to="max")
+
+    for sender, why in (("eve", "you are eve"), ("max", "who asks does not answer")):
+        [refused] = answer(sender).findings[-1:]
+        assert (refused.code, why in refused.say, "ada" in refused.say) == ("may-not-answer", True, True)
+    assert answer("ada").accepted
+    assert on_a_card(team, "max")["type"] == "ruling"
+
+
+@proves("translation/own/asked")
+def test_whoever_would_decide_it_is_told_how_to_answer_instead(team: Team) -> None:
+    card(team, "max", "may_i", question="May I drop the table?")
+    with pytest.raises(NotFound, match=r"max-may_i is a may_i of kanban, .* telex answer max-may_i TEXT"):
+        team.bus.approve("max-may_i", agent="lead", approved=True, reason="Fine")
+
+
+@proves("translation/own/asked")
+def test_nobody_agrees_to_stop_in_answer_to_another_question(team: Team) -> None:
+    team.bus.join("dev", dialects=["vbw-typed"])
+    card(team, "max", "may_i", to="dev", question="May I drop the table?")
+    words = {"request_id": "max-may_i", "approve": True, "final_status": "complete"}
+    answer = speech_of("vbw-typed", "shutdown_response", "bye-1", task=TASK, author_role="dev", payload=words)
+    receipt = team.bus.send(answer.raw, sender="dev", to="max")
+    assert codes(receipt.findings) == ["shutdown-not-asked"]

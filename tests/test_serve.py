@@ -302,6 +302,15 @@ def test_without_being_asked_it_logs_nothing() -> None:
         assert len(hub.stop().err.splitlines()) == 1
 
 
+@proves("doors/settled")
+def test_a_batch_of_the_largest_messages_has_room_whatever_the_settings_say(tmp_path: Path) -> None:
+    (tmp_path / "telex.toml").write_text("[hub]\nbody_bytes_max = 65_536\nbodies_bytes_max = 1_048_576\n", "utf-8")
+    with served() as hub:
+        sent = {"sender": "dev", "messages": [{"raw": str(one) * 1_000_000, "to": "lead"} for one in range(2)]}
+        status, told = hub.ask("/send/batch", body=json.dumps(sent).encode())
+        assert (status, [one["accepted"] for one in told["answer"]]) == (200, [True, True])
+
+
 # --- the demo ---------------------------------------------------------------------------------------------------------
 
 

@@ -235,10 +235,10 @@ def test_a_file_that_says_nothing_of_it_reaches_others_as_markdown() -> None:
 
 @proves("translation/own/same-name")
 def test_two_dialects_of_one_name_are_not_taken_for_each_other() -> None:
-    other = declared(PLAIN_FILE.replace('failed = "dropped"', 'failed = "done"'))
+    other = declared(PLAIN_FILE.replace('failed = "dropped"', 'failed = "review"'))
     failed = said(VBW_HANDOFF, "dev_progress", status="failed")
     columns = [becomes(failed, dialect).tree["column"] for dialect in (KANBAN, other, KANBAN)]
-    assert columns == ["dropped", "done", "dropped"]
+    assert columns == ["dropped", "review", "dropped"]
 
 
 @proves("translation/own/trades")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from telex.bus.booking import Books
 from telex.bus.office import Office
 from telex.bus.placing import Sending
 from telex.dialects.spec import ANY, Dialect, MessageType, OneOf, kind_at
@@ -42,7 +41,7 @@ async def answer_to(
     """
     found: Approval | None = (await office.books.of((topic_of(id_),))).get(topic_of(id_))
     if found is None:
-        raise NotFound(await _not_asked(office.books, id_))
+        raise NotFound(await _not_asked(office, id_))
     request, agent = found.request, normalised(agent)
     roster = await office.roster()
     dialect, type_ = _in_which_words(office, request, roster.find(agent))
@@ -104,10 +103,16 @@ def _in_which_words(office: Office, request: Request, member: Member | None) -> 
     return own
 
 
-async def _not_asked(books: Books, id_: str) -> str:
-    if await books.of(topics_of_step(id_)):
+async def _not_asked(office: Office, id_: str) -> str:
+    from telex.bus.unbooked import asked_in_own_words
+
+    if await office.books.of(topics_of_step(id_)):
         return f"{id_[:128]} was handed up, not asked for approval: telex answer {id_[:128]} TEXT answers it."
-    known: dict[str, Approval] = await books.of_kind("approval")
+    own = await asked_in_own_words(office, id_)
+    if own:
+        what = f"{own[-1].type} of {own[-1].dialect}, which nobody can decide"
+        return f"{id_[:128]} is a {what}: answer it with a message, or with telex answer {id_[:128]} TEXT."
+    known: dict[str, Approval] = await office.books.of_kind("approval")
     waiting = [one.request.id for one in known.values() if one.waits]
     close = nearest(id_, waiting)
     meant = f"did you mean {close}?" if close else "telex approvals shows what waits."

@@ -124,11 +124,12 @@ async def weigh(office: "Office", said: Said, *, fresh: bool = False) -> Weighed
     ground = Ground(said.at, roster, office.limits, office.work, office.dialects)
     findings = pages.weigh(said, book, ground)
     if refusals(findings):
-        from telex.bus.unbooked import answers_own_words  # seldom, like every refusal
+        if not fresh:
+            return await weigh(office, said, fresh=True)
+        from telex.bus.unbooked import in_own_words  # seldom, like every refusal
 
-        if await answers_own_words(office, said, refusals(findings)):
-            return Weighed()
-        return Weighed(findings) if fresh else await weigh(office, said, fresh=True)
+        left = await in_own_words(office, said, findings)
+        return Weighed(findings if left is None else left)
     topics = pages.belongs(said, book)
     assert found.keys() >= set(topics), "a message belongs to a topic that it was not weighed against"
     after = book | {topic: pages.fold(topic, book.get(topic), said) for topic in topics}

@@ -250,6 +250,9 @@ def _check_wire(place: Place, key: str, name: str, dialect: Dialect) -> None:
     if name not in known:
         place.unknown(name, known, f"there is no field {name!r}")
         return
+    if "." in name:
+        place.flaw(f"{name!r} cannot be named here, where a dot leads into an object; rename the field")
+        return
     kind, right = known[name].kind, (Moment,) if key == "timestamp" else (Text, OneOf)
     if kind is not UNREAD and not isinstance(kind, right):
         place.flaw(f"{name} is to be a {'datetime' if key == 'timestamp' else 'string or an enum'} to serve as {key}")

@@ -38,7 +38,8 @@ def read_defaults(place: Place, type_: MessageType, dialect: Dialect) -> dict[st
     known = {**dialect.envelope, **type_.fields}
     for name, entry in place.at("defaults").entries(ITEMS_MAX):
         if name in known:
-            _read(entry, known[name], dialect.locate(type_, name), found)
+            inside = (dialect.payload,) if dialect.payload is not None and name in type_.fields else ()
+            _read(entry, known[name], (*inside, name), found)
         else:
             entry.unknown(name, known, f"there is no field {shown(name)}")
     return found

@@ -10,52 +10,17 @@ rules of the work go by deeds, which a file does not declare.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from telex.dialects.declared_defaults import read_defaults, unfilled
-from telex.dialects.declared_places import Place, meant_or_choices, shown
-from telex.dialects.declared_words import read_values
+from telex.dialects.declared_places import Place
+from telex.dialects.declared_terms import EACH, PART, TERMS_MAX, Asked, is_term, read_says
+from telex.dialects.declared_words import apart_in, read_values
 from telex.dialects.intents import INTENTS, Term
-from telex.dialects.spec import (
-    TYPE,
-    Anything,
-    Boolean,
-    Dialect,
-    Field,
-    Group,
-    ListOf,
-    Meaning,
-    MessageType,
-    OneOf,
-    Text,
-    kind_at,
-)
+from telex.dialects.spec import Dialect, Meaning, MessageType
 
 KEYS = ("intent", "says", "values", "means", "defaults", "body")
 INTENTS_MAX = 4  # of one type: what it is, and what it may pass for
-TERMS_MAX = 60
-PART = "/"  # as in failures/text: what one of several says
-EACH = "[]"
-
-
-class Asked(NamedTuple):
-    """A type whose meaning is being read."""
-
-    place: Place
-    type: MessageType
-    dialect: Dialect
-    intents: tuple[str, ...]
-    terms: Mapping[str, Term]
-
-    def field(self, name: str) -> Field | None:
-        """The field of that short name, if it lies in nothing but objects that have fields."""
-        steps = self.dialect.locate(self.type, name)
-        whole = self.dialect.fields_of(self.type)
-        for length in range(1, len(steps)):
-            outer = kind_at(whole, steps[:length])
-            if outer is None or not isinstance(outer.kind, Group):
-                return None
-        return None if steps == (TYPE,) else kind_at(whole, steps)
 
 
 def with_meanings(place: Place, own: Mapping[str, MessageType], dialect: Dialect) -> dict[str, MessageType]:
@@ -78,7 +43,7 @@ def _read(place: Place, type_: MessageType, dialect: Dialect) -> Meaning | None:
     asked = Asked(place, type_, dialect, intents, terms)
     means = _means(asked)
     body = _body(asked)
-    says = _says(asked, {*means, *([body] if body else ())})
+    says = read_says(asked, {*means, *([body] if body else ())})
     fields = {term: field for term, name in says.items() if (field := asked.field(name)) is not None}
     turns_on = INTENTS[intents[0]].turns_on
     values = read_values(place, fields, terms, turns_on)
@@ -114,120 +79,6 @@ def _intents(place: Place) -> tuple[str, ...]:
     return tuple(found)
 
 
-# --- terms and fields ------------------------------------------------------------------------------------------------
-
-
-def _says(asked: Asked, elsewhere: set[str]) -> dict[str, str]:
-    """Which field says what: those that the file names, then those that are called as the term is."""
-    says, silent = _named(asked, elsewhere)
-    for term in asked.terms:
-        wired = asked.dialect.wire.task if term == "task" else None
-        for name in (term, wired):
-            if name is None or PART in term or term in says or term in silent or term in elsewhere:
-                continue
-            field = asked.field(name)
-            if field is not None and name != asked.dialect.wire.version and _wanted(asked, term, field) is None:
-                says[term] = name
-    for term, name in list(says.items()):
-        part, field = f"{term}{PART}text", asked.field(name)
-        kind = field.kind if field is not None else None
-        if part not in says and isinstance(kind, ListOf) and isinstance(kind.item, Text):
-            says[part] = name + EACH
-    return says
-
-
-def _named(asked: Asked, elsewhere: set[str]) -> tuple[dict[str, str], set[str]]:
-    says: dict[str, str] = {}
-    silent: set[str] = set()
-    if not asked.place.has("says"):
-        return says, silent
-    for term, entry in asked.place.at("says").entries(TERMS_MAX):
-        if not _is_term(asked, entry, term):
-            continue
-        if entry.value is False:
-            silent.add(term)  # the field that is called so means something else
-        elif term in elsewhere:
-            entry.flaw(f"{term} is said by means or by the body already; say it once")
-        elif (name := entry.line()) is not None and _is_field(asked, entry, term, name):
-            says[term] = name
-    return says, silent
-
-
-def _is_term(asked: Asked, place: Place, term: str) -> bool:
-    """Is it a term of these intents? If not, the flaw names the nearest and all there are."""
-    if term in asked.terms:
-        return True
-    known, of = list(asked.terms), " or ".join(asked.intents)
-    if not known:
-        place.flaw(f"{of} has no terms: the type alone says it all")
-        return False
-    meant = meant_or_choices(term, known)
-    all_of_them = f" {of} has {', '.join(known)}" if meant.startswith("did you mean") else ""
-    place.flaw(f"{shown(term)} is no term of {of}; {meant}{all_of_them}")
-    return False
-
-
-def _is_field(asked: Asked, place: Place, term: str, name: str) -> bool:
-    if PART in term:
-        return _is_part(asked, place, term, name)
-    field = asked.field(name)
-    if field is None:
-        place.unknown(name, _field_names(asked), f"there is no field {shown(name)}")
-    elif (wanted := _wanted(asked, term, field)) is not None and not isinstance(field.kind, Group):
-        place.flaw(f"{term} is said by {wanted}, and {name} is none")
-    elif isinstance(field.kind, Group):
-        inside = ", ".join(f"{name}.{one}" for one in list(field.kind.fields)[:3])
-        place.flaw(f"{name} is an object: name a field of it{', such as ' + inside if inside else ''}")
-    elif name == asked.dialect.wire.version:
-        place.flaw(f"{name} holds the version, which tells the dialect apart and nothing else")
-    else:
-        return True
-    return False
-
-
-def _wanted(asked: Asked, term: str, field: Field) -> str | None:
-    """What sort of field could say it, where this one cannot: what is lost there would never be missed."""
-    if asked.terms[term].words and not isinstance(field.kind, OneOf | Boolean | Text | Anything):
-        return "an enum, a boolean or a text"
-    if (
-        not asked.terms[term].words
-        and term in INTENTS[asked.intents[0]].turns_on
-        and not isinstance(field.kind, Boolean)
-    ):
-        return "a boolean"
-    return "a field, not by an object" if isinstance(field.kind, Group) else None
-
-
-def _is_part(asked: Asked, place: Place, term: str, name: str) -> bool:
-    """`failures/text` is a field of what `failures` lists."""
-    whole = term.partition(PART)[0]
-    given = asked.place.at("says").value
-    parent = given.get(whole, whole) if isinstance(given, dict) else whole
-    before, found, step = name.partition(EACH)
-    listed = asked.field(parent) if isinstance(parent, str) else None
-    item = listed.kind.item if listed is not None and isinstance(listed.kind, ListOf) else None
-    if item is None or not isinstance(parent, str) or before != parent or not found:
-        place.flaw(f"name a field of what {whole} lists, such as {parent if isinstance(parent, str) else whole}[].name")
-        return False
-    if step == "" and not isinstance(item, Group):
-        return True
-    inner = item.fields if isinstance(item, Group) else {}
-    if not step.startswith(".") or step[1:] not in inner:
-        place.unknown(step[1:], inner, f"what {parent} lists has no field {shown(step[1:])}")
-        return False
-    return True
-
-
-def _field_names(asked: Asked) -> list[str]:
-    """Short names, with one level of what lies inside objects."""
-    found: list[str] = []
-    for name, field in {**asked.type.fields, **asked.dialect.envelope}.items():
-        found.append(name)
-        if isinstance(field.kind, Group):
-            found += [f"{name}.{inner}" for inner in field.kind.fields]
-    return found
-
-
 def _unsaid(asked: Asked, term: str) -> None:
     words = asked.terms[term].words
     itself = f' or means = {{ {term} = "{words[0]}" }} if the type alone says it' if words else ""
@@ -244,7 +95,7 @@ def _means(asked: Asked) -> dict[str, tuple[str, ...]]:
     if not asked.place.has("means"):
         return found
     for term, entry in asked.place.at("means").entries(TERMS_MAX):
-        if not _is_term(asked, entry, term):
+        if not is_term(asked, entry, term):
             continue
         words = asked.terms[term].words
         if not words:
@@ -254,6 +105,10 @@ def _means(asked: Asked) -> dict[str, tuple[str, ...]]:
         chosen = [word for item in items if (word := item.choice(words)) is not None]
         if chosen:
             found[term] = tuple(dict.fromkeys(chosen))
+            if apart_in(asked.terms[term], chosen):
+                entry.flaw(
+                    f"a type cannot mean both {' and '.join(asked.terms[term].apart)}: one would look like the other"
+                )
         elif entry.value == []:
             entry.flaw("name at least one word")
     return found
@@ -271,9 +126,9 @@ def _body(asked: Asked) -> str | None:
         place.flaw('only messages with form = "front-matter" have a body')
         return None
     term = place.line(64)
-    if term is None or not _is_term(asked, place, term):
+    if term is None or not is_term(asked, place, term):
         return None
-    if PART in term or asked.terms[term].words:
+    if PART in term or asked.terms[term].words or term in INTENTS[asked.intents[0]].turns_on:
         place.flaw(f"{term} is no text, which is all that a body is")
         return None
     return term
@@ -285,7 +140,9 @@ def _check_twice(place: Place, types: Mapping[str, MessageType]) -> None:
     for name, type_ in types.items():
         if type_.meaning is None:
             continue
-        key = (type_.meaning.intents[0], *sorted(type_.meaning.means.items()))
+        act = type_.meaning.intents[0]
+        apart = (one for one in type_.meaning.means.items() if one[0] in INTENTS[act].terms)
+        key = (act, *sorted(apart))
         other = taken.setdefault(key, name)
         if other != name:
             place.at(name).at("intent").flaw(

@@ -157,7 +157,8 @@ class Place(NamedTuple):
     def integer(self) -> int | None:
         if isinstance(self.value, int) and not isinstance(self.value, bool) and _is_portable(self.value):
             return self.value
-        self.wrong("an integer of at most 64 bits" if _is_number(self.value) else "an integer")
+        is_integer = isinstance(self.value, int) and not isinstance(self.value, bool)
+        self.wrong("an integer of at most 64 bits" if is_integer else "an integer")
         return None
 
     def number(self) -> int | float | None:

@@ -6,7 +6,7 @@ Of several values for one word the first is written and all are read; of several
 it is read as. A value that is called as the word is needs no line.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from telex.dialects.declared_fields import UNREAD, VALUES_MAX
@@ -43,7 +43,8 @@ def read_values(
         if found[term] or not (term in given and given[term].value):  # else it is a flaw already
             where = given.get(term, place)
             _check_words(where, term, found[term], words, term in turns_on)
-            _tell_silent(where, term, found[term], words, fields[term])
+            _check_apart(where, terms[term], found[term])
+            _tell_silent(where, term, found[term], words, fields[term], term in turns_on)
     return found
 
 
@@ -82,7 +83,22 @@ def _check_words(place: Place, term: str, spelt: Spelt, words: tuple[str, ...], 
         place.flaw(f"say which value of {term} stands for {', '.join(silent)}: {example}")
 
 
-def _tell_silent(place: Place, term: str, spelt: Spelt, words: tuple[str, ...], field: Field) -> None:
+def apart_in(term: Term, words: Collection[str]) -> bool:
+    """Are there words among these that must not be taken for each other?"""
+    return bool(term.apart) and all(word in words for word in term.apart)
+
+
+def _check_apart(place: Place, term: Term, spelt: Spelt) -> None:
+    """A rejection that is written as an approval is one."""
+    if not apart_in(term, spelt):
+        return
+    good, bad = term.apart
+    for value in spelt[bad]:
+        if value in spelt[good]:
+            place.flaw(f"{shown(value)} cannot stand for {good} and for {bad}: one would look like the other")
+
+
+def _tell_silent(place: Place, term: str, spelt: Spelt, words: tuple[str, ...], field: Field, turned_on: bool) -> None:
     """What cannot be said one way or the other, which may be quite right."""
     silent = [word for word in words if word not in spelt]
     if silent:
@@ -92,4 +108,5 @@ def _tell_silent(place: Place, term: str, spelt: Spelt, words: tuple[str, ...], 
     left = [value for value in own if value not in {one for values in spelt.values() for one in values}]
     if left:
         told = ", ".join(shown(value) for value in left)
-        place.remark(f"{told} of {term} stands for none of {', '.join(words)}: it is lost on the way to others")
+        becomes = "what says so reaches others as markdown" if turned_on else "it is lost on the way to others"
+        place.remark(f"{told} of {term} stands for none of {', '.join(words)}: {becomes}")

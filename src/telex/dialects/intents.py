@@ -19,6 +19,7 @@ class Term(NamedTuple):
 
     means: str
     words: tuple[str, ...] = NO_WORDS  # what its values are called; () where they are told as they stand
+    apart: tuple[str, ...] = NO_WORDS  # the good and the bad one of them, which must never look alike
 
 
 TASK = Term("the task it is about")
@@ -35,7 +36,7 @@ FILES = Term("a list of the files it is about")
 BLOCKER = Term("what is in the way")
 NEEDS = Term("what would free it")
 CHECKED = {
-    "result": Term("how it came out", RESULTS),
+    "result": Term("how it came out", RESULTS, ("pass", "fail")),
     "task": TASK,
     "plan": PLAN,
     "tier": Term("how deeply it was looked at", ("quick", "standard", "deep")),
@@ -93,7 +94,7 @@ INTENTS: Mapping[str, Intent] = {
         {
             "task": TASK,
             "plan": PLAN,
-            "status": Term("how far it has come", ("done", "partly", "failed", "started")),
+            "status": Term("how far it has come", ("done", "partly", "failed", "started"), ("done", "failed")),
             "details": Term("what there is to say of it"),
             "commit": Term("the commit that shows it"),
             "files": Term("a list of the files that were changed"),
@@ -181,7 +182,7 @@ INTENTS: Mapping[str, Intent] = {
         {
             "task": TASK,
             "request": Term("the id of what is answered"),
-            "decision": Term("whether it is approved", ("yes", "no", "conditional")),
+            "decision": Term("whether it is approved", ("yes", "no", "conditional"), ("yes", "no")),
             "reasons": Term("why"),
             "conditions": Term("a list of what has to hold for it"),
             "modifications": Term("a list of what is to be changed"),

@@ -93,6 +93,11 @@ class Account:
             return getattr(self.header, name[1:])
         return next((self.values[one] for one in self.plan.by_slot.get(name, ()) if self.values[one] is not None), None)
 
+    def untold(self, slot: str) -> bool:
+        """Does the original say something of it that has found no place?"""
+        numbers = self.plan.by_slot.get(slot, ())
+        return any(self.values[one] is not None and not self.told[one] for one in numbers)
+
     def worth(self, value: Worth, fits: Any = None) -> Any:
         match value:
             case Borrowed(slots, otherwise):

@@ -54,7 +54,7 @@ class Need(NamedTuple):
     least: Least
     plain: bool  # that is written as it stands
     within: Callable[[Tree], Any] | None  # only where this is there
-    meant: bool  # what the original says of it counts, and a user's default stands for its silence only
+    meant: str | None  # of which slot the original has to be silent for this to stand there; None: of none
 
 
 class Wired(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Any
 
 from telex.dialects.evaluation import on_tree, reach
 from telex.dialects.expressions import compile_rule, names, parse
+from telex.dialects.intents import INTENTS
 from telex.dialects.spec import (
     TYPE,
     Dialect,
@@ -248,6 +249,7 @@ def _needs(
     to: Dialect, type_: MessageType, theirs: list[Place], row: Row, version: str | None, reason: str
 ) -> tuple[tuple[Need, ...], tuple[Steps, ...]]:
     slots = {place.path: place.name for place in reversed(theirs) if not place.in_body}
+    turned_on = {place.path: place.slot for place in theirs if place.slot in INTENTS[row.intents[0]].turns_on}
     needs: list[Need] = []
     groups: list[Steps] = []
 
@@ -265,7 +267,8 @@ def _needs(
                 plain = least is not UNSAID and (least.value is None or not isinstance(least.value, tuple))
                 plainly = plain and least.value is not None
                 by_file = least is UNSAID or path in row.least
-                meant = by_file and path in slots and has_to_be_chosen(field.kind)
+                chosen = slot if by_file and path in slots and has_to_be_chosen(field.kind) else None
+                meant = turned_on.get(path, chosen)
                 needs.append(Need(path, here, slot, fits(field.kind), least, plainly, within, meant))
 
     look(to.fields_of(type_), (), None)

@@ -148,8 +148,8 @@ def _fill(account: Account) -> str | None:
     for path, steps, slot, fits, least, plain, within, meant in account.plan.needs:
         if path in written or (within is not None and within(account.result) is None):
             continue
-        if meant and account.slot(slot) is not None:
-            return f"{account.plan.becomes.name} has no word for the {slot} of this {account.plan.type.name}."
+        if meant is not None and account.untold(meant):
+            return f"{account.plan.becomes.name} has no word for the {meant} of this {account.plan.type.name}."
         if least is UNSAID:
             return f"{account.plan.becomes.name} has to say {slot}, and this {account.plan.type.name} does not."
         value = least.value

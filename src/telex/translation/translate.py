@@ -7,6 +7,7 @@ The original is never changed and nothing is left out without being named: each 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from telex.dialects.intents import INTENTS
 from telex.dialects.moments import read_moment
 from telex.dialects.reaching import reach
 from telex.dialects.spec import ANY, Dialect, MessageType, Tree
@@ -170,13 +171,17 @@ def _bytes_of(text: str) -> int:
 
 
 def _may_mean(tree: Tree, plan: Plan) -> bool:
-    """Does the type say by itself what the original says in a field, or does that say nothing of it?"""
+    """Does the type say by itself what the original says? Silence is not taken for a word.
+
+    What passes for another act, as a release does for an answer, has no word for what it says by being what it is."""
+    terms = INTENTS[plan.row.intents[0]].terms
     for slot, values in plan.spoken.means.items():
+        said = [plan.row.means[slot][0]] if slot in plan.row.means else []
         for number in plan.by_slot.get(slot, ()):
             read = plan.reads[number]
-            said = read.get(tree) if read.get is not None else None
-            if said is not None and canonical(said, read.spelt) not in values:
-                return False
-        if slot in plan.row.means and plan.row.means[slot][0] not in values:
+            value = read.get(tree) if read.get is not None else None
+            if value is not None:
+                said.append(canonical(value, read.spelt))
+        if any(one not in values for one in said) or (not said and slot in terms):
             return False
     return True

@@ -148,7 +148,7 @@ def _weigh_answer(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
             yield _unknown(said, name, open_in_task(said, book))
         return
     if not may_answer(said, found.request):
-        yield _may_not(said, found.request)
+        yield may_not(said, found.request)
     if found.answer is not None:
         yield _answered(said, found.request, found.answer)
 
@@ -193,7 +193,8 @@ def _unknown(said: Said, name: str | None, waiting: list[str]) -> Finding:
     return Finding("approval-unknown", _where(said, None), say, expected=expected, found=task)
 
 
-def _may_not(said: Said, request: Request) -> Finding:
+def may_not(said: Said, request: Request) -> Finding:
+    """What is said to whoever answers and may not."""
     asked_of = " or ".join(answerers(request, said.type))
     why = "who asks does not answer" if said.sender == request.by else f"you are {said.sender}"
     say = f"Leave the answer to {asked_of}: {why}."

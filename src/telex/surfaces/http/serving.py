@@ -112,11 +112,17 @@ def is_only_here(listening: Listening) -> bool:
 
 async def serve(bus: Bus, settings: Settings, how: Serving, ready: Callable[[], None] | None = None) -> None:
     """Run a hub until the process is told to end. `ready` is called once it answers."""
-    most = max(how.limits.body_bytes_max, settings.limits.message_bytes_max * BATCH_BYTES)
-    limited = Limited(how.limits._replace(body_bytes_max=most))
+    limited = Limited(with_room(how.limits, settings.limits.message_bytes_max))
     server = make_server(put_together(bus, settings, make_door(how, limited)), how, limited, ready)
     with _ended_by_signals(server):
         await server.serve(sockets=_doors(how.listening.sockets))
+
+
+def with_room(limits: HubLimits, message_bytes_max: int) -> HubLimits:
+    """With room for a batch of the largest messages, alone and among all bodies together. Otherwise it would be turned
+    away with the word to try again, however often its sender did."""
+    most = max(limits.body_bytes_max, message_bytes_max * BATCH_BYTES)
+    return limits._replace(body_bytes_max=most, bodies_bytes_max=max(limits.bodies_bytes_max, most))
 
 
 def _doors(sockets: Sequence[socket.socket]) -> list[socket.socket]:
