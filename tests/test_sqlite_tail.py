@@ -1,20 +1,19 @@
 """Is a message that was sent before found, whoever wrote it, and wherever its id is kept by then?"""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from telex.bus.driving import drive
-from telex.model.digest import digest_of
-from telex.model.message import Entry, Part
-from telex.ports.store import Settlement
+from telex.model.message import Part
 from telex.stores import sqlite_tail
 from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite_batch import Batch
+from tests.store_kit import NOW, entry, full_at_first
 
-NOW = 1_790_000_000.0
 Open = Callable[[], SqliteStore]
 
 
@@ -28,12 +27,6 @@ def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     return lambda: SqliteStore.open(str(tmp_path / "telex.db"), durable=False)
 
 
-def entry(id_: str, to: str = "lead", inbox_max: int | None = None) -> Entry:
-    raw = b"all is well"
-    first = (id_, NOW, "dev", "dev", to, None, None, 3, None, None, digest_of(raw), raw, (to,))
-    return Entry(*first, same_since=NOW - 3600.0, inbox_max=inbox_max)
-
-
 def sent(store: SqliteStore, *ids: str) -> list[str]:
     """What becomes of each, sent one after the other."""
     return [drive(store.append([entry(id_)]))[0].outcome for id_ in ids]
@@ -45,6 +38,19 @@ def numbered(prefix: str, count: int) -> list[str]:
 
 def indexed(store: SqliteStore) -> int:
     return int(store._file.value("SELECT count(*) FROM recent"))
+
+
+def looks_at_the_index(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """From now on: every question that looks ids up in `recent`."""
+    looks, rows = list[str](), store._file.rows
+
+    def noted(sql: str, bindings: object = ()) -> list[tuple[object, ...]]:
+        if "json_each" in sql:
+            looks.append(sql)
+        return rows(sql, bindings)
+
+    monkeypatch.setattr(store._file, "rows", noted)
+    return looks
 
 
 @pytest.mark.parametrize("count", [1, 3, 4, 7, 8, 30])
@@ -92,18 +98,28 @@ def test_a_sieve_as_coarse_as_you_like_only_costs_time(
 
 
 def test_new_ids_are_told_without_a_look_at_their_index(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, asked = open_(), list[str]()
+    store = open_()
     sent(store, *numbered("m", 20))
-    rows = store._file.rows
-
-    def noted(sql: str, bindings: object = ()) -> list[tuple[object, ...]]:
-        asked.append(sql)
-        return rows(sql, bindings)
-
-    monkeypatch.setattr(store._file, "rows", noted)
+    looks = looks_at_the_index(store, monkeypatch)
     assert sent(store, *numbered("n", 5)) == ["kept"] * 5
-    assert not [sql for sql in asked if "json_each" in sql]
+    assert not looks
     assert sent(store, "m-1") == ["duplicate"]
+
+
+def test_a_sieve_in_which_too_much_was_caught_is_begun_anew(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids that are out of the window stay in a sieve; in a process that runs for months it would let all through."""
+    monkeypatch.setattr(sqlite_tail, "SLOTS", 256)
+    monkeypatch.setattr(sqlite_tail, "WORN_AFTER", 64)
+    monkeypatch.setattr(sqlite_tail, "LOADED_AT_ONCE", 100)
+    store = open_()
+    for number in range(1_000):
+        later = NOW + number * 600.0
+        [kept] = drive(store.append([entry(f"m-{number}")._replace(at=later, same_since=later - 3600.0)]))
+        assert kept.outcome == "kept"
+        drive(store.tidy(later, same_since=later - 3600.0, keep_since=0.0, silent_since=0.0, most=100))
+    looks = looks_at_the_index(store, monkeypatch)
+    assert sent(store, *numbered("n", 40)) == ["kept"] * 40
+    assert len(looks) < 20
 
 
 def test_whoever_leaves_or_rests_leaves_few_ids_to_be_read_up(open_: Open) -> None:
@@ -137,6 +153,37 @@ def test_what_others_write_between_our_look_and_our_lock_is_seen(
     assert outcome == "duplicate"
 
 
+@pytest.mark.parametrize("turns", range(1, 12))
+def test_what_we_index_ourselves_between_our_look_and_our_question_is_seen(open_: Open, turns: int) -> None:
+    """Where others write too we look before we take the lock, and under it the latest may go into the index."""
+    first, second = open_(), open_()
+    for number in range(turns):
+        assert sent(second, f"b-{number}") + sent(first, f"a-{number}") == ["kept"] * 2
+    assert sent(second, "another") == ["kept"]
+    again = [entry(id_) for id_ in (*numbered("a", turns), *numbered("b", turns))]
+    assert [one.outcome for one in drive(first.append(again))] == ["duplicate"] * turns * 2
+
+
+def test_a_group_of_which_some_was_refused_and_some_reported_on_is_kept_once(open_: Open) -> None:
+    """As many were kept as were sent, and yet not the same: a report came along, and a message was stale."""
+    store = open_()
+    report = entry("report", "qa")._replace(sender="telex", same_since=None)
+    told, stale = Part(("work",), (), (report,)), Part((), (("blockers", 7),))
+    group = [entry("told")._replace(part=told), entry("stale")._replace(part=stale)]
+    assert [one.outcome for one in drive(store.append(group))] == ["kept", "stale"]
+    assert sent(store, "told", "stale", "report") == ["duplicate", "kept", "kept"]
+
+
+def test_nothing_to_be_kept_beside_something_is_answered_with_nothing(tmp_path: Path) -> None:
+    async def together() -> list[list[str]]:
+        store = SqliteStore.open(str(tmp_path / "telex.db"), durable=False, grouped=True)
+        answers = await asyncio.gather(store.append([]), store.append([entry("m")]))
+        await store.close()
+        return [[one.outcome for one in answer] for answer in answers]
+
+    assert asyncio.run(asyncio.wait_for(together(), 10.0)) == [[], ["kept"]]
+
+
 def test_a_matter_that_others_go_on_with_is_noticed_however_often_it_was_not(open_: Open) -> None:
     first, second = open_(), open_()
     weighed = Part((), (("contracts", 0), ("blockers", 0)))
@@ -151,63 +198,53 @@ def test_a_matter_that_others_go_on_with_is_noticed_however_often_it_was_not(ope
     assert [outcome(first, f"n-{number}", weighed) for number in range(2)] == ["stale"] * 2
 
 
-# --- room in an inbox ------------------------------------------------------------------------------------------------
+# --- a full disk, a wrong clock --------------------------------------------------------------------------------------
 
 
-def put(store: SqliteStore, count: int, *, inbox_max: int | None = 10, first: int = 0) -> Sequence[str]:
-    """As one group, as sends that come together are."""
-    entries = [entry(f"m-{number}", inbox_max=inbox_max) for number in range(first, first + count)]
-    return [one.outcome for one in drive(store.append(entries))]
+def tidied(store: SqliteStore, now: float) -> None:
+    drive(store.tidy(now, same_since=now - 3600.0, keep_since=0.0, silent_since=0.0, most=100))
 
 
-def test_an_inbox_takes_what_it_may_and_not_one_more(open_: Open) -> None:
+def test_what_was_undone_for_want_of_room_and_done_again_leaves_no_id_out(
+    open_: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who tidies on a full disk gives up the room kept for it, and does everything a second time."""
     store = open_()
-    assert put(store, 9) == ["kept"] * 9
-    assert put(store, 3, first=9) == ["kept", "inbox-full", "inbox-full"]
+    sent(store, *numbered("m", 6))
+    with monkeypatch.context() as patched:
+        patched.setattr(Batch, "write", full_at_first(Batch.write))
+        tidied(store, NOW)
+    assert sent(store, *numbered("m", 6)) == ["duplicate"] * 6
+    assert sent(open_(), *numbered("m", 6)) == ["duplicate"] * 6
 
 
-def test_what_others_have_put_in_counts(open_: Open) -> None:
-    first, second = open_(), open_()
-    put(first, 4)
-    put(second, 5, first=4)
-    assert put(first, 3, first=20) == ["kept", "inbox-full", "inbox-full"]
-
-
-def test_what_is_put_in_whatever_the_limit_counts_for_those_who_have_one(open_: Open) -> None:
+def test_whoever_leaves_a_full_disk_leaves_the_room_that_is_kept_for_it(
+    open_: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = open_()
-    put(store, 1)
-    put(store, 8, inbox_max=None, first=10)
-    assert put(store, 3, first=30) == ["kept", "inbox-full", "inbox-full"]
-    assert put(store, 1, inbox_max=5, first=40) == ["inbox-full"]
+    sent(store, *numbered("m", 6))
+    with monkeypatch.context() as patched:
+        patched.setattr(Batch, "write", full_at_first(Batch.write))
+        drive(store.close())
+    assert Path(f"{store.path}-ballast").exists()
+    assert sent(open_(), *numbered("m", 6)) == ["duplicate"] * 6
 
 
-def test_a_place_that_was_freed_is_found(open_: Open) -> None:
+def test_ids_from_a_clock_gone_wrong_are_not_forgotten_with_those_around_them(open_: Open) -> None:
+    store, days = open_(), 3 * 86_400.0
+    ahead = entry("ahead")._replace(at=NOW + days)
+    assert sent(store, "before") == ["kept"]
+    assert [one.outcome for one in drive(store.append([ahead]))] == ["kept"]
+    tidied(store, NOW + 7200.0)
+    assert sent(store, "before", "ahead") == ["duplicate" if same else "kept" for same in (False, True)]
+
+
+def test_ids_that_are_out_of_the_window_are_not_kept_for_good(open_: Open) -> None:
     store = open_()
-    assert put(store, 10) == ["kept"] * 10
-    leases = drive(store.lease(("lead",), "lead", NOW, NOW + 60.0, 4))
-    drive(
-        store.settle([Settlement(one.delivery, "leased", "acked", NOW, "acked", "lead", one.fence) for one in leases])
-    )
-    assert put(store, 5, first=20) == ["kept"] * 4 + ["inbox-full"]
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-def test_what_we_put_in_by_another_way_counts(tmp_path: Path, grouped: bool) -> None:
-    """A request that is asked again lies there a second time."""
-
-    async def asked_again() -> list[str]:
-        store = SqliteStore.open(str(tmp_path / "telex.db"), durable=False, grouped=grouped)
-        asking = entry("q", inbox_max=3)._replace(answer_by=NOW + 1.0)
-        [kept] = await store.append([asking])
-        [(ask, _, _)] = await store.overdue(NOW + 2.0, 10)
-        assert ask.message == kept.seq
-        await store.remind(ask, NOW + 2.0, NOW + 9.0, ("lead",), "{}")
-        later = [entry(f"m-{number}", inbox_max=3) for number in range(2)]
-        outcomes: list[str] = [one.outcome for one in await store.append(later)]
-        await store.close()
-        return outcomes
-
-    assert asyncio.run(asked_again()) == ["kept", "inbox-full"]
+    sent(store, *numbered("m", 6))
+    for hours in (2.0, 3.0, 4.0):
+        tidied(store, NOW + hours * 3600.0)
+    assert indexed(store) == 0
 
 
 def test_history_that_is_taken_in_leaves_little_to_look_through(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:

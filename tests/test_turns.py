@@ -6,13 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import telex
+from telex.bus.turns import Turns
 from telex.config import Settings
 from telex.dialects.spec import Tree
 from telex.dialects.vbw_typed import BLOCKER_REPORT, EXECUTION_UPDATE
+from telex.model.roster import Member
 from telex.ports.bus import Bus
 from telex.ports.store import Query
+from telex.stores.sqlite import SqliteStore
 from tests.contract_team import contract, report, typed
 from tests.proofs import proves
 
@@ -149,3 +154,98 @@ def test_the_quick_way_overtakes_nothing_either(tmp_path: Path, monkeypatch: pyt
         return await in_order(bus)  # type: ignore[no-any-return]
 
     assert run(tmp_path, "telex.db", work)[-2:] == ["blocked", "update"]
+
+
+@proves("bus/order/sender")
+def test_nothing_is_overtaken_while_it_is_written_down_that_its_sender_is_here(tmp_path: Path) -> None:
+    """After a long silence the first message has its sender written down as seen, and the next has not."""
+
+    async def work() -> list[str]:
+        store = SqliteStore.open(str(tmp_path / "telex.db"))
+        for name in ("dev", "lead"):
+            await store.enlist(Member(name, name, joined_at=1.0, seen_at=1.0), None)
+        await store.close()
+        async with telex.connect(tmp_path / "telex.db", settings=Settings()) as bus:
+            await asyncio.gather(*(bus.send(b"note", sender="dev", to="lead", id=f"n{number}") for number in range(4)))
+            return await in_order(bus)  # type: ignore[no-any-return]
+
+    assert asyncio.run(work()) == ["n0", "n1", "n2", "n3"]
+
+
+@proves("bus/order/sender")
+@pytest.mark.parametrize("where", STATES)
+def test_who_comes_with_several_messages_at_once_comes_once(tmp_path: Path, where: str) -> None:
+    async def work(bus: Bus) -> tuple[list[str], int]:
+        sent = (bus.send(b"note", sender="kim", role="dev", to="lead", id=f"n{number}") for number in range(4))
+        await asyncio.gather(*sent)
+        come = [event async for event, _ in bus.events(Query(kinds=("joined",))) if event.agent == "kim"]
+        return await in_order(bus), len(come)
+
+    assert run(tmp_path, where, work) == (["n0", "n1", "n2", "n3"], 1)
+
+
+@proves("bus/order/sender")
+@pytest.mark.parametrize("where", STATES)
+@pytest.mark.parametrize("spelt", ["lead", "LEAD", " Lead "])
+def test_what_is_sent_in_the_moment_in_which_others_may_go_on_is_behind_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, spelt: str
+) -> None:
+    """The third is sent just as the first is kept, when the second has been told to go on and has not yet."""
+
+    async def work(bus: Bus) -> list[str]:
+        go_on, third = asyncio.Event(), list[Any]()
+
+        async def weighing(*_: Any) -> tuple[()]:
+            await go_on.wait()
+            third.append(asyncio.ensure_future(bus.send(b"third", sender=spelt, to="dev", id="third")))
+            return ()
+
+        monkeypatch.setattr("telex.bus.sending.look_for_evidence", weighing)
+        first = asyncio.ensure_future(bus.send(_bytes(contract("P")), sender="lead", to="dev"))
+        await asyncio.sleep(0)
+        second = asyncio.ensure_future(bus.send(b"second", sender=spelt, to="dev", id="second"))
+        await asyncio.sleep(0)
+        go_on.set()
+        assert all(receipt.accepted for receipt in await asyncio.gather(first, second))
+        assert (await third[0]).accepted
+        return await in_order(bus)  # type: ignore[no-any-return]
+
+    assert run(tmp_path, where, work)[1:] == ["second", "third"]
+
+
+@proves("bus/order/sender")
+@given(st.data())
+def test_whoever_gives_up_waiting_at_whatever_moment_leaves_the_others_in_order(data: st.DataObject) -> None:
+    """Some take their turn for some rounds of the loop, some only wait, some are called off."""
+    members = st.tuples(st.integers(0, 3), st.one_of(st.none(), st.integers(0, 3)), st.one_of(st.none(), st.integers()))
+    line = data.draw(st.lists(members, max_size=8))
+    kept, called_off = list[int](), set[int]()
+
+    async def send(turns: Turns, number: int, rounds: int | None) -> None:
+        await turns.wait("dev")
+        if rounds is None:
+            kept.append(number)
+            return
+        await turns.take("dev")
+        try:
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            kept.append(number)
+        finally:
+            turns.give_up("dev")
+
+    async def work() -> bool:
+        turns, tasks = Turns(), list[asyncio.Task[None]]()
+        for number, (pause, rounds, off) in enumerate(line):
+            tasks.append(asyncio.ensure_future(send(turns, number, rounds)))
+            for _ in range(pause):
+                await asyncio.sleep(0)
+            if off is not None and tasks[off % len(tasks)].cancel():
+                called_off.add(off % len(tasks))
+        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10.0)
+        await asyncio.sleep(0)
+        return turns.is_taken("dev")
+
+    assert not asyncio.run(work()), "nothing is under way any more"
+    assert kept == sorted(kept)
+    assert set(range(len(line))) - set(kept) <= called_off

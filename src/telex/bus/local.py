@@ -68,15 +68,16 @@ class LocalBus(WorkVerbs):
     ) -> Receipt:
         office = self._office
         entry = None
+        if office.turns.is_taken(sender):
+            await office.turns.wait(sender)
         if type(raw) is bytes and id is None and reply_to is None and correlation is None:
-            if office.turns.is_taken(sender):
-                await office.turns.wait(sender)
             now = office.clock.now()
             if not office.knows_roster(now):  # where many send at once, only the first of them finds it old
                 await office.roster(now)
             entry = ordinary(office, raw, (sender, role, to), now)
         if entry is None:
-            receipt = await sending.send(office, Sending(as_bytes(raw), sender, role, to, id, reply_to, correlation))
+            asked = Sending(as_bytes(raw), sender, role, to, id, reply_to, correlation)
+            receipt = await sending.send_now(office, asked)
         else:
             [appended] = await office.store.append((entry,))
             if appended.outcome in ("stale", "stopped"):  # somebody has just begun to keep to contracts, or shut down

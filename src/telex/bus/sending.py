@@ -33,6 +33,12 @@ SHUT_DOWN, STOPPING = "sender-has-shut-down", ("stop", "stopped")
 
 
 async def send(office: Office, asked: Sending) -> Receipt:
+    await office.turns.wait(asked.sender)
+    return await send_now(office, asked)
+
+
+async def send_now(office: Office, asked: Sending) -> Receipt:
+    """When its sender has nothing else under way."""
     raw, began = asked.raw, office.clock.now()
     whom = (asked.sender, asked.role, asked.to)
     way = office.known_way(whom, began) or await _way(office, asked, began)
@@ -43,7 +49,6 @@ async def send(office: Office, asked: Sending) -> Receipt:
             before = await last_words(office, asked, looked, address)
         return before or await _refuse(office, asked, _nobody(office, asked), looked, (way,), began)
     member, address, found, _, pair, _ = way
-    await office.turns.wait(asked.sender)
     looked = office.lanes.look(raw, pair)
     if found is None:
         roster = await office.roster()
@@ -133,10 +138,14 @@ async def answer(
 
 
 async def _way(office: Office, asked: Sending, now: float) -> Way | Finding:
+    """Who comes or is seen again is written down, and its next message must not be kept meanwhile."""
+    await office.turns.take(asked.sender)
     try:
         return await office.way(asked.sender, asked.role, asked.to, now)
     except OutcomeUnknown as error:  # whether a newcomer was written down is in doubt: its message was not kept
         raise OutcomeUnknown(error.say, error.id or asked.id) from error
+    finally:
+        office.turns.give_up(asked.sender)
 
 
 def _nobody(office: Office, asked: Sending) -> Member:

@@ -5,32 +5,76 @@ once, and what its sender says after it must not overtake it: the report would c
 message is under way, its sender's later ones wait. Those of others do not.
 """
 
+from telex.rules.authorization import normalised
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
 
 
-class Turns:
+class Line:
+    """Of one sender: the message under way, and those behind it."""
+
     def __init__(self) -> None:
-        self._waiting: dict[str, list[asyncio.Future[None]]] = {}  # by sender that has a message under way
+        self.is_taken = False
+        self.is_moving = False  # those who waited were told to go on, and will in this turn of the loop
+        self.sooner: list[asyncio.Future[None]] = []  # told to go on before, when one ahead of them took the turn
+        self.later: list[asyncio.Future[None]] = []
+
+    async def free(self) -> None:
+        while self.is_taken:
+            await _told(self.sooner)
+
+
+class Turns:
+    """Whoever has waited goes on without waiting for anything else until it takes its turn or is kept: only so do those
+    who are told to go on at once stay in order."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, Line] = {}  # by sender that has a message under way
 
     def is_taken(self, sender: str) -> bool:
-        return sender in self._waiting
+        return bool(self._lines) and normalised(sender) in self._lines
 
     async def wait(self, sender: str) -> None:
-        """Until nothing of this sender is under way. Only where an event loop runs can anything be."""
-        while (others := self._waiting.get(sender)) is not None:
-            import asyncio
-
-            over = asyncio.get_running_loop().create_future()
-            others.append(over)
-            await over
+        """Until nothing that this sender sent before is under way. Only where an event loop runs can anything be."""
+        line = self._lines.get(normalised(sender)) if self._lines else None
+        if line is not None:
+            await _told(line.later)
+            await line.free()
 
     async def take(self, sender: str) -> None:
-        await self.wait(sender)
-        self._waiting[sender] = []
+        """To be called by whoever has waited."""
+        line = self._lines.setdefault(normalised(sender), Line())
+        await line.free()
+        line.is_taken = True
 
     def give_up(self, sender: str) -> None:
-        for over in self._waiting.pop(sender):
-            if not over.done():  # its caller may be gone
-                over.set_result(None)
+        name = normalised(sender)
+        self._lines[name].is_taken = False
+        if not self._lines[name].is_moving:
+            self._go_on(name)
+
+    def _go_on(self, name: str) -> None:
+        """Tell all who wait. Whoever comes before they have gone on is behind them, and waits until then."""
+        line = self._lines[name]
+        line.is_moving = False
+        if line.is_taken:
+            return
+        waiting = [one for one in (*line.sooner, *line.later) if not one.done()]  # a caller may be gone
+        line.sooner, line.later = [], []
+        if not waiting:
+            del self._lines[name]
+            return
+        for over in waiting:
+            over.set_result(None)
+        line.is_moving = True
+        waiting[0].get_loop().call_soon(self._go_on, name)
+
+
+async def _told(line: "list[asyncio.Future[None]]") -> None:
+    import asyncio
+
+    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    line.append(over)
+    await over

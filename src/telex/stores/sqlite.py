@@ -149,9 +149,9 @@ class SqliteStore:
             return 0
 
         def work(batch: Batch) -> int:
+            self._leave_no_long_tail(batch)  # before ids are forgotten, or they would be put in for good
             done = tidy.index(file, most) + tidy.index_texts(file, most) + tidy.forget_ids(file, same_since, now, most)
             done += tidy.index_events(file, most * tidy.EVENTS_EACH)
-            self._leave_no_long_tail(batch)
             done += tidy.tell_silence(file, batch, now, silent_since, most) + tidy.prune(file, keep_since, now, most)
             tidy.next_time(file, now, done, most)
             return done
@@ -185,7 +185,7 @@ class SqliteStore:
 
         def together(batch: Batch) -> list[Any]:
             kept = self._append(batch, entries, ahead) if entries else []
-            if not jobs and max(map(len, asked)) == 1:  # nothing but messages, each sent by itself
+            if not jobs and len(kept) == len(asked) and max(map(len, asked)) == 1:  # messages, each sent by itself
                 return [[one] for one in kept]
             rest = iter(kept)
             return [one.work(batch) if isinstance(one, Job) else list(islice(rest, len(one))) for one in asked]
@@ -198,13 +198,14 @@ class SqliteStore:
         return answers
 
     def _once(self, work: "Work[T]", promised: bool, freeing: bool) -> T:
-        written: list[Batch] = []
+        attempts: list[Batch] = []  # on a full disk there may be two
 
         def transaction() -> T:
-            batch = Batch(self._file, self._weighed)
+            if attempts:
+                self._tail = Tail()  # what it took for indexed has been undone
+            attempts.append(batch := Batch(self._file, self._weighed))
             done = work(batch)
             batch.write()
-            written.append(batch)
             return done
 
         self._written += 1
@@ -214,7 +215,7 @@ class SqliteStore:
             self._tail = Tail()  # what it took for indexed may have been undone
             self._room.grew()
             raise
-        batch = written[-1]  # on a full disk it may have been tried twice
+        batch = attempts[-1]
         self._tail.wrote(batch.kept, batch.numbers, batch.first, batch.next - 1)
         return done
 
@@ -324,7 +325,9 @@ class SqliteStore:
         )
 
     async def close(self) -> None:
-        if self._tail.is_long:
-            with suppress(StoreError):  # it only saves time
-                self._once(self._leave_no_long_tail, False, True)
-        self._file.close()
+        try:
+            if self._tail.is_long:
+                with suppress(StoreError):  # it only saves time, and is not worth the room kept for a full disk
+                    self._once(self._leave_no_long_tail, False, False)
+        finally:
+            self._file.close()

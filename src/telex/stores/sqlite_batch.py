@@ -59,9 +59,10 @@ class Batch:
         self.stopped: set[str] = set()  # of the senders looked for: who has shut down, perhaps in this very batch
 
     def look_for(self, ids: set[str], tail: Tail, ahead: Ahead | None) -> None:
-        """Find all recent messages of these ids. Where nothing was indexed since, we have looked `ahead` for them."""
-        if ahead is None or ahead.indexed != self.indexed:
-            ahead = look_ahead(self.file, tail, ids, self.indexed)
+        """Find all recent messages of these ids. Where nothing was indexed since, by ourselves neither, what we found
+        when we looked `ahead` is all that the index has of them."""
+        if ahead is None or ahead.indexed != tail.indexed:
+            ahead = look_ahead(self.file, tail, ids)
         self.numbers, self.earlier = ahead.numbers, ahead.earlier
         if not tail.knows_none_of(ids):
             for id_ in ids:

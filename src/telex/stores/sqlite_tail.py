@@ -19,6 +19,7 @@ BEHIND_TIMES = 4  # as many more may be anything: whoever looks for an id looks 
 LEFT_MAX = 128  # that whoever leaves, or rests, leaves behind if it has written as many
 SIEVE_FROM = 512  # messages written by one process until a sieve is worth its memory
 SLOTS = 1 << 22  # in a sieve, a byte each; beyond a million ids in the window it lets ever more through
+WORN_AFTER = SLOTS  # numbers: then it is begun anew, since ids that are out of the window stay in a sieve
 LOADED_AT_ONCE = 2_000  # ids
 GAP_MAX = 10_000  # numbers that others may have gone on by, or the sieve is begun anew
 IDS = "ids"  # the mark of the last message whose id is in `recent`
@@ -34,7 +35,8 @@ _LOAD = "SELECT number FROM recent WHERE number > ? ORDER BY number LIMIT ?"
 class Sieve:
     """Lets through every id that may be in `recent`, and few others. Of no use before everything in it is `loaded`."""
 
-    def __init__(self) -> None:
+    def __init__(self, begun_at: int) -> None:
+        self.begun_at = begun_at
         self._slots = bytearray(SLOTS)
         self._place = -(1 << 63) - 1  # below the lowest number
         self.loaded = False
@@ -65,7 +67,7 @@ class Tail:
         self._messages: dict[str, tuple[Row, ...]] = {}  # sender, moment, recipient, digest, number
         self._numbers: list[tuple[int, int]] = []  # of their ids, and their own: as `recent` wants them
         self._read = 0  # of these, how many others have written
-        self._indexed = 0  # up to here they are in `recent`
+        self.indexed = 0  # up to here they are in `recent`
         self._upto = 0  # up to here they are there or here
         self._written = 0  # by this process
         self._sieve: Sieve | None = None
@@ -86,7 +88,7 @@ class Tail:
             self._sieve.load(file)
 
     def read_up(self, file: SqliteFile, last: int, indexed: int) -> None:
-        if indexed != self._indexed:
+        if indexed != self.indexed:
             self._sift(file, indexed)
             self._forget(indexed)
         if self._upto < last:
@@ -100,9 +102,8 @@ class Tail:
         if self._upto != first - 1:
             return  # not caught up with what was before: the next question will be
         ours = {one.id: ((one.sender, one.at, one.to, one.digest, seq),) for seq, one in kept if one.kind == "accepted"}
-        if len(ours) == len(numbers) == len(kept) and self.knows_none_of(
-            numbers
-        ):  # nothing but new ones, as nearly always
+        only_new = len(ours) == len(kept) and ours.keys() == numbers.keys() and self.knows_none_of(numbers)
+        if only_new:  # as nearly always
             self._messages.update(ours)
             self._add([(numbers[one.id], seq) for seq, one in kept], last)
         else:
@@ -111,8 +112,9 @@ class Tail:
             ]
             self._remember(told, last)
         self._written += len(ours)
-        if self._sieve is None and self._written > SIEVE_FROM:
-            self._sieve = Sieve()
+        is_worn = self._sieve is not None and last - self._sieve.begun_at > WORN_AFTER
+        if is_worn or (self._sieve is None and self._written > SIEVE_FROM):
+            self._sieve = Sieve(last)
             self._sieve.add(number for number, _ in self._numbers)
 
     def look_ahead(self, file: SqliteFile, ids: Iterable[str]) -> "Ahead | None":
@@ -123,17 +125,17 @@ class Tail:
         def look() -> Ahead:
             last, indexed = file.rows(_LAST)[0]
             self.read_up(file, last or 0, int(indexed))
-            return look_ahead(file, self, ids, int(indexed))
+            return look_ahead(file, self, ids)
 
         return file.glance(look)
 
     @property
     def is_long(self) -> bool:
         """Would the next to send have to read up much, and much of it ours?"""
-        return min(self._upto - self._indexed, self._written) > LEFT_MAX
+        return min(self._upto - self.indexed, self._written) > LEFT_MAX
 
     def _is_too_long(self, leaving: bool, last: int) -> bool:
-        count, behind = len(self._numbers), last - self._indexed
+        count, behind = len(self._numbers), last - self.indexed
         if not count:  # history was taken in, which is indexed as it comes: only the mark is missing
             return behind > TAIL_MAX // 4
         if behind > (LEFT_MAX if leaving else TAIL_MAX * BEHIND_TIMES):
@@ -179,7 +181,7 @@ class Tail:
         self._messages = {id_: rows for id_, rows in left if rows}
         self._numbers = [pair for pair in self._numbers if pair[1] > indexed]
         self._read = min(self._read, len(self._numbers))
-        self._indexed, self._upto = indexed, max(self._upto, indexed)
+        self.indexed, self._upto = indexed, max(self._upto, indexed)
 
 
 class Ahead(NamedTuple):
@@ -190,9 +192,9 @@ class Ahead(NamedTuple):
     earlier: dict[tuple[str, str], list[Row]]  # what is in `recent`, by sender and id
 
 
-def look_ahead(file: SqliteFile, tail: Tail, ids: Iterable[str], indexed: int) -> Ahead:
+def look_ahead(file: SqliteFile, tail: Tail, ids: Iterable[str]) -> Ahead:
     """Find all messages of these ids that are in `recent`, in one question."""
-    ahead = Ahead(indexed, {id_: number_of(id_) for id_ in ids}, {})
+    ahead = Ahead(tail.indexed, {id_: number_of(id_) for id_ in ids}, {})
     suspects = tail.may_be_indexed(ahead.numbers.values())
     if suspects:
         for sender, id_, *rest in file.rows(_EARLIER, (f"[{','.join(map(str, suspects))}]",)):

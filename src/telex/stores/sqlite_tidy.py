@@ -13,10 +13,11 @@ from telex.stores.sqlite_file import SqliteFile
 from telex.stores.sqlite_reads import CORRELATION, TOLD
 from telex.stores.sqlite_rows import Row, first_delivery, last_delivery
 from telex.stores.sqlite_schema import DELIVERY_BITS
-from telex.stores.sqlite_tail import IDS, INDEXED
+from telex.stores.sqlite_tail import IDS, INDEXED, put_in
 
 BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two steps, when much is left to do and when not
 _BEFORE = "SELECT seq, id, correlation, at FROM messages WHERE seq > ? ORDER BY seq LIMIT ?"
+_STILL_SAME = "SELECT seq, id FROM messages WHERE seq > ? AND seq <= ? AND at >= ? AND refused = 0"
 _DELIVERIES = "FROM deliveries WHERE seq BETWEEN ? AND ?"
 _LAST_EVENT = "SELECT max(e.at) FROM told t JOIN events e ON e.seq = t.seq WHERE t.message = ?"
 AHEAD_SECONDS_MAX = 86_400.0  # what is further ahead was written by a clock gone wrong
@@ -86,14 +87,17 @@ def index_texts(file: SqliteFile, most: int) -> int:
 
 
 def forget_ids(file: SqliteFile, same_since: float, now: float, most: int) -> int:
-    """Ids that are out of the window: `known` has them all. Those that are not in `recent` yet need not go in."""
+    """Ids that are out of the window: `known` has them all. Those that are not in `recent` yet need not go in, except
+    those that are passed over, from a clock gone wrong: they are still in the window."""
     rows, last = _older(file, "recent", same_since, now, most)
     upto = min(last, _mark(file, "known"))
     old = [(number_of(id_), seq) for seq, id_, *_ in rows if seq <= upto]
     file.run_many("DELETE FROM recent WHERE number = ? AND seq = ?", old)
     if upto > _mark(file, "recent"):
         _set_mark(file, "recent", upto)
-    if upto > int(file.value(INDEXED)):
+    indexed = int(file.value(INDEXED))
+    if upto > indexed:
+        put_in(file, [(number_of(id_), seq) for seq, id_ in file.rows(_STILL_SAME, (indexed, upto, same_since))])
         _set_mark(file, IDS, upto)
     return len(old)
 

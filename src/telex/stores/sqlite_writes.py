@@ -137,6 +137,8 @@ def _append(file: SqliteFile, batch: Batch, room: Room, entry: Entry) -> Appende
         if full is not None:
             return Appended("inbox-full", 0, full)
     seq = batch.message(entry)
+    if entry.inbox_max is None or (entry.part is not None and entry.part.reports):
+        room.grew()  # these asked for no place
     _answered(file, batch, entry, seq)
     if entry.same_since is not None:
         batch.fresh[entry.sender, entry.id] = entry, seq

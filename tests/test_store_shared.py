@@ -1,0 +1,71 @@
+"""Whatever several processes ask of one file, in whatever order: does it answer as one list of messages would?
+
+Each has a memory of its own: of the latest ids, of what certainly is not in their index, of the room in inboxes. None
+of them may ever show. The orders are Hypothesis's, and everything happens here after a few messages that else happens
+after thousands.
+"""
+
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from telex.model.message import Entry
+from telex.ports.store import Store
+from telex.stores import sqlite_tail
+from telex.stores.sqlite_batch import Batch
+from tests.store_kit import full_at_first
+from tests.test_store_machine import INBOXES, SOME_INBOXES, WINDOW_SECONDS, SqliteMachine
+
+TINY: dict[str, Any] = {"LEFT_MAX": 1, "GAP_MAX": 4, "WORN_AFTER": 30, "SLOTS": 64}
+OTHERS = 2
+TOGETHER = st.lists(
+    st.tuples(st.sampled_from("abcdefgh"), SOME_INBOXES, st.sampled_from([None, 2, 4, 9])), min_size=2, max_size=10
+)
+
+
+class SharedMachine(SqliteMachine):
+    def __init__(self) -> None:
+        self.tiny = patch.multiple(sqlite_tail, **TINY)
+        self.tiny.start()
+        self.others: list[Store] = []
+        super().__init__()
+        self.others = [self.open() for _ in range(OTHERS)]
+
+    def clean_up(self) -> None:
+        for other in self.others:
+            self.run(other.close())
+        self.tiny.stop()
+        super().clean_up()
+
+    @rule(which=st.integers(0, OTHERS - 1))
+    def another_goes_on(self, which: int) -> None:
+        self.store, self.others[which] = self.others[which], self.store
+
+    @rule(wanted=TOGETHER)
+    def append_together(self, wanted: list[tuple[str, tuple[str, ...], int | None]]) -> None:
+        self.append_all([self.entry(id=one, inboxes=inboxes, inbox_max=most) for one, inboxes, most in wanted])
+
+    @rule(first=st.integers(0, 20), count=st.integers(8, 12), inbox=st.sampled_from(INBOXES))
+    def append_many(self, first: int, count: int, inbox: str) -> None:
+        """To one inbox each, as nearly all messages are."""
+        self.append_all([self.entry(id=f"m{first + number}", inboxes=(inbox,)) for number in range(count)])
+
+    @rule()
+    def tidy_on_a_full_disk(self) -> None:
+        """Everything is undone at the end, and done again with the room that was kept for this."""
+        with patch.object(Batch, "write", full_at_first(Batch.write)):
+            since = self.now - WINDOW_SECONDS
+            self.run(self.store.tidy(self.now, same_since=since, keep_since=-1.0, silent_since=-1.0, most=1000))
+
+    def append_all(self, entries: list[Entry]) -> None:
+        for entry, appended in zip(entries, self.run(self.store.append(entries)), strict=True):
+            assert appended.outcome == self.model.outcome(entry), entry.id
+            if appended.outcome == "kept":
+                self.keep(entry, appended.seq)
+
+
+TestSharedMachine = SharedMachine.TestCase
+TestSharedMachine.settings = settings(stateful_step_count=30)
