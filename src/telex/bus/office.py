@@ -69,6 +69,7 @@ class Office:
         self.turns = Turns()
         self.carried: Callable[[], str | None] | None = None  # the trace that is sent in; None: nobody traces
         self._roster: Roster | None = None
+        self._joined: dict[str, Member] = {}  # whom the roster was made of
         self._roster_version = -1
         self._looked_at = float("-inf")
         self._ways: dict[Whom, Way] = {}
@@ -116,8 +117,10 @@ class Office:
                 known = joined.get(member.name, member)
                 joined[member.name] = known._replace(role=member.role, dialects=member.dialects, declared=True)
             self.was_asked_to_stop = bool(await self.store.topics(SHUTDOWN))
-            self._roster, self._roster_version = roster_of(joined.values(), self.default_roles), version
-            self._ways.clear()
+            if self._roster is None or joined != self._joined:  # others write all the time, and seldom about the team
+                self._roster, self._joined = roster_of(joined.values(), self.default_roles), joined
+                self._ways.clear()
+            self._roster_version = version
         self._looked_at = now
         return self._roster
 
