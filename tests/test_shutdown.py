@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from telex.errors import NotAMember
+from telex.model.event import Event
 from telex.model.roster import Member
+from telex.stores.sqlite import SqliteStore
 from telex.wiring import connect
 from tests.bus_team import QUICK, OpenTeam, Team, codes, open_team, speech_of, team
 from tests.proofs import proves
@@ -41,6 +43,29 @@ def test_it_has_stopped_in_the_very_moment_of_its_answer(tmp_path: Path) -> None
         [heard] = [event.at for event, message in bus.events() if message and message.id == "ada-to-stop-1"]
         assert [event.at for event, _ in bus.events() if event.kind == "stopped"] == [heard]
         assert [one.member.stopped_at for one in bus.roster() if one.member.name == "ada"] == [heard]
+
+
+@proves("shutdown/answer/nothing-more-sent")
+def test_who_acts_for_it_elsewhere_without_having_heard_does_not_bring_it_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process takes ada for new and is about to write that down; meanwhile another was ada, and has shut down."""
+    with connect(tmp_path / "t.db", settings=QUICK) as here, connect(tmp_path / "t.db", settings=QUICK) as there:
+        enlist = SqliteStore.enlist
+
+        async def late(store: SqliteStore, member: Member, event: Event | None, *, back: bool = False) -> Member:
+            monkeypatch.setattr(SqliteStore, "enlist", enlist)
+            there.join("ada", role="dev")
+            there.send(speech_of("vbw-typed", "shutdown_request", "stop-1").raw, sender="lead", to="ada")
+            agrees(there, "ada", "stop-1")
+            return await enlist(store, member, event, back=back)
+
+        monkeypatch.setattr(SqliteStore, "enlist", late)
+        receipt = here.send("I am new here", sender="ada", role="dev", to="lead")
+        assert (receipt.accepted, codes(receipt.findings)) == (False, [SHUT_DOWN])
+        assert not here.send("still here", sender="ada", to="lead").accepted
+        assert isinstance(here.join("ada", role="dev"), Member)
+        assert here.send("back again", sender="ada", to="lead").accepted
 
 
 @proves("shutdown/answer/nothing-more-sent")

@@ -243,7 +243,7 @@ class LocalBus(WorkVerbs):
             reads = tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
         member = await office.member(name, role, joining=True)
         if isinstance(member, Member) and reads and reads != member.dialects:
-            return await office.enlist(member._replace(dialects=reads), office.clock.now())
+            return await office.enlist(member._replace(dialects=reads), office.clock.now(), joining=True)
         return member
 
     async def leave(self, name: str) -> int:

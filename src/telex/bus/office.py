@@ -166,7 +166,7 @@ class Office:
 
             return role_differs(found, role, self.limits)
         if found.joined_at is None:
-            return await self.enlist(found, now)
+            return await self.enlist(found, now, joining=joining)
         await self.is_here(name, now, found.seen_at or 0.0)
         return found
 
@@ -194,14 +194,18 @@ class Office:
         from telex.flow import membership  # somebody new comes rarely
 
         found = membership.newcomer(name, role, roster, self.limits, closed=bool(self.declared), joining=joining)
-        return found if isinstance(found, Finding) else await self.enlist(found, now)
+        return found if isinstance(found, Finding) else await self.enlist(found, now, joining=joining)
 
-    async def enlist(self, member: Member, now: float) -> Member | Finding:
+    async def enlist(self, member: Member, now: float, *, joining: bool) -> Member | Finding:
         since = member.joined_at if member.is_here and member.joined_at is not None else now
         joined = member._replace(joined_at=since, seen_at=now, left_at=None, stopped_at=None)
         detail = json.dumps({"role": member.role} | ({"reads": member.dialects} if member.dialects else {}))
-        known = await self.store.enlist(joined, Event(0, now, "joined", member.name, detail=detail))
+        known = await self.store.enlist(joined, Event(0, now, "joined", member.name, detail=detail), back=joining)
         self.forget_roster()
+        if known.stopped_at is not None:  # it has shut down, in another process, while we were about to write
+            from telex.flow.membership import has_shut_down
+
+            return has_shut_down(known)
         if known.role != member.role:  # somebody else has joined under this name in this very moment
             from telex.flow.membership import role_differs
 

@@ -30,6 +30,12 @@ class Member(NamedTuple):
         """Neither left nor shut down: it may act and be written to."""
         return self.left_at is None and self.stopped_at is None
 
+    def stands_against(self, other: "Member", *, back: bool) -> bool:
+        """Is this, which is written down, not to be written over by what somebody says of it who may not have known?"""
+        if self.stopped_at is not None and other.stopped_at is None and not back:
+            return True
+        return self.left_at is None and self.role != other.role
+
     @property
     def inboxes(self) -> tuple[str, str]:
         """Where its messages wait: its own inbox, and the one it shares with its role."""

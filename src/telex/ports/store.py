@@ -209,9 +209,10 @@ class Store(Protocol):
 
     async def members(self) -> list[Member]: ...
 
-    async def enlist(self, member: Member, event: Event | None) -> Member:
+    async def enlist(self, member: Member, event: Event | None, *, back: bool = False) -> Member:
         """Write down a member as it now is, with the event that made it so. Where somebody else has joined under that
-        name and in another role meanwhile, that stands: the member as it is."""
+        name and in another role meanwhile, or it has shut down and does not come `back` expressly, that stands: the
+        member as it is."""
 
     async def seen(self, name: str, at: float) -> None:
         """The member was active. Nothing is promised about this surviving a crash."""

@@ -237,9 +237,9 @@ class MemoryStore(Shelves):
     async def members(self) -> list[Member]:
         return list(self._members.values())
 
-    async def enlist(self, member: Member, event: Event | None) -> Member:
+    async def enlist(self, member: Member, event: Event | None, *, back: bool = False) -> Member:
         known = self._members.get(member.name)
-        if known is not None and known.left_at is None and known.role != member.role:
+        if known is not None and known.stands_against(member, back=back):
             return known
         self._members[member.name] = member
         self._writes += 1

@@ -134,8 +134,8 @@ class SqliteStore:
     async def record(self, events: Sequence[Event]) -> None:
         await self._write(lambda batch: [batch.event(event) for event in events])
 
-    async def enlist(self, member: Member, event: Event | None) -> Member:
-        return await self._write(lambda batch: writes.enlist(self._file, batch, member, event), freeing=True)
+    async def enlist(self, member: Member, event: Event | None, *, back: bool = False) -> Member:
+        return await self._write(lambda batch: writes.enlist(self._file, batch, member, event, back), freeing=True)
 
     async def seen(self, name: str, at: float) -> None:
         sql = "UPDATE members SET seen_at = ? WHERE name = ? AND (seen_at IS NULL OR seen_at < ?)"

@@ -263,9 +263,9 @@ def remind(
     return True
 
 
-def enlist(file: SqliteFile, batch: Batch, member: Member, event: Event | None) -> Member:
+def enlist(file: SqliteFile, batch: Batch, member: Member, event: Event | None, back: bool) -> Member:
     known = member_called(file, member.name)
-    if known is not None and known.left_at is None and known.role != member.role:
+    if known is not None and known.stands_against(member, back=back):
         return known
     batch.write_member(member)
     if event is not None:
