@@ -12,7 +12,7 @@ from typing import Any
 from telex.dialects.declared_fields import UNREAD, VALUES_MAX
 from telex.dialects.declared_places import Place, shown
 from telex.dialects.intents import Term
-from telex.dialects.spec import Boolean, Field, Kind, OneOf
+from telex.dialects.spec import Field, choices_of
 
 Spelt = dict[str, tuple[Any, ...]]
 
@@ -29,11 +29,11 @@ def read_values(
             entry.unknown(term, kinds, f"no field says {shown(term)}")
         elif not terms[term].words:
             entry.flaw(f"the values of {term} have no names in other dialects: they are told as they stand")
-        elif _own(kinds[term]) is None and kinds[term] is not UNREAD:
+        elif choices_of(kinds[term]) is None and kinds[term] is not UNREAD:
             entry.flaw("only an enum or a boolean has values that can be named")
     found: dict[str, Spelt] = {}
     for term, kind in kinds.items():
-        own, words = _own(kind), terms[term].words if term in terms else ()
+        own, words = choices_of(kind), terms[term].words if term in terms else ()
         if own is None or not words:
             continue
         if term in given:
@@ -46,15 +46,6 @@ def read_values(
             _check_apart(where, terms[term], found[term])
             _tell_silent(where, term, found[term], words, fields[term], term in turns_on)
     return found
-
-
-def _own(kind: Kind) -> tuple[Any, ...] | None:
-    match kind:
-        case OneOf(values):
-            return values
-        case Boolean():
-            return (True, False)
-    return None
 
 
 def _spelt(place: Place, words: tuple[str, ...], own: tuple[Any, ...]) -> Spelt:
@@ -104,7 +95,7 @@ def _tell_silent(place: Place, term: str, spelt: Spelt, words: tuple[str, ...], 
     if silent:
         becomes = "what says so reaches your readers as markdown" if field.required else "your readers do not get it"
         place.remark(f"no value of {term} stands for {', '.join(silent)}: {becomes}")
-    own = _own(field.kind) or ()
+    own = choices_of(field.kind) or ()
     left = [value for value in own if value not in {one for values in spelt.values() for one in values}]
     if left:
         told = ", ".join(shown(value) for value in left)

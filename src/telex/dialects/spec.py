@@ -234,6 +234,16 @@ def has_to_be_chosen(kind: Kind) -> bool:
     return False
 
 
+def choices_of(kind: Kind) -> tuple[Any, ...] | None:
+    """All that may stand in a field of this kind, where that is a choice."""
+    match kind:
+        case OneOf(values):
+            return values
+        case Boolean():
+            return (True, False)
+    return None
+
+
 def kind_at(all_fields: Fields, path: tuple[str, ...]) -> Field | None:
     """The field a path leads to, through groups, maps and (marked []) lists; None when there is none."""
     found: Field | None = None

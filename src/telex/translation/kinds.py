@@ -19,6 +19,7 @@ from telex.dialects.spec import (
     Number,
     OneOf,
     Text,
+    choices_of,
 )
 from telex.model.limits import LIMITS
 
@@ -31,7 +32,7 @@ Values = Mapping[Any, Any]
 
 def way(source: Kind, spelt: Values | None, target: Kind, spelling: Values | None) -> Way:
     """From a value of the one kind, as its dialect writes it, to the other."""
-    choices = _choices(source)
+    choices = choices_of(source)
     if choices is not None:
         table = {one: told for one in choices if (told := _respelt(one, spelt, target, spelling)) is not None}
         return lambda value: table.get(value) if isinstance(value, str | bool) else None
@@ -70,15 +71,6 @@ def _inverse(spelt: Values) -> dict[Any, Any]:
         for wire in wires if isinstance(wires, tuple) else (wires,):
             found.setdefault(wire, name)
     return found
-
-
-def _choices(kind: Kind) -> tuple[Any, ...] | None:
-    match kind:
-        case OneOf(values):
-            return values
-        case Boolean():
-            return (True, False)
-    return None
 
 
 def _respelt(one: Any, spelt: Values | None, target: Kind, spelling: Values | None) -> Told | None:
