@@ -46,8 +46,9 @@ def test_it_has_stopped_in_the_very_moment_of_its_answer(tmp_path: Path) -> None
 
 
 @proves("shutdown/answer/nothing-more-sent")
+@pytest.mark.parametrize("first", ["send", "receive"])
 def test_who_acts_for_it_elsewhere_without_having_heard_does_not_bring_it_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
     """One process takes ada for new and is about to write that down; meanwhile another was ada, and has shut down."""
     with connect(tmp_path / "t.db", settings=QUICK) as here, connect(tmp_path / "t.db", settings=QUICK) as there:
@@ -61,8 +62,12 @@ def test_who_acts_for_it_elsewhere_without_having_heard_does_not_bring_it_back(
             return await enlist(store, member, event, back=back)
 
         monkeypatch.setattr(SqliteStore, "enlist", late)
-        receipt = here.send("I am new here", sender="ada", role="dev", to="lead")
-        assert (receipt.accepted, codes(receipt.findings)) == (False, [SHUT_DOWN])
+        if first == "send":
+            receipt = here.send("I am new here", sender="ada", role="dev", to="lead")
+            assert (receipt.accepted, codes(receipt.findings)) == (False, [SHUT_DOWN])
+        else:
+            with pytest.raises(NotAMember, match="ada has shut down"):
+                here.receive("ada", role="dev")
         assert not here.send("still here", sender="ada", to="lead").accepted
         assert isinstance(here.join("ada", role="dev"), Member)
         assert here.send("back again", sender="ada", to="lead").accepted
