@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import telex
+from telex.bus import turns
 from telex.bus.turns import Turns
 from telex.config import Settings
 from telex.dialects.spec import Tree
@@ -245,3 +246,30 @@ def test_whoever_gives_up_waiting_at_whatever_moment_leaves_the_others_in_order(
     assert not asyncio.run(work()), "nothing is under way any more"
     assert kept == sorted(kept)
     assert set(range(len(line))) - set(kept) <= called_off
+
+
+@proves("bus/order/sender")
+def test_those_who_wait_are_not_all_woken_for_every_one_who_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred plans at once: each waits its turn once, and perhaps once more behind one that was told with it."""
+    waited, told = 0, turns._told
+
+    async def counted(line: Any) -> None:
+        nonlocal waited
+        waited += 1
+        await told(line)
+
+    async def one(line: Turns, number: int, done: list[int]) -> None:
+        await line.wait("lead")
+        await line.take("lead")
+        await asyncio.sleep(0)
+        done.append(number)
+        line.give_up("lead")
+
+    async def many() -> list[int]:
+        line, done = Turns(), list[int]()
+        await asyncio.gather(*(one(line, number, done) for number in range(100)))
+        return done
+
+    monkeypatch.setattr(turns, "_told", counted)
+    assert asyncio.run(many()) == [*range(100)]
+    assert waited <= 300

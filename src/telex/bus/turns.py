@@ -5,6 +5,8 @@ once, and what its sender says after it must not overtake it: the report would c
 message is under way, its sender's later ones wait. Those of others do not.
 """
 
+from collections import deque
+
 from telex.rules.authorization import normalised
 
 TYPE_CHECKING = False
@@ -12,18 +14,32 @@ if TYPE_CHECKING:
     import asyncio
 
 
+MORE_AT_ONCE = 4  # times as many are told as the last time, when all of those could go on
+
+
 class Line:
     """Of one sender: the message under way, and those behind it."""
 
     def __init__(self) -> None:
         self.is_taken = False
-        self.is_moving = False  # those who waited were told to go on, and will in this turn of the loop
-        self.sooner: list[asyncio.Future[None]] = []  # told to go on before, when one ahead of them took the turn
-        self.later: list[asyncio.Future[None]] = []
+        self.is_moving = False  # some who waited were told to go on, and will in this turn of the loop
+        self.at_once = 1  # how many are told next: if the first takes the turn, the others were told for nothing
+        self.sooner: deque[asyncio.Future[None]] = deque()  # told to go on before, when one ahead of them took the turn
+        self.later: deque[asyncio.Future[None]] = deque()
 
     async def free(self) -> None:
         while self.is_taken:
             await _told(self.sooner)
+
+    def first(self) -> "list[asyncio.Future[None]]":
+        """Those who are told to go on next, out of those who wait."""
+        found: list[asyncio.Future[None]] = []
+        for waiting in (self.sooner, self.later):
+            while waiting and len(found) < self.at_once:
+                one = waiting.popleft()
+                if not one.done():  # a caller may be gone
+                    found.append(one)
+        return found
 
 
 class Turns:
@@ -56,23 +72,24 @@ class Turns:
             self._go_on(name)
 
     def _go_on(self, name: str) -> None:
-        """Tell all who wait. Whoever comes before they have gone on is behind them, and waits until then."""
+        """Tell those who wait. Whoever comes before they have gone on is behind them, and waits until then."""
         line = self._lines[name]
         line.is_moving = False
         if line.is_taken:
+            line.at_once = 1
             return
-        waiting = [one for one in (*line.sooner, *line.later) if not one.done()]  # a caller may be gone
-        line.sooner, line.later = [], []
-        if not waiting:
+        told = line.first()
+        if not told:
             del self._lines[name]
             return
-        for over in waiting:
+        for over in told:
             over.set_result(None)
+        line.at_once *= MORE_AT_ONCE
         line.is_moving = True
-        waiting[0].get_loop().call_soon(self._go_on, name)
+        told[0].get_loop().call_soon(self._go_on, name)
 
 
-async def _told(line: "list[asyncio.Future[None]]") -> None:
+async def _told(line: "deque[asyncio.Future[None]]") -> None:
     import asyncio
 
     over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
