@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from telex.bus.driving import drive as drive  # whoever drives a bus by hand takes it from here
+from telex.bus.driving import driven
 from telex.bus.local import LocalBus
 from telex.bus.sending import Raw
 from telex.model.delivery import Delivery
@@ -101,15 +102,7 @@ class SyncBus:
     def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
     ) -> Iterator[tuple[Event, Message | None]]:
-        stream: Any = self._bus.events(query, follow=follow, wait=wait)
-        try:
-            while True:
-                try:
-                    yield drive(_next(stream))
-                except StopAsyncIteration:
-                    return
-        finally:
-            drive(stream.aclose())  # whoever looks away keeps no connection open
+        return driven(self._bus.events(query, follow=follow, wait=wait))
 
     def search(self, text: str, *, most: int = 50) -> list[Message]:
         return drive(self._bus.search(text, most=most))
@@ -199,7 +192,3 @@ class SyncBus:
 
     def close(self) -> None:
         drive(self._bus.close())
-
-
-async def _next(stream: Any) -> Any:
-    return await anext(stream)

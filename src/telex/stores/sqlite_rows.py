@@ -32,8 +32,11 @@ INSERT_TOPIC = "INSERT OR IGNORE INTO topics VALUES (?, ?)"
 INSERT_ASK = "INSERT OR REPLACE INTO asks VALUES (?, ?, 0)"
 
 
+_NEW = tuple.__new__  # makes a NamedTuple in half the time: a record is read a hundred thousand rows at a time
+
+
 def message_of(row: Row) -> Message:
-    return Message._make((*row[:13], row[13] == 1))
+    return _NEW(Message, (*row[:13], row[13] == 1))
 
 
 def delivery_of(row: Row) -> Delivery:
@@ -41,7 +44,7 @@ def delivery_of(row: Row) -> Delivery:
 
 
 def event_of(row: Row) -> Event:
-    return Event(*row[:EVENT_WIDTH])
+    return _NEW(Event, row[:EVENT_WIDTH])
 
 
 def delivery_and_message(row: Row) -> tuple[Delivery, Message]:
