@@ -5,33 +5,25 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.book import PER_PLAN, _entry, _name
+from bench.book import _said as said_of
 from bench.book import _told as _about
+from bench.floors import entry
 from bench.measure import UNPROMISED, Line, process_seconds
+from bench.old_store import made
+from bench.peers import outside
 from bench.samples import messages
 from telex.dialects.build_flow import BUILD_FLOW
-from telex.dialects.registry import BUILT_IN
 from telex.dialects.vbw_typed import VBW_TYPED
-from telex.flow.admission import STRICT
 from telex.flow.book import pages
-from telex.flow.book.chapter import Ground
-from telex.flow.book.said import Said, tree_of
-from telex.flow.lanes import Lanes, Pair
-from telex.model.limits import LIMITS
-from telex.model.refusal import refusals
-from telex.model.roster import EVERYONE
-from telex.replay.lines import line_reader
-from telex.replay.team import Team
-from telex.replay.trial import Trial
+from telex.model.message import Entry, Part
 
 LINES = 100_000
-WORKED = 30_000
 ROUNDS = 5
 TELEX = [sys.executable, "-m", "telex"]
 NO_WORK = "[team]\nrules_of_work = false\n"
@@ -44,64 +36,61 @@ finally:
 
 
 def lines() -> list[Line]:
-    with tempfile.TemporaryDirectory() as folder:
-        large, small, team = Path(folder, "large.jsonl"), Path(folder, "small.jsonl"), Path(folder, "team.toml")
-        large.write_bytes(_told(LINES))
-        small.write_bytes(_told(LINES // 10))
-        team.write_text(NO_WORK, encoding="utf-8")
+    with tempfile.TemporaryDirectory(dir=outside()) as name:
+        folder = Path(name)
+        without, with_work = folder / "without.toml", folder / "with_work.toml"
+        without.write_text(NO_WORK, encoding="utf-8")
+        with_work.write_text("", encoding="utf-8")
+        everything = _log(folder, "every type", _every_type)
+        logs = {work: _log(folder, f"work {number}", work.raws) for number, work in enumerate(WORK)}
+        team = logs[WORK[-1]]
         return [
-            _beside_check(large, team),
-            _beside_weighing(),
-            *(_with_work(Path(folder), work) for work in WORK),
-            _memory(large, small, team),
+            _beside_check("every type of two dialects, without the rules of the work", everything, without, True),
+            *(_beside_check(work.what, log, with_work, work.is_promised) for work, log in logs.items()),
+            *_kept(folder, with_work),
+            _growth(folder, with_work),
+            _memory("without the rules of the work", everything, without),
+            _memory("with them, a team at work", team, with_work),
         ]
 
 
-def _told(most: int) -> bytes:
+def _log(folder: Path, name: str, raws: Callable[[], Iterator[bytes]]) -> Path:
+    log = folder / f"{name}.jsonl"
+    log.write_bytes(b"\n".join(islice(raws(), LINES)) + b"\n")
+    return log
+
+
+def _every_type() -> Iterator[bytes]:
     """Every type of two dialects, each message under an id of its own."""
     trees = [(json.loads(raw), dialect.wire.id) for dialect in (VBW_TYPED, BUILD_FLOW) for raw in messages(dialect)]
-    made = []
-    for number in range(most):
+    for number in count():
         tree, place = trees[number % len(trees)]
-        made.append(json.dumps(tree | {place: f"m-{number}"}).encode() + b"\n")
-    return b"".join(made)
+        yield json.dumps(tree | {place: f"m-{number}"}).encode()
 
 
-def _beside_check(log: Path, team: Path) -> Line:
-    """Who does not keep to contracts asks of a message by itself, as a check does."""
+def _beside_check(what: str, log: Path, team: Path, is_promised: bool) -> Line:
+    """By the CPU time of the whole commands. A check asks nothing of the work, so that with the rules of the work this
+    is no like for like: it tells what they cost."""
+    return _beside(what, [*TELEX, "check", str(log)], "telex check on the same messages", log, team, is_promised)
+
+
+def _beside(what: str, other: list[str], against: str, log: Path, team: Path, is_promised: bool = True) -> Line:
     ratios, ours = [], []
     for _ in range(ROUNDS):
         replay = process_seconds([*TELEX, "replay", str(log), "--team", str(team)])
-        check = process_seconds([*TELEX, "check", str(log)])
         ours.append(replay)
-        ratios.append(check / replay)
-    part, rate = statistics.median(ratios), LINES / statistics.median(ours)
-    what = f"telex replay on a log of {LINES:,} messages, without the rules of the work (CPU time)"
-    against = "telex check on the same messages"
-    return Line(what, f"{rate:,.0f} messages/s", against, part, "at least half the rate", part >= 0.5)
+        ratios.append(process_seconds(other) / replay)
+    part, rate = statistics.median(ratios), f"{LINES / statistics.median(ours):,.0f} messages/s"
+    promise = "at least half the rate" if is_promised else UNPROMISED
+    return Line(
+        f"telex replay on {LINES:,} messages: {what}", rate, against, part, promise, part >= 0.5 or not is_promised
+    )
 
 
 class Worked(NamedTuple):
     what: str
     raws: Callable[[], Iterator[bytes]]
     is_promised: bool
-
-
-def _with_work(folder: Path, work: Worked) -> Line:
-    """Checking asks nothing of the work, so that this is no like for like: it tells what the rules of the work cost."""
-    log, team = folder / "worked.jsonl", folder / "with_work.toml"
-    log.write_bytes(b"\n".join(islice(work.raws(), LINES)) + b"\n")
-    team.write_text("", encoding="utf-8")
-    ratios, ours = [], []
-    for _ in range(ROUNDS):
-        replay = process_seconds([*TELEX, "replay", str(log), "--team", str(team)])
-        ours.append(replay)
-        ratios.append(process_seconds([*TELEX, "check", str(log)]) / replay)
-    part, rate = statistics.median(ratios), f"{LINES / statistics.median(ours):,.0f} messages/s"
-    named = f"telex replay with the rules of the work on {LINES:,} messages: {work.what} (CPU time)"
-    promise = "at least half the rate" if work.is_promised else UNPROMISED
-    holds = part >= 0.5 or not work.is_promised
-    return Line(named, rate, "telex check on the same messages", part, promise, holds)
 
 
 def _reports() -> Iterator[bytes]:
@@ -133,68 +122,68 @@ def _team() -> Iterator[bytes]:
 
 
 WORK = (
-    Worked("99 of 100 are reports on a plan, 7 of 100 tick a task off", _reports, True),
+    Worked("with the rules of the work, every type, all about one task", _every_type, False),
+    Worked("with them, 99 of 100 are reports on a plan, 7 of 100 tick a task off", _reports, True),
     Worked(
-        "a team at work: 7 of 10 are reports, 2 of 10 tick a task off, 2 of 10 are contracts, approvals or blockers",
-        _team,
-        False,
+        "with them, a team at work: 7 of 10 report, 2 tick a task off, 2 agree, ask, grant or are held up", _team, False
     ),
 )
 
 
-def _beside_weighing() -> Line:
-    """A team that keeps to contracts: what was agreed, asked for and granted, and report after report."""
-    raws = [_entry(_name(number // PER_PLAN), number % PER_PLAN, number).raw for number in range(WORKED)]
-    ratios, ours = [], []
+def _kept(folder: Path, team: Path) -> list[Line]:
+    """A log that Telex itself has kept, which tells who spoke to whom and when: the store, and what it exports."""
+    store, export = made("replayed", LINES, _entries), folder / "export.jsonl"
+    subprocess.run([*TELEX, "log", "--store", str(store), "--export", str(export)], check=True, capture_output=True)
+    checking = [sys.executable, "-m", "bench.checked"]
+    return [
+        _beside(
+            f"a team at work, {kind}", [*checking, str(log)], "reading the same and checking each message", log, team
+        )
+        for kind, log in (("from the store", store), ("from an export", export))
+    ]
+
+
+def _entries(kept: int) -> Iterator[Entry]:
+    book: dict[str, Any] = {}
+    for number, raw in enumerate(islice(_team(), kept)):
+        tree = json.loads(raw)
+        role = tree["author_role"]
+        to = "dev" if role == "lead" else "lead"
+        one = entry(raw, float(number))._replace(
+            sender=role, role=role, to=to, inboxes=(to,), type=tree["type"], correlation=tree.get("task") or None
+        )
+        topics = pages.belongs(said_of(one), book)
+        for topic in topics:
+            book[topic] = pages.fold(topic, book.get(topic), said_of(one))
+        yield one._replace(part=Part(topics)) if topics else one
+
+
+def _growth(folder: Path, team: Path) -> Line:
+    """Requests that nobody answers, one task moved again and again: what piles up must not be looked through."""
+    logs = []
+    for most in (LINES // 10, LINES):
+        logs.append(folder / f"{most} about one task.jsonl")
+        logs[-1].write_bytes(b"\n".join(islice(_every_type(), most)) + b"\n")
+    short, long = ([*TELEX, "replay", str(log), "--team", str(team)] for log in logs)
+    empty = folder / "empty.jsonl"
+    empty.write_bytes(b"")
+    start = [*TELEX, "replay", str(empty), "--team", str(team)]
+    ratios = []
     for _ in range(ROUNDS):
-        weigh, replay = _seconds(_weighed, raws), _seconds(_replayed, raws)
-        ours.append(replay)
-        ratios.append(weigh / replay)
-    part, rate = statistics.median(ratios), WORKED / statistics.median(ours)
-    what = f"replaying {WORKED:,} messages under contracts, with the rules of the work"
-    against = "checking each and weighing it against the book"
-    return Line(what, f"{rate:,.0f} messages/s", against, part, "at least half the rate", part >= 0.5)
+        began = process_seconds(start)
+        ratios.append((process_seconds(long) - began) / (process_seconds(short) - began) / 10)
+    times = statistics.median(ratios)
+    what = f"what a message costs in {LINES:,} of every type, all about one task"
+    return Line(what, "", f"the same in {LINES // 10:,}", times, "at most 1.25 ×", times <= 1.25)
 
 
-def _seconds(work: Any, raws: list[bytes]) -> float:
-    began = time.process_time()
-    work(raws)
-    return time.process_time() - began
-
-
-def _replayed(raws: list[bytes]) -> None:
-    trial, read = Trial(), line_reader(BUILT_IN)
-    for number, raw in enumerate(raws, 1):
-        judged = trial.quick(number, raw)
-        if judged is None:
-            told: Any = read(number, raw)
-            judged = trial.judge(told)
-        assert judged.verdict == "passed", judged
-
-
-def _weighed(raws: list[bytes]) -> None:
-    """The least that has to be done for such a verdict."""
-    lanes, roster, book = Lanes(STRICT), Team(STRICT).roster, dict[str, Any]()
-    for number, raw in enumerate(raws, 1):
-        looked = lanes.look(raw, Pair())
-        kind, facts = looked.kind, looked.facts
-        assert kind is not None
-        assert kind.deed is not None
-        tree = tree_of(raw, kind.dialect, kind.type)
-        said = Said(
-            number, facts.id or "", number, tree["author_role"], tree["author_role"], EVERYONE, (), kind.dialect,
-            kind.type, tree, facts.correlation, facts.reply_to,
-        )  # fmt: skip
-        findings = pages.weigh(said, book, Ground(number, roster, LIMITS, {}, {}))
-        assert not refusals(findings), findings
-        for topic in pages.belongs(said, book):
-            book[topic] = pages.fold(topic, book.get(topic), said)
-
-
-def _memory(large: Path, small: Path, team: Path) -> Line:
-    grown = _peak(large, team) / _peak(small, team)
-    what, against = "its peak memory", f"a log of {LINES // 10:,} messages"
-    return Line(what, "", against, grown, "does not grow (at most 1.1 ×)", grown <= 1.1)
+def _memory(what: str, log: Path, team: Path) -> Line:
+    small = log.with_name(f"tenth of {log.name}")
+    with log.open("rb") as lines:
+        small.write_bytes(b"".join(islice(lines, LINES // 10)))
+    grown = _peak(log, team) / _peak(small, team)
+    against = f"a log of {LINES // 10:,} messages"
+    return Line(f"its peak memory, {what}", "", against, grown, "does not grow (at most 1.1 ×)", grown <= 1.1)
 
 
 def _peak(log: Path, team: Path) -> float:

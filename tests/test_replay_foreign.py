@@ -64,7 +64,7 @@ def test_what_the_bus_itself_said_is_nobodys_to_judge(team: Team, shell: Shell, 
 
 @proves("replay/foreign")
 def test_only_so_many_ids_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.replay.trial.IDS_MAX", 2)
+    monkeypatch.setattr("telex.replay.repeats.IDS_MAX", 2)
     trial, read = Trial(), line_reader(BUILT_IN)
 
     def verdict(id: str) -> str:

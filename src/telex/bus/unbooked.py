@@ -35,7 +35,7 @@ async def in_own_words(office: "Office", said: Said, findings: tuple[Finding, ..
     requests = [await _request(office, one) for one in await asked_in_own_words(office, said.reply_to, wanted)]
     if any(may_answer(said, one) for one in requests):
         return rest
-    return (*rest, may_not(said, requests[-1])) if requests and refused[0].code == "approval-unknown" else None
+    return (*rest, may_not(said, requests[-1]).told()) if requests and refused[0].code == "approval-unknown" else None
 
 
 async def asked_in_own_words(office: "Office", id_: str, wanted: frozenset[str] = LEAVE) -> "list[Message]":

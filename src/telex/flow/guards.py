@@ -11,7 +11,7 @@ whole dialect saves a call for every message, a twentieth of its cost.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, DecodeError
 
@@ -36,6 +36,8 @@ from telex.model.limits import Limits
 
 NOT_SO = -1_000_000_000  # added once, no count of marks comes back above zero
 Lane = Callable[[bytes], Any]
+Answer = Literal["type", "opened", "beside"]
+_ANSWERS: dict[Answer, str] = {"type": "passed", "opened": "passed(m)", "beside": "(passed, m)"}
 
 
 def lane_of(
@@ -44,13 +46,12 @@ def lane_of(
     passed: Callable[[MessageType], Any],
     other: Lane,
     limits: Limits,
-    *,
-    opened: bool = False,
+    answer: Answer = "type",
 ) -> Lane:
     """A function from a message to `passed(its type)`, or to None when there is more to say about it.
 
-    What does not decode is handed to `other`. With `opened`, what stands for a type is a function, and the answer
-    is what that makes of the decoded message.
+    What does not decode is handed to `other`. Where the answer is `opened`, what stands for a type is a function, and
+    the answer is what that makes of the decoded message; `beside`, both are given.
     """
     names: dict[str, Any] = {"UNSET": UNSET, "open_marks": marks_within(limits), "escaped": escaped_marks}
     names |= {"ESCAPE": b"\\u00", "BLANK": OPENING.encode()}
@@ -68,7 +69,7 @@ def lane_of(
         # Backslash, <, carriage return, DEL: what could hide a NUL, a blank or an invisible name in a text.
         "if 92 in raw and (ESCAPE in raw or not i.isprintable()): return None",
         "if 60 in raw and BLANK in raw or 13 in raw or 127 in raw: return None",
-        f"return {'passed(m)' if opened else 'passed'} if i.isascii() or i.isprintable() else None",
+        f"return {_ANSWERS[answer]} if i.isascii() or i.isprintable() else None",
     ]
     return _made("raw, UNSET=UNSET, decode=decode, len=len, type=type", lines, names)  # a local name is found fastest
 

@@ -5,8 +5,11 @@ steps, which are facts; where it stands follows from the steps and the table tog
 that depends on how a team has set its states.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple, Self
+
+from telex.model.trail import Trail
 
 ESCALATES_AFTER = 3  # failures; a team may say otherwise
 ATTEMPTS_MAX = 2  # interventions before a person is asked
@@ -34,12 +37,40 @@ class Machine(NamedTuple):
     working: str  # what a failure counts for that is reported without a move
 
     def is_end(self, state: str) -> bool:
-        found = self.states.get(state)
-        return found is not None and not found.leads_to
+        return state in _learnt(self).ends
 
     def is_intervention(self, state: str) -> bool:
         """Is it where others give up to, and not the end?"""
-        return not self.is_end(state) and any(one.escalates_to == state for one in self.states.values())
+        return state in _learnt(self).interventions
+
+
+class _Learnt(NamedTuple):
+    """What is found out once for a table: every move asks."""
+
+    machine: Machine  # held, since it is known by its identity
+    ends: frozenset[str]
+    interventions: frozenset[str]
+    leads_to: Mapping[str, tuple[str, ...]]
+    leads_to_at_first: Mapping[str, tuple[str, ...]]  # as long as not enough has failed
+
+
+_KNOWN: dict[int, _Learnt] = {}
+_KNOWN_MAX = 100
+
+
+def _learnt(machine: Machine) -> _Learnt:
+    known = _KNOWN.get(id(machine))
+    if known is not None:
+        return known
+    states = machine.states
+    ends = frozenset([name for name, one in states.items() if not one.leads_to])
+    last = frozenset([one.escalates_to for one in states.values() if one.escalates_to is not None])
+    at_first = {name: tuple(dict.fromkeys((*one.goes_to, *one.fails_to))) for name, one in states.items()}
+    known = _Learnt(machine, ends, last - ends, {name: one.leads_to for name, one in states.items()}, at_first)
+    if len(_KNOWN) >= _KNOWN_MAX:
+        _KNOWN.clear()
+    _KNOWN[id(machine)] = known
+    return known
 
 
 _WORK = ("planning", "in_progress", "quality_review", "committing")
@@ -67,7 +98,15 @@ TASK_STATES = Machine(
 
 def state_name(text: str) -> str:
     """A state as it is compared: without case, and with blanks and hyphens as underscores."""
+    return _short_name(text) if len(text) <= _NAME_CHARACTERS else _name(text)
+
+
+def _name(text: str) -> str:
     return "_".join(text.casefold().replace("-", " ").replace("_", " ").split())
+
+
+_NAME_CHARACTERS = 64  # longer than any name of a state; nobody makes us remember anything longer
+_short_name = lru_cache(1_000)(_name)
 
 
 # --- where a task stands ----------------------------------------------------------------------------------------------
@@ -89,34 +128,78 @@ class Step(NamedTuple):
 class Standing(NamedTuple):
     state: str
     placed: bool  # False: nobody has said where it is, so that its first move will be taken at its word
-    failed: Mapping[str, tuple[Step, ...]]  # by state: the failures that count at present
+    failed: Mapping[str, Trail[Step]]  # by state: the failures that count at present
     attempts: Mapping[str, int]  # by intervention: how often it was tried
 
     def failures(self, state: str) -> int:
         return len(self.failed.get(state, ()))
 
 
-def standing(machine: Machine, steps: Iterable[Step]) -> Standing:
+class Steps(Trail[Step]):
+    """What has happened to a task, and where it stood when somebody last asked."""
+
+    __slots__ = ("_stood",)
+    _stood: tuple[Machine, int, Standing] | None  # by which table, and after how many steps
+
+    def __init__(self, items: Iterable[Step] = ()) -> None:
+        super().__init__(items)
+        self._stood = None
+
+    def and_then(self, one: Step) -> Self:
+        longer = super().and_then(one)
+        longer._stood = self._stood
+        return longer
+
+    def standing(self, machine: Machine) -> Standing:
+        """Only what has happened since is looked at, for whoever asks by the same table."""
+        if self._stood is not None and self._stood[0] is machine:
+            _, seen, stands = self._stood
+        else:
+            seen, stands = 0, Standing(machine.first, False, {}, {})
+        if seen < len(self):
+            for place in range(seen, len(self)):
+                stands = _after(machine, stands, self._all[place])
+            self._stood = machine, len(self), stands
+        return stands
+
+
+NO_STEPS = Steps()
+
+
+def steps_of(known: Sequence[Step]) -> Steps:
+    """What came over a wire, or out of an old file, is only a list of them."""
+    return known if type(known) is Steps else Steps(known)
+
+
+def standing(machine: Machine, steps: Sequence[Step]) -> Standing:
     """Where these steps have brought a task. Any steps do: those of another table are taken as they come."""
-    state, placed = machine.first, False
-    failed: dict[str, list[Step]] = {}
-    attempts: dict[str, int] = {}
-    for step in steps:
-        if step.does == "assign":
-            state = machine.assigned if state == machine.first else state
-            placed = True
-        elif step.does == "move":
-            if machine.is_intervention(step.came_from):
-                failed.clear()  # whoever stepped in has made a new beginning
-            elif step.goes_to in machine.states.get(step.came_from, TaskState()).fails_to:
-                failed.setdefault(step.came_from, []).append(step)
-            if machine.is_intervention(step.goes_to):
-                attempts[step.goes_to] = attempts.get(step.goes_to, 0) + 1
-            state, placed = step.goes_to, True
-        elif not machine.is_end(state) and not machine.is_intervention(state):
-            failed.setdefault(machine.working, []).append(step)
-    counted = {name: tuple(steps) for name, steps in failed.items()}
-    return Standing(state, placed and state in machine.states, counted, attempts)
+    return steps_of(steps).standing(machine)
+
+
+def _after(machine: Machine, stands: Standing, step: Step) -> Standing:
+    """One step on."""
+    state, placed, failed, attempts = stands
+    if step.does == "assign":
+        state = machine.assigned if state == machine.first else state
+        return Standing(state, state in machine.states, failed, attempts)
+    if step.does == "fail":
+        counts = not machine.is_end(state) and not machine.is_intervention(state)
+        return Standing(state, placed, _with(failed, machine.working, step), attempts) if counts else stands
+    came_from, goes_to = step.came_from, step.goes_to
+    if machine.is_intervention(came_from):
+        failed = {}  # whoever stepped in has made a new beginning
+    elif came_from in machine.states and goes_to in machine.states[came_from].fails_to:
+        failed = _with(failed, came_from, step)
+    if machine.is_intervention(goes_to):
+        attempts = {**attempts, goes_to: attempts.get(goes_to, 0) + 1}
+    return Standing(goes_to, goes_to in machine.states, failed, attempts)
+
+
+def _with(failed: Mapping[str, Trail[Step]], state: str, step: Step) -> dict[str, Trail[Step]]:
+    return {**failed, state: failed.get(state, _NONE).and_then(step)}
+
+
+_NONE: Trail[Step] = Trail()
 
 
 def may_escalate(machine: Machine, stands: Standing, state: str) -> bool:
@@ -129,10 +212,11 @@ def may_escalate(machine: Machine, stands: Standing, state: str) -> bool:
 def moves(machine: Machine, stands: Standing, state: str | None = None) -> tuple[str, ...]:
     """Where the task may go now, from the state it is in, or from another that it may as well be in."""
     state = stands.state if state is None else state
-    found = machine.states.get(state, TaskState())
-    if found.escalates_to is None or may_escalate(machine, stands, state):
-        return found.leads_to
-    return tuple(dict.fromkeys((*found.goes_to, *found.fails_to)))
+    if state not in machine.states:
+        return ()
+    known = _learnt(machine)
+    enough = machine.states[state].escalates_to is None or may_escalate(machine, stands, state)
+    return known.leads_to[state] if enough else known.leads_to_at_first[state]
 
 
 def ends_reached(machine: Machine, state: str) -> frozenset[str]:

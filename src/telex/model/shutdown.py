@@ -1,9 +1,12 @@
 """A team that is asked to stop: who was asked, what has each one said, and how did it end?"""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from typing import NamedTuple, Self
 
 from telex.model.refusal import Finding
+from telex.model.register import Register
 from telex.model.roster import Member
 
 TOPIC = "shutdown"
@@ -42,17 +45,87 @@ class Call(NamedTuple):
     team: str
     at: float
     asked: tuple[str, ...]  # the inboxes it was put into
-    answers: Mapping[str, Answer]  # by agent; never changed, always made anew
+    answers: Mapping[str, Answer]  # by agent
+
+
+class Calls(Register[Call]):
+    """Every call there was, oldest first; and which was the last to reach an inbox is known as well."""
+
+    __slots__ = ("_latest_at", "_reached")
+    _latest_at: float  # when the latest was
+    # By inbox: where the calls stand that were put into it and may be the last since some moment. A later call that is
+    # not of an earlier time takes the place of those before it, so there is one, unless clocks go backwards.
+    _reached: dict[str, Sequence[int]]
+
+    def __new__(cls, *_: object) -> Self:
+        calls = super().__new__(cls)
+        calls._reached, calls._latest_at = {}, -inf
+        return calls
+
+    def answered(self, call: Call, by: str, answer: Answer) -> Self:
+        """With what an agent has said to one of these."""
+        if not self.is_own:
+            return self.replaced(call._replace(answers={**call.answers, by: answer}))
+        assert isinstance(call.answers, dict), "the calls are ours, and so is what was answered"
+        call.answers[by] = answer
+        return self
+
+    def last_into(self, inboxes: Iterable[str], since: float) -> Call | None:
+        """The last call that was put into any of these, at that moment or later."""
+        found = -1
+        for inbox in inboxes:
+            places = self._reached.get(inbox, ())
+            count = bisect_right(places, -since, key=self._before)
+            found = max(found, places[count - 1]) if count else found
+        return self._all[found] if found >= 0 else None
+
+    def _before(self, place: int) -> float:
+        """The lower, the later it was: the places of an inbox are in the order of this, too."""
+        return -self._all[place].at
+
+    def added(self, one: Call) -> Self:
+        calls = super().added(one)
+        place = len(calls) - 1
+        if one.at >= calls._latest_at:
+            calls._reached |= dict.fromkeys(one.asked, (place,))
+            calls._latest_at = one.at
+            return calls
+        for inbox in one.asked:
+            known = calls._reached.get(inbox, ())
+            still = bisect_left(known, -one.at, key=calls._before)
+            if calls.is_own and isinstance(known, list):
+                known[still:] = [place]
+            else:
+                calls._reached[inbox] = [*known[:still], place]
+        return calls
+
+    def owned(self) -> Self:
+        if self.is_own:
+            return self
+        calls = super().owned()
+        calls._all = [call._replace(answers=dict(call.answers)) for call in calls._all]
+        calls._reached = {inbox: tuple(places) for inbox, places in calls._reached.items()}
+        return calls
+
+    def _copy(self) -> Self:
+        calls = super()._copy()
+        calls._reached, calls._latest_at = self._reached.copy(), self._latest_at
+        return calls
 
 
 class Shutdowns(NamedTuple):
     """Every call there was, oldest first: the state of the topic `shutdown`."""
 
-    calls: tuple[Call, ...] = ()
+    calls: Sequence[Call] = Calls()
+
+    @property
+    def known(self) -> Calls:
+        """What came over a wire, or out of an old file, is only a list of them."""
+        return self.calls if type(self.calls) is Calls else Calls(self.calls)
 
     def call(self, id_: str) -> Call | None:
         """The last one of that id."""
-        return next((call for call in reversed(self.calls) if call.id == id_), None)
+        return self.known.get(id_)
 
 
 NO_SHUTDOWNS = Shutdowns()

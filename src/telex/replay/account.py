@@ -6,8 +6,9 @@ Names in a log are whatever somebody wrote there, so only so many agents are tol
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from telex.flow.book.chapter import Remark
 from telex.model.refusal import Finding
-from telex.replay.judged import Judged
+from telex.replay.judged import Judged, in_words
 from telex.replay.lines import Told
 
 AGENTS_MAX = 1_000
@@ -60,16 +61,16 @@ class Account:
 
     def add(self, told: Told, judged: Judged) -> None:
         """A message of which the log knows more than it says itself."""
-        counts = self.count(judged, f"line {told.number}")
-        if counts is None:
-            return
-        if told.kept:
+        counts = self.count(judged, told.number)
+        if counts is not None and told.kept:
             self.kept += 1
-            counts.newly += judged.verdict == "refused" and not told.refused
-        if told.refused:
-            counts.pardoned += judged.verdict == "passed"
+            if (judged.verdict == "refused") is not told.refused:
+                if told.refused:
+                    counts.pardoned += 1
+                else:
+                    counts.newly += 1
 
-    def count(self, judged: Judged, place: str = "") -> Counts | None:
+    def count(self, judged: Judged, line: int = 0) -> Counts | None:
         """The counts of which it is one; None where it is nobody's."""
         verdict, agent, dialect, type_, id_, findings = judged
         known = self._rows.get((agent, id(type_ or dialect)))
@@ -85,11 +86,13 @@ class Account:
             return None
         for one in findings:
             if one.severity != "note":
-                self._found(findings, verdict == "passed", counts, row, id_ or place)
+                self._found(findings, verdict == "passed", counts, row, id_ or f"line {line}")
                 break
         return counts
 
-    def _found(self, findings: tuple[Finding, ...], passed: bool, counts: Counts, row: Row, first: str) -> None:
+    def _found(
+        self, findings: tuple[Finding | Remark, ...], passed: bool, counts: Counts, row: Row, first: str
+    ) -> None:
         severities = {one.severity for one in findings}
         if passed:
             counts.forgiven += "refusal" in severities
@@ -116,10 +119,11 @@ class Account:
             self._rows[key] = (agent, dialect.name if dialect is not None else "–", named), Counts()
         return self._rows[key]
 
-    def _reason(self, row: Row, code: str, finding: Finding, first: str) -> None:
+    def _reason(self, row: Row, code: str, finding: Finding | Remark, first: str) -> None:
         known = self._reasons.get((row, code))
         if known is None:
-            self._reasons[row, code] = Reason(*row, code, 1, first, finding.say, finding.path)
+            words = in_words(finding)
+            self._reasons[row, code] = Reason(*row, code, 1, first, words.say, words.path)
         else:
             self._reasons[row, code] = known._replace(times=known.times + 1)
 

@@ -8,7 +8,7 @@ the text, such as a moment, is read from the text when it is asked for, which is
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -17,7 +17,7 @@ from telex.dialects.compiled import Shape
 from telex.dialects.spec import Boolean, Dialect, Integer, ListOf, MessageType, Moment, OneOf, Text, kind_at
 from telex.flow.book.said import Said, tree_of
 from telex.flow.facts import attribute, opener_of
-from telex.model.roster import EVERYONE, Member
+from telex.model.roster import Member
 
 _TEXTS = (Text, OneOf)
 _TAKEN = (*_TEXTS, Integer, Boolean, Moment)  # kinds of fields that are taken from the Struct, as are lists of texts
@@ -26,7 +26,22 @@ _RAW = ""  # no deed has a name like that
 _ELSEWHERE = object()
 _NEW = tuple.__new__  # makes a NamedTuple in half the time
 _decode = msgspec.json.Decoder().decode
-Glimpse = Callable[[int, bytes, Any, float, Member, tuple[str, ...]], Said]
+
+
+class Around(NamedTuple):
+    """What is known of a message besides its own words."""
+
+    number: int
+    id: str | None
+    at: float
+    sender: Member
+    to: str
+    inboxes: tuple[str, ...]
+    correlation: str | None = None
+    reply_to: str | None = None
+
+
+Glimpse = Callable[[bytes, Any, Around], Said]
 
 
 class Glimpsed(Said):
@@ -74,22 +89,23 @@ def is_exact(at: datetime, raw: bytes) -> bool:
 
 
 def glimpse_of(dialect: Dialect, type_: MessageType, shape: Shape) -> Glimpse:
-    """What makes of a decoded message of this type what the rules ask of it. It is for whom it may concern."""
+    """What makes of a decoded message of this type what the rules ask of it."""
     places = {name: place for name in _names(type_) if (place := _place(name, dialect, type_, shape)) is not None}
     names = (*places, _RAW)
     # No Struct has a docstring: two times nothing, which makes it a tuple in any case.
     values = attrgetter(*places.values(), "__doc__", "__doc__")
     facts = opener_of(dialect, type_, shape)
 
-    def glimpse(number: int, raw: bytes, message: Any, at: float, sender: Member, inboxes: tuple[str, ...]) -> Glimpsed:
+    def glimpse(raw: bytes, message: Any, around: Around) -> Glimpsed:
         tree = dict(zip(names, values(message), strict=False))
         tree[_RAW] = raw
+        number, known_id, at, sender, to, inboxes, known_correlation, known_reply_to = around
         id_, correlation, reply_to, _ = facts(message)
         return _NEW(
             Glimpsed,
             (
-                number, id_ or f"line {number}", at, sender.name, sender.role, EVERYONE, inboxes, dialect, type_, tree,
-                correlation, reply_to,
+                number, known_id or id_ or f"line {number}", at, sender.name, sender.role, to, inboxes, dialect, type_,
+                tree, correlation or known_correlation, reply_to or known_reply_to,
             ),
         )  # fmt: skip
 

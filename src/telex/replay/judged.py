@@ -4,6 +4,7 @@ from typing import Any, Literal, NamedTuple
 
 from telex.dialects.spec import Dialect, MessageType
 from telex.flow.admission import Desk
+from telex.flow.book.chapter import Remark
 from telex.flow.lanes import Looked
 from telex.model.paths import ROOT
 from telex.model.refusal import Finding, Severity
@@ -16,6 +17,11 @@ EVIDENCE: dict[str, Severity] = {"mark": "warning", "refuse": "refusal"}  # by t
 REUSED, CONTRADICTED = "id-reused", "evidence-contradicted"
 
 
+def in_words(one: Finding | Remark) -> Finding:
+    """As its sender would be told it."""
+    return one.told() if isinstance(one, Remark) else one
+
+
 class Judged(NamedTuple):
     """What would have become of a message."""
 
@@ -24,17 +30,21 @@ class Judged(NamedTuple):
     dialect: Dialect | None
     type: MessageType | None
     id: str | None
-    findings: tuple[Finding, ...] = ()
+    findings: "tuple[Finding | Remark, ...]" = ()
+
+    def told(self) -> "Judged":
+        """The same with every remark put into words, which has to be asked for before the next message is judged."""
+        return self._replace(findings=tuple([in_words(one) for one in self.findings]))
 
 
-def judged(verdict: Verdict, told: Told, looked: Looked, agent: str, findings: tuple[Finding, ...]) -> Judged:
+def judged(verdict: Verdict, told: Told, looked: Looked, agent: str, findings: tuple[Finding | Remark, ...]) -> Judged:
     kind = looked.kind
     if kind is None:
         return Judged(verdict, agent, looked.dialect, None, told.id or looked.facts.id, findings)
     return Judged(verdict, agent, kind.dialect, kind.type, told.id or looked.facts.id, findings)
 
 
-def refuses(findings: tuple[Finding, ...]) -> bool:
+def refuses(findings: tuple[Finding | Remark, ...]) -> bool:
     return any(one.severity == "refusal" for one in findings)
 
 

@@ -13,12 +13,14 @@ import msgspec
 
 from telex.dialects.moments import read_moment
 from telex.dialects.spec import Dialect
+from telex.flow.routing import Route
 from telex.model.event import BRINGING, Event, detail_of
 from telex.model.message import Message
 from telex.record.export import Flawed
 
 _EXPORTED, _RECORDED = b'"telex"', b'"direction"'  # in every line of that kind
 SENT = "SENT"
+_NEW = tuple.__new__  # makes a NamedTuple in half the time
 _AT_MAX = 253_402_300_799.0  # the last second of the year 9999
 
 
@@ -37,6 +39,11 @@ class Told(NamedTuple):
     detail: str | None = None  # of the event that brought it, as JSON
     kept: bool = False  # by Telex itself: who was there, and what was repeated, is told by events
     refused: bool = False  # when it was sent
+
+    @property
+    def is_bare(self) -> bool:
+        """Is there nothing around it? Then all that is known is what it says itself."""
+        return self.at is None and self.to is None and not self.kept
 
 
 Line = Told | Event | Flawed | None
@@ -82,7 +89,7 @@ _text = msgspec.json.Decoder(str).decode
 
 def line_reader(dialects: tuple[Dialect, ...]) -> Callable[[int, bytes], Line]:
     """What makes of each line what it tells."""
-    claims, new = claim_reader(dialects), tuple.__new__
+    claims = claim_reader(dialects)
     bare = Told(0, b"")[3:]
 
     def read(number: int, line: bytes) -> Line:
@@ -93,7 +100,7 @@ def line_reader(dialects: tuple[Dialect, ...]) -> Callable[[int, bytes], Line]:
                 return _of_record(number, line)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             return Flawed(number, str(error)[:200])
-        return new(Told, (number, line, claims(line), *bare))  # as Told(…) would make it, in half the time
+        return _NEW(Told, (number, line, claims(line), *bare))
 
     return read
 
@@ -111,20 +118,8 @@ def of_store(event: Event, message: Message | None) -> Line:
         return event
     if event.kind == "imported":
         return None
-    return Told(
-        message.seq,
-        message.raw,
-        message.sender,
-        message.role,
-        message.to,
-        message.at,
-        message.id,
-        message.correlation,
-        message.reply_to,
-        event.detail,
-        True,
-        message.refused,
-    )
+    seq, id_, at, sender, role, to, _, _, _, correlation, reply_to, _, raw, refused = message
+    return _NEW(Told, (seq, raw, sender, role, to, at, id_, correlation, reply_to, event.detail, True, refused))
 
 
 # --- the lines of an export -------------------------------------------------------------------------------------------
@@ -162,25 +157,14 @@ def _of_export(number: int, line: bytes) -> Line:
         return Flawed(number, f"an event of kind {facts.kind} brings a message, and here is none")
     if facts.kind == "imported":
         return None
-    return Told(
-        number,
-        _raw(message),
-        message.sender,
-        message.role,
-        message.to,
-        facts.at,
-        message.id,
-        message.correlation,
-        message.reply_to,
-        detail,
-        True,
-        facts.kind == "refused",
+    raw, refused = message.raw.encode() if message.raw is not None else _raw(message), facts.kind == "refused"
+    whom = (message.sender, message.role, message.to)
+    return _NEW(
+        Told, (number, raw, *whom, facts.at, message.id, message.correlation, message.reply_to, detail, True, refused)
     )
 
 
 def _raw(message: _Message) -> bytes:
-    if message.raw is not None:
-        return message.raw.encode()
     if message.raw_base64 is not None:
         return b64decode(message.raw_base64, validate=True)
     raise ValueError("the message has neither raw nor raw_base64")
@@ -257,3 +241,9 @@ def recorded(told: Told) -> dict[str, Any]:
     if not detail or ('"findings"' not in detail and '"inboxes"' not in detail):
         return {}
     return detail_of(Event(0, 0.0, "", detail=detail))
+
+
+def inboxes_of(told: Told) -> Route | None:
+    """Where it was put, as the bus has written it down; None: that is told by who was there."""
+    where = recorded(told).get("inboxes")
+    return tuple(one for one in where if isinstance(one, str)) if isinstance(where, list) else None

@@ -11,16 +11,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from telex.flow.book import blockers
+from telex.flow.book.chapter import Remark
 from telex.flow.book.deeds import IDLE
-from telex.flow.book.plan_checks import conditions_of
+from telex.flow.book.plan_checks import conditions_noticed
 from telex.flow.book.plan_finding import CONTRACTS, plan_in, topic_of
 from telex.flow.book.plans import COMPLETE, with_closed
-from telex.flow.routing import Route
 from telex.model.contract import Contracts, Done, Plan
-from telex.model.refusal import Finding
-from telex.model.roster import EVERYONE
+from telex.replay.glimpsed import Around
 from telex.replay.times import Times
-from telex.replay.track import BLOCKER, PROGRESS, STATUS, MomentReader
+from telex.replay.track import PROGRESS, STATUS, MomentReader, Plate
 from telex.rules.contracts import Scope, may_touch
 
 PLANS_MAX = 256  # known at a time
@@ -31,7 +30,7 @@ _NEW = tuple.__new__  # makes a NamedTuple in half the time
 class Terms(NamedTuple):
     """What a contract says to every report, with what was granted since."""
 
-    notes: tuple[Finding, ...]
+    notes: tuple[Remark, ...]
     scope: Scope
     may_touch: set[str]  # files of which that is known
 
@@ -70,22 +69,20 @@ class Known:
         return self.plan
 
 
-Notes = tuple[Finding, ...] | None  # what there is to say to a report; None: it has to be weighed
-Hear = Callable[[tuple[Any, ...], MomentReader, bytes, Any, str, str], Notes]  # what it says, …, its sender, its id
+Notes = tuple[Remark, ...] | None  # what there is to say to a report; None: it has to be weighed
+Hear = Callable[[tuple[Any, ...], MomentReader, bytes, Any, str], Notes]  # what it says, when, …, its sender
 
 
 class Reports:
-    def __init__(self, book: dict[str, Any], times: Times, everybody: Callable[[], Route]) -> None:
-        self._book, self._times, self._everybody = book, times, everybody
+    def __init__(self, book: dict[str, Any], times: Times) -> None:
+        self._book, self._times = book, times
         self._plans: dict[str, Known] = {}
         self._unsettled: dict[str, Known] = {}
         self._held_up: set[str] = set()  # topics of tasks
         self._changes = 0
-        self.hear: dict[str, Hear] = {PROGRESS: self._progress, STATUS: self._status, BLOCKER: self._blocker}
+        self.hear: dict[str, Hear] = {PROGRESS: self._progress, STATUS: self._status}
 
-    def _progress(
-        self, told: tuple[Any, ...], moment: MomentReader, raw: bytes, message: Any, sender: str, id_: str
-    ) -> Notes:
+    def _progress(self, told: tuple[Any, ...], moment: MomentReader, raw: bytes, message: Any, sender: str) -> Notes:
         """How far a task of a plan has come. It is weighed where there is something against it, or where the task was
         done already."""
         name, task, status, commit, tokens, files = told
@@ -124,31 +121,29 @@ class Reports:
         if not known.room or not known.to_do:
             del self._plans[name]  # what comes next is weighed
 
-    def _status(
-        self, told: tuple[Any, ...], moment: MomentReader, raw: bytes, message: Any, sender: str, id_: str
-    ) -> Notes:
+    def _status(self, told: tuple[Any, ...], moment: MomentReader, raw: bytes, message: Any, sender: str) -> Notes:
         """How a task goes, in a dialect where that is all that is said."""
         name, task, status, *_ = told
         held_up = self._held_up and blockers.topic_at(name or "", task) in self._held_up
         return () if not held_up and IDLE[STATUS].fits(status) else None
 
-    def _blocker(
-        self, told: tuple[Any, ...], moment: MomentReader, raw: bytes, message: Any, sender: str, id_: str
-    ) -> Notes:
-        """Somebody cannot go on. It is weighed where it is the first of all, or says less than usual."""
-        name, task, severity, what, needs = told
+    def blocked(self, plate: Plate, message: Any, around: Around) -> bool:
+        """Somebody cannot go on. False: it has to be weighed, where it is the first of all or says less than usual."""
+        assert plate.report is not None
+        name, task, severity, what, needs = plate.report(message)
         if type(name) is not str or type(task) is not str or type(what) is not str or not what:
-            return None
+            return False
         if (severity or "") not in blockers.HOLDS_UP:
-            return ()
+            return True
         if blockers.ANY not in self._book:
-            return None
-        at, topic = self._times.at(moment(raw, message)), blockers.topic_at(name, task)
+            return False
+        number, id_, at, sender, to, inboxes, _, _ = around
+        topic = blockers.topic_at(name, task)
         self._times.saw(at)
-        state = (id_, task, name, sender, EVERYONE, self._everybody() or (EVERYONE,), at, what, needs or "")
+        state = (id_ or f"line {number}", task, name, sender.name, to, inboxes or (to,), at, what, needs or "")
         self._book[topic] = _NEW(blockers.Blocker, state)
         self._held_up.add(topic)
-        return ()
+        return True
 
     def settle(self) -> None:
         """From now on the book tells all that was reported."""
@@ -201,7 +196,7 @@ class Reports:
             needs.append((topic_of(other), needed))
         if before is not None and before.plan.revisions is plan.revisions and before.plan.grants is plan.grants:
             return Known(plan, tuple(needs), before.terms)
-        return Known(plan, tuple(needs), Terms(conditions_of(plan), Scope(plan), set()))
+        return Known(plan, tuple(needs), Terms(conditions_noticed(plan), Scope(plan), set()))
 
 
 def _can_be_spent(tokens: Any, room: float) -> bool:

@@ -70,6 +70,8 @@ class Team:
         self._members = {member.name: member for member in begin if not self._declared} | self._declared
         self._ways: dict[tuple[str, str | None, str | None, bool, bool], Way | Finding] = {}
         self._everybody: Route = ()
+        self._reached: dict[tuple[str, bool, str, str, bool], tuple[str, Route, Finding | None]] = {}
+        self.changes = 0  # of who is there, as far as that was told
         self.somebody_is_gone = any(not member.is_here for member in self._members.values())
         self.roster = Roster(self._members, self._default_roles)
 
@@ -96,6 +98,7 @@ class Team:
         if member.name not in known and member.name and not self.is_closed and len(known) < MEMBERS_MAX:
             known[member.name] = member._replace(joined_at=0.0)
             self._everybody = ()
+            self._reached.clear()
 
     def everybody(self) -> Route:
         """Whomever a message may have been for, where nothing says for whom it was."""
@@ -108,7 +111,9 @@ class Team:
         if declared is not None and known is not None:
             self._members[name] = known._replace(role=declared.role, dialects=declared.dialects, declared=True)
         self._ways.clear()
+        self._reached.clear()
         self._everybody = ()
+        self.changes += 1
         self.somebody_is_gone = any(not member.is_here for member in self._members.values())
 
     def way(self, sender: str, role: str | None, to: str | None, taken: bool, bare: bool) -> Way | Finding:
@@ -148,7 +153,22 @@ class Team:
             return found
         return () if address == EVERYONE or address.startswith(ALL_OF_ROLE) else (address,)
 
-    def addressed(self, recipient: str, *, by_role: bool) -> str:
+    def reached(
+        self, recipient: str, sender: Member, *, by_role: bool, taken: bool
+    ) -> tuple[str, Route, Finding | None]:
+        """For whom a message itself says that it is: the address, the inboxes, and what speaks against it."""
+        key = (recipient, by_role, sender.name, sender.role, taken)
+        known = self._reached.get(key)
+        if known is None:
+            if len(self._reached) >= WAYS_MAX:
+                self._reached.clear()
+            address = self._addressed(recipient, by_role=by_role)
+            found = self.heard_by(address, sender, taken=taken)
+            known = (address, (), found) if isinstance(found, Finding) else (address, found, None)
+            self._reached[key] = known
+        return known
+
+    def _addressed(self, recipient: str, *, by_role: bool) -> str:
         """The address that a message itself names: an agent, or whoever has that role."""
         name = normal_address(recipient)
         is_role = by_role and self.roster.find(name) is None and self.roster.of_role(name)

@@ -7,6 +7,7 @@ ordinary goes the patient way in `trial`, which would say the same.
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -18,7 +19,6 @@ from telex.flow.admission import Desk
 from telex.flow.book.deeds import CHAPTERS, IDLE
 from telex.flow.express import Express
 from telex.flow.facts import attribute
-from telex.flow.lanes import Lanes, Looked
 from telex.replay.glimpsed import Glimpse, glimpse_of, is_exact
 from telex.replay.lines import moment_in
 
@@ -31,6 +31,7 @@ REPORTED = {  # what a report on the work says, by the deed and its names
     STATUS: _REPORT,
     BLOCKER: ("plan", "task", "severity", "blocker", "needs"),
 }
+Track = Callable[[bytes], "tuple[Plate, Any] | None"]  # what kind of message it is, and the message; None: who knows
 NOBODY_NAMED = "\0"  # before the role that alone may send a type whose messages name no sender; no name has it
 
 
@@ -42,27 +43,19 @@ class Plate(NamedTuple):
     whoever: str  # who sends it, where it does not say so
     head: Reached  # id, sender, recipient
     deed: str | None  # what it does to the work, where the book has a chapter on that
-    idle: tuple[
-        str, ...
-    ]  # the deed means nothing as long as nothing was said in these; none: it always means something
-    looked: Callable[[Any], Looked]
+    idle: tuple[str, ...]  # the deed means nothing while nothing was said in these; none: it always means something
     report: Reached | None  # as in REPORTED, where it is one of these
     moment: MomentReader  # when it says that it was written
     glimpse: Glimpse  # what it says to the rules of the work
 
 
-def track(desk: Desk, lanes: Lanes) -> Callable[[bytes], tuple[Plate, Any] | None]:
-    """What kind of message it is, and the message decoded. None: that says nothing either way."""
-
-    def opening(dialect: Dialect, type_: MessageType, shape: Shape) -> Callable[[Any], tuple[Plate, Any]]:
-        plate = _plate(desk, lanes, dialect, type_, shape)
-        return lambda message: (plate, message)
-
-    passes: Callable[[bytes], tuple[Plate, Any] | None] = Express(desk, opening=opening).passes
+def track(desk: Desk) -> Track:
+    """Opens the track for messages of nobody in particular; `Passage` tells which of them may pass between two."""
+    passes: Track = Express(desk, plate=partial(_plate, desk)).passes
     return passes
 
 
-def _plate(desk: Desk, lanes: Lanes, dialect: Dialect, type_: MessageType, shape: Shape) -> Plate:
+def _plate(desk: Desk, dialect: Dialect, type_: MessageType, shape: Shape) -> Plate:
     wire, does = dialect.wire, type_.deed.does if type_.deed is not None and desk.work else ""
     idle, own = IDLE.get(does), _names(dialect, type_) if does in REPORTED else {}
     return Plate(
@@ -72,7 +65,6 @@ def _plate(desk: Desk, lanes: Lanes, dialect: Dialect, type_: MessageType, shape
         attrgetter(*(_on_top(name, shape) for name in (wire.id, wire.sender, wire.recipient))),
         does if does in CHAPTERS else None,
         idle.topics if idle is not None and not idle.name else (),
-        lanes.opening(dialect, type_, shape),
         attrgetter(*(attribute(own.get(name), shape) for name in REPORTED[does])) if own else None,
         _moment_reader(wire.timestamp, shape),
         glimpse_of(dialect, type_, shape),

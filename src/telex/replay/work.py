@@ -9,12 +9,10 @@ from typing import Any
 from telex.dialects.spec import Dialect
 from telex.flow.admission import Desk
 from telex.flow.book import blockers, pages
-from telex.flow.book.chapter import Ground
+from telex.flow.book.chapter import Ground, Remark
 from telex.flow.book.deeds import CHAPTERS
-from telex.flow.book.own_contracts import owned
-from telex.flow.book.plan_finding import CONTRACTS
+from telex.flow.book.owning import OWNED, owned
 from telex.flow.book.said import Said
-from telex.model.refusal import Finding
 from telex.model.roster import Member
 from telex.replay.reports import Reports
 from telex.replay.team import Team
@@ -28,7 +26,7 @@ class Work:
     def __init__(self, desk: Desk, team: Team, settings: Mapping[str, Any]) -> None:
         self._book: dict[str, Any] = {}
         self.times = Times()
-        self.reports = Reports(self._book, self.times, team.everybody)
+        self.reports = Reports(self._book, self.times)
         self._team, self._limits, self._settings = team, desk.limits, settings
         self._dialects: dict[str, Dialect] = {dialect.name: dialect for dialect in desk.dialects}
 
@@ -42,12 +40,12 @@ class Work:
         """Has nobody ever said anything in these?"""
         return self._book.keys().isdisjoint(topics)
 
-    def weigh(self, said: Said) -> tuple[Finding, ...]:
+    def weigh(self, said: Said) -> tuple[Remark, ...]:
         """What speaks against it, and what its sender should know."""
         does = said.does
         if does in _ABOUT_PLANS:
             self.reports.settle()
-        return pages.weigh(said, self._book, self._ground(said.at)) if pages.weighing(does) else ()
+        return pages.remarks(said, self._book, self._ground(said.at)) if pages.weighing(does) else ()
 
     def write(self, said: Said) -> tuple[Member, ...]:
         """Write it down. Who has shut down by it."""
@@ -61,8 +59,8 @@ class Work:
         for topic in topics:
             kind = pages.kind_of(topic)
             book[topic] = state = pages.fold_of(kind)(book.get(topic), said)
-            if kind == CONTRACTS:
-                book[topic] = owned(state)
+            if kind in OWNED:
+                book[topic] = owned(kind, state)
             elif kind == blockers.KIND:
                 self.reports.is_held_up(topic, state is not None)
         return pages.stopping(said, book, self._ground(said.at)) if does == "stopped" else ()

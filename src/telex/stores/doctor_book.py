@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from telex.dialects.registry import BUILT_IN
 from telex.flow.book import pages, snapshots
+from telex.flow.book.owning import owned
 from telex.flow.book.said import heard
 from telex.model.event import Event
 from telex.model.message import Message
@@ -31,7 +32,7 @@ def wrong_topics(file: "Looking") -> tuple[int, list[str]]:
         said = heard(message, event, dialect) if dialect is not None else None
         for topic in pages.belongs(said, book) if said is not None else ():
             assert said is not None
-            book[topic] = pages.fold(topic, book.get(topic), said)
+            book[topic] = owned(pages.kind_of(topic), pages.fold(topic, book.get(topic), said))
             said_in.setdefault(topic, []).append(message.seq)
             if topic in kept and kept[topic][0] == message.seq and not _is_as(topic, *kept[topic], book[topic]):
                 wrong[topic] = None

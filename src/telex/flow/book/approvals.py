@@ -4,11 +4,12 @@ A request waits until it has one answer, and there is never a second. Which requ
 names, or, where it names none, by its task: the one request that is open there.
 """
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from telex.dialects.spec import ANY, MessageType
-from telex.flow.book.chapter import Book, Chapter, Fold, Ground, Topics
+from telex.flow.book.asks import NO_ASKS, Asks, asks_of
+from telex.flow.book.chapter import Book, Chapter, Fold, Ground, Remark, Topics, Words
 from telex.flow.book.escalations import topics_of_step
 from telex.flow.book.said import Said
 from telex.flow.book.used_ids import id_reused
@@ -16,7 +17,6 @@ from telex.flow.routing import listed, normal_address
 from telex.model.limits import LIMITS
 from telex.model.nearest import LATEST_MAX, nearest
 from telex.model.paths import path_of
-from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 
 APPROVED, REJECTED, CONDITIONAL = "approved", "rejected", "conditional"
@@ -82,14 +82,14 @@ def meant(said: Said, book: Book) -> str | None:
     """The request that an answer means, as far as that can be told. It need not be there."""
     if (name := named(said)) is not None:
         return name
-    waiting = open_in_task(said, book)
-    return waiting[0] if len(waiting) == 1 else None
+    return asks_in_task(said, book).only_one_waiting
 
 
-def open_in_task(said: Said, book: Book) -> list[str]:
-    """The ids of the requests that wait in the task which the message is about."""
-    found = [book[topic] for topic in task_topic(said) if topic in book]
-    return [one.id for task in found for one in task.asks if one.decision is None]
+def asks_in_task(said: Said, book: Book) -> Asks:
+    """What was asked in the task which the message is about."""
+    task = said.text("task")
+    found = book.get(f"task:{task}") if task else None
+    return asks_of(found.asks) if found is not None else NO_ASKS
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def _ask_wanted(said: Said, book: Book) -> Topics:
     return (topic_of(said.id),)
 
 
-def _weigh_ask(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
+def _weigh_ask(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
     known: Approval | None = book.get(topic_of(said.id))
     return () if known is None else (id_reused(said, f"{known.request.by} has asked for something"),)
 
@@ -136,21 +136,21 @@ def _answer_wanted(said: Said, book: Book) -> Topics:
 
 def _answer_belongs(said: Said, book: Book) -> Topics:
     name = meant(said, book)
-    return (topic_of(name),) if name is not None and topic_of(name) in book else ()
+    topic = topic_of(name) if name is not None else ""
+    return (topic,) if topic in book else ()
 
 
-def _weigh_answer(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+def _weigh_answer(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
     name = meant(said, book)
     found: Approval | None = book.get(topic_of(name)) if name is not None else None
     if found is None:
         # What was escalated may be answered in the same words; that is another chapter.
-        if name is None or not any(topic in book for topic in topics_of_step(name)):
-            yield _unknown(said, name, open_in_task(said, book))
-        return
-    if not may_answer(said, found.request):
-        yield may_not(said, found.request)
-    if found.answer is not None:
-        yield _answered(said, found.request, found.answer)
+        if name is not None and not book.keys().isdisjoint(topics_of_step(name)):
+            return ()
+        return (Remark("approval-unknown", partial(_unknown, said, name, book)),)
+    request, answer = found
+    wrong = () if may_answer(said, request) else (may_not(said, request),)
+    return wrong if answer is None else (*wrong, Remark("approval-answered", partial(_answered, said, request, answer)))
 
 
 def may_answer(said: Said, request: Request) -> bool:
@@ -180,30 +180,33 @@ def _where(said: Said, name: str | None) -> str:
     return path_of(*said.dialect.locate(said.type, wire)) if wire and name is not None else said.path("task")
 
 
-def _unknown(said: Said, name: str | None, waiting: list[str]) -> Finding:
+def _unknown(said: Said, name: str | None, book: Book) -> Words:
+    waiting = asks_in_task(said, book).waiting()
     expected = listed(waiting) if waiting else "a request that waits for an answer"
     if name is not None:
         close, found = nearest(name, waiting[-LATEST_MAX:]), name[: LIMITS.found_characters_max]
         what = close or "a request that waits (telex approvals shows them)"
         say = f"Name {what}: nobody has asked for anything under {found}."
-        return Finding("approval-unknown", _where(said, name), say, expected=expected, found=found, nearest=close)
+        return Words(_where(said, name), say, expected, found, close)
     task = said.text("task")[: LIMITS.found_characters_max]
     why = f"{len(waiting)} wait in {task}" if waiting else f"nothing waits for an answer in {task}"
-    say = f"Say which request you answer: {why}."
-    return Finding("approval-unknown", _where(said, None), say, expected=expected, found=task)
+    return Words(_where(said, None), f"Say which request you answer: {why}.", expected, task)
 
 
-def may_not(said: Said, request: Request) -> Finding:
+def may_not(said: Said, request: Request) -> Remark:
     """What is said to whoever answers and may not."""
+    return Remark("may-not-answer", partial(_left_to_others, said, request))
+
+
+def _left_to_others(said: Said, request: Request) -> Words:
     asked_of = " or ".join(answerers(request, said.type))
     why = "who asks does not answer" if said.sender == request.by else f"you are {said.sender}"
-    say = f"Leave the answer to {asked_of}: {why}."
-    return Finding("may-not-answer", _where(said, request.id), say, expected=asked_of, found=said.sender)
+    return Words(_where(said, request.id), f"Leave the answer to {asked_of}: {why}.", asked_of, said.sender)
 
 
-def _answered(said: Said, request: Request, given: Answer) -> Finding:
+def _answered(said: Said, request: Request, given: Answer) -> Words:
     say = f"Ask for it anew if it is to be decided again: {given.by} has {_WORDS[given.decision]} {request.id} already."
-    return Finding("approval-answered", _where(said, request.id), say, expected="a request that waits", found=given.id)
+    return Words(_where(said, request.id), say, "a request that waits", given.id)
 
 
 _WORDS = {APPROVED: "approved", REJECTED: "rejected", CONDITIONAL: "approved, on conditions,"}
@@ -211,9 +214,9 @@ _WORDS = {APPROVED: "approved", REJECTED: "rejected", CONDITIONAL: "approved, on
 
 def decision_of(said: Said) -> str:
     """One of three words, however the dialect says it. What says neither yes nor no is no."""
-    yes, conditions = said.get("approved"), said.texts("conditions")
+    yes = said.get("approved")
     if isinstance(yes, bool):
-        return REJECTED if not yes else CONDITIONAL if conditions else APPROVED
+        return REJECTED if not yes else CONDITIONAL if said.texts("conditions") else APPROVED
     word = said.text("decision").casefold()
     return word if word in _WORDS else REJECTED
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from telex.dialects.spec import Dialect, MessageType
 from telex.flow.book.said import Said
 from telex.model.limits import LIMITS, Limits
-from telex.model.refusal import Finding
+from telex.model.refusal import Finding, Severity
 from telex.model.roster import Roster
 
 Book = Mapping[str, Any]  # topic → its state; a topic in which nothing was said is not there
@@ -39,6 +39,32 @@ class Draft(NamedTuple):
     id: str | None = None
 
 
+class Words(NamedTuple):
+    """A remark as its sender is told it: the fields of a `Finding` that take a while to put together."""
+
+    path: str
+    say: str
+    expected: str | None = None
+    found: str | None = None
+    nearest: str | None = None
+
+
+class Remark(NamedTuple):
+    """What speaks against a message, or what its sender should know.
+
+    Putting it into words takes far longer than noticing it, and whoever only counts what would be refused wants them
+    once in a thousand times. They are of the moment: ask for them before anything more is written into the book.
+    """
+
+    code: str
+    words: Callable[[], Words]  # a partial and no lambda: it is called when the loop that made it has gone on
+    severity: Severity = "refusal"
+
+    def told(self) -> Finding:
+        path, say, expected, found, nearest = self.words()
+        return Finding(self.code, path, say, self.severity, expected, found, nearest)
+
+
 def nothing(*_: Any) -> tuple[()]:
     return ()
 
@@ -50,7 +76,7 @@ class Chapter(NamedTuple):
     # Topics that the message belongs to once it is kept: only those whose state it changes.
     belongs: Callable[[Said, Book], Topics]
     # What speaks against it, and what its sender should know.
-    weigh: Callable[[Said, Book, Ground], Iterable[Finding]] = nothing
+    weigh: Callable[[Said, Book, Ground], Iterable[Remark]] = nothing
     # What follows by itself.
     follows: Callable[[Said, Book, Ground], Iterable[Draft]] = nothing
 

@@ -7,11 +7,10 @@ answer is told by the event `answered` of the messages here, and `flow/escalatio
 
 from collections.abc import Iterator
 
-from telex.flow.book.chapter import Book, Chapter, Fold, Ground
+from telex.flow.book.chapter import Book, Chapter, Fold, Ground, Remark
 from telex.flow.book.said import Said
 from telex.flow.book.used_ids import id_reused
 from telex.model.escalation import Escalation, Rung
-from telex.model.refusal import Finding
 from telex.model.roster import TELEX
 
 KIND, CLIMB = "escalation", "climb"
@@ -45,13 +44,14 @@ def _belongs(said: Said, book: Book) -> Iterator[str]:
         yield topic_of(said.id)
 
 
-def _weigh(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+def _weigh(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
     """A matter that waits would be lost to whoever looks for it if another took its id."""
-    if said.sender == TELEX or not any(topic in book for topic in topics_of_step(said.id)):
-        return
-    known: Escalation | None = book.get(topic_of(said.id))
+    first, climb = topics_of_step(said.id)
+    if said.sender == TELEX or (first not in book and climb not in book):
+        return ()
+    known: Escalation | None = book.get(first)
     by = known.by if known is not None else TELEX
-    yield id_reused(said, f"{by} has handed something up")
+    return (id_reused(said, f"{by} has handed something up"),)
 
 
 def _may_climb(said: Said) -> bool:

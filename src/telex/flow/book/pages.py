@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from telex.dialects.spec import Dialect
-from telex.flow.book.chapter import Book, Chapter, Draft, Fold, Ground, Topics, nothing
+from telex.flow.book.chapter import Book, Chapter, Draft, Fold, Ground, Remark, Topics, nothing
 from telex.flow.book.deeds import CHAPTERS, FOLDS
 from telex.flow.book.said import Said, heard
 from telex.model.event import Event
@@ -22,7 +22,7 @@ def chapters_on(deed: str) -> tuple[Chapter, ...]:
 
 
 @cache
-def weighing(deed: str) -> tuple[Callable[[Said, Book, Ground], Iterable[Finding]], ...]:
+def weighing(deed: str) -> tuple[Callable[[Said, Book, Ground], Iterable[Remark]], ...]:
     """What weighs it: not every chapter has something to say against anybody."""
     return tuple(chapter.weigh for chapter in chapters_on(deed) if chapter.weigh is not nothing)
 
@@ -52,6 +52,12 @@ def belongs(said: Said, book: Book) -> tuple[str, ...]:
 
 
 def weigh(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
+    """What speaks against it, and what its sender should know."""
+    return tuple([one.told() for weigh in weighing(said.does) for one in weigh(said, book, ground)])
+
+
+def remarks(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
+    """The same, for whoever wants to read few of them: they are not yet put into words."""
     return tuple([one for weigh in weighing(said.does) for one in weigh(said, book, ground)])
 
 
@@ -81,12 +87,14 @@ def written(events: Iterable[tuple[Event, Message | None]], dialects: Mapping[st
 
 
 def write(book: dict[str, Any], event: Event, message: Message | None, dialects: Mapping[str, Dialect]) -> None:
-    """One event more. Only a message that was accepted changes anything."""
+    """One event more, for whoever alone holds the book. Only a message that was accepted changes anything."""
     if event.kind != "accepted" or message is None or message.dialect is None:
         return
     dialect = dialects.get(message.dialect)
     said = heard(message, event, dialect) if dialect is not None else None
     if said is None:
         return
+    from telex.flow.book.owning import owned
+
     for topic in belongs(said, book):
-        book[topic] = fold(topic, book.get(topic), said)
+        book[topic] = owned(kind_of(topic), fold(topic, book.get(topic), said))

@@ -1,11 +1,15 @@
-"""Does a message keep to what was agreed? Its plan, task, dependencies, budget and files, against the contracts."""
+"""Does a message keep to what was agreed? Its plan, task, dependencies, budget and files, against the contracts.
 
-from collections.abc import Iterator
-from functools import lru_cache
-from itertools import islice
+What is against it is noticed first, which is all that most of those who ask want to know. The words for it stand beside
+each check, and are put together for whoever reads them.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 
 from telex.dialects.spec import Dialect, MessageType, OneOf, kind_at
-from telex.flow.book.chapter import Book, Ground
+from telex.flow.book.chapter import Book, Ground, Remark, Words
+from telex.flow.book.contract_checks import flaws
 from telex.flow.book.plan_finding import (
     asked_plan,
     contracts_in,
@@ -18,10 +22,9 @@ from telex.flow.book.plan_finding import (
     widens,
 )
 from telex.flow.book.said import Said
-from telex.model.contract import Plan
+from telex.model.contract import Contracts, Grant, Plan, Revision
 from telex.model.nearest import LATEST_MAX, nearest
 from telex.model.paths import ROOT
-from telex.model.refusal import Finding
 from telex.model.roster import Roster
 from telex.rules.contracts import (
     ASKING,
@@ -35,141 +38,92 @@ from telex.rules.contracts import (
     scope_of,
     short,
 )
-from telex.rules.coverage import forbidding
-from telex.rules.paths import Odd, normal
-from telex.rules.patterns import WILD, flaw
 
-ANYTHING = "\ue000"  # a name that stands for whichever: no pattern means this one
+KNOWN_PLANS_MAX, KNOWN_PATHS_MAX, KNOWN_CHARACTERS_MAX = 16, 256, 256  # a team works on few plans and files at a time
 NO_GROUND = Ground(0.0, Roster({}))  # where there is neither a store nor a team
-
-
-# --- the contract itself ----------------------------------------------------------------------------------------------
-
-
-def weigh_contract(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
-    allowed, forbidden = said.texts("allowed"), said.texts("forbidden")
-    if not _flawed(allowed) and not _flawed(forbidden) and not (forbidden and _for_nothing(allowed, forbidden)):
-        return ()  # most are like this
-    return (*_flaws(said, "allowed"), *_flaws(said, "forbidden"), *_forbidden_too(said))
-
-
-def _flaws(said: Said, name: str) -> Iterator[Finding]:
-    for index, pattern, why in _flawed(said.texts(name)):
-        form = "a path from the project's root, with / and perhaps * in it"
-        say = f"Write it as {form}: it covers nothing, since {why}."
-        wanted, found = "src/auth/, *.md or docs/**/*.png", short(pattern)
-        yield Finding("pattern-covers-nothing", said.path(name, index), say, "warning", wanted, found)
-
-
-@lru_cache(maxsize=256)  # teams draw the same lines in plan after plan
-def _flawed(patterns: tuple[str, ...]) -> tuple[tuple[int, str, str], ...]:
-    """Those that cover nothing, with their place, and why."""
-    each = ((index, pattern, flaw(pattern)) for index, pattern in enumerate(patterns))
-    return tuple((index, pattern, why) for index, pattern, why in each if why is not None)
-
-
-def _forbidden_too(said: Said) -> Iterator[Finding]:
-    """Paths that are allowed for nothing, since all that lies there is forbidden. That the same words stand in both
-    lists is a rule of the dialect, and found without a bus."""
-    forbidden = said.texts("forbidden")
-    for index, pattern, against in _for_nothing(said.texts("allowed"), forbidden) if forbidden else ():
-        say = f"Take {short(pattern)} out, or forbid less than {short(against)}: all of it is forbidden."
-        yield Finding("path-allowed-for-nothing", said.path("allowed", index), say, "warning", found=short(pattern))
-
-
-@lru_cache(maxsize=256)
-def _for_nothing(allowed: tuple[str, ...], forbidden: tuple[str, ...]) -> tuple[tuple[int, str, str], ...]:
-    """Those that are, with their place, and the pattern that is against them."""
-    found = []
-    for index, pattern in enumerate(allowed):
-        folder = normal(pattern)
-        if isinstance(folder, Odd) or pattern in forbidden or not WILD.isdisjoint(pattern):
-            continue
-        against = forbidding(forbidden).cover(f"{folder}/{ANYTHING}")
-        if against is not None:
-            found.append((index, pattern, against.text))
-    return tuple(found)
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------
 
 
-def weigh_progress(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+def weigh_progress(said: Said, book: Book, ground: Ground) -> Sequence[Remark]:
     contracts = contracts_in(book)
     if contracts is None:
-        return
+        return ()
     plan = plan_in(book, said.text("plan"))
     if plan is None:
-        yield _plan_unknown(said, list(contracts.plans))
-        yield from _files(said, _own(said, book), ground)
-        return
-    yield from _task(said, plan)
-    yield from islice(_dependencies(said, plan, book), ground.limits.findings_max)
-    yield from _budget(said, plan)
-    yield from _files(said, [plan], ground)
-    yield from conditions_of(plan)
+        unknown = Remark("plan-unknown", partial(_plan_unknown, said, contracts), "warning")
+        return [unknown, *_files(said, _own(said, book, contracts), ground)]
+    words = plan.revisions[-1].words
+    found = []
+    if said.text("task") not in words.tasks:
+        found.append(Remark("task-not-in-plan", partial(_task_not_in_plan, said, plan)))
+    if words.depends_on:
+        found += _dependencies(said, plan, book, ground.limits.findings_max)
+    if words.budget is not None and not _can_be_spent(_tokens(said), plan.spent, words.budget):
+        found.append(Remark("token-budget-spent", partial(_budget_spent, said, plan, words.budget)))
+    return [*found, *_files(said, [plan], ground), *conditions_noticed(plan)]
 
 
-def weigh_files(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+def weigh_files(said: Said, book: Book, ground: Ground) -> Sequence[Remark]:
     """A submission or a commit: of its task's plan, or by the contracts of whoever sends it."""
-    if not said.texts("files") or contracts_in(book) is None:
-        return
-    plan = meant(said, book)
-    plans = [plan] if plan is not None else _own(said, book)
-    yield from _files(said, plans, ground)
-    for one in plans:
-        yield from conditions_of(one)
-
-
-def _own(said: Said, book: Book) -> list[Plan]:
     contracts = contracts_in(book)
-    return open_plans(book, covering(contracts, said.sender, said.role)) if contracts is not None else []
+    if contracts is None or not said.texts("files"):
+        return ()
+    plan = meant(said, book)
+    plans = [plan] if plan is not None else _own(said, book, contracts)
+    return [*_files(said, plans, ground), *(note for one in plans for note in conditions_noticed(one))]
 
 
-def _plan_unknown(said: Said, plans: list[str]) -> Finding:
-    plan = said.text("plan")
+def _own(said: Said, book: Book, contracts: Contracts) -> list[Plan]:
+    return open_plans(book, covering(contracts, said.sender, said.role))
+
+
+def _plan_unknown(said: Said, contracts: Contracts) -> Words:
+    plan, plans = said.text("plan"), list(contracts.plans)
     close = nearest(plan, plans[-LATEST_MAX:])
     say = f"Name a plan that has a contract, such as {short(close or plans[-1])}: nobody has sent one for this."
-    return Finding("plan-unknown", said.path("plan"), say, "warning", listed(plans), short(plan), close)
+    return Words(said.path("plan"), say, listed(plans), short(plan), close)
 
 
-def _task(said: Said, plan: Plan) -> Iterator[Finding]:
-    task, tasks = said.text("task"), plan.words.tasks if plan.words is not None else ()
-    if task in tasks:
-        return
+def _task_not_in_plan(said: Said, plan: Plan) -> Words:
+    task, tasks = said.text("task"), plan.revisions[-1].words.tasks
     which = f"one of {listed(tasks)}" if tasks else "once a contract lists some"
     say = f"Name a task of plan {short(plan.id)}, {which}: {short(task) or 'this'} is none of them."
-    yield Finding(
-        "task-not-in-plan",
-        said.path("task"),
-        say,
-        expected=f"one of {listed(tasks)}",
-        found=short(task),
-        nearest=nearest(task, tasks),
-    )
+    return Words(said.path("task"), say, f"one of {listed(tasks)}", short(task), nearest(task, tasks))
 
 
-def _dependencies(said: Said, plan: Plan, book: Book) -> Iterator[Finding]:
-    assert plan.words is not None
-    for name in dict.fromkeys(plan.words.depends_on):
+def _dependencies(said: Said, plan: Plan, book: Book, most: int) -> list[Remark]:
+    """Plans that have to be complete first."""
+    found: list[Remark] = []
+    for name in dict.fromkeys(plan.revisions[-1].words.depends_on):
         other = plan_in(book, name)
         if other is not None and other.is_complete:
             continue
-        missing = [task for task in other.words.tasks if task not in other.done] if other and other.words else []
-        lacks = f"{listed(missing)} not done" if missing else "no contract for it yet"
-        say = (
-            f"Leave it until plan {short(name)} is complete: plan {short(plan.id)} depends on it, and there is {lacks}."
-        )
-        found = f"plan {short(name)}: {lacks}"
-        yield Finding("dependency-not-complete", said.path("plan"), say, expected="complete", found=found)
+        if len(found) == most:
+            break
+        found.append(Remark("dependency-not-complete", partial(_not_complete, said, plan, name, other)))
+    return found
 
 
-def _budget(said: Said, plan: Plan) -> Iterator[Finding]:
-    assert plan.words is not None
-    budget, used = plan.words.budget, said.get("tokens")
-    used = used if isinstance(used, int) else 0
-    if budget is None or (plan.spent < budget and plan.spent + used <= budget):
-        return
+def _not_complete(said: Said, plan: Plan, name: str, other: Plan | None) -> Words:
+    missing = [task for task in other.words.tasks if task not in other.done] if other and other.words else []
+    lacks = f"{listed(missing)} not done" if missing else "no contract for it yet"
+    say = f"Leave it until plan {short(name)} is complete: plan {short(plan.id)} depends on it, and there is {lacks}."
+    return Words(said.path("plan"), say, "complete", f"plan {short(name)}: {lacks}")
+
+
+def _tokens(said: Said) -> int:
+    used = said.get("tokens")
+    return used if isinstance(used, int) else 0
+
+
+def _can_be_spent(used: int, spent: int, budget: int) -> bool:
+    return spent < budget and spent + used <= budget
+
+
+def _budget_spent(said: Said, plan: Plan, budget: int) -> Words:
+    used = _tokens(said)
     comes_to = f"this makes {plan.spent + used:,}" if used else f"has spent {plan.spent:,}"
     names = said.type.deed.names if said.type.deed is not None else {}
     by = plan.revisions[-1].by
@@ -178,37 +132,72 @@ def _budget(said: Said, plan: Plan) -> Iterator[Finding]:
         f" tokens, and {comes_to}."
     )
     where = said.path("tokens" if "tokens" in names else "plan")
-    yield Finding("token-budget-spent", where, say, expected=f"at most {budget}", found=str(plan.spent + used))
+    return Words(where, say, f"at most {budget}", str(plan.spent + used))
 
 
-def conditions_of(plan: Plan) -> tuple[Finding, ...]:
-    conditions = plan.conditions if plan.grants else ()
-    if not conditions:
-        return ()
-    those = listed(conditions)
-    say = f"Keep to what plan {short(plan.id)} was widened under: {those}."
-    return (Finding("approval-conditions", ROOT, say, "note", expected=those),)
+def conditions_noticed(plan: Plan) -> tuple[Remark, ...]:
+    """The same, not yet put into words."""
+    if plan.grants and any(grant.conditions for grant in plan.grants):
+        return (Remark("approval-conditions", partial(_widened_under, plan), "note"),)
+    return ()
+
+
+def _widened_under(plan: Plan) -> Words:
+    those = listed(plan.conditions)
+    return Words(ROOT, f"Keep to what plan {short(plan.id)} was widened under: {those}.", those)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _files(said: Said, plans: list[Plan], ground: Ground) -> Iterator[Finding]:
-    files, found, scopes = said.get("files"), 0, [Scope(plan) for plan in plans]
-    for index, path in enumerate(files if isinstance(files, list) else ()):
-        judged = judge(path, scopes) if isinstance(path, str) else None
+def _files(said: Said, plans: list[Plan], ground: Ground) -> list[Remark]:
+    files = said.get("files")
+    if not files or not isinstance(files, list):
+        return []
+    judge_path, found, most = _judging(plans), list[Remark](), ground.limits.findings_max
+    for index, path in enumerate(files):
+        judged = judge_path(path) if isinstance(path, str) else None
         if judged is None or judged.code is None:
             continue
-        found += 1
-        if found > ground.limits.findings_max:
-            return
-        yield Finding(
-            judged.code,
-            said.path("files", index),
-            sentence(judged, said.role, ground),
-            expected=_expected(judged),
-            found=short(path),
-        )
+        if len(found) == most:
+            break
+        found.append(Remark(judged.code, partial(_not_to_be_touched, said, index, path, judged, ground)))
+    return found
+
+
+def _judging(plans: list[Plan]) -> Callable[[str], Judged]:
+    """What says what these contracts say to a path."""
+    each = [_answers_of(plan.id, plan.revisions[-1], plan.grants) for plan in plans]
+    return each[0].judge if len(each) == 1 else partial(judge, scopes=[one.scope for one in each])
+
+
+class Answers:
+    """What a contract has answered to the paths that it was asked about: the same come in report after report."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self._known: dict[str, Judged] = {}
+
+    def judge(self, path: str) -> Judged:
+        return self._known.get(path) or self._judge(path)
+
+    def _judge(self, path: str) -> Judged:
+        judged = judge(path, (self.scope,))
+        if len(path) <= KNOWN_CHARACTERS_MAX:
+            if len(self._known) >= KNOWN_PATHS_MAX:
+                self._known.clear()
+            self._known[path] = judged
+        return judged
+
+
+@lru_cache(maxsize=KNOWN_PLANS_MAX)
+def _answers_of(plan: str, revision: Revision, grants: tuple[Grant, ...]) -> Answers:
+    """By all of a plan that has a say in it; how far it has come has none."""
+    return Answers(Scope(Plan(plan, (revision,), grants=grants)))
+
+
+def _not_to_be_touched(said: Said, index: int, path: str, judged: Judged, ground: Ground) -> Words:
+    return Words(said.path("files", index), sentence(judged, said.role, ground), _expected(judged), short(path))
 
 
 def _expected(judged: Judged) -> str | None:
@@ -247,35 +236,47 @@ def asking_type(dialect: Dialect | None) -> MessageType | None:
 # --- approvals and reviews --------------------------------------------------------------------------------------------
 
 
-def weigh_ask(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+def weigh_ask(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
     contracts = contracts_in(book)
     if contracts is None or not widens(said) or meant(said, book) is not None:
-        return
-    own = [plan.id for plan in _own(said, book)]
-    say = f"Name a task of the plan that is to be widened ({listed(own or list(contracts.plans))}): an approval would"
-    yield Finding(
-        "plan-not-clear", said.path("task"), f"{say} widen none as it is.", "warning", found=said.text("task")
-    )
+        return ()
+    return (Remark("plan-not-clear", partial(_plan_not_clear, said, book, contracts), "warning"),)
 
 
-def weigh_answer(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
-    plan = asked_plan(said, book)
-    if plan is None or said.get("approved") is not True:
-        return
-    ask = plan.asks[request_of(said)]
-    if not said.texts("modifications"):
-        say = f"List the paths that {short(ask.by)} may touch from now on: as it is, the approval widens nothing."
-        yield Finding("approval-widens-nothing", said.path("modifications"), say, "warning", "path patterns")
-    yield from _flaws(said, "modifications")
+def _plan_not_clear(said: Said, book: Book, contracts: Contracts) -> Words:
+    among = [plan.id for plan in _own(said, book, contracts)] or list(contracts.plans)
+    say = f"Name a task of the plan that is to be widened ({listed(among)}): an approval would widen none as it is."
+    return Words(said.path("task"), say, found=said.text("task"))
 
 
-def weigh_review(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+def weigh_answer(said: Said, book: Book, ground: Ground) -> Sequence[Remark]:
+    plan = asked_plan(said, book) if said.get("approved") is True else None
+    if plan is None:
+        return ()
+    patterns = said.texts("modifications")
+    if not patterns:
+        return (Remark("approval-widens-nothing", partial(_widens_nothing, said, plan), "warning"),)
+    return flaws(said, "modifications", patterns)
+
+
+def _widens_nothing(said: Said, plan: Plan) -> Words:
+    by = short(plan.asks[request_of(said)].by)
+    say = f"List the paths that {by} may touch from now on: as it is, the approval widens nothing."
+    return Words(said.path("modifications"), say, "path patterns")
+
+
+def weigh_review(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
     plan: Plan | None = book.get(topic_of(said.text("plan")))
     if plan is None or plan.cycle == 0:
-        return
-    cycle, next_ = said.get("cycle"), plan.cycle + 1
-    if cycle == next_ or (plan.approved and cycle == 1):
-        return
+        return ()
+    cycle = said.get("cycle")
+    if cycle == plan.cycle + 1 or (plan.approved and cycle == 1):
+        return ()
+    return (Remark("cycle-out-of-order", partial(_out_of_order, said, plan), "warning"),)
+
+
+def _out_of_order(said: Said, plan: Plan) -> Words:
+    next_ = plan.cycle + 1
     say = f"Say cycle {next_}: the last review of plan {short(plan.id)} was cycle {plan.cycle}."
     wanted = f"{next_} or 1" if plan.approved else str(next_)
-    yield Finding("cycle-out-of-order", said.path("cycle"), say, "warning", wanted, str(cycle))
+    return Words(said.path("cycle"), say, wanted, str(said.get("cycle")))

@@ -1,7 +1,8 @@
 """What was agreed about a plan, and how far has it come? A topic for each, and `contracts` to find them by.
 
 The latest contract of a plan holds, with what was granted since; all revisions are kept. How a message is weighed
-against them is `plan_checks.py`; which plan a message means is `plan_finding.py`.
+against them is `plan_checks.py`, how a contract is weighed itself `contract_checks.py`, and which plan a message means
+`plan_finding.py`.
 """
 
 import json
@@ -9,15 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from telex.flow.book.chapter import Book, Chapter, Fold, Topics
+from telex.flow.book.contract_checks import weigh_contract
 from telex.flow.book.own_contracts import OwnMap
-from telex.flow.book.plan_checks import (
-    weigh_answer,
-    weigh_ask,
-    weigh_contract,
-    weigh_files,
-    weigh_progress,
-    weigh_review,
-)
+from telex.flow.book.plan_checks import weigh_answer, weigh_ask, weigh_files, weigh_progress, weigh_review
 from telex.flow.book.plan_finding import (
     CONTRACTS,
     asked_plan,

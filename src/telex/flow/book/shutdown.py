@@ -4,13 +4,14 @@ An agent that agrees has stopped with that very message (`parts`): it is written
 where, by the roster of the moment, is told in `flow/stopping.py`.
 """
 
-from telex.flow.book.chapter import Book, Chapter, Fold, Ground
+from functools import partial
+
+from telex.flow.book.chapter import Book, Chapter, Fold, Ground, Remark, Words
 from telex.flow.book.said import Said
 from telex.flow.book.used_ids import id_reused
 from telex.flow.routing import inboxes_of
 from telex.model.limits import LIMITS
 from telex.model.nearest import LATEST_MAX, nearest
-from telex.model.refusal import Finding
 from telex.model.roster import Member, Roster
 from telex.model.shutdown import NO_SHUTDOWNS, TOPIC, Answer, Call, Shutdowns
 
@@ -30,13 +31,12 @@ def _fold(state: Shutdowns | None, said: Said) -> Shutdowns:
     if said.does == "stop":
         asked = said.inboxes or (said.to,)
         call = Call(said.id, said.sender, said.role, said.text("reason"), said.text("team"), said.at, asked, {})
-        return Shutdowns((*known.calls, call))
+        return Shutdowns(known.known.added(call))
     answered = known.call(said.text("request"))
     if answered is None:
         return known
     answer = Answer(said.id, said.at, said.get("approved") is True, said.text("status"), said.text("pending"))
-    heard = answered._replace(answers={**answered.answers, said.sender: answer})
-    return Shutdowns(tuple(heard if call is answered else call for call in known.calls))
+    return Shutdowns(known.known.answered(answered, said.sender, answer))
 
 
 def was_asked(call: Call, member: Member, roster: Roster) -> bool:
@@ -46,47 +46,45 @@ def was_asked(call: Call, member: Member, roster: Roster) -> bool:
 
 def open_call(known: Shutdowns, member: Member, roster: Roster) -> Call | None:
     """The last call that the member has not answered at all, since it is here."""
-    since = member.joined_at or 0.0
-    reached = (call for call in reversed(known.calls) if call.at >= since and was_asked(call, member, roster))
-    last = next(reached, None)
+    last = known.known.last_into(inboxes_of(member, roster), member.joined_at or 0.0)
     return last if last is not None and member.name not in last.answers else None
 
 
-def _weigh_call(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
+def _weigh_call(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
     known: Shutdowns = book.get(TOPIC, NO_SHUTDOWNS)
     call = known.call(said.id)
     return (id_reused(said, f"{call.by} has asked the team to shut down"),) if call is not None else ()
 
 
-def _weigh_answer(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
+def _weigh_answer(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
     known: Shutdowns = book.get(TOPIC, NO_SHUTDOWNS)
     member = ground.roster.find(said.sender) or Member(said.sender, said.role)
     call = known.call(said.text("request"))
     if call is None or not was_asked(call, member, ground.roster):
-        return (_not_asked(said, known, member, ground.roster),)
+        return (Remark("shutdown-not-asked", partial(_not_asked, said, known, member, ground.roster)),)
     answer = call.answers.get(said.sender)
     if answer is not None and answer.approved:
-        return (_answered(said, call, known, member, ground.roster),)
+        return (Remark("shutdown-answered", partial(_answered, said, call, known, member, ground.roster)),)
     return ()
 
 
-def _not_asked(said: Said, known: Shutdowns, member: Member, roster: Roster) -> Finding:
+def _not_asked(said: Said, known: Shutdowns, member: Member, roster: Roster) -> Words:
     path, found = said.path("request"), said.text("request")[: LIMITS.found_characters_max]
     waits = open_call(known, member, roster)
     if waits is not None:
         say = f"Name {waits.id}, which {waits.by} has asked {said.sender} with: nobody asked it to shut down otherwise."
-        return Finding("shutdown-not-asked", path, say, expected=waits.id, found=found, nearest=waits.id)
+        return Words(path, say, waits.id, found, waits.id)
     own = [call.id for call in known.calls[-LATEST_MAX:] if was_asked(call, member, roster)]
     say = f"Take the id of a request to shut down that was sent to {said.sender}, or go on: it was not asked with this."
-    return Finding("shutdown-not-asked", path, say, found=found, nearest=nearest(found, own))
+    return Words(path, say, None, found, nearest(found, own))
 
 
-def _answered(said: Said, call: Call, known: Shutdowns, member: Member, roster: Roster) -> Finding:
-    waits, path = open_call(known, member, roster), said.path("request")
-    other = f"Name {waits.id} instead" if waits is not None else "Leave it at that"
-    say = f"{other}: {said.sender} has agreed to {call.id} before, and shuts down once."
+def _answered(said: Said, call: Call, known: Shutdowns, member: Member, roster: Roster) -> Words:
+    waits = open_call(known, member, roster)
     meant = waits.id if waits is not None else None
-    return Finding("shutdown-answered", path, say, expected=meant, found=call.id, nearest=meant)
+    other = f"Name {meant} instead" if meant is not None else "Leave it at that"
+    say = f"{other}: {said.sender} has agreed to {call.id} before, and shuts down once."
+    return Words(said.path("request"), say, meant, call.id, meant)
 
 
 def parts(said: Said, book: Book, ground: Ground) -> tuple[Member, ...]:

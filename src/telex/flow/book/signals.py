@@ -5,6 +5,7 @@ part in it: results, and the dispatches that the router would send.
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 from telex.dialects.signal_md import (
     AUDIT_VERDICT,
@@ -15,7 +16,7 @@ from telex.dialects.signal_md import (
     TRIAGE_RESULT,
     WORKER_SUBMISSION,
 )
-from telex.flow.book.chapter import Book, Chapter, Fold, Ground
+from telex.flow.book.chapter import Book, Chapter, Fold, Ground, Remark, Words
 from telex.flow.book.said import Said
 from telex.flow.book.used_ids import id_reused
 from telex.flow.work.due import ASKS
@@ -58,7 +59,7 @@ def _dispatch_belongs(said: Said, book: Book) -> tuple[str, ...]:
     return (topic,) if _after_dispatch(work, said) is not None else ()
 
 
-def _weigh(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
+def _weigh(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
     """A signal is never refused for coming late. Its sender is told that it changes nothing, and what would."""
     work: Work | None = book.get(topic_of(said) or "")
     if work is None or said.type.name not in ANSWERS:
@@ -67,22 +68,17 @@ def _weigh(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
     found = answers_what(work, said.reply_to, answer)
     if not isinstance(found, str):
         return ()
-    waited = _waited_for(work, answer.part)
+    return (Remark("signal-out-of-turn", partial(_out_of_turn, said, work, answer.part, found), "warning"),)
+
+
+def _out_of_turn(said: Said, work: Work, part: Part, why: str) -> Words:
+    waited = _waited_for(work, part)
     do = f"Answer with --reply-to {waited[0]}" if waited else "Leave it at that"
-    expected = f"one of {', '.join(waited[:8])}" if waited else None
-    return (
-        Finding(
-            "signal-out-of-turn",
-            said.path("signal"),
-            f"{do}: this signal changes nothing in {work.id}, since {found}.",
-            "warning",
-            expected,
-            said.reply_to,
-        ),
-    )
+    say = f"{do}: this signal changes nothing in {work.id}, since {why}."
+    return Words(said.path("signal"), say, f"one of {', '.join(waited[:8])}" if waited else None, said.reply_to)
 
 
-def _weigh_dispatch(said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
+def _weigh_dispatch(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
     """Two who lead a work at the same moment work out the same dispatch: it is sent by one of them."""
     work: Work | None = book.get(topic_of(said) or "")
     if work is None or not was_sent(work, said.id):

@@ -7,7 +7,7 @@ compares them with the fold.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -18,7 +18,7 @@ FOLDS_VERSION = 1  # goes up whenever a fold gives another state for the same me
 LONG = 200  # messages folded at once after which a snapshot pays
 SEAL_CHARACTERS = 2 * DIGEST_BYTES
 _HOMES = ("telex.model.", "telex.flow.")  # where the values that states are made of live
-_VALUE, _MAP, _SET = "value", "map", "set"
+_VALUE, _ROW, _MAP, _SET = "value", "row", "map", "set"
 
 
 def sealed(topic: str, seq: int, state: Any) -> str:
@@ -67,15 +67,20 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         if not hasattr(value, "_fields"):
             return [_plain(one) for one in value]
-        kind = type(value)
-        assert kind.__module__.startswith(_HOMES), f"{kind} is no value that a state may hold"
-        return {_VALUE: f"{kind.__module__}:{kind.__qualname__}", "of": [_plain(one) for one in value]}
+        return {_VALUE: _name(type(value)), "of": [_plain(one) for one in value]}
     if isinstance(value, Mapping):
         return {_MAP: [[_plain(key), _plain(one)] for key, one in value.items()]}
     if isinstance(value, frozenset):
         return {_SET: sorted((_plain(one) for one in value), key=json.dumps)}
-    assert value is None or isinstance(value, (str, int, float)), f"{type(value)} is no value that a state may hold"
-    return value
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    assert isinstance(value, Sequence), f"{type(value)} is no value that a state may hold"
+    return {_ROW: _name(type(value)), "of": [_plain(one) for one in value]}
+
+
+def _name(kind: type) -> str:
+    assert kind.__module__.startswith(_HOMES), f"{kind} is no value that a state may hold"
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _lively(plain: Any) -> Any:
@@ -85,6 +90,8 @@ def _lively(plain: Any) -> Any:
         return plain
     if _VALUE in plain:
         return _kind(plain[_VALUE])(*[_lively(one) for one in plain["of"]])
+    if _ROW in plain:
+        return _kind(plain[_ROW])([_lively(one) for one in plain["of"]])
     if _MAP in plain:
         return {_lively(key): _lively(one) for key, one in plain[_MAP]}
     return frozenset([_lively(one) for one in plain[_SET]])
@@ -92,11 +99,11 @@ def _lively(plain: Any) -> Any:
 
 @cache
 def _kind(name: str) -> Any:
-    """A named tuple of ours and nothing else: making one does nothing but hold values."""
+    """A named tuple or a sequence of ours and nothing else: making one does nothing but hold values."""
     module, _, kind = name.partition(":")
     if not module.startswith(_HOMES) or not kind.isidentifier():
         raise ValueError("no value of ours")
     found = getattr(import_module(module), kind)
-    if not (isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")):
+    if not (isinstance(found, type) and issubclass(found, Sequence) and found.__module__.startswith(_HOMES)):
         raise ValueError("no value of ours")
     return found

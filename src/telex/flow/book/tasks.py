@@ -4,16 +4,19 @@ The topic keeps facts: assignments, moves, failures, what was asked and how that
 which of them are failures stands in `model/machine.py`, or in a team's own table, and comes in when somebody asks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from telex.dialects.spec import MessageType
-from telex.flow.book.approvals import APPROVED, CONDITIONAL, decision_of, meant, named, task_topic, topic_of
-from telex.flow.book.chapter import Book, Chapter, Draft, Fold, Ground, Topics, nothing
+from telex.flow.book.approvals import REJECTED, decision_of, meant, named, task_topic, topic_of
+from telex.flow.book.asks import NO_ASKS, asks_of
+from telex.flow.book.chapter import Book, Chapter, Draft, Fold, Ground, Remark, Topics, Words, nothing
 from telex.flow.book.said import Said
 from telex.flow.routing import listed
 from telex.model.limits import LIMITS
 from telex.model.machine import (
+    NO_STEPS,
     TASK_STATES,
     Machine,
     Standing,
@@ -22,9 +25,9 @@ from telex.model.machine import (
     moves,
     standing,
     state_name,
+    steps_of,
 )
 from telex.model.nearest import LATEST_MAX, nearest
-from telex.model.refusal import Finding
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Roster
 
 SETTING = "task_states"  # under which a team's own table is found
@@ -42,24 +45,27 @@ class Asked(NamedTuple):
     decision: str | None = None  # None: it waits
     answer: str = ""  # the answer's id
 
+    @property
+    def waits(self) -> bool:
+        return self.decision is None
+
+    @property
+    def is_approved(self) -> bool:
+        return self.decision is not None and self.decision != REJECTED
+
 
 class Task(NamedTuple):
     id: str
     title: str = ""
     assigned_to: str = ""
-    steps: tuple[Step, ...] = ()
-    asks: tuple[Asked, ...] = ()
+    steps: Sequence[Step] = NO_STEPS
+    asks: Sequence[Asked] = NO_ASKS
     moves: bool = False  # is its dialect one in which tasks have states?
 
     @property
     def at(self) -> float:
         """When it was first heard of."""
         return min((*(step.at for step in self.steps), *(asked.at for asked in self.asks)), default=0.0)
-
-    def approvals(self) -> dict[str, str]:
-        """By every id under which it may be named: the answer's id, and the request's."""
-        given = [one for one in self.asks if one.decision in (APPROVED, CONDITIONAL)]
-        return {one.answer: one.answer for one in given} | {one.id: one.answer for one in given}
 
 
 def machine_of(ground: Ground) -> Machine:
@@ -72,30 +78,38 @@ def _own_topic(said: Said, book: Book) -> Topics:
 
 
 def _known(said: Said, book: Book) -> Task:
-    found: Task | None = next((book[topic] for topic in task_topic(said) if topic in book), None)
-    return found or Task(said.text("task"))
+    name = said.text("task")
+    found: Task | None = book.get(f"task:{name}") if name else None
+    return found or Task(name)
 
 
 # --- moves ------------------------------------------------------------------------------------------------------------
 
 
-def _weigh_move(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+def _weigh_move(said: Said, book: Book, ground: Ground) -> list[Remark]:
     task, machine = _known(said, book), machine_of(ground)
     stands = standing(machine, task.steps)
     claimed, wanted = state_name(said.text("came_from")), state_name(said.text("goes_to"))
     at_its_word = not stands.placed and claimed in machine.states
     state = claimed if at_its_word else stands.state
-    if claimed != state:
-        say = f"Start from where the task is: {task.id[: LIMITS.found_characters_max]} is in {state}."
-        yield _not_allowed(said, "came_from", say, state, state)
     there = moves(machine, stands, state)
+    found = []
+    if claimed != state:
+        found.append(Remark("transition-not-allowed", partial(_elsewhere, said, task.id, state)))
     if wanted not in there:
-        yield _no_such_move(said, machine, stands, state, wanted, there)
+        words = partial(_no_such_move, said, machine, stands, state, wanted, there)
+        found.append(Remark("transition-not-allowed", words))
+    return found
+
+
+def _elsewhere(said: Said, task: str, state: str) -> Words:
+    say = f"Start from where the task is: {task[: LIMITS.found_characters_max]} is in {state}."
+    return _not_allowed(said, "came_from", say, state, state)
 
 
 def _no_such_move(
     said: Said, machine: Machine, stands: Standing, state: str, wanted: str, there: tuple[str, ...]
-) -> Finding:
+) -> Words:
     found = machine.states.get(state)
     if found is not None and found.escalates_to == wanted:
         tried = stands.attempts.get(state, 0) if machine.is_intervention(state) else stands.failures(state)
@@ -109,9 +123,8 @@ def _no_such_move(
     return _not_allowed(said, "goes_to", say, listed(list(there)), nearest(wanted, there))
 
 
-def _not_allowed(said: Said, name: str, say: str, expected: str, close: str | None) -> Finding:
-    found = said.text(name)[: LIMITS.found_characters_max]
-    return Finding("transition-not-allowed", said.path(name), say, expected=expected, found=found, nearest=close)
+def _not_allowed(said: Said, name: str, say: str, expected: str, close: str | None) -> Words:
+    return Words(said.path(name), say, expected, said.text(name)[: LIMITS.found_characters_max], close)
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
@@ -150,7 +163,7 @@ def _goes_to(machine: Machine, stands: Standing, state: str, roster: Roster) -> 
     return ONE_OF_ROLE + CTO if roster.of_role(CTO) else HUMAN
 
 
-def _draft(said: Said, type_: MessageType, task: Task, state: str, failed: tuple[Step, ...], to: str) -> Draft:
+def _draft(said: Said, type_: MessageType, task: Task, state: str, failed: Sequence[Step], to: str) -> Draft:
     assert type_.deed is not None
     level = HUMAN if to == HUMAN else CTO
     of = {
@@ -163,7 +176,7 @@ def _draft(said: Said, type_: MessageType, task: Task, state: str, failed: tuple
     return Draft(said.dialect, type_, to, of, said.correlation or task.id)
 
 
-def _history(type_: MessageType, failed: tuple[Step, ...]) -> list[dict[str, Any]]:
+def _history(type_: MessageType, failed: Sequence[Step]) -> list[dict[str, Any]]:
     """Who failed how often, and how the last time: in the words of the dialect."""
     assert type_.deed is not None
     names = {name: where.rpartition(".")[2] for name, where in type_.deed.names.items() if "[]" in where}
@@ -190,65 +203,64 @@ def _answered_topics(said: Said, book: Book) -> Topics:
     return (f"task:{found.request.task}",) if found is not None and found.request.task else ()
 
 
-def _weigh_commit(said: Said, book: Book, ground: Ground) -> Iterator[Finding]:
+def _weigh_commit(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
     task, ref = _known(said, book), said.text("approval")
-    given = task.approvals()
-    if ref in given:
-        return
-    found = ref[: LIMITS.found_characters_max]
-    waiting = [one.id for one in task.asks if one.decision is None]
+    if asks_of(task.asks).has_approved(ref):
+        return ()
+    return (Remark("approval-not-found", partial(_none_of_this_task, said, task, ref)),)
+
+
+def _none_of_this_task(said: Said, task: Task, ref: str) -> Words:
+    path, found, asks = said.path("approval"), ref[: LIMITS.found_characters_max], asks_of(task.asks)
+    given = asks.approvals()
     if given:
-        close = nearest(ref, list(given)[-LATEST_MAX:])
-        answers = list(dict.fromkeys(given.values()))
+        close, answers = nearest(ref, list(given)[-LATEST_MAX:]), list(dict.fromkeys(given.values()))
         say = f"Name an approval of this task, such as {close or answers[-1]}: {found} is none."
-        expected = listed(answers)
-    else:
-        close, expected = None, "the id of an approval of this task"
-        first = f"Ask again once {waiting[0]} has its answer" if waiting else "Ask for approval first"
-        say = f"{first}: nobody has approved anything in {task.id[: LIMITS.found_characters_max]} yet."
-    yield Finding("approval-not-found", said.path("approval"), say, expected=expected, found=found, nearest=close)
+        return Words(path, say, listed(answers), found, close)
+    waiting = asks.first_waiting
+    first = f"Ask again once {waiting} has its answer" if waiting is not None else "Ask for approval first"
+    say = f"{first}: nobody has approved anything in {task.id[: LIMITS.found_characters_max]} yet."
+    return Words(path, say, "the id of an approval of this task", found)
 
 
 # --- the fold ---------------------------------------------------------------------------------------------------------
 
 
 def _fold(state: Task | None, said: Said) -> Task:
-    task = state or Task(said.text("task"))
+    id_, title, assigned_to, steps, asks, has_moves = state or Task(said.text("task"))
     does = said.does
     if does == "ask":
-        known = any(one.id == said.id for one in task.asks)
-        task = task if known else _with_asks(task, (*task.asks, _asked(said)))
+        known = asks_of(asks)
+        asks = known if known.get(said.id) is not None else known.added(_asked(said))
     elif does == "answer":
-        task = _with_asks(task, _with_answer(task.asks, said))
+        asks = _with_answer(asks, said)
     elif does in ("assign", "move", "status"):
-        task = task._replace(steps=(*task.steps, _step(task, said)))
+        step = _step(assigned_to, said)
+        steps = steps_of(steps).and_then(step)
         if does == "assign":
-            task = task._replace(title=said.text("title"), assigned_to=task.steps[-1].whom)
-    return task if task.moves or not said.has_states else task._replace(moves=True)
-
-
-def _with_asks(task: Task, asks: tuple[Asked, ...]) -> Task:
-    return Task(task.id, task.title, task.assigned_to, task.steps, asks, task.moves)
+            title, assigned_to = said.text("title"), step.whom
+    return Task(id_, title, assigned_to, steps, asks, has_moves or said.has_states)
 
 
 def _asked(said: Said) -> Asked:
     return Asked(said.id, said.sender, said.at, said.text("kind"))
 
 
-def _step(task: Task, said: Said) -> Step:
+def _step(assigned_to: str, said: Said) -> Step:
     if said.does == "assign":
         return Step("assign", said.id, said.at, said.sender, whom=said.inboxes[0] if said.inboxes else said.to)
     if said.does == "status":
         return Step("fail", said.id, said.at, said.sender, reason=said.text("details"), whom=said.sender)
     came_from, goes_to = state_name(said.text("came_from")), state_name(said.text("goes_to"))
-    whom = task.assigned_to or said.sender
+    whom = assigned_to or said.sender
     return Step("move", said.id, said.at, said.sender, came_from, goes_to, said.text("reason"), whom)
 
 
-def _with_answer(asks: tuple[Asked, ...], said: Said) -> tuple[Asked, ...]:
-    waiting = [one.id for one in asks if one.decision is None]
-    name = named(said) or (waiting[0] if len(waiting) == 1 else None)
-    return tuple([_decided(one, said) if one.id == name and one.decision is None else one for one in asks])
+def _with_answer(asks: Sequence[Asked], said: Said) -> Sequence[Asked]:
+    known = asks_of(asks)
+    name = named(said) or known.only_one_waiting
+    asked = known.get(name) if name is not None else None
+    return known.replaced(_decided(asked, said)) if asked is not None and asked.waits else known
 
 
 def _decided(asked: Asked, said: Said) -> Asked:

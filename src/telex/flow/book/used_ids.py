@@ -4,12 +4,18 @@ Ids are each sender's own, so that the store keeps the messages of both. But an 
 that of another would take its answers too.
 """
 
+from functools import partial
+
+from telex.flow.book.chapter import Remark, Words
 from telex.flow.book.said import Said
 from telex.model.paths import ROOT, path_of
-from telex.model.refusal import Finding
 
 
-def id_reused(said: Said, why: str) -> Finding:
+def id_reused(said: Said, why: str) -> Remark:
+    return Remark("id-reused", partial(_of_its_own, said, why))
+
+
+def _of_its_own(said: Said, why: str) -> Words:
     wire = said.dialect.wire.id
     say = f"Give it an id of its own: {why} under {said.id}."
-    return Finding("id-reused", path_of(wire) if wire else ROOT, say, expected="an id not used before", found=said.id)
+    return Words(path_of(wire) if wire else ROOT, say, "an id not used before", said.id)

@@ -82,8 +82,9 @@ def command(
         # Whoever came so long ago that no event tells of it any more.
         begin = [one for one in known if one.joined_at is not None and one.joined_at < first[0].at]
         replay = _Replay(settings, [], begin)
+        line = replay.line
         for event, message in chain((first,), events):
-            replay.line(of_store(event, message))
+            line(of_store(event, message))
         return replay.told(as_json)
 
 
@@ -127,35 +128,38 @@ class _Replay:
         message_max = self.settings.limits.message_bytes_max
         line_max = message_max * _ESCAPED_MAX + _AROUND_BYTES
         read, quick, count = line_reader(self.settings.dialects()), self.trial.quick, self.account.count
+        bare = True  # neighbours are of one form
         for number, raw, size in pieces(log, line_max, lines=True):
             self.bytes_done += size
-            judged = quick(number, raw) if size <= message_max else None
-            if judged is not None:
-                count(judged)
-                self.messages += 1
-                if not self.messages % STEP:
-                    self.progress.step(self.messages, self.bytes_done)
-            elif size > line_max:
-                self.line(Flawed(number, "longer than any message may be"))
-            else:
-                self.line(read(number, raw))
+            judged = quick(number, raw) if bare and size <= message_max else None
+            if judged is None:
+                if size > line_max:
+                    self.line(Flawed(number, "longer than any message may be"))
+                    continue
+                line = read(number, raw)
+                before, bare = bare, type(line) is Told and line.is_bare
+                judged = quick(number, raw) if bare and not before and size <= message_max else None
+                if judged is None:
+                    self.line(line)
+                    continue
+            count(judged, number)
+            self.messages += 1
+            if not self.messages % STEP:
+                self.progress.step(self.messages, self.bytes_done)
 
     def line(self, line: Line) -> None:
-        if isinstance(line, Told):
+        if type(line) is Told:
             self.account.add(line, self.trial.judge(line))
-            self._step()
+            self.messages += 1
+            if not self.messages % STEP:
+                self.progress.step(self.messages, self.bytes_done)
         elif isinstance(line, Event):
             self.trial.happened(line)
-        elif line is not None:
+        elif isinstance(line, Flawed):
             self.flaws += 1
             if self.flaws <= FLAWS_SHOWN_MAX:
                 self.progress.clear()
                 self.errors.line(f"telex: line {line.line:,} tells nothing: {shown(line.say)}")
-
-    def _step(self) -> None:
-        self.messages += 1
-        if not self.messages % STEP:
-            self.progress.step(self.messages, self.bytes_done)
 
     def told(self, as_json: bool) -> int:
         """Say what it came to. The exit code."""

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from telex.dialects.spec import PRIORITY_CLASSES
@@ -181,6 +181,6 @@ def _plain(value: Any) -> Any:
         return {name: _plain(one) for name, one in value._asdict().items()}
     if isinstance(value, Mapping):
         return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, Collection) and not isinstance(value, str):
         return [_plain(one) for one in value]
     return value

@@ -1,0 +1,41 @@
+"""How is a long topic folded by somebody who alone holds its state? In place.
+
+A fold gives a new state and leaves the old one as it was, which takes a copy of all that was ever said in the topic for
+every message more. Who goes through the whole work of a team and keeps no earlier state needs no copy: `owned` makes
+the state such a one, and the same fold then writes into it. To everybody who reads it, it is the same state.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from telex.flow.book import own_contracts
+from telex.flow.book.asks import NO_ASKS, asks_of
+from telex.flow.book.plan_finding import CONTRACTS
+from telex.flow.book.tasks import Task
+from telex.model import shutdown
+from telex.model.shutdown import Shutdowns
+
+
+def owned(kind: str, state: Any) -> Any:
+    """The same state of a topic of that kind, for somebody who alone holds it from now on."""
+    own = _HOW.get(kind)
+    return own(state) if own is not None else state
+
+
+def _task(state: Task) -> Task:
+    """Its steps never need a copy, whoever holds them."""
+    asks = asks_of(state.asks)
+    return state if asks.is_own or asks is NO_ASKS else state._replace(asks=asks.owned())
+
+
+def _shutdowns(state: Shutdowns) -> Shutdowns:
+    calls = state.known
+    return state if calls.is_own else Shutdowns(calls.owned())
+
+
+_HOW: dict[str, Callable[[Any], Any]] = {
+    CONTRACTS: own_contracts.owned,
+    "task": _task,
+    shutdown.TOPIC: _shutdowns,
+}
+OWNED = frozenset(_HOW)  # the kinds that have something to own

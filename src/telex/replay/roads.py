@@ -1,0 +1,73 @@
+"""Between whom is a message of a log, and may one that is right by itself pass between them?
+
+The track of a replay is open for messages of nobody in particular. Who speaks to whom is known in a log that Telex has
+kept: what they may say to each other is found out once for each type, and held against what each message claims.
+"""
+
+from telex.flow.admission import Desk
+from telex.flow.express import Passage
+from telex.flow.routing import Route
+from telex.model.refusal import Finding
+from telex.model.roster import TELEX, Member
+from telex.replay.team import WAYS_MAX, Team
+from telex.replay.track import Plate
+
+Claims = tuple[
+    tuple[str, ...] | None, tuple[str, ...] | None
+]  # what may stand there as sender and recipient; None: any
+
+
+class Road:
+    """From one agent to others, as the bus would have seen it."""
+
+    __slots__ = ("_known", "_passage", "address", "inboxes", "member")
+
+    def __init__(self, member: Member, address: str | None, inboxes: Route, passage: Passage) -> None:
+        self.member, self.address, self.inboxes = member, address, inboxes
+        self._passage = passage
+        self._known: dict[int, Claims | None] = {}  # by the plate, which lives as long as its track
+
+    def lets(self, plate: Plate, sender: str | None, recipient: str | None) -> bool:
+        """Is there nothing to find in such a message, given that it names these two?"""
+        try:
+            claims = self._known[id(plate)]
+        except KeyError:
+            claims = self._known[id(plate)] = self._claims(plate)
+        if claims is None:
+            return False
+        senders, recipients = claims
+        return (not sender or senders is None or sender in senders) and (
+            not recipient or recipients is None or recipient in recipients
+        )
+
+    def _claims(self, plate: Plate) -> Claims | None:
+        """None: such a message never passes here without a closer look."""
+        dialect, type_ = plate.dialect, plate.type
+        if not self._passage.lets(dialect, type_):
+            return None
+        allowed, wire = self._passage.claims(dialect, type_), dialect.wire
+        return allowed.get(wire.sender or ""), allowed.get(wire.recipient or "")
+
+
+class Roads:
+    def __init__(self, desk: Desk, team: Team) -> None:
+        self._desk, self._team = desk, team
+        self._known: dict[tuple[str, str | None, str | None], Road] = {}
+        self._changes = 0
+
+    def between(self, sender: str, role: str | None, to: str | None) -> Road | None:
+        """None: there is something to say about the two themselves, or it is the bus that speaks."""
+        if self._changes != self._team.changes:
+            self._known.clear()
+            self._changes = self._team.changes
+        return self._known.get((sender, role, to)) or self._learnt(sender, role, to)
+
+    def _learnt(self, sender: str, role: str | None, to: str | None) -> Road | None:
+        way = self._team.way(sender, role, to, True, False)
+        if sender == TELEX or isinstance(way, Finding) or way.wrong is not None:
+            return None
+        if len(self._known) >= WAYS_MAX:
+            self._known.clear()
+        road = Road(way.member, way.address, way.inboxes, Passage(self._desk, *way.pair))
+        self._known[sender, role, to] = road
+        return road

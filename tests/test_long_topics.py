@@ -1,0 +1,318 @@
+"""Does a message cost the same however much was said in its topic before, and is it understood the same?"""
+
+import copy
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telex.dialects.evaluation import put
+from telex.dialects.registry import BUILT_IN
+from telex.flow.book import pages
+from telex.flow.book.asks import NO_ASKS, asks_of
+from telex.flow.book.chapter import Ground
+from telex.flow.book.deeds import FOLDS
+from telex.flow.book.owning import OWNED, owned
+from telex.flow.book.said import Said
+from telex.flow.book.shutdown import open_call, was_asked
+from telex.flow.book.snapshots import frozen, thawed
+from telex.flow.book.tasks import Task
+from telex.model.machine import NO_STEPS, TASK_STATES, Machine, Step, Steps, TaskState, standing
+from telex.model.refusal import Finding
+from telex.model.register import Register
+from telex.model.roster import Member, Roster
+from telex.model.shutdown import NO_SHUTDOWNS, Call, Calls, Shutdowns
+from telex.model.trail import Trail
+from tests.proofs import proves
+from tests.test_tasks_properties import steps as any_step
+
+KINDS = {(dialect.name, type_.name): (dialect, type_) for dialect in BUILT_IN for type_ in dialect.types.values()}
+ASK, ANSWER = ("build-flow", "VALIDATION_REQUEST"), ("build-flow", "VALIDATION_RESPONSE")
+NAMED_ASK, NAMED_ANSWER = ("vbw-typed", "approval_request"), ("vbw-typed", "approval_response")
+COMMIT, MOVE = ("build-flow", "COMMIT_REQUEST"), ("build-flow", "STATE_TRANSITION")
+ASSIGN, STATUS = ("build-flow", "TASK_ASSIGNMENT"), ("build-flow", "STATUS_UPDATE")
+STOP, STOPPED = ("vbw-typed", "shutdown_request"), ("vbw-typed", "shutdown_response")
+GROUND = Ground(0.0, Roster({name: Member(name, "dev", joined_at=2.0) for name in ("ada", "kim")}, ("lead", "dev")))
+
+
+def said(kind: tuple[str, str], id_: str, **facts: Any) -> Said:
+    """A message of that type which says this under the deed's names. `sender`, `at` and `reply_to` stand around it."""
+    dialect, type_ = KINDS[kind]
+    tree, sender = copy.deepcopy(type_.example), facts.pop("sender", "ada")
+    at, reply_to, inboxes = facts.pop("at", 3.0), facts.pop("reply_to", None), facts.pop("inboxes", ("kim",))
+    assert type_.deed is not None
+    for name, value in facts.items():
+        put(tree, dialect.locate(type_, type_.deed.names[name]), value)
+    return Said(1, id_, at, sender, "dev", "lead", inboxes, dialect, type_, tree, None, reply_to)
+
+
+# --- the same, by whatever way ---------------------------------------------------------------------------------------
+
+IDS, TASK = st.sampled_from(["m-1", "m-2", "m-3", "m-4"]), st.sampled_from(["T-1", "T-1", "T-2"])
+STATES = st.sampled_from(["pending", "assigned", "planning", "in_progress", "quality_review", "cto_intervention"])
+
+
+def about(kind: tuple[str, str], **facts: st.SearchStrategy[Any]) -> st.SearchStrategy[Said]:
+    around = {"sender": st.sampled_from(["ada", "kim", "lead"]), "at": st.sampled_from([1.0, 2.0, 3.0])}
+    return st.builds(said, st.just(kind), IDS, **(around | facts))
+
+
+MESSAGES = st.one_of(
+    about(ASK, task=TASK),
+    about(NAMED_ASK, task=TASK),
+    about(ANSWER, task=TASK, decision=st.sampled_from(["APPROVED", "REJECTED", "CONDITIONAL"])),
+    about(ANSWER, task=TASK, decision=st.just("APPROVED"), reply_to=IDS),
+    about(NAMED_ANSWER, task=TASK, request=IDS, approved=st.booleans()),
+    about(COMMIT, task=TASK, approval=IDS),
+    about(ASSIGN, task=TASK),
+    about(STATUS, task=TASK, status=st.just("FAILED")),
+    about(MOVE, task=TASK, came_from=STATES, goes_to=STATES),
+    about(STOP, inboxes=st.sampled_from([("ada",), ("ada", "kim"), ()])),
+    about(STOPPED, request=IDS, approved=st.booleans()),
+)
+
+
+def written(book: dict[str, Any], one: Said, keep: Callable[[str, Any], Any]) -> list[Finding]:
+    """The message is weighed and written down, whatever speaks against it: folds have to bear anything."""
+    found = list(pages.weigh(one, book, GROUND))
+    for topic in pages.belongs(one, book):
+        kind = pages.kind_of(topic)
+        book[topic] = keep(kind, pages.fold(topic, book.get(topic), one))
+    return found
+
+
+def as_it_came(state: Any) -> Any:
+    """As another process tells it: lists, of which nothing more is known."""
+    if isinstance(state, Task):
+        return state._replace(steps=tuple(state.steps), asks=tuple(state.asks))
+    return Shutdowns(tuple(state.calls)) if isinstance(state, Shutdowns) else state
+
+
+WAYS: dict[str, Callable[[str, Any], Any]] = {
+    "copied": lambda kind, state: state,
+    "owned": owned,
+    "thawed": lambda kind, state: thawed(frozen(state)),
+    "thawed and owned": lambda kind, state: owned(kind, thawed(frozen(state))),
+    "told": lambda kind, state: as_it_came(state),
+}
+
+
+def words_of(book: dict[str, Any]) -> dict[str, str]:
+    return {topic: frozen(state) for topic, state in book.items()}
+
+
+@proves("book/long")
+@given(st.lists(MESSAGES, max_size=14))
+def test_a_state_that_is_written_in_place_is_the_one_that_is_copied(messages: list[Said]) -> None:
+    books: dict[str, dict[str, Any]] = {way: {} for way in WAYS}
+    before: list[tuple[Any, str]] = []
+    for one in messages:
+        found = {way: written(books[way], one, keep) for way, keep in WAYS.items()}
+        for way in WAYS:
+            assert (found[way], books[way]) == (found["copied"], books["copied"]), way
+            assert way == "told" or words_of(books[way]) == words_of(books["copied"])
+        before += [(state, frozen(state)) for state in books["copied"].values()]
+    assert all(frozen(state) == words for state, words in before), "who copies still holds what was before"
+
+
+@proves("book/long")
+@given(st.lists(MESSAGES, max_size=14))
+def test_what_is_known_of_a_task_is_what_its_list_says(messages: list[Said]) -> None:
+    books: tuple[dict[str, Any], ...] = ({}, {})
+    for one in messages:
+        for book, keep in zip(books, (WAYS["copied"], owned), strict=True):
+            written(book, one, keep)
+            for state in [state for topic, state in book.items() if topic.startswith("task:")]:
+                asks, listed = asks_of(state.asks), tuple(state.asks)
+                waiting = [ask.id for ask in listed if ask.decision is None]
+                given_ = [ask for ask in listed if ask.decision in ("approved", "conditional")]
+                assert asks.waiting() == waiting
+                assert asks.first_waiting == (waiting[0] if waiting else None)
+                assert asks.only_one_waiting == (waiting[0] if len(waiting) == 1 else None)
+                names = {ask.answer: ask.answer for ask in given_} | {ask.id: ask.answer for ask in given_}
+                assert list(asks.approvals().items()) == list(names.items())
+                assert {name for name in ("", "m-1", "m-2", "m-3", "m-4") if asks.has_approved(name)} == names.keys()
+
+
+OTHER = Machine(
+    {"open": TaskState(("in_progress",)), "in_progress": TaskState(("open",), ("in_progress",))}, *["open"] * 3
+)
+
+
+@proves("book/long")
+@given(st.lists(st.tuples(any_step, st.sampled_from([None, TASK_STATES, OTHER])), max_size=20))
+def test_where_a_task_stands_does_not_depend_on_when_somebody_asked(played: list[tuple[Step, Machine | None]]) -> None:
+    known, shorter = Steps(), []
+    for step, machine in played:
+        shorter.append(known)
+        known = known.and_then(step)
+        if machine is not None:
+            assert standing(machine, known) == standing(machine, tuple(known))
+    for length, one in enumerate(shorter):
+        assert list(one) == [step for step, _ in played[:length]]
+        assert standing(TASK_STATES, one) == standing(TASK_STATES, tuple(one))
+
+
+CALLS = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),
+        st.sampled_from([1.0, 2.0, 3.0, 4.0]),
+        st.sets(st.sampled_from(["ada", "role:dev", "kim"])),
+    ),
+    max_size=10,
+)
+
+
+@proves("book/long")
+@given(CALLS, st.sampled_from([None, 0.0, 2.0, 3.0, 9.0]), st.booleans())
+def test_the_last_call_to_somebody_is_found_as_if_all_were_looked_through(
+    made: list[tuple[str, float, set[str]]], since: float | None, own: bool
+) -> None:
+    calls = Calls().owned() if own else Calls()
+    for id_, at, asked in made:
+        calls = calls.added(Call(id_, "lead", "lead", "", "", at, tuple(asked), {}))
+    member, known = Member("ada", "dev", joined_at=since), Shutdowns(calls)
+    reached = [call for call in calls if call.at >= (since or 0.0) and was_asked(call, member, GROUND.roster)]
+    assert open_call(known, member, GROUND.roster) == (reached[-1] if reached else None)
+    for id_, *_ in made:
+        assert known.call(id_) is [call for call in calls if call.id == id_][-1]
+
+
+class Item(NamedTuple):
+    id: str
+    word: str = ""
+
+
+@proves("book/long")
+def test_a_register_and_a_trail_read_as_the_lists_they_are() -> None:
+    items = [Item("a"), Item("b"), Item("a", "later")]
+    for made in (Register[Item](items), Register[Item](items).owned(), Trail(items)):
+        assert (list(made), list(reversed(made)), len(made)) == (items, items[::-1], 3)
+        assert (made[0], made[-1], list(made[-2:])) == (items[0], items[2], items[1:])
+        assert made == tuple(items)
+        assert made != tuple(items[1:])
+        assert made != "aba"
+        assert repr(items) in repr(made)
+        with pytest.raises(IndexError):
+            made[3]
+        with pytest.raises(TypeError):
+            hash(made)
+
+
+@proves("book/long")
+def test_two_who_go_on_from_the_same_place_do_not_meet_again() -> None:
+    first = Trail([1])
+    one, other = first.and_then(2), first.and_then(3)
+    assert (list(first), list(one), list(other), list(one.and_then(4))) == ([1], [1, 2], [1, 3], [1, 2, 4])
+
+
+# --- and no dearer ---------------------------------------------------------------------------------------------------
+
+FEW, MANY = 1_200, 4_000  # more than the latest names that a finding compares, and as many digits each
+
+
+def asked_and_never_answered(number: int) -> Iterator[Said]:
+    yield said(ASK, f"ask-{number}", task="T-1")
+    yield said(NAMED_ASK, f"named-{number}", task="T-1")
+    yield said(ANSWER, f"answer-{number}", task="T-1", sender="kim")
+    yield said(COMMIT, f"commit-{number}", task="T-1", approval="none")
+
+
+def asked_and_answered(number: int) -> Iterator[Said]:
+    yield said(ASK, f"ask-{number}", task="T-1")
+    yield said(ANSWER, f"answer-{number}", task="T-1", sender="kim", reply_to=f"ask-{number}", decision="APPROVED")
+    yield said(ANSWER, f"again-{number}", task="T-1", sender="kim", reply_to=f"ask-{number}")
+    yield said(COMMIT, f"commit-{number}", task="T-1", approval=f"answer-{number}")
+    yield said(COMMIT, f"wrong-{number}", task="T-1", approval="none")
+
+
+def moved_about(number: int) -> Iterator[Said]:
+    yield said(STATUS, f"status-{number}", task="T-1", status="FAILED")
+    yield said(MOVE, f"move-{number}", task="T-1", came_from="planning", goes_to="planning")
+    yield said(MOVE, f"wrong-{number}", task="T-1", came_from="planning", goes_to="nowhere")
+
+
+def asked_to_stop(number: int) -> Iterator[Said]:
+    yield said(STOP, f"stop-{number}", at=3.0 + number, inboxes=("ada",))
+    yield said(STOPPED, f"not-{number}", request=f"stop-{number}", approved=False)
+    yield said(STOPPED, f"never-{number}", request="never", sender="kim", approved=False)
+
+
+STORIES = [asked_and_never_answered, asked_and_answered, moved_about, asked_to_stop]
+
+
+def steps_taken(act: Callable[[], Any]) -> int:
+    """How many instructions Python has carried out for it."""
+    count, tracer = 0, sys.gettrace()
+
+    def look(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return look
+
+    gc.disable()  # others may have something to do whenever it runs
+    sys.settrace(look)
+    try:
+        act()
+    finally:
+        sys.settrace(tracer)
+        gc.enable()
+    return count
+
+
+@proves("book/long")
+@pytest.mark.parametrize("way", ["copied", "owned"])
+@pytest.mark.parametrize("story", STORIES)
+def test_a_message_in_a_long_topic_takes_as_many_steps_as_in_a_short_one(
+    story: Callable[[int], Iterator[Said]], way: str
+) -> None:
+    """Those of Python itself: who copies still copies, which is a hundred times as quick as looking through it."""
+    book: dict[str, Any] = {}
+    taken: dict[int, list[int]] = {}
+    for number in range(1_000, MANY + 1):
+        for one in story(number):
+            if number in (FEW, MANY):
+                taken.setdefault(number, []).append(steps_taken(partial(put_down, book, one, WAYS[way])))
+            else:
+                put_down(book, one, WAYS[way])
+    assert taken[MANY] == taken[FEW]
+
+
+def put_down(book: dict[str, Any], one: Said, keep: Callable[[str, Any], Any]) -> None:
+    """As a bus does, and a replay: what may not pass is not written."""
+    if not pages.weigh(one, book, GROUND):
+        for topic in pages.belongs(one, book):
+            book[topic] = keep(pages.kind_of(topic), pages.fold(topic, book.get(topic), one))
+
+
+@proves("book/long")
+def test_nothing_is_copied_for_whoever_alone_holds_a_state() -> None:
+    book: dict[str, Any] = {}
+    written(book, said(ASK, "m-0", task="T-1"), owned)
+    written(book, said(STOP, "m-0", inboxes=("ada",)), owned)
+    asks, calls = book["task:T-1"].asks, book["shutdown"].calls
+    for number in range(1, 4):
+        written(book, said(ASK, f"m-{number}", task="T-1"), owned)
+        written(book, said(ANSWER, f"a-{number}", task="T-1", sender="kim", reply_to="m-0"), owned)
+        written(book, said(STOP, f"m-{number}", inboxes=("ada",)), owned)
+        written(book, said(STOPPED, f"b-{number}", request="m-0", approved=False), owned)
+    assert (book["task:T-1"].asks is asks, book["shutdown"].calls is calls) == (True, True)
+    assert (len(asks), len(calls), asks[0].answer, calls[0].answers["ada"].id) == (4, 4, "a-1", "b-3")
+
+
+@proves("book/long")
+def test_what_others_hold_is_not_written_into() -> None:
+    state = pages.fold("shutdown", None, said(STOP, "m-0", inboxes=("ada",)))
+    ours = owned("shutdown", state)
+    pages.fold("shutdown", ours, said(STOPPED, "m-1", request="m-0", approved=False))
+    assert (len(ours.calls[0].answers), len(state.calls[0].answers)) == (1, 0)
+    assert [list(NO_ASKS), list(NO_STEPS), list(NO_SHUTDOWNS.calls)] == [[], [], []]
+    assert {kind: owned(kind, "anything") for kind in FOLDS if kind not in OWNED} == dict.fromkeys(
+        FOLDS.keys() - OWNED, "anything"
+    )

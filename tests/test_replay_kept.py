@@ -1,0 +1,89 @@
+"""Is a log that Telex has kept, or that says who spoke and when, replayed quickly with the same answers?"""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telex.dialects.registry import BUILT_IN
+from telex.flow.admission import Desk
+from telex.model.event import Event
+from telex.model.roster import Member
+from telex.replay.judged import Judged
+from telex.replay.lines import Line, Told, line_reader, of_store
+from telex.replay.trial import Trial
+from telex.stores.memory import MemoryStore
+from tests.bus_team import EVERY_TYPE, speech
+from tests.proofs import proves
+from tests.replay_story import STORIES, Story
+from tests.test_book import messages
+from tests.test_replay_reports import DAYS, written
+from tests.whole_stories import FEWER
+
+NAMES = ("dev", "Dev", "dev-2", "lead", "qa", "scout", "cto", "human", "execution-manager", "nobody", "")
+WHOM = st.sampled_from(NAMES)
+MOMENT = "2026-03-02T10:00:00Z"
+
+
+def both_ways(lines: list[Line], *of: Any) -> None:
+    """The same is said quickly and patiently, and the work then stands alike."""
+    quick, patient = Trial(*of), Trial(*of)
+    quick.open_track()
+    for line in lines:
+        if isinstance(line, Event):
+            quick.happened(line)
+            patient.happened(line)
+        elif isinstance(line, Told):
+            assert quick.judge(line).told() == patient.judge(line).told(), line
+    assert quick.book == patient.book
+
+
+@proves("replay/quick")
+@FEWER
+@given(STORIES, st.booleans(), st.booleans())
+def test_a_kept_record_is_told_quickly_as_it_is_told_patiently(acts: list[Any], strict: bool, work: bool) -> None:
+    events = Story(MemoryStore(), strict=strict).play(acts).events()
+    both_ways([of_store(*one) for one in events], Desk(strict=strict, work=work))
+
+
+@proves("replay/quick")
+@given(st.lists(st.tuples(messages(), WHOM, st.none() | WHOM, st.none() | WHOM), max_size=8), st.booleans())
+def test_whoever_speaks_to_whomever_is_judged_alike(
+    said: list[tuple[dict[str, Any], str, str | None, str | None]], closed: bool
+) -> None:
+    """Names that the log tells need not be those that the message claims."""
+    lines: list[Line] = [
+        Told(number, how["raw"], sender, role, to, 1.0 + number, kept=bool(number % 2))
+        for number, (how, sender, role, to) in enumerate(said, 1)
+    ]
+    declared = [Member("dev", "dev", declared=True), Member("lead", "lead", declared=True)] if closed else []
+    both_ways(lines, Desk(), declared)
+
+
+@proves("replay/quick")
+@given(DAYS, st.booleans())
+def test_log_records_of_a_day_of_work_are_told_quickly_too(said: list[tuple[str, Any]], repeated: bool) -> None:
+    records = [
+        json.dumps({"timestamp": MOMENT, "direction": "SENT", "agent": sender, "message": json.loads(raw)}).encode()
+        for sender, raw in written(said)
+    ]
+    read = line_reader(BUILT_IN)
+    both_ways([read(number, line) for number, line in enumerate(records * (1 + repeated), 1)])
+
+
+@proves("replay/quick")
+def test_most_messages_of_a_kept_log_take_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(self: Trial, line: Told) -> Judged:
+        raise AssertionError(f"{line} was looked at twice")
+
+    monkeypatch.setattr(Trial, "_patiently", slow)
+    trial = Trial()
+    trial.open_track()
+    for number, (dialect, type_) in enumerate(EVERY_TYPE, 1):
+        if dialect.form != "json" or type_.deed is None or type_.deed.does not in ("progress", "status", "ask", "stop"):
+            continue
+        said = speech(dialect, type_)
+        line = Told(number, said.raw, said.sender, None, None, 1.0, f"m{number}", kept=True)
+        assert trial.judge(line).verdict == "passed", type_.name
