@@ -78,7 +78,7 @@ def test_most_messages_of_a_kept_log_take_the_quick_way(monkeypatch: pytest.Monk
     def slow(self: Trial, line: Told) -> Judged:
         raise AssertionError(f"{line} was looked at twice")
 
-    monkeypatch.setattr(Trial, "_patiently", slow)
+    monkeypatch.setattr(Trial, "patiently", slow)
     trial = Trial()
     trial.open_track()
     for number, (dialect, type_) in enumerate(EVERY_TYPE, 1):

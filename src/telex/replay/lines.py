@@ -14,7 +14,7 @@ import msgspec
 from telex.dialects.moments import read_moment
 from telex.dialects.spec import Dialect
 from telex.flow.routing import Route
-from telex.model.event import BRINGING, Event, detail_of
+from telex.model.event import BRINGING, COMING_AND_GOING, Event, detail_of
 from telex.model.message import Message
 from telex.record.export import Flawed
 
@@ -147,11 +147,14 @@ def _is_export(line: bytes) -> bool:
 
 def _of_export(number: int, line: bytes) -> Line:
     facts = _exported(line)
-    detail = bytes(facts.detail).decode()
     if not 0 <= facts.at <= _AT_MAX:
         return Flawed(number, "at is in seconds since 1970, up to the year 9999")
     if facts.kind not in BRINGING:
+        if facts.kind not in COMING_AND_GOING:
+            return None  # what became of a message decides nothing about the next
+        detail = bytes(facts.detail).decode()
         return Event(facts.seq, facts.at, facts.kind, facts.agent, None, facts.delivery, facts.inbox, detail)
+    detail = bytes(facts.detail).decode()
     message = facts.message
     if message is None:
         return Flawed(number, f"an event of kind {facts.kind} brings a message, and here is none")

@@ -6,10 +6,10 @@ from typing import Any
 from telex.dialects.spec import Dialect
 from telex.flow.book import pages
 from telex.model.delivery import AT_ONCE, MOVES, Delivery, State
-from telex.model.event import Event, detail_of
+from telex.model.event import COMING_AND_GOING, Event, detail_of
 from telex.model.message import Message
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, Member
-from telex.replay.team import MEMBERSHIP, changed
+from telex.replay.team import changed
 
 UNTOLD = 0  # the number of a delivery to which nothing has happened yet: no event has named it
 # What becomes of a delivery with an event of that kind.
@@ -44,7 +44,7 @@ class Moment:
 
     def write(self, event: Event, message: Message | None) -> None:
         self.events, self.at = self.events + 1, event.at
-        if event.kind in MEMBERSHIP:
+        if event.kind in COMING_AND_GOING:
             changed(self.members, event)
         elif message is None:
             return

@@ -12,13 +12,12 @@ from telex.flow import membership
 from telex.flow.admission import Desk
 from telex.flow.lanes import Pair
 from telex.flow.routing import Route, normal_address, role_at, route
-from telex.model.event import Event, detail_of
+from telex.model.event import COMING_AND_GOING, Event, detail_of
 from telex.model.limits import Limits
 from telex.model.refusal import Finding
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE, Member, Roster
 from telex.rules.authorization import normalised
 
-MEMBERSHIP = ("joined", "left", "stopped", "forced")  # the kinds of events that change who is there
 WAYS_MAX = 4_096
 MEMBERS_MAX = 10_000  # of whom a log may make us remember
 _IN_DOUBT = frozenset({"sender-unknown", "role-unknown", "recipient-unknown", "nobody-to-hear"})
@@ -27,7 +26,7 @@ _IN_DOUBT = frozenset({"sender-unknown", "role-unknown", "recipient-unknown", "n
 def changed(members: dict[str, Member], event: Event) -> None:
     """Write down who is there after this event."""
     name, at = event.agent, event.at
-    if name is None or event.kind not in MEMBERSHIP:
+    if name is None or event.kind not in COMING_AND_GOING:
         return
     known = members.get(name)
     if event.kind == "joined":

@@ -19,12 +19,14 @@ from telex.flow.admission import Desk
 from telex.flow.book.deeds import CHAPTERS, IDLE
 from telex.flow.express import Express
 from telex.flow.facts import attribute
+from telex.flow.unbooked import ASKING, stands_for
 from telex.replay.glimpsed import Glimpse, glimpse_of, is_exact
 from telex.replay.lines import moment_in
 
 MomentReader = Callable[[bytes, Any], float | None]  # of a message as it is written, and as it was decoded
 Reached = Callable[[Any], tuple[Any, ...]]
 PROGRESS, STATUS, BLOCKER = "progress", "status", "blocker"
+ASKS = "asks in own words"  # no deed, and still to be remembered
 _REPORT = ("plan", "task", "status", "commit", "tokens", "files")
 REPORTED = {  # what a report on the work says, by the deed and its names
     PROGRESS: _REPORT,
@@ -42,7 +44,7 @@ class Plate(NamedTuple):
     type: MessageType
     whoever: str  # who sends it, where it does not say so
     head: Reached  # id, sender, recipient
-    deed: str | None  # what it does to the work, where the book has a chapter on that
+    deed: str | None  # what it does to the work, where the book has a chapter on that; ASKS
     idle: tuple[str, ...]  # the deed means nothing while nothing was said in these; none: it always means something
     report: Reached | None  # as in REPORTED, where it is one of these
     moment: MomentReader  # when it says that it was written
@@ -63,7 +65,7 @@ def _plate(desk: Desk, dialect: Dialect, type_: MessageType, shape: Shape) -> Pl
         type_,
         NOBODY_NAMED + only_sender(type_),
         attrgetter(*(_on_top(name, shape) for name in (wire.id, wire.sender, wire.recipient))),
-        does if does in CHAPTERS else None,
+        does if does in CHAPTERS else ASKS if desk.work and stands_for(type_, ASKING) else None,
         idle.topics if idle is not None and not idle.name else (),
         attrgetter(*(attribute(own.get(name), shape) for name in REPORTED[does])) if own else None,
         _moment_reader(wire.timestamp, shape),

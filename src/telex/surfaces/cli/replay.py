@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from telex.model.event import Event
+from telex.model.event import COMING_AND_GOING, Event
 from telex.model.roster import Member
 from telex.ports.store import Query
 from telex.record.export import Flawed
 from telex.replay.account import Account
 from telex.replay.lines import Line, Told, line_reader, of_store
-from telex.replay.team import MEMBERSHIP
 from telex.replay.trial import Trial
 from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
 from telex.surfaces.cli.bus_option import explained, opened_to_look, settings_here, stay_for_long
@@ -29,10 +28,10 @@ from telex.surfaces.cli.sources import STDIN, files_in, pieces
 if TYPE_CHECKING:
     from telex.config import Settings
 
-GARBAGE_AFTER = 100_000  # things made and not thrown away: the work grows, and none of it is garbage
+GARBAGE_AFTER = 1_000_000  # things made and not thrown away: the work grows, and hardly any of it is garbage
 STEP = 256  # messages between two looks at the clock
 FLAWS_SHOWN_MAX = 20
-JUDGED = ("accepted", "refused", *MEMBERSHIP)  # the kinds of events that a replay goes through
+JUDGED = ("accepted", "refused", *COMING_AND_GOING)  # the kinds of events that a replay goes through
 _DATABASE = b"SQLite format 3\0"
 _ESCAPED_MAX = 8  # a byte of a message may take so many in a line of JSON
 _AROUND_BYTES = 65_536  # what a line may have besides the message

@@ -1,0 +1,41 @@
+"""Does an answer name a request that the book does not keep? One that was asked in a team's own words is none.
+
+The rules of the work know what the built-in dialects ask for. A type of a user's file gives leave for nothing and is in
+no book; but a reader may have been shown it as a request in the reader's own dialect, and has to be able to answer.
+Such an answer is delivered and decides nothing. Who may give it is the same as for any other request.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from telex.dialects.spec import MessageType
+from telex.flow.book.approvals import Request, may_answer, may_not
+from telex.flow.book.chapter import Remark
+from telex.flow.book.said import Said
+from telex.model.refusal import Finding
+
+LEAVE = frozenset({"ask", "escalate"})  # what is answered by a yes or a no
+_UNKNOWN = "approval-unknown"
+# What the book says when it knows of no such request → the intents of what may have been asked instead.
+NOT_IN_THE_BOOK: Mapping[str, frozenset[str]] = {_UNKNOWN: LEAVE, "shutdown-not-asked": frozenset({"stop"})}
+ASKING = frozenset[str]().union(*NOT_IN_THE_BOOK.values())
+Found = tuple[Finding | Remark, ...]
+
+
+def stands_for(type_: MessageType, wanted: frozenset[str]) -> bool:
+    """Is a message of this type one of these intents, as the file of its dialect says?"""
+    return type_.meaning is not None and not wanted.isdisjoint(type_.meaning.intents)
+
+
+def wanted_by(said: Said, found: Found) -> frozenset[str] | None:
+    """The intents of which the request must be that was answered; None: it is refused for something else."""
+    intents = {NOT_IN_THE_BOOK.get(one.code) for one in found if one.severity == "refusal"}
+    return intents.pop() if len(intents) == 1 and said.reply_to is not None else None
+
+
+def left_over(said: Said, found: Found, requests: Sequence[Request]) -> Found | None:
+    """What is left to say of an answer to one of these, which were asked in own words; None: it answers none."""
+    refused = [one for one in found if one.severity == "refusal"]
+    rest = tuple(one for one in found if one.severity != "refusal")
+    if any(may_answer(said, one) for one in requests):
+        return rest
+    return (*rest, may_not(said, requests[-1])) if requests and refused[0].code == _UNKNOWN else None

@@ -1,0 +1,39 @@
+"""What was asked in a team's own words? The book does not keep it, and an answer to it is let pass as the bus does.
+
+Only so many are remembered: an answer that comes later than that many questions is taken for one to nothing.
+"""
+
+from itertools import islice
+
+from telex.dialects.spec import MessageType
+from telex.flow.book.approvals import Request
+from telex.flow.book.said import Said
+from telex.flow.unbooked import ASKING, Found, left_over, stands_for, wanted_by
+from telex.replay.glimpsed import Around
+
+ASKED_MAX = 5_000  # ids of which at least so many are remembered
+
+
+class OwnWords:
+    def __init__(self) -> None:
+        self._asked: dict[str, list[tuple[MessageType, Request]]] = {}
+        self._most = 2 * ASKED_MAX  # the older half is then forgotten
+
+    def heard(self, dialect: str, type_: MessageType, around: Around) -> None:
+        """A message of a type that stands for a question was let pass."""
+        assert stands_for(type_, ASKING), "it asks for nothing"
+        _, id_, at, sender, to, inboxes, _, _ = around
+        if id_ is None:
+            return  # nobody can name it
+        request = Request(id_, sender.name, sender.role, to, inboxes, "", "", at, None, dialect, type_.name)
+        self._asked.setdefault(id_, []).append((type_, request))
+        if len(self._asked) > self._most:
+            self._asked = dict(islice(self._asked.items(), ASKED_MAX, None))
+
+    def left_over(self, said: Said, found: Found) -> Found | None:
+        """What is left to say of an answer to one of them; None: it answers none."""
+        wanted = wanted_by(said, found) if self._asked else None
+        if wanted is None:
+            return None
+        asked = self._asked.get(said.reply_to or "", ())
+        return left_over(said, found, [request for type_, request in asked if stands_for(type_, wanted)])

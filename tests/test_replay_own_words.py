@@ -1,0 +1,83 @@
+"""What was asked in a team's own words, and answered in others: is that replayed as it was sent?"""
+
+from typing import Any
+
+import pytest
+
+from telex.dialects.registry import BUILT_IN
+from telex.flow.admission import Desk
+from telex.model.event import Event
+from telex.model.refusal import Finding, refusals
+from telex.replay import own_words
+from telex.replay.judged import in_words
+from telex.replay.lines import Told, of_store
+from telex.replay.trial import Trial
+from tests.bus_team import OpenTeam, Team, open_team, speech, speech_of
+from tests.own_words import KANBAN
+from tests.proofs import proves
+
+__all__ = ["open_team"]
+
+ASKED = "max-may_i"
+
+
+@pytest.fixture
+def team(open_team: OpenTeam) -> Team:
+    team = open_team(own_dialects=(KANBAN,), strict=False)
+    team.bus.join("lead", dialects=["vbw-typed"])
+    team.bus.join("max", role="maker", dialects=["kanban"])
+    return team
+
+
+def ask(team: Team, id: str = ASKED) -> None:
+    made = speech(KANBAN, KANBAN.types["may_i"], id, card="1-1-T3", question="May I drop the table?")
+    assert team.bus.send(made.raw, sender="max", to="lead").accepted
+
+
+def answer(team: Team, sender: str = "lead", asked: str = ASKED, id: str = "yes-1") -> Any:
+    payload = {"request_id": asked, "approved": True, "reason": "Nobody needs it"}
+    made = speech_of("vbw-typed", "approval_response", id, task="1-1-T3", payload=payload)
+    return team.bus.send(made.raw, sender=sender, to="max")
+
+
+def replayed(team: Team, *, quick: bool) -> list[tuple[str, tuple[Finding, ...]]]:
+    trial, found = Trial(Desk(dialects=(KANBAN, *BUILT_IN))), list[tuple[str, tuple[Finding, ...]]]()
+    if quick:
+        trial.open_track()
+    for event, message in team.bus.events():
+        line = of_store(event, message)
+        if isinstance(line, Event):
+            trial.happened(line)
+        elif isinstance(line, Told):
+            judged = trial.judge(line)
+            found.append((judged.verdict, tuple(in_words(one) for one in judged.findings)))
+    assert trial.book == {}, "an intent gives leave for nothing"
+    return found
+
+
+@proves("replay/own-words")
+@pytest.mark.parametrize("quick", [False, True])
+def test_an_answer_to_what_was_asked_in_own_words_passes_as_it_did(team: Team, quick: bool) -> None:
+    ask(team)
+    assert refusals(answer(team).findings) == []
+    assert [verdict for verdict, _ in replayed(team, quick=quick)] == ["passed", "passed"]
+
+
+@proves("replay/own-words")
+@pytest.mark.parametrize("quick", [False, True])
+def test_whoever_may_not_answer_and_what_nobody_asked_are_refused_as_they_were(team: Team, quick: bool) -> None:
+    ask(team)
+    receipts = [answer(team, "max"), answer(team, asked="nobody-asked", id="yes-2")]
+    _, *judged = replayed(team, quick=quick)
+    assert [verdict for verdict, _ in judged] == ["refused", "refused"]
+    assert [found for _, found in judged] == [one.findings for one in receipts]
+
+
+@proves("replay/own-words")
+def test_only_so_many_questions_are_remembered(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_words, "ASKED_MAX", 2)
+    for number in range(5):
+        ask(team, f"ask-{number}")
+    for number in range(5):
+        answer(team, asked=f"ask-{number}", id=f"yes-{number}")
+    assert [verdict for verdict, _ in replayed(team, quick=True)[5:]] == [*["refused"] * 2, *["passed"] * 3]
