@@ -17,7 +17,7 @@ from telex.flow.book import pages
 from telex.flow.book.asks import NO_ASKS, asks_of
 from telex.flow.book.chapter import Ground
 from telex.flow.book.deeds import FOLDS
-from telex.flow.book.owning import OWNED, owned
+from telex.flow.book.owning import OWN_FROM, OWNED, owned
 from telex.flow.book.said import Said
 from telex.flow.book.shutdown import open_call, was_asked
 from telex.flow.book.snapshots import frozen, thawed
@@ -294,6 +294,8 @@ def put_down(book: dict[str, Any], one: Said, keep: Callable[[str, Any], Any]) -
 @proves("book/long")
 def test_nothing_is_copied_for_whoever_alone_holds_a_state() -> None:
     book: dict[str, Any] = {}
+    for number in range(OWN_FROM):  # fewer are as soon copied
+        written(book, said(ASK, f"early-{number}", task="T-1"), owned)
     written(book, said(ASK, "m-0", task="T-1"), owned)
     written(book, said(STOP, "m-0", inboxes=("ada",)), owned)
     asks, calls = book["task:T-1"].asks, book["shutdown"].calls
@@ -303,7 +305,7 @@ def test_nothing_is_copied_for_whoever_alone_holds_a_state() -> None:
         written(book, said(STOP, f"m-{number}", inboxes=("ada",)), owned)
         written(book, said(STOPPED, f"b-{number}", request="m-0", approved=False), owned)
     assert (book["task:T-1"].asks is asks, book["shutdown"].calls is calls) == (True, True)
-    assert (len(asks), len(calls), asks[0].answer, calls[0].answers["ada"].id) == (4, 4, "a-1", "b-3")
+    assert (len(asks), len(calls), asks[OWN_FROM].answer, calls[0].answers["ada"].id) == (OWN_FROM + 4, 4, "a-1", "b-3")
 
 
 @proves("book/long")

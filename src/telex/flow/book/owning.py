@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from telex.flow.book import own_contracts
-from telex.flow.book.asks import NO_ASKS, asks_of
+from telex.flow.book.asks import asks_of
 from telex.flow.book.plan_finding import CONTRACTS
 from telex.flow.book.tasks import Task
 from telex.model import shutdown
 from telex.model.shutdown import Shutdowns
+
+OWN_FROM = 32  # requests in a task
 
 
 def owned(kind: str, state: Any) -> Any:
@@ -23,9 +25,9 @@ def owned(kind: str, state: Any) -> Any:
 
 
 def _task(state: Task) -> Task:
-    """Its steps never need a copy, whoever holds them."""
+    """Its steps never need a copy, whoever holds them; and few requests are as soon copied as made one's own."""
     asks = asks_of(state.asks)
-    return state if asks.is_own or asks is NO_ASKS else state._replace(asks=asks.owned())
+    return state if asks.is_own or len(asks) < OWN_FROM else state._replace(asks=asks.owned())
 
 
 def _shutdowns(state: Shutdowns) -> Shutdowns:
