@@ -60,7 +60,8 @@ class Listener:
         """
         if not self._chunks and not self._let_go:
             self._news.clear()
-            await asyncio.wait_for(self._news.wait(), seconds)
+            async with asyncio.timeout(seconds):  # wait_for forgets who leaves just as news comes
+                await self._news.wait()
         if self._let_go:
             return None
         chunk = self._chunks.popleft()
@@ -205,7 +206,8 @@ class Broadcast:
         try:
             while True:
                 try:
-                    text = await asyncio.wait_for(queue.get(), self.heartbeat_seconds)
+                    async with asyncio.timeout(self.heartbeat_seconds):
+                        text = await queue.get()
                 except TimeoutError:
                     text = HEARTBEAT
                 if text is None:
