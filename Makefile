@@ -2,7 +2,7 @@
 # `make help` lists what there is.
 
 PYTHON ?= python3
-JOBS ?=                 # processes over which `make test` and `make quick` spread the tests: 2 unless you say JOBS=1
+JOBS ?=                 # processes over which the tests are spread: 3 for `make test`, where many wait, and 2 for `make quick`
 PYTEST_ARGS ?=
 TYPESCRIPT := 5.9.3
 AXE := 4.14.0
@@ -13,11 +13,13 @@ TELEX := $(BIN)/telex
 READY := $(VENV)/ready
 TSC_READY := .cache/node/typescript-$(TYPESCRIPT)
 AXE_READY := .cache/axe/axe-$(AXE)
+COMPILED := $(VENV)/compiled
 
 pytest = $(BIN)/python -m pytest $(if $(strip $(JOBS)),-n $(strip $(JOBS))) $(PYTEST_ARGS)
 part = @printf '\n== %s\n' '$(1)'
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE  # or each of the thousand processes that tests start would compile all of Telex anew
 
 .DEFAULT_GOAL := help
 .PHONY: help run test quick long load torture bench lock format clean checks typescript strace chromium axe
@@ -29,8 +31,9 @@ help: ## list these commands
 run: $(READY) ## the hub with its page, and a demo team talking; it says where
 	@$(TELEX) serve --demo $(if $(PORT),--port $(PORT)) $(if $(OPEN),--open)
 
-test: JOBS := $(or $(strip $(JOBS)),2)
-test: checks typescript strace chromium axe ## format, lint, types and every test
+test: JOBS := $(or $(strip $(JOBS)),3)
+test: $(READY) ## format, lint, types and every test
+	@$(MAKE) --no-print-directory -j checks $(COMPILED) typescript strace chromium axe
 	$(call part,tests)
 	@TELEX_PROFILE=test $(pytest)
 
@@ -103,9 +106,14 @@ $(READY): pyproject.toml requirements.lock
 	$(call part,setting up $(VENV))
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Telex needs Python 3.11 or later; say which: make PYTHON=python3.11 …")'
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -qq --no-compile --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation -e .
 	@touch $@
+
+# What each process of the tests would otherwise compile for itself is compiled once, while the types are checked. What is
+# wrong with a test is told when it is run.
+$(COMPILED): $(READY)
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1; touch $@
 
 # strace is how a power cut is simulated. Without it every other test still runs, and what was left out is said twice.
 strace:
@@ -113,7 +121,7 @@ strace:
 		printf '\n!! strace is missing: power cuts will NOT be simulated\n'
 
 # The page is looked at in a real browser, and judged by axe-core for those who cannot see it or use no mouse.
-chromium:
+chromium: | strace  # one after the other: two that install lock each other out
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 		{ [ "$$(id -u)" = 0 ] && apt-get install -qq -y chromium >/dev/null 2>&1; } || \
 		printf '\n!! chromium is missing: the page will NOT be looked at in a browser\n'

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, settings
 pytest_plugins = ["pytester", "tests.proofs"]
 
 ROOT = Path(__file__).parent.parent
+MEMORY, MEMORY_BYTES_MIN = "/dev/shm", 2**31
 
 for name, examples in {"quick": 15, "test": 200, "long": 20_000}.items():
     settings.register_profile(
@@ -22,6 +24,20 @@ for name, examples in {"quick": 15, "test": 200, "long": 20_000}.items():
     )
 settings.load_profile(os.environ.get("TELEX_PROFILE", "test"))
 
+
+def is_roomy(folder: str) -> bool:
+    """Is there such a folder, with room for whatever tests write, and may what lies in it be run?"""
+    return (
+        os.path.isdir(folder)
+        and shutil.disk_usage(folder).free > MEMORY_BYTES_MIN
+        and not os.statvfs(folder).f_flag & os.ST_NOEXEC
+    )
+
+
+# What a test writes is thrown away, so it is kept in memory where that is possible: nothing waits there for a disk. A
+# real power cut would lose it, and none happens: those that tests are about are simulated.
+if "TMPDIR" not in os.environ and is_roomy(MEMORY):
+    os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
 
 # These start processes or wait for real seconds, nearly every test of them.
 SLOW = (

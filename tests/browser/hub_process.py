@@ -1,19 +1,38 @@
-"""A real hub in a process of its own, which can be killed and started again at the same place."""
+"""A real hub in a process of its own, which can be killed and started again at the same place.
 
+It is born of a process that has read everything a hub needs and has done nothing else: reading it anew for each of a
+hundred hubs would take longer than all that is then looked at. `tests/test_serve.py` starts hubs from nothing.
+"""
+
+import multiprocessing
 import os
 import re
-import subprocess
 import sys
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import telex
 from telex.client import SyncBus
 from telex.config import Settings
 from telex.ports.bus import Receipt
+from telex.surfaces.cli.main import main
 
-STARTS_SECONDS = 60.0
+ENDS_SECONDS = 60.0
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
+NEEDED = ("telex.surfaces.http.serving", "telex.surfaces.mcp.http", "telex.stores.sqlite", "telex.surfaces.cli.serve")
+BIRTH = multiprocessing.get_context("forkserver")
+BIRTH.set_forkserver_preload([__name__, *NEEDED])
+
+
+def live(folder: str, arguments: list[str], says: Connection) -> None:
+    """What `telex serve` does in that folder, with nothing of the tests' settings about it."""
+    for name in [name for name in os.environ if name.startswith("TELEX_")]:
+        del os.environ[name]
+    os.chdir(folder)
+    os.dup2(says.fileno(), sys.stderr.fileno())
+    sys.exit(main(["serve", *arguments]))
 
 
 class HubProcess:
@@ -22,7 +41,8 @@ class HubProcess:
     def __init__(self, folder: Path) -> None:
         self.folder, self.store = folder, folder / ".telex" / "telex.db"
         self.port = 0
-        self._process: subprocess.Popen[str] | None = None
+        self._process: ForkServerProcess | None = None
+        self._heard: Connection
         self._connection = telex.connect(self.store, settings=Settings(durable=False))
         self.bus: SyncBus = self._connection.__enter__()
 
@@ -32,20 +52,21 @@ class HubProcess:
 
     def start(self, *more: str) -> "HubProcess":
         """At any free port the first time, and at the same one from then on."""
-        where = ("--port", str(self.port), "--store", str(self.store))
-        command = [sys.executable, "-m", "telex", "serve", *where, *more]
-        quiet = {name: value for name, value in os.environ.items() if not name.startswith("TELEX_")}
-        self._process = subprocess.Popen(command, cwd=self.folder, env=quiet, stderr=subprocess.PIPE, text=True)
-        self.port = self._said_where(self._process.stderr)
+        arguments = ["--port", str(self.port), "--store", str(self.store), *more]
+        self._heard, says = BIRTH.Pipe(duplex=False)
+        with says:
+            self._process = BIRTH.Process(target=live, args=(str(self.folder), arguments, says))
+            self._process.start()
+        self.port = self._said_where()
         return self
 
-    def _said_where(self, said: "IO[str] | None") -> int:
-        assert said is not None
+    def _said_where(self) -> int:
         lines = []
-        for line in said:
-            lines.append(line)
-            if found := ADDRESS.search(line):
-                return int(found[1])
+        with open(self._heard.fileno(), encoding="utf-8", closefd=False) as said:
+            for line in said:
+                lines.append(line)
+                if found := ADDRESS.search(line):
+                    return int(found[1])
         raise AssertionError(f"the hub did not start: {''.join(lines)}")
 
     def move(self, store: Path) -> None:
@@ -69,10 +90,10 @@ class HubProcess:
 
     def _end(self) -> None:
         assert self._process is not None
-        self._process.wait(STARTS_SECONDS)
-        assert self._process.stderr is not None
-        self._process.stderr.close()
+        self._process.join(ENDS_SECONDS)
+        self._process.close()
         self._process = None
+        self._heard.close()  # not before: it may say more
 
     def say(self, text: str | dict[str, Any], *, sender: str = "dev", to: str = "lead", **more: Any) -> Receipt:
         """A message from an agent that has nothing to do with the hub."""
