@@ -17,6 +17,7 @@ from telex.model.event import COMING_AND_GOING, Event
 from telex.model.message import Message
 from telex.model.refusal import Finding
 from telex.model.roster import EVERYONE, TELEX, Member
+from telex.replay.away import Away
 from telex.replay.glimpsed import Around
 from telex.replay.judged import EVIDENCE, Judged, Verdict, found_then, judged, refuses, reused, stops
 from telex.replay.lines import Told, inboxes_of
@@ -47,6 +48,10 @@ class Patience:
         self._again = Repeats().again
         self._met: dict[str, Member] = {}  # by what a message says of its sender
         self._nobody = Way(Member("", ""), None, (), None, NOBODY)
+
+    def puts_away_into(self, away: Away) -> None:
+        """From now on what nobody has in hand of the work goes there. Otherwise all of it is in memory."""
+        self._work.puts_away_into(away)
 
     @property
     def book(self) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ which would say the same.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from telex.flow.book import blockers
@@ -76,6 +76,7 @@ Hear = Callable[[tuple[Any, ...], MomentReader, bytes, Any, str], Notes]  # what
 class Reports:
     def __init__(self, book: dict[str, Any], times: Times) -> None:
         self._book, self._times = book, times
+        self.whole: Mapping[str, Any] = book  # with what is not in memory, once there is any
         self._plans: dict[str, Known] = {}
         self._unsettled: dict[str, Known] = {}
         self._held_up: set[str] = set()  # topics of tasks
@@ -184,13 +185,13 @@ class Reports:
         if CONTRACTS not in self._book or type(name) is not str:
             return None
         self.settle()
-        plan = plan_in(self._book, name)
+        plan = plan_in(self.whole, name)
         words = plan.words if plan is not None else None
         if plan is None or words is None or (words.budget is not None and plan.spent >= words.budget):
             return None
         needs = []
         for other in words.depends_on:
-            needed = plan_in(self._book, other)
+            needed = plan_in(self.whole, other)
             if needed is None or not needed.is_complete:
                 return None
             needs.append((topic_of(other), needed))

@@ -1,9 +1,10 @@
 """How does the work stand at each point of a log? The book, as a trial writes it: nobody else holds any of its states.
 
-The book grows with the work and with nothing else, so a log may be as long as it likes.
+The book grows with the work, and a log may be as long as it likes. So what nobody has in hand is put away, where there
+is a place for it, and memory is for the rest.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from telex.dialects.spec import Dialect
@@ -14,30 +15,58 @@ from telex.flow.book.deeds import CHAPTERS
 from telex.flow.book.owning import OWNED, owned
 from telex.flow.book.said import Said
 from telex.model.roster import Member
+from telex.replay.away import Away
+from telex.replay.glimpsed import Around
 from telex.replay.reports import Reports
+from telex.replay.shelf import Shelf
 from telex.replay.team import Team
 from telex.replay.times import Times
+from telex.replay.track import Plate
 
 _ABOUT_PLANS = frozenset(deed for deed, chapters in CHAPTERS.items() if "plans" in chapters)
 _NEW = tuple.__new__  # makes a NamedTuple in half the time
 
 
+class _Reports(Reports):
+    """What is told at a glance is written into the book as well."""
+
+    def __init__(self, book: dict[str, Any], times: Times, wrote: Callable[[], None]) -> None:
+        super().__init__(book, times)
+        self._wrote = wrote
+
+    def blocked(self, plate: Plate, message: Any, around: Around) -> bool:
+        told = super().blocked(plate, message, around)
+        self._wrote()
+        return told
+
+    def in_hand(self) -> set[str]:
+        """The topics whose states are in memory in any case, as long as their plans are known here."""
+        known = self._plans.values()
+        return {one.topic for one in known} | {topic for one in known for topic, _ in one.needs}
+
+
 class Work:
     def __init__(self, desk: Desk, team: Team, settings: Mapping[str, Any]) -> None:
-        self._book: dict[str, Any] = {}
+        self._book: dict[str, Any] = {}  # what is in memory
+        self._whole: Mapping[str, Any] = self._book  # with what is not, once there is any
+        self._shelf: Shelf | None = None
         self.times = Times()
-        self.reports = Reports(self._book, self.times)
+        self.reports = _Reports(self._book, self.times, self._tidy)
         self._team, self._limits, self._settings = team, desk.limits, settings
         self._dialects: dict[str, Dialect] = {dialect.name: dialect for dialect in desk.dialects}
 
+    def puts_away_into(self, away: Away) -> None:
+        """From now on what nobody has in hand goes there. Otherwise everything is in memory."""
+        self._shelf = Shelf(self._book, away)
+
     @property
     def book(self) -> dict[str, Any]:
-        """As it stands now."""
+        """As it stands now, all of it in memory."""
         self.reports.settle()
-        return self._book
+        return self._shelf.in_memory() if self._shelf is not None and self._shelf.is_used else self._book
 
     def is_untouched(self, topics: tuple[str, ...]) -> bool:
-        """Has nobody ever said anything in these?"""
+        """Has nobody ever said anything in these, each of which is one for the whole team?"""
         return self._book.keys().isdisjoint(topics)
 
     def weigh(self, said: Said) -> tuple[Remark, ...]:
@@ -45,25 +74,34 @@ class Work:
         does = said.does
         if does in _ABOUT_PLANS:
             self.reports.settle()
-        return pages.remarks(said, self._book, self._ground(said.at)) if pages.weighing(does) else ()
+        return pages.remarks(said, self._whole, self._ground(said.at)) if pages.weighing(does) else ()
 
     def write(self, said: Said) -> tuple[Member, ...]:
         """Write it down. Who has shut down by it."""
-        does, book = said.does, self._book
+        does, book, whole = said.does, self._book, self._whole
         if does in _ABOUT_PLANS:
             self.reports.settle()
-        topics = pages.belongs(said, book)
+        topics = pages.belongs(said, whole)
         if topics:
             self.times.saw(said.at)
             self.reports.changed()
         for topic in topics:
             kind = pages.kind_of(topic)
-            book[topic] = state = pages.fold_of(kind)(book.get(topic), said)
-            if kind in OWNED:
-                book[topic] = owned(kind, state)
-            elif kind == blockers.KIND:
+            state = pages.fold_of(kind)(whole.get(topic), said)
+            book.pop(topic, None)  # so that it stands behind all that was written before
+            book[topic] = owned(kind, state) if kind in OWNED else state
+            if kind == blockers.KIND:
                 self.reports.is_held_up(topic, state is not None)
+        self._tidy()
         return pages.stopping(said, book, self._ground(said.at)) if does == "stopped" else ()
+
+    def _tidy(self) -> None:
+        """Put away what nobody has in hand, when there is much in memory."""
+        shelf = self._shelf
+        if shelf is not None and len(self._book) > shelf.topics_max:
+            shelf.put_away(self.reports.in_hand())
+            if shelf.is_used:
+                self._whole = self.reports.whole = shelf
 
     def _ground(self, at: float) -> Ground:
         return _NEW(Ground, (at, self._team.roster, self._limits, self._settings, self._dialects))

@@ -40,12 +40,17 @@ class OwnPlans(OwnMap):
             self.still_open[key] = value
         return self
 
+    def having(self, task: str, likely: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the likely ones that have the task; where none of them has it, all that have."""
+        likeliest = [plan for plan in likely if task in self[plan].tasks]  # mostly so, and all plans are many
+        return tuple(likeliest or [plan for plan, one in self.items() if task in one.tasks])
+
     def _open_ones(self) -> dict[str, Listed]:
         return {name: one for name, one in self.items() if not one.closed}
 
 
 def owned(state: Contracts) -> Contracts:
     """The same list, for somebody who alone holds it from now on."""
-    if type(state.plans) is OwnPlans and type(state.asks) is OwnMap:
+    if isinstance(state.plans, OwnPlans) and type(state.asks) is OwnMap:
         return state
     return Contracts(OwnPlans(state.plans), OwnMap(state.asks))

@@ -49,7 +49,7 @@ def covering(contracts: Contracts, agent: str, role: str) -> tuple[str, ...]:
 
 def _open_ones(contracts: Contracts) -> Iterable[tuple[str, Listed]]:
     plans = contracts.plans
-    if type(plans) is OwnPlans:
+    if isinstance(plans, OwnPlans):
         return plans.still_open.items()
     return [(plan, one) for plan, one in plans.items() if not one.closed]
 
@@ -70,6 +70,8 @@ def _with_task(contracts: Contracts, task: str, own: tuple[str, ...]) -> tuple[s
     if not task:
         return own
     plans = contracts.plans
+    if isinstance(plans, OwnPlans):
+        return plans.having(task, own) or own
     both = tuple([plan for plan in own if task in plans[plan].tasks])  # mostly so, and all plans are many
     return both or tuple([plan for plan, one in plans.items() if task in one.tasks]) or own
 

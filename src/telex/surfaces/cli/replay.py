@@ -17,6 +17,7 @@ from telex.record.export import Flawed
 from telex.replay.account import Account
 from telex.replay.lines import Line, Told, line_reader, of_store
 from telex.replay.trial import Trial
+from telex.stores.overflow import Overflow
 from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
 from telex.surfaces.cli.bus_option import explained, opened_to_look, settings_here, stay_for_long
 from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, CommandError
@@ -69,10 +70,11 @@ def command(
         raise CommandError("name a LOG or a --store, not both")
     settings = _settled(team, strict)
     if log is not None and not _is_store(log):
-        replay = _Replay(settings, [log])
-        replay.file(log)
-        return replay.told(as_json)
-    with opened_to_look(log or store) as bus:
+        with explained(), Overflow() as away:
+            replay = _Replay(settings, [log], away)
+            replay.file(log)
+            return replay.told(as_json)
+    with opened_to_look(log or store) as bus, Overflow() as away:
         events = bus.events(Query(kinds=JUDGED))
         first = next(events, None)
         if first is None:
@@ -80,7 +82,7 @@ def command(
         known = (presence.member for presence in bus.roster())
         # Whoever came so long ago that no event tells of it any more.
         begin = [one for one in known if one.joined_at is not None and one.joined_at < first[0].at]
-        replay = _Replay(settings, [], begin)
+        replay = _Replay(settings, [], away, begin)
         line = replay.line
         for event, message in chain((first,), events):
             line(of_store(event, message))
@@ -114,11 +116,12 @@ def _is_store(log: str) -> bool:
 
 
 class _Replay:
-    """One log on its way through. Nothing is kept but counters and the work."""
+    """One log on its way through. Nothing is kept but counters and the work that somebody has in hand."""
 
-    def __init__(self, settings: "Settings", files: list[str], begin: Iterable[Member] = ()) -> None:
+    def __init__(self, settings: "Settings", files: list[str], away: Overflow, begin: Iterable[Member] = ()) -> None:
         self.settings, self.account = settings, Account()
         self.trial = Trial(settings.desk(), settings.members, settings.work(), settings.evidence, begin)
+        self.trial.puts_away_into(away)
         self.progress, self.errors = Progress(files), Screen(sys.stderr)
         self.began = time.monotonic()
         self.messages = self.bytes_done = self.flaws = 0
