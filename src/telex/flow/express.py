@@ -13,7 +13,7 @@ from telex.dialects.compiled import CompiledDialect, Shape, compile_dialect
 from telex.dialects.detect import Hint, knows, roles_fit
 from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.flow.admission import STRICT, Checked, Desk, check
-from telex.flow.guards import DEPTH_OF_TYPES_MAX, Answer, lane_of
+from telex.flow.guards import DEPTH_OF_TYPES_MAX, Answer, Beside, lane_of
 from telex.rules.authorization import may_receive, may_send, signed_as
 
 Lane = Callable[[bytes], Any]
@@ -90,7 +90,7 @@ class Express:
     `passes(raw)` says what the message is, when there is nothing to find in it; None says nothing either way. It is
     for messages within the size limit: every door measures what it reads before it has read too much. Who needs to
     know what stands in the message gives an `opening` for each type: the answer is what that makes of the message. Or
-    a `plate`: the answer is then that of the type, and the message as it was decoded.
+    a `plate`: the answer is then that of the type, the message as it was decoded, and what stands at some places in it.
     Lanes of one desk with one opening may be `shared`: to most dialects only roles matter, and many have the same.
     """
 
@@ -103,7 +103,7 @@ class Express:
         as_name: str | None = None,
         to_name: str | None = None,
         opening: Callable[[Dialect, MessageType, Shape], Callable[[Any], Any]] | None = None,
-        plate: Callable[[Dialect, MessageType, Shape], Any] | None = None,
+        plate: Callable[[Dialect, MessageType, Shape], Beside] | None = None,
         shared: "dict[tuple[Any, ...], Lane] | None" = None,
     ) -> None:
         self.desk, self._between = desk, Passage(desk, as_role, to_role, as_name, to_name)

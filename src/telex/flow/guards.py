@@ -37,7 +37,7 @@ from telex.model.limits import Limits
 NOT_SO = -1_000_000_000  # added once, no count of marks comes back above zero
 Lane = Callable[[bytes], Any]
 Answer = Literal["type", "opened", "beside"]
-_ANSWERS: dict[Answer, str] = {"type": "passed", "opened": "passed(m)", "beside": "(passed, m)"}
+Beside = tuple[Any, tuple[tuple[str, ...], ...]]  # what stands for a type, and ways through its Struct, in groups
 
 
 def lane_of(
@@ -51,7 +51,8 @@ def lane_of(
     """A function from a message to `passed(its type)`, or to None when there is more to say about it.
 
     What does not decode is handed to `other`. Where the answer is `opened`, what stands for a type is a function, and
-    the answer is what that makes of the decoded message; `beside`, both are given.
+    the answer is what that makes of the decoded message. Where it is `beside`, what stands for a type is a `Beside`,
+    and the answer has the message with it and what was found on these ways.
     """
     names: dict[str, Any] = {"UNSET": UNSET, "open_marks": marks_within(limits), "escaped": escaped_marks}
     names |= {"ESCAPE": b"\\u00", "BLANK": OPENING.encode()}
@@ -60,8 +61,9 @@ def lane_of(
     for index, type_ in enumerate(open_types):
         source = _Source(names)
         source.message(compiled.shapes[type_.name], compiled.dialect, type_)
-        struct, known = source.name(compiled.shapes[type_.name].struct), source.name(passed(type_))
-        body = [*source.refusals, f"n = {source.fixed}", *source.lines, f"passed = {known}"]
+        struct, known = source.name(compiled.shapes[type_.name].struct), passed(type_)
+        given = source.beside(*known) if answer == "beside" else source.name(known)
+        body = [*source.refusals, f"n = {source.fixed}", *source.lines, f"passed = {given}"]
         lines += [f"{'elif' if index else 'if'} t is {struct}:", *(f"    {line}" for line in body)]
     lines += ["else:", "    return None"] if len(lines) > 5 else ["return None"]
     lines += [
@@ -69,7 +71,7 @@ def lane_of(
         # Backslash, <, carriage return, DEL: what could hide a NUL, a blank or an invisible name in a text.
         "if 92 in raw and (ESCAPE in raw or not i.isprintable()): return None",
         "if 60 in raw and BLANK in raw or 13 in raw or 127 in raw: return None",
-        f"return {_ANSWERS[answer]} if i.isascii() or i.isprintable() else None",
+        f"return {'passed(m)' if answer == 'opened' else 'passed'} if i.isascii() or i.isprintable() else None",
     ]
     return _made("raw, UNSET=UNSET, decode=decode, len=len, type=type", lines, names)  # a local name is found fastest
 
@@ -119,6 +121,17 @@ class _Source:
         name = f"k{len(self.names)}"
         self.names[name] = value
         return name
+
+    def beside(self, known: Any, groups: tuple[tuple[str, ...], ...]) -> str:
+        """A tuple of it, the message, and what is found on these ways through its Structs."""
+        found = [f"({''.join(f'{self._near(way)}, ' for way in group)})" for group in groups]
+        return f"({', '.join([self.name(known), 'm', *found])})"
+
+    def _near(self, way: str) -> str:
+        place = f"m.{way}"
+        return (
+            f"p{place.removeprefix(self.payload)}" if self.payload and place.startswith(f"{self.payload}.") else place
+        )
 
     def refuse_if(self, condition: str) -> None:
         self.refusals.append(f"if {condition}: return None")

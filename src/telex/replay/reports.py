@@ -19,7 +19,7 @@ from telex.flow.book.plans import COMPLETE, with_closed
 from telex.model.contract import Contracts, Done, Plan
 from telex.replay.glimpsed import Around
 from telex.replay.times import Times
-from telex.replay.track import PROGRESS, STATUS, MomentReader, Plate
+from telex.replay.track import PROGRESS, STATUS, MomentReader, Values
 from telex.rules.contracts import Scope, may_touch
 
 PLANS_MAX = 256  # known at a time
@@ -128,10 +128,9 @@ class Reports:
         held_up = self._held_up and blockers.topic_at(name or "", task) in self._held_up
         return () if not held_up and IDLE[STATUS].fits(status) else None
 
-    def blocked(self, plate: Plate, message: Any, around: Around) -> bool:
+    def blocked(self, told: Values, around: Around) -> bool:
         """Somebody cannot go on. False: it has to be weighed, where it is the first of all or says less than usual."""
-        assert plate.report is not None
-        name, task, severity, what, needs = plate.report(message)
+        name, task, severity, what, needs = told
         if type(name) is not str or type(task) is not str or type(what) is not str or not what:
             return False
         if (severity or "") not in blockers.HOLDS_UP:

@@ -19,12 +19,12 @@ from telex.flow.admission import Desk
 from telex.flow.book.deeds import CHAPTERS, IDLE
 from telex.flow.express import Express
 from telex.flow.facts import attribute
+from telex.flow.guards import Beside
 from telex.flow.unbooked import ASKING, stands_for
 from telex.replay.glimpsed import Glimpse, glimpse_of, is_exact
 from telex.replay.lines import moment_in
 
 MomentReader = Callable[[bytes, Any], float | None]  # of a message as it is written, and as it was decoded
-Reached = Callable[[Any], tuple[Any, ...]]
 PROGRESS, STATUS, BLOCKER = "progress", "status", "blocker"
 ASKS = "asks in own words"  # no deed, and still to be remembered
 _REPORT = ("plan", "task", "status", "commit", "tokens", "files")
@@ -33,7 +33,9 @@ REPORTED = {  # what a report on the work says, by the deed and its names
     STATUS: _REPORT,
     BLOCKER: ("plan", "task", "severity", "blocker", "needs"),
 }
-Track = Callable[[bytes], "tuple[Plate, Any] | None"]  # what kind of message it is, and the message; None: who knows
+Values = tuple[Any, ...]
+# What kind of message it is, the message, its id, sender and recipient, and what it says of REPORTED. None: who knows.
+Track = Callable[[bytes], "tuple[Plate, Any, Values, Values] | None"]
 NOBODY_NAMED = "\0"  # before the role that alone may send a type whose messages name no sender; no name has it
 
 
@@ -43,10 +45,9 @@ class Plate(NamedTuple):
     dialect: Dialect
     type: MessageType
     whoever: str  # who sends it, where it does not say so
-    head: Reached  # id, sender, recipient
     deed: str | None  # what it does to the work, where the book has a chapter on that; ASKS
     idle: tuple[str, ...]  # the deed means nothing while nothing was said in these; none: it always means something
-    report: Reached | None  # as in REPORTED, where it is one of these
+    reports: bool  # is it one of REPORTED?
     moment: MomentReader  # when it says that it was written
     glimpse: Glimpse  # what it says to the rules of the work
 
@@ -57,20 +58,22 @@ def track(desk: Desk) -> Track:
     return passes
 
 
-def _plate(desk: Desk, dialect: Dialect, type_: MessageType, shape: Shape) -> Plate:
+def _plate(desk: Desk, dialect: Dialect, type_: MessageType, shape: Shape) -> Beside:
     wire, does = dialect.wire, type_.deed.does if type_.deed is not None and desk.work else ""
     idle, own = IDLE.get(does), _names(dialect, type_) if does in REPORTED else {}
-    return Plate(
+    head = tuple(_on_top(name, shape) for name in (wire.id, wire.sender, wire.recipient))
+    report = tuple(attribute(own.get(name), shape) for name in REPORTED[does]) if own else ()
+    plate = Plate(
         dialect,
         type_,
         NOBODY_NAMED + only_sender(type_),
-        attrgetter(*(_on_top(name, shape) for name in (wire.id, wire.sender, wire.recipient))),
         does if does in CHAPTERS else ASKS if desk.work and stands_for(type_, ASKING) else None,
         idle.topics if idle is not None and not idle.name else (),
-        attrgetter(*(attribute(own.get(name), shape) for name in REPORTED[does])) if own else None,
+        bool(own),
         _moment_reader(wire.timestamp, shape),
         glimpse_of(dialect, type_, shape),
     )
+    return plate, (head, report)
 
 
 def _moment_reader(name: str | None, shape: Shape) -> MomentReader:

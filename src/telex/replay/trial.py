@@ -18,7 +18,7 @@ from telex.replay.lines import Told, inboxes_of
 from telex.replay.patience import Patience, of_role
 from telex.replay.reports import Notes
 from telex.replay.roads import Roads
-from telex.replay.track import ASKS, BLOCKER, NOBODY_NAMED, Plate, Track, track
+from telex.replay.track import ASKS, BLOCKER, NOBODY_NAMED, Plate, Track, Values, track
 
 MET_MAX = 5_000  # senders, by what they call themselves
 QUICK_FROM = 200  # messages; opening the track takes about as long as judging so many the patient way
@@ -55,9 +55,8 @@ class Trial(Patience):
         glance = track(raw)
         if glance is None:
             return None
-        plate, message = glance
-        dialect, type_, whoever, head, deed, idle, report, moment, _ = plate  # in one go, which is quickest
-        id_, claim, recipient = head(message)
+        plate, message, (id_, claim, recipient), said = glance
+        dialect, type_, whoever, deed, idle, reports, moment, _ = plate  # in one go, which is quickest
         member = self._met.get(claim or whoever) or self._meet(claim or whoever)
         if member is None or (recipient and self._team.somebody_is_gone and self._reached(plate, recipient, member)[2]):
             return None
@@ -67,8 +66,8 @@ class Trial(Patience):
                 return Judged("repeated", name, dialect, type_, id_)
             return Judged("refused", name, dialect, type_, id_, (reused(id_),))
         notes: Notes = () if deed is None else None
-        if report is not None and deed != BLOCKER:
-            notes = self._hear[deed](report(message), moment, raw, message, name)  # type: ignore[index]
+        if reports and deed != BLOCKER:
+            notes = self._hear[deed](said, moment, raw, message, name)  # type: ignore[index]
         if notes is None and idle and self._work.is_untouched(idle):
             notes = ()
         if notes is not None:
@@ -78,7 +77,8 @@ class Trial(Patience):
         else:
             to, inboxes = EVERYONE, self._team.everybody()
         at = self._times.at(moment(raw, message))
-        return self._swiftly(raw, plate, message, _NEW(Around, (number, id_, at, member, to, inboxes, None, None)), id_)
+        around = _NEW(Around, (number, id_, at, member, to, inboxes, None, None))
+        return self._swiftly(raw, plate, message, said, around, id_)
 
     def _kept(self, told: Told) -> Judged | None:
         """The same for a message of which the log says who has sent it, and when."""
@@ -92,9 +92,8 @@ class Trial(Patience):
         glance = track(raw)
         if glance is None:
             return None
-        plate, message = glance
-        dialect, type_, _, head, deed, idle, report, _, _ = plate
-        own_id, claim, recipient = head(message)
+        plate, message, (own_id, claim, recipient), said = glance
+        dialect, type_, _, deed, idle, reports, _, _ = plate
         if not road.lets(plate, claim, recipient):
             return None
         member, address, inboxes = road.member, road.address, road.inboxes
@@ -111,8 +110,8 @@ class Trial(Patience):
                 return Judged("refused", name, dialect, type_, id_ or own_id, (reused(own_id),))
         id_ = id_ or own_id or None
         notes: Notes = () if deed is None else None
-        if report is not None and deed != BLOCKER:
-            notes = self._hear[deed](report(message), _as_told, raw, at, name)  # type: ignore[index]
+        if reports and deed != BLOCKER:
+            notes = self._hear[deed](said, _as_told, raw, at, name)  # type: ignore[index]
         if notes is None and idle and self._work.is_untouched(idle):
             notes = ()
         if notes is not None:
@@ -122,14 +121,14 @@ class Trial(Patience):
         if detail is not None and '"inboxes"' in detail:
             inboxes = inboxes if (where := inboxes_of(told)) is None else where
         around = _NEW(Around, (number, id_, at, member, address, inboxes, correlation, reply_to))
-        return self._swiftly(raw, plate, message, around, id_)
+        return self._swiftly(raw, plate, message, said, around, id_)
 
-    def _swiftly(self, raw: bytes, plate: Plate, message: Any, around: Around, id_: str | None) -> Judged:
+    def _swiftly(self, raw: bytes, plate: Plate, message: Any, said: Values, around: Around, id_: str | None) -> Judged:
         """What the rules of the work say to it."""
         if plate.deed == ASKS:
             self._own_words.heard(plate.dialect.name, plate.type, around)
             return _NEW(Judged, ("passed", around.sender.name, plate.dialect, plate.type, id_, ()))
-        if plate.deed == BLOCKER and plate.report is not None and self._work.reports.blocked(plate, message, around):
+        if plate.deed == BLOCKER and plate.reports and self._work.reports.blocked(said, around):
             return _NEW(Judged, ("passed", around.sender.name, plate.dialect, plate.type, id_, ()))
         verdict, found = self._weighed(plate.glimpse(raw, message, around))
         return _NEW(Judged, (verdict, around.sender.name, plate.dialect, plate.type, id_, found))

@@ -21,7 +21,7 @@ from telex.replay.reports import Reports
 from telex.replay.shelf import Shelf
 from telex.replay.team import Team
 from telex.replay.times import Times
-from telex.replay.track import Plate
+from telex.replay.track import Values
 
 _ABOUT_PLANS = frozenset(deed for deed, chapters in CHAPTERS.items() if "plans" in chapters)
 _NEW = tuple.__new__  # makes a NamedTuple in half the time
@@ -34,10 +34,10 @@ class _Reports(Reports):
         super().__init__(book, times)
         self._wrote = wrote
 
-    def blocked(self, plate: Plate, message: Any, around: Around) -> bool:
-        told = super().blocked(plate, message, around)
+    def blocked(self, told: Values, around: Around) -> bool:
+        is_told = super().blocked(told, around)
         self._wrote()
-        return told
+        return is_told
 
     def in_hand(self) -> set[str]:
         """The topics whose states are in memory in any case, as long as their plans are known here."""
