@@ -47,6 +47,7 @@ def lines() -> list[Line]:
         return [
             _beside_check("every type of two dialects, without the rules of the work", everything, without, True),
             *(_beside_check(work.what, log, with_work, work.is_promised) for work, log in logs.items()),
+            *(_beside_weighing(work.what, logs[work], with_work) for work in WORK if not work.is_promised),
             *_kept(folder, with_work),
             _growth(folder, with_work),
             _memory("without the rules of the work", everything, without),
@@ -72,6 +73,12 @@ def _beside_check(what: str, log: Path, team: Path, is_promised: bool) -> Line:
     """By the CPU time of the whole commands. A check asks nothing of the work, so that with the rules of the work this
     is no like for like: it tells what they cost."""
     return _beside(what, [*TELEX, "check", str(log)], "telex check on the same messages", log, team, is_promised)
+
+
+def _beside_weighing(what: str, log: Path, team: Path) -> Line:
+    """Like for like: each message is checked, and held against what was said before it."""
+    checking = [sys.executable, "-m", "bench.checked", str(log), "--work"]
+    return _beside(what, checking, "checking and weighing each, one by one", log, team)
 
 
 def _beside(what: str, other: list[str], against: str, log: Path, team: Path, is_promised: bool = True) -> Line:
