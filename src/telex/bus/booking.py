@@ -78,13 +78,19 @@ class Books:
         news = await self._store.topic(topic, last)
         if news:
             from telex.flow.book import pages
+        many = len(news) >= LONG
+        if many:  # then they are folded in place, by whoever alone holds the state
+            from telex.flow.book.owning import owned
         for event, message in news:
             dialect = self._dialects.get(message.dialect or "")
             said = heard(message, event, dialect) if dialect is not None else None
             state = pages.fold(topic, state, said) if said is not None else state
+            state = owned(pages.kind_of(topic), state) if many and state is not None else state
             last = message.seq
-        if len(news) >= LONG:
-            await self._store.keep_snapshot(topic, last, sealed(topic, last, state))
+        if many:
+            words = sealed(topic, last, state)
+            await self._store.keep_snapshot(topic, last, words)
+            state = unsealed(topic, last, words)  # what was written in place is nobody's any more
         if len(self._known) >= TOPICS_MAX:
             self._known.clear()
         self._known[topic] = last, state

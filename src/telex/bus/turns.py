@@ -24,21 +24,24 @@ class Line:
         self.is_taken = False
         self.is_moving = False  # some who waited were told to go on, and will in this turn of the loop
         self.at_once = 1  # how many are told next: if the first takes the turn, the others were told for nothing
-        self.sooner: deque[asyncio.Future[None]] = deque()  # told to go on before, when one ahead of them took the turn
-        self.later: deque[asyncio.Future[None]] = deque()
+        self.again: deque[asyncio.Future[None]] = deque()  # told to go on, when one ahead of them took the turn
+        self.waiting: deque[asyncio.Future[None]] = deque()
 
     async def free(self) -> None:
         while self.is_taken:
-            await _told(self.sooner)
+            await _told(self.again)
 
     def first(self) -> "list[asyncio.Future[None]]":
         """Those who are told to go on next, out of those who wait."""
+        self.waiting.extendleft(
+            reversed(self.again)
+        )  # they were ahead of those whom nobody has told yet, and still are
+        self.again.clear()
         found: list[asyncio.Future[None]] = []
-        for waiting in (self.sooner, self.later):
-            while waiting and len(found) < self.at_once:
-                one = waiting.popleft()
-                if not one.done():  # a caller may be gone
-                    found.append(one)
+        while self.waiting and len(found) < self.at_once:
+            one = self.waiting.popleft()
+            if not one.done():  # a caller may be gone
+                found.append(one)
         return found
 
 
@@ -56,7 +59,7 @@ class Turns:
         """Until nothing that this sender sent before is under way. Only where an event loop runs can anything be."""
         line = self._lines.get(normalised(sender)) if self._lines else None
         if line is not None:
-            await _told(line.later)
+            await _told(line.waiting)
             await line.free()
 
     async def take(self, sender: str) -> None:

@@ -138,20 +138,25 @@ class Standing(NamedTuple):
 class Steps(Trail[Step]):
     """What has happened to a task, and where it stood when somebody last asked."""
 
-    __slots__ = ("_stood",)
+    __slots__ = ("_before", "_stood")
     _stood: tuple[Machine, int, Standing] | None  # by which table, and after how many steps
+    _before: Self | None  # what it was one step ago, from which others may go on as well
 
     def __init__(self, items: Iterable[Step] = ()) -> None:
         super().__init__(items)
-        self._stood = None
+        self._stood = self._before = None
 
     def and_then(self, one: Step) -> Self:
         longer = super().and_then(one)
-        longer._stood = self._stood
+        longer._stood, longer._before = self._stood, self
+        self._before = None  # one step back is enough, and a chain of all of them would be held for ever
         return longer
 
     def standing(self, machine: Machine) -> Standing:
         """Only what has happened since is looked at, for whoever asks by the same table."""
+        if self._before is not None:  # who weighs a step asks where it would lead, and then writes it down once more
+            self._before.standing(machine)
+            self._stood, self._before = self._before._stood, None
         if self._stood is not None and self._stood[0] is machine:
             _, seen, stands = self._stood
         else:
