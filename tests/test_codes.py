@@ -38,6 +38,7 @@ OF_THE_WORK = (
     "escalation",
     "ending",
     "versions",
+    "unbooked",
 )
 OF_THE_BUS = [file for file in FILES if file.parent.name in ("bus", "book", "work") or file.stem in OF_THE_WORK]
 SOURCES = [
