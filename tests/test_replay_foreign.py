@@ -176,3 +176,22 @@ def test_a_hundred_thousand_messages_take_the_memory_of_ten_thousand(tmp_path: P
         assert f"{count + 1:,} messages" in ran.stdout.decode()
         peaks.append(int(ran.stderr.split()[-1]))
     assert peaks[1] <= peaks[0] * 1.1
+
+
+@proves("replay/hostile")
+@pytest.mark.parametrize("sender", ["telex", "lead"])
+@pytest.mark.parametrize("detail", [{"findings": 3, "inboxes": {"a": 1}}, {"findings": ["x", None], "inboxes": [3]}])
+def test_an_export_that_somebody_has_tampered_with_ends_nothing(sender: str, detail: Tree) -> None:
+    raw = json.dumps(typed("plan_contract", "plan-1"))
+    message = {"id": "a", "at": 1.0, "sender": sender, "role": sender, "to": "dev", "raw": raw}
+    line = {"telex": 1, "seq": 1, "kind": "accepted", "at": 1.0, "detail": detail, "message": message}
+    told = line_reader(BUILT_IN)(1, json.dumps(line).encode())
+    assert isinstance(told, Told)
+    assert Trial().judge(told).verdict in ("passed", "own")
+
+
+@proves("replay/hostile")
+def test_a_sender_that_is_no_text_is_nobody() -> None:
+    told = line_reader(BUILT_IN)(1, b'{"author_role": "\xff"}')
+    assert isinstance(told, Told)
+    assert Trial().judge(told).verdict == "refused"

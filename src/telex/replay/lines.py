@@ -228,7 +228,7 @@ def claim_reader(dialects: tuple[Dialect, ...]) -> Callable[[bytes], str | None]
     def claim(raw: bytes) -> str | None:
         try:
             found = values(decode(raw))
-        except (msgspec.MsgspecError, RecursionError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
         for value in found:
             if value is not None:

@@ -11,6 +11,7 @@ from telex.flow.book.said import Said
 from telex.flow.unbooked import ASKING, Found, left_over, stands_for, wanted_by
 from telex.replay.glimpsed import Around
 
+ALIKE_MAX = 16  # under one id
 ASKED_MAX = 5_000  # ids of which at least so many are remembered
 
 
@@ -26,7 +27,9 @@ class OwnWords:
         if id_ is None:
             return  # nobody can name it
         request = Request(id_, sender.name, sender.role, to, inboxes, "", "", at, None, dialect, type_.name)
-        self._asked.setdefault(id_, []).append((type_, request))
+        known = self._asked.setdefault(id_, [])
+        known.append((type_, request))
+        del known[:-ALIKE_MAX]
         if len(self._asked) > self._most:
             self._asked = dict(islice(self._asked.items(), ASKED_MAX, None))
 

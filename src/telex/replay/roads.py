@@ -36,8 +36,8 @@ class Road:
         if claims is None:
             return False
         senders, recipients = claims
-        return (not sender or senders is None or sender in senders) and (
-            not recipient or recipients is None or recipient in recipients
+        return (senders is None or type(sender) is not str or sender in senders) and (
+            recipients is None or type(recipient) is not str or recipient in recipients
         )
 
     def _claims(self, plate: Plate) -> Claims | None:

@@ -82,7 +82,9 @@ def heard(message: Message, event: Event | None, dialect: Dialect) -> Said | Non
     told = event.detail if event is not None else None
     # Most say only how long it took, and reading that is a third of the cost of folding.
     detail = detail_of(event) if event is not None and told and any(word in told for word in _TELLING) else {}
-    if detail.get(UNWEIGHED) or any(one.get("severity", "refusal") == "refusal" for one in detail.get("findings", ())):
+    found, where = detail.get("findings"), detail.get("inboxes")  # somebody else may have written them into an export
+    listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    if detail.get(UNWEIGHED) or any(one.get("severity", "refusal") == "refusal" for one in listed):
         return None
     return Said(
         message.seq,
@@ -91,7 +93,7 @@ def heard(message: Message, event: Event | None, dialect: Dialect) -> Said | Non
         message.sender,
         message.role,
         message.to,
-        tuple(detail.get("inboxes", ())),
+        tuple(one for one in where if isinstance(one, str)) if isinstance(where, list) else (),
         dialect,
         type_,
         tree_of(message.raw, dialect, type_),
