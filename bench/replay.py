@@ -142,11 +142,14 @@ def _kept(folder: Path, team: Path) -> list[Line]:
     store, export = made("replayed", LINES, _entries), folder / "export.jsonl"
     subprocess.run([*TELEX, "log", "--store", str(store), "--export", str(export)], check=True, capture_output=True)
     checking = [sys.executable, "-m", "bench.checked"]
+    beside = {
+        "reading the same and checking each message": ((), False),
+        "reading the same, checking and weighing each, one by one": (("--work",), True),
+    }
     return [
-        _beside(
-            f"a team at work, {kind}", [*checking, str(log)], "reading the same and checking each message", log, team
-        )
+        _beside(f"a team at work, {kind}", [*checking, str(log), *how], against, log, team, is_promised)
         for kind, log in (("from the store", store), ("from an export", export))
+        for against, (how, is_promised) in beside.items()
     ]
 
 
