@@ -152,6 +152,11 @@ class Reports:
                 self._book[known.topic] = known.settled()
             self._unsettled.clear()
 
+    def in_hand(self) -> set[str]:
+        """The topics whose states are in memory in any case, as long as their plans are known here."""
+        known = self._plans.values()
+        return {one.topic for one in known} | {topic for one in known for topic, _ in one.needs}
+
     def changed(self) -> None:
         """Somebody else writes into the book."""
         self._changes += 1

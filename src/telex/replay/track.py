@@ -47,7 +47,7 @@ class Plate(NamedTuple):
     whoever: str  # who sends it, where it does not say so
     deed: str | None  # what it does to the work, where the book has a chapter on that; ASKS
     idle: tuple[str, ...]  # the deed means nothing while nothing was said in these; none: it always means something
-    reports: bool  # is it one of REPORTED?
+    reports: str  # the deed, where it is one of REPORTED; else nothing
     moment: MomentReader  # when it says that it was written
     glimpse: Glimpse  # what it says to the rules of the work
 
@@ -69,7 +69,7 @@ def _plate(desk: Desk, dialect: Dialect, type_: MessageType, shape: Shape) -> Be
         NOBODY_NAMED + only_sender(type_),
         does if does in CHAPTERS else ASKS if desk.work and stands_for(type_, ASKING) else None,
         idle.topics if idle is not None and not idle.name else (),
-        bool(own),
+        does if own else "",
         _moment_reader(wire.timestamp, shape),
         glimpse_of(dialect, type_, shape),
     )

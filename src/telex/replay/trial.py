@@ -13,7 +13,7 @@ from telex.flow.routing import Route
 from telex.model.refusal import Finding
 from telex.model.roster import EVERYONE, Member
 from telex.replay.glimpsed import Around
-from telex.replay.judged import CONTRADICTED, Judged, reused
+from telex.replay.judged import CONTRADICTED, Judged, Verdict, reused
 from telex.replay.lines import Told, inboxes_of
 from telex.replay.patience import Patience, of_role
 from telex.replay.reports import Notes
@@ -62,12 +62,10 @@ class Trial(Patience):
             return None
         name, id_ = member.name, id_ or None
         if id_ is not None and (again := self._again(raw, name, id_)) is not None:
-            if again:
-                return Judged("repeated", name, dialect, type_, id_)
-            return Judged("refused", name, dialect, type_, id_, (reused(id_),))
+            return _sent_before(again, name, plate, id_, id_)
         notes: Notes = () if deed is None else None
-        if reports and deed != BLOCKER:
-            notes = self._hear[deed](said, moment, raw, message, name)  # type: ignore[index]
+        if reports and reports != BLOCKER:
+            notes = self._hear[reports](said, moment, raw, message, name)
         if notes is None and idle and self._work.is_untouched(idle):
             notes = ()
         if notes is not None:
@@ -105,13 +103,11 @@ class Trial(Patience):
         if not kept:
             self._team.meet(member)
             if own_id and (again := self._again(raw, name, own_id)) is not None:
-                if again:
-                    return Judged("repeated", name, dialect, type_, id_ or own_id)
-                return Judged("refused", name, dialect, type_, id_ or own_id, (reused(own_id),))
+                return _sent_before(again, name, plate, own_id, id_ or own_id)
         id_ = id_ or own_id or None
         notes: Notes = () if deed is None else None
-        if reports and deed != BLOCKER:
-            notes = self._hear[deed](said, _as_told, raw, at, name)  # type: ignore[index]
+        if reports and reports != BLOCKER:
+            notes = self._hear[reports](said, _as_told, raw, at, name)
         if notes is None and idle and self._work.is_untouched(idle):
             notes = ()
         if notes is not None:
@@ -128,7 +124,7 @@ class Trial(Patience):
         if plate.deed == ASKS:
             self._own_words.heard(plate.dialect.name, plate.type, around)
             return _NEW(Judged, ("passed", around.sender.name, plate.dialect, plate.type, id_, ()))
-        if plate.deed == BLOCKER and plate.reports and self._work.reports.blocked(said, around):
+        if plate.reports == BLOCKER and self._work.blocked(said, around):
             return _NEW(Judged, ("passed", around.sender.name, plate.dialect, plate.type, id_, ()))
         verdict, found = self._weighed(plate.glimpse(raw, message, around))
         return _NEW(Judged, (verdict, around.sender.name, plate.dialect, plate.type, id_, found))
@@ -160,6 +156,12 @@ class Trial(Patience):
         self._met[claim] = member
         self._team.meet(member)
         return member
+
+
+def _sent_before(again: bool, agent: str, plate: Plate, used: str, id_: str) -> Judged:
+    """`again`: with the same words. It is told by the log's own id for it, where there is one."""
+    verdict: Verdict = "repeated" if again else "refused"
+    return Judged(verdict, agent, plate.dialect, plate.type, id_, () if again else (reused(used),))
 
 
 def _may_contradict(detail: str) -> bool:

@@ -4,7 +4,7 @@ The book grows with the work, and a log may be as long as it likes. So what nobo
 is a place for it, and memory is for the rest.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from telex.dialects.spec import Dialect
@@ -27,31 +27,13 @@ _ABOUT_PLANS = frozenset(deed for deed, chapters in CHAPTERS.items() if "plans" 
 _NEW = tuple.__new__  # makes a NamedTuple in half the time
 
 
-class _Reports(Reports):
-    """What is told at a glance is written into the book as well."""
-
-    def __init__(self, book: dict[str, Any], times: Times, wrote: Callable[[], None]) -> None:
-        super().__init__(book, times)
-        self._wrote = wrote
-
-    def blocked(self, told: Values, around: Around) -> bool:
-        is_told = super().blocked(told, around)
-        self._wrote()
-        return is_told
-
-    def in_hand(self) -> set[str]:
-        """The topics whose states are in memory in any case, as long as their plans are known here."""
-        known = self._plans.values()
-        return {one.topic for one in known} | {topic for one in known for topic, _ in one.needs}
-
-
 class Work:
     def __init__(self, desk: Desk, team: Team, settings: Mapping[str, Any]) -> None:
         self._book: dict[str, Any] = {}  # what is in memory
         self._whole: Mapping[str, Any] = self._book  # with what is not, once there is any
         self._shelf: Shelf | None = None
         self.times = Times()
-        self.reports = _Reports(self._book, self.times, self._tidy)
+        self.reports = Reports(self._book, self.times)
         self._team, self._limits, self._settings = team, desk.limits, settings
         self._dialects: dict[str, Dialect] = {dialect.name: dialect for dialect in desk.dialects}
 
@@ -94,6 +76,12 @@ class Work:
                 self.reports.is_held_up(topic, state is not None)
         self._tidy()
         return pages.stopping(said, book, self._ground(said.at)) if does == "stopped" else ()
+
+    def blocked(self, told: Values, around: Around) -> bool:
+        """Somebody cannot go on, told at a glance. False: it has to be weighed."""
+        is_told = self.reports.blocked(told, around)
+        self._tidy()
+        return is_told
 
     def _tidy(self) -> None:
         """Put away what nobody has in hand, when there is much in memory."""
