@@ -15,7 +15,7 @@ from telex.replay.judged import Judged
 from telex.replay.lines import Line, Told, line_reader, of_store
 from telex.replay.trial import Trial
 from telex.stores.memory import MemoryStore
-from tests.bus_team import EVERY_TYPE, speech
+from tests.bus_team import EVERY_TYPE, speech, speech_of
 from tests.proofs import proves
 from tests.replay_story import STORIES, Story
 from tests.test_book import messages
@@ -87,3 +87,17 @@ def test_most_messages_of_a_kept_log_take_the_quick_way(monkeypatch: pytest.Monk
         said = speech(dialect, type_)
         line = Told(number, said.raw, said.sender, None, None, 1.0, f"m{number}", kept=True)
         assert trial.judge(line).verdict == "passed", type_.name
+
+
+@proves("replay/quick")
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_log_record_under_an_id_that_was_used_is_repeated_or_refused(quick: bool) -> None:
+    trial, verdicts = Trial(), []
+    if quick:
+        trial.open_track()
+    said = speech_of("vbw-typed", "scout_findings", "same")
+    other = said.raw.replace(b", ", b",  ", 1)
+    for number, raw in enumerate((said.raw, said.raw, other), 1):
+        verdicts.append(trial.judge(Told(number, raw, said.sender, at=1.0)))
+    assert [one.verdict for one in verdicts] == ["passed", "repeated", "refused"]
+    assert [one.code for one in verdicts[2].findings] == ["id-reused"]

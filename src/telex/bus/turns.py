@@ -33,9 +33,7 @@ class Line:
 
     def first(self) -> "list[asyncio.Future[None]]":
         """Those who are told to go on next, out of those who wait."""
-        self.waiting.extendleft(
-            reversed(self.again)
-        )  # they were ahead of those whom nobody has told yet, and still are
+        self.waiting.extendleft(reversed(self.again))  # they are ahead of those whom nobody has told yet
         self.again.clear()
         found: list[asyncio.Future[None]] = []
         while self.waiting and len(found) < self.at_once:
