@@ -85,6 +85,10 @@ class Watch:
         """Errors with these words are what the test is about."""
         self._forgiven.append(words)
 
+    def forgive_absence(self) -> None:
+        """The hub goes away in this test, and the browser says so of whatever it was fetching just then."""
+        self.forgive("Failed to load resource: net::ERR_")
+
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self._note(f"console {message.type}: {message.text}")

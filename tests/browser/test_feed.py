@@ -164,9 +164,7 @@ def test_the_feed_is_narrowed_by_type_dialect_kind_and_words(hub: HubProcess, pa
 
 @proves("page/restart")
 def test_the_page_comes_back_with_the_hub_and_misses_nothing(hub: HubProcess, page: Page, watch: Watch) -> None:
-    watch.forgive("ERR_CONNECTION_REFUSED")
-    watch.forgive("ERR_INCOMPLETE_CHUNKED_ENCODING")
-    watch.forgive("ERR_CONNECTION_RESET")
+    watch.forgive_absence()
     hub.say("before the cut")
     page.goto("/")
     connection = page.locator(".connection")
@@ -183,6 +181,40 @@ def test_the_page_comes_back_with_the_hub_and_misses_nothing(hub: HubProcess, pa
     hub.say("after the cut")
     expect(row(page, "after the cut")).to_have_count(1)
     expect(row(page, "before the cut")).to_have_count(1)
+
+
+@proves("page/restart")
+@pytest.mark.parametrize("answer", ['{"answer": [', "<p>Sign in to the airport's network</p>", ""])
+def test_an_answer_that_was_cut_or_is_another_s_is_no_answer(hub: HubProcess, page: Page, answer: str) -> None:
+    hub.say("before the cut")
+    page.goto("/")
+    expect(page.locator(".connection")).to_have_text("live")
+    expect(page.locator(".team-aside .name").first).to_be_visible()
+    members = page.locator(".team-aside .name").all_text_contents()
+    with page.expect_response("**/roster"):
+        page.route("**/roster", lambda route: route.fulfill(status=200, body=answer))
+        hub.say("what makes it ask again")
+    expect(row(page, "what makes it ask again")).to_have_count(1)
+    assert page.locator(".team-aside .name").all_text_contents() == members
+    page.goto("/#/team")
+    expect(page.get_by_role("alert")).to_contain_text("speaks no JSON")
+    page.unroute("**/roster")
+    page.reload()
+    expect(page.locator(".team-table")).to_be_visible()
+
+
+@proves("page/restart")
+def test_a_filtered_feed_whose_question_fails_asks_again(hub: HubProcess, page: Page) -> None:
+    hub.say("said to begin with")
+    page.goto("/#/feed?text=said")
+    expect(page.locator(".connection")).to_have_text("live")
+    expect(row(page, "said to begin with")).to_have_count(1)
+    new = re.compile(r"/events\?.*text=said.*after=")
+    page.route(new, lambda route: route.fulfill(status=200, body='{"answer": ['), times=1)
+    with page.expect_response(new):
+        hub.say("said while it could not ask")
+    expect(row(page, "said while it could not ask")).to_have_count(1)
+    expect(row(page, "said to begin with")).to_have_count(1)
 
 
 # --- one that nobody looks at, and one whose record has gone ----------------------------------------------------------
@@ -229,8 +261,7 @@ def test_a_tab_that_nobody_looks_at_rests_and_catches_up(hub: HubProcess, page: 
 def test_a_tab_that_had_lost_its_hub_when_it_came_to_rest_rests_all_the_same(
     hub: HubProcess, page: Page, watch: Watch
 ) -> None:
-    for words in ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET"):
-        watch.forgive(words)
+    watch.forgive_absence()
     page.clock.install()
     page.goto("/")
     connection = page.locator(".connection")
@@ -270,8 +301,7 @@ def test_a_tab_that_is_looked_at_again_soon_does_not_rest(hub: HubProcess, page:
 def test_a_hub_that_comes_back_with_another_store_is_shown_anew(
     hub: HubProcess, page: Page, watch: Watch, more: int
 ) -> None:
-    for words in ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET"):
-        watch.forgive(words)
+    watch.forgive_absence()
     for number in range(10):
         hub.say(f"in the old record {number}")
     page.goto("/")

@@ -89,8 +89,9 @@ class Feed extends View {
       this.asking = 0;
       const place = this.place;
       const query = asked(place.query, { after: this.heardUpTo, most: ROWS_MAX });
-      const page = await get("/events", query).catch(() => []);
+      const page = await get("/events", query).catch(() => null);
       if (place !== this.place) return; // asked under other filters
+      if (!page) return this.refresh(); // which says what is wrong, and loads when the hub is back
       this.#take([...page].reverse().filter(({ event }) => event.seq > this.heardUpTo));
       if (page.length) this.#askForNew(); // there may be more: a page of large messages has few of them
     }, ASK_MS);

@@ -7,6 +7,8 @@ const TOKEN = "telex-token"; // kept for this tab only, and only where a person 
 const SILENCE_MS = 60_000; // heartbeats come more often: a stream this quiet is dead, whatever the network says
 const WAITS_MS = [250, 500, 1000, 2000, 4000];
 const HIDDEN_MS = 60_000; // a page that nobody looks at gives its connection back; browsers have six for each hub
+const AWAY = "The hub cannot be reached. The page goes on trying.";
+const NO_HUB = "What answers at the hub's address is no hub: it speaks no JSON. The page goes on trying.";
 
 /** What the hub refused or could not do: `code` and `message` as its problem document says it. */
 export class Problem extends Error {
@@ -40,18 +42,34 @@ function addressed(path, query = {}) {
 }
 
 async function asked(path, query, options) {
-  let answer;
+  let answer, text;
   try {
     answer = await fetch(addressed(path, query), { cache: "no-store", ...options });
+    text = await answer.text(); // a hub that goes away in the middle of its answer has not answered
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, { detail: "The hub cannot be reached. The page goes on trying.", code: "hub-unreachable" });
+    throw new Problem(0, { detail: AWAY, code: "hub-unreachable" });
   }
-  const body = await answer.json().catch(() => ({}));
+  const body = understood(text);
+  if (answer.ok && body === undefined) throw new Problem(0, { detail: NO_HUB, code: "hub-unreachable" });
   if (answer.ok)
     return body && typeof body === "object" && "answer" in body && Object.keys(body).length === 1 ? body.answer : body;
-  if (answer.status === 401) window.dispatchEvent(new CustomEvent("telex-token-wanted", { detail: body }));
-  throw new Problem(answer.status, body);
+  return refused(answer.status, body);
+}
+
+/** What was answered, or undefined if it is no JSON. */
+function understood(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Throws what the hub said no to; a hub that wants a token is given one by whoever sits there. */
+function refused(status, body) {
+  if (status === 401) window.dispatchEvent(new CustomEvent("telex-token-wanted", { detail: body || {} }));
+  throw new Problem(status, body || {});
 }
 
 /** The answer to a question. `{"answer": x}` comes back as x. Throws a Problem. */
@@ -177,11 +195,7 @@ class Live {
         cache: "no-store",
         signal: stop.signal,
       });
-      if (!answer.ok) {
-        const body = await answer.json().catch(() => ({}));
-        if (answer.status === 401) window.dispatchEvent(new CustomEvent("telex-token-wanted", { detail: body }));
-        throw new Problem(answer.status, body);
-      }
+      if (!answer.ok) refused(answer.status, understood(await answer.text()));
       if (!(await this.#isSameRecord())) return location.reload();
       this.#now("live");
       connected();

@@ -25,6 +25,7 @@ class TeamAside extends LitElement {
   connectedCallback() {
     super.connectedCallback();
     this.unhear = live.hear(() => this.#soon());
+    this.unwatch = live.watch((state) => state === "live" && this.#soon());
     this.ticking = setInterval(() => this.#soon(), 30_000); // who has fallen silent is nothing that happens
     this.#ask();
   }
@@ -32,6 +33,7 @@ class TeamAside extends LitElement {
   disconnectedCallback() {
     super.disconnectedCallback();
     this.unhear();
+    this.unwatch();
     clearInterval(this.ticking);
     clearTimeout(this.timer);
   }
