@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from telex.dialects.compiled import CompiledDialect, Shape, compile_dialect
-from telex.dialects.detect import Hint, knows, roles_fit
+from telex.dialects.detect import Hint, fits_better, knows, roles_fit
 from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.flow.admission import STRICT, Checked, Desk, check
 from telex.flow.guards import DEPTH_OF_TYPES_MAX, Answer, Beside, lane_of
@@ -75,7 +75,13 @@ class Passage(NamedTuple):
         if self.desk.forced:
             return True
         hint = Hint(self.desk.preferred, self.as_role, self.to_role)
-        rivals = [other for other in self.desk.dialects if type_.name in other.types and other.form == "json"]
+        rivals = [
+            other
+            for other in self.desk.dialects
+            if type_.name in other.types
+            and other.form == "json"
+            and (knows(other, hint.as_role) != knows(dialect, hint.as_role) or not fits_better(type_, dialect, other))
+        ]
 
         def rank(other: Dialect) -> tuple[bool, bool, bool]:
             fits = roles_fit(other.types[type_.name], hint)

@@ -50,9 +50,10 @@ def lane_of(
 ) -> Lane:
     """A function from a message to `passed(its type)`, or to None when there is more to say about it.
 
-    What does not decode is handed to `other`. Where the answer is `opened`, what stands for a type is a function, and
-    the answer is what that makes of the decoded message. Where it is `beside`, what stands for a type is a `Beside`,
-    and the answer has the message with it and what was found on these ways.
+    What does not decode, says more than its type has, or is of a type that is not open is handed to `other`: another
+    dialect may have a type of that name. Where the answer is `opened`, what stands for a type is a function, and the
+    answer is what that makes of the decoded message. Where it is `beside`, what stands for a type is a `Beside`, and
+    the answer has the message with it and what was found on these ways.
     """
     names: dict[str, Any] = {"UNSET": UNSET, "open_marks": marks_within(limits), "escaped": escaped_marks}
     names |= {"ESCAPE": b"\\u00", "BLANK": OPENING.encode()}
@@ -65,9 +66,9 @@ def lane_of(
         given = source.beside(*known) if answer == "beside" else source.name(known)
         body = [*source.refusals, f"n = {source.fixed}", *source.lines, f"passed = {given}"]
         lines += [f"{'elif' if index else 'if'} t is {struct}:", *(f"    {line}" for line in body)]
-    lines += ["else:", "    return None"] if len(lines) > 5 else ["return None"]
+    lines += ["else:", "    return other(raw)"] if len(lines) > 5 else ["return other(raw)"]
     lines += [
-        "if raw.count(34) != n and raw.count(34) - n != escaped(raw): return None",
+        "if raw.count(34) != n and raw.count(34) - n != escaped(raw): return other(raw)",
         # Backslash, <, carriage return, DEL: what could hide a NUL, a blank or an invisible name in a text.
         "if 92 in raw and (ESCAPE in raw or not i.isprintable()): return None",
         "if 60 in raw and BLANK in raw or 13 in raw or 127 in raw: return None",
