@@ -5,7 +5,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,10 +24,8 @@ from telex.flow.book.snapshots import frozen, thawed
 from telex.flow.book.tasks import Task
 from telex.model.machine import NO_STEPS, TASK_STATES, Machine, Step, Steps, TaskState, standing
 from telex.model.refusal import Finding
-from telex.model.register import Register
 from telex.model.roster import Member, Roster
 from telex.model.shutdown import NO_SHUTDOWNS, Call, Calls, Shutdowns
-from telex.model.trail import Trail
 from tests.proofs import proves
 from tests.test_tasks_properties import steps as any_step
 
@@ -181,34 +179,6 @@ def test_the_last_call_to_somebody_is_found_as_if_all_were_looked_through(
     assert open_call(known, member, GROUND.roster) == (reached[-1] if reached else None)
     for id_, *_ in made:
         assert known.call(id_) is [call for call in calls if call.id == id_][-1]
-
-
-class Item(NamedTuple):
-    id: str
-    word: str = ""
-
-
-@proves("book/long")
-def test_a_register_and_a_trail_read_as_the_lists_they_are() -> None:
-    items = [Item("a"), Item("b"), Item("a", "later")]
-    for made in (Register[Item](items), Register[Item](items).owned(), Trail(items)):
-        assert (list(made), list(reversed(made)), len(made)) == (items, items[::-1], 3)
-        assert (made[0], made[-1], list(made[-2:])) == (items[0], items[2], items[1:])
-        assert made == tuple(items)
-        assert made != tuple(items[1:])
-        assert made != "aba"
-        assert repr(items) in repr(made)
-        with pytest.raises(IndexError):
-            made[3]
-        with pytest.raises(TypeError):
-            hash(made)
-
-
-@proves("book/long")
-def test_two_who_go_on_from_the_same_place_do_not_meet_again() -> None:
-    first = Trail([1])
-    one, other = first.and_then(2), first.and_then(3)
-    assert (list(first), list(one), list(other), list(one.and_then(4))) == ([1], [1, 2], [1, 3], [1, 2, 4])
 
 
 # --- and no dearer ---------------------------------------------------------------------------------------------------

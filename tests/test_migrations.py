@@ -1,7 +1,7 @@
 """Is an older file brought up to date with all that is in it, once, or not at all?
 
-There is no second version yet, so one is planted: it makes a table and fills it from the messages, which would fail or
-double if it were done twice.
+A next version is planted: it makes a table and fills it from the messages, which would fail or double if it were done
+twice. Files of the versions that were are made by undoing a step.
 """
 
 import fcntl
@@ -16,11 +16,13 @@ import apsw
 import pytest
 
 import telex
-from telex.client import SyncBus
+from telex.client import SyncBus, drive
 from telex.config import Settings
 from telex.errors import StoreError, StoreTooNew
 from telex.stores import sqlite_file
+from telex.stores.sqlite import SqliteStore
 from telex.stores.sqlite_schema import MIGRATIONS, VERSION
+from tests.bus_team import flow
 
 IDS = [f"m{number}" for number in range(5)]
 NEXT = "CREATE TABLE planted (seq INTEGER PRIMARY KEY) STRICT; INSERT INTO planted SELECT seq FROM messages;"
@@ -165,3 +167,32 @@ def test_who_has_it_open_while_a_later_program_brings_it_up_to_date_writes_no_mo
         process(store).communicate(timeout=60)
         with pytest.raises(StoreTooNew):
             bus.send("all is well\n", sender="dev", to="lead", id="after")
+
+
+UNDONE = """
+DROP INDEX asks_id; DROP INDEX asks_correlation;
+ALTER TABLE asks DROP COLUMN id; ALTER TABLE asks DROP COLUMN correlation; ALTER TABLE asks DROP COLUMN type;
+PRAGMA user_version = 2;
+"""
+
+
+def test_requests_that_wait_in_a_file_of_the_second_version_are_found_and_answered(store: Path) -> None:
+    """From the third on they are found by what was only in their messages before."""
+    with telex.connect(store, settings=Settings()) as bus:
+        for number in range(3):
+            asked = flow("VALIDATION_REQUEST", f"ask-{number}", "fullstack-developer", "cto", f"T{number % 2}")
+            assert bus.send(asked, sender="fullstack-developer").accepted
+    older = apsw.Connection(str(store))
+    older.execute(UNDONE)
+    older.close()
+    assert version(store) == (2, None)
+    opened_now = SqliteStore.open(str(store))
+    assert [message.id for _, message in drive(opened_now.asked("ask-1", None))] == ["ask-1"]
+    found = drive(opened_now.asked(None, "T0", ["VALIDATION_REQUEST"]))
+    assert [message.id for _, message in found] == ["ask-0", "ask-2"]
+    assert drive(opened_now.asked(None, "T0", ["TASK_ASSIGNMENT"])) == []
+    drive(opened_now.close())
+    with telex.connect(store, settings=Settings()) as bus:
+        assert bus.approve("ask-0", approved=True, agent="cto", reason="It is simple.").accepted
+        assert bus.why("ask-0")[-1].events[-1].kind == "answered"
+    assert version(store) == OLD

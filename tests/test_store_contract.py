@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 import pytest
 
 pytest.register_assert_rewrite(
+    "telex.testing.contract_asking",
     "telex.testing.contract_base",
     "telex.testing.contract_delivery",
     "telex.testing.contract_keeping",

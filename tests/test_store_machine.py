@@ -196,6 +196,8 @@ class StoreMachine(RuleBasedStateMachine):
             ask.message: (ask.due_at, ask.attempts) for ask, _, _ in self.run(self.store.overdue(self.now, 1000))
         }
         assert overdue == {seq: ask for seq, ask in self.model.asks.items() if ask[0] <= self.now}
+        found = [(ask.message, ask.due_at, ask.attempts) for ask, _ in self.run(self.store.asked(None, "T1"))]
+        assert found == [(seq, *ask) for seq, ask in sorted(self.model.asks.items())]
         counts = {inbox: depth[:2] for inbox, depth in self.run(self.store.depths()).items()}
         assert {inbox: sum(depth) for inbox, depth in counts.items()} == {
             inbox: len(lying)

@@ -12,6 +12,7 @@ from telex.flow.book.said import Said, heard
 from telex.flow.book.snapshots import frozen
 from telex.model.event import Event
 from telex.model.message import Message
+from telex.model.row import with_tuples
 from telex.ports.store import EVERYTHING
 from telex.stores.doctor import Looking
 from telex.stores.doctor_book import wrong_topics
@@ -57,7 +58,7 @@ def judge(folder: Path, kills: int, unfinished: int, live: Mapping[str, str], se
     log = asyncio.run(_log(path))
     kept = [message for event, message in log if event.kind == "accepted" and message is not None]
     said = list(_said(log))
-    folded = {topic: frozen(state) for topic, state in pages.written(log, DIALECTS).items()}
+    folded = {topic: frozen(with_tuples(state)) for topic, state in pages.written(log, DIALECTS).items()}
     file = Looking(str(path))
     wrong, snapshots = wrong_topics(file)[1], file.value("SELECT count(*) FROM snapshots")
     file.close()

@@ -6,6 +6,7 @@ against have not gone on, and before it is refused they are read again.
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from telex.dialects.spec import PRIORITY_CLASSES, Dialect
@@ -28,22 +29,42 @@ if TYPE_CHECKING:
 
 TOPICS_MAX = 20_000  # known at a time; beyond that all are read again as they are needed
 NOTHING_SAID = (0, None)
+Known = dict[str, tuple[int, Any]]  # by topic: the number of the last message in it, and its state
 EVIDENT = frozenset({"progress", "commit"})  # deeds that leave traces in a repository
 
 
 class Books:
     def __init__(self, store: Store, dialects: Mapping[str, Dialect]) -> None:
         self._store, self._dialects = store, dialects
-        self._known: dict[str, tuple[int, Any]] = {}  # by topic: the number of the last message in it, and its state
+        self._known: Known = {}
+        self._behind: set[str] = set()  # topics that have surely gone on since: we wrote in them ourselves
 
-    async def about(self, said: Said, *, fresh: bool) -> dict[str, tuple[int, Any]]:
-        """Every topic that this message has to do with. Unless they are to be fresh, they may be a little behind."""
+    def have_gone_on(self, part: Part, seq: int) -> None:
+        """A message was kept under this number, with its part."""
+        reported = [report.part.topics for report in part.reports if report.part is not None]
+        for topic in chain(part.topics, *reported):
+            known = self._known.get(topic)
+            if known is not None and known[0] < seq:  # nobody has read it since
+                self._behind.add(topic)
+
+    async def about(self, said: Said, *, fresh: bool, before: Known | None = None) -> Known:
+        """Every topic that this message has to do with. Unless they are to be fresh, they may be a little behind; those
+        that surely are, are read on where it can be told what was known of them `before`."""
         from telex.flow.book import pages
 
-        found: dict[str, tuple[int, Any]] = {}
+        found: Known = {}
         while missing := pages.wanted(said, _states(found)) - found.keys():
-            found |= {topic: await self._topic(topic, fresh=fresh) for topic in missing}
+            behind = self._behind & missing if before is not None and not fresh else frozenset()
+            if before is not None:
+                before |= {topic: self._known[topic] for topic in behind}
+            found |= {topic: await self._topic(topic, fresh=fresh or topic in behind) for topic in missing}
         return found
+
+    def put_back(self, before: Known) -> None:
+        """As if these had not been read on."""
+        self._known |= before
+        self._behind.update(before)
+        before.clear()
 
     async def of(self, topics: Iterable[str]) -> dict[str, Any]:
         """These topics as they are now; those in which nothing was said are left out."""
@@ -74,6 +95,7 @@ class Books:
         known = self._known.get(topic)
         if known is not None and not fresh:
             return known
+        self._behind.discard(topic)
         last, state = known or await self._snapshot(topic)
         news = await self._store.topic(topic, last)
         if news:
@@ -93,6 +115,7 @@ class Books:
             state = unsealed(topic, last, words)  # what was written in place is nobody's any more
         if len(self._known) >= TOPICS_MAX:
             self._known.clear()
+            self._behind.clear()
         self._known[topic] = last, state
         return last, state
 
@@ -117,19 +140,27 @@ class Weighed(NamedTuple):
     part: Part | None = None
 
 
-async def weigh(office: "Office", said: Said, *, fresh: bool = False) -> Weighed:
-    """Hold a message against the book. It must be kept with its part, or weighed again when that is stale."""
+async def weigh(office: "Office", said: Said, *, fresh: bool = False, before: Known | None = None) -> Weighed:
+    """Hold a message against the book. It must be kept with its part, or weighed again when that is stale.
+
+    Topics in which we have written ourselves are read on, since it would surely be stale, and what was known of them is
+    told in `before`, where that is given. But a message under an id that its sender has used is no new one: the store
+    will say so, unless we have refused it here for what it has said itself. So for that we have not read on.
+    """
     idle = IDLE.get(said.does)
     if idle is not None and idle.fits(said.get(idle.name)) and await office.books.are_empty(idle.topics, fresh=fresh):
         return Weighed((), office.books.nothing_said(idle.topics))
     from telex.flow.book import pages
     from telex.flow.book.chapter import Ground
 
-    found = await office.books.about(said, fresh=fresh)
+    found = await office.books.about(said, fresh=fresh, before=before)
     book, roster = _states(found), await office.roster()
     ground = Ground(said.at, roster, office.limits, office.work, office.dialects)
     findings = pages.weigh(said, book, ground)
     if refusals(findings):
+        if before and any(one.sender == said.sender for one in await office.store.find(said.id)):
+            office.books.put_back(before)
+            return await weigh(office, said)
         if not fresh:
             return await weigh(office, said, fresh=True)
         from telex.bus.unbooked import in_own_words  # seldom, like every refusal
@@ -142,7 +173,8 @@ async def weigh(office: "Office", said: Said, *, fresh: bool = False) -> Weighed
     reports = []
     for draft in pages.follows(said, after, ground):
         report = said_of_draft(office, draft, roster, said.at)
-        beside = await office.books.about(report, fresh=fresh)  # what follows has its own matters, and may be late too
+        # What follows has its own matters, and may be late too.
+        beside = await office.books.about(report, fresh=fresh, before=before)
         found = beside | found
         reports.append(entry_of_draft(office, report, _states(beside) | after))
     members = tuple((member, _stopped(member, said)) for member in pages.stopping(said, after, ground))

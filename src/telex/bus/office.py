@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from telex.bus.booking import Books
@@ -22,6 +23,7 @@ from telex.rules.authorization import normalised
 
 ROSTER_SECONDS = 0.005  # whoever joins and is written to within this time is as good as simultaneous
 WAYS_MAX = 4096
+HAND_UP = "escalate"  # the deed, as in flow/escalation, which is not imported before it is needed
 SHUTDOWN = "shutdown"  # the topic, as in model/shutdown, which is not imported before it is needed
 
 
@@ -82,6 +84,12 @@ class Office:
     @property
     def limits(self) -> Limits:
         return self.desk.limits
+
+    @cached_property
+    def types_handing_up(self) -> frozenset[str]:
+        """The names of all types by which somebody hands a matter up."""
+        types = [type_ for dialect in self.dialects.values() for type_ in dialect.types.values()]
+        return frozenset([type_.name for type_ in types if type_.deed is not None and type_.deed.does == HAND_UP])
 
     def type_that(self, does: str) -> tuple[Dialect, MessageType] | tuple[None, None]:
         """The first type of the team's dialects that does this to the work."""

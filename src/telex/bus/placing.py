@@ -75,15 +75,15 @@ async def answered(
     correlation = looked.facts.correlation or asked.correlation
     named = await office.store.asked(reply_to, None) if reply_to is not None else []
     tells = kind is None or (kind.deed is not None and kind.deed not in COMES_ALONG)
-    asks = correlation is not None and (tells or kind is None or kind.answers)
-    spoken_of = await office.store.asked(None, correlation) if asks else []
+    wanted = kind.answers if kind is not None else frozenset()
+    types = wanted | office.types_handing_up if tells else wanted
+    spoken_of = await office.store.asked(None, correlation, sorted(types)) if correlation is not None and types else []
     decided = await _decided(office, part) if kind is not None and kind.deed == "answer" else ()
     if not named and not spoken_of:
         return decided
     from telex.bus.climbing import answered_by, is_escalation  # most messages are no answer
 
     settled = await answered_by(office, member, kind, named, spoken_of if tells else [], inboxes)
-    wanted = kind.answers if kind is not None else ()
     found = named if reply_to is not None else [one for one in spoken_of if one[1].type in wanted]
     others = [
         ask.message

@@ -6,7 +6,7 @@ Whatever the answer, the bytes are kept as they came: a refused message is part 
 import json
 from typing import Any
 
-from telex.bus.booking import look_for_evidence, said_by, weigh
+from telex.bus.booking import Known, look_for_evidence, said_by, weigh
 from telex.bus.entries import entry_of
 from telex.bus.leaving import see_off
 from telex.bus.office import Office, Way
@@ -28,6 +28,7 @@ from telex.ports.bus import Receipt
 from telex.ports.store import Appended
 
 Raw = bytes | str | dict[str, Any]
+NOT_COMPARED = ("duplicate", "id-reused", "stopped")  # with the book: the store need not know if it is stale
 STALE_MAX = 1_000  # times that others may be quicker
 SHUT_DOWN, STOPPING = "sender-has-shut-down", ("stop", "stopped")
 
@@ -89,7 +90,8 @@ async def _keep_booked(
     said = said_by(asked, member, looked, address, inboxes, office.clock.now())
     seen = (*await look_for_evidence(office, said), *await answers_no_dispatch(office, said))
     for attempt in range(STALE_MAX):
-        found, part = await weigh(office, said, fresh=attempt > 0)
+        read_on: Known = {}
+        found, part = await weigh(office, said, fresh=attempt > 0, before=read_on)
         found = (*seen, *found)
         if refusals(found):
             before = await sent_before(office, asked, member, looked, address)
@@ -101,6 +103,12 @@ async def _keep_booked(
             part = part.dated(entry.at)
             entry = entry._replace(part=part)
         [appended] = await office.store.append((entry,))
+        if appended.outcome == "kept" and part is not None:
+            office.books.have_gone_on(part, appended.seq)
+        if read_on and appended.outcome in NOT_COMPARED:
+            office.books.put_back(read_on)
+            if appended.outcome == "duplicate":  # it is told what it was told at first
+                found = (*seen, *(await weigh(office, said)).findings)
         if appended.outcome == "kept" and said.does in STOPPING:
             await see_off(office, part.members if part is not None else ())
         if appended.outcome == "stopped":
@@ -133,7 +141,9 @@ async def answer(
     if appended.outcome == "duplicate":
         return receipt._replace(state=await state_now(office, appended.seq), duplicate=True)
     reason = _id_reused(entry) if appended.outcome == "id-reused" else _inbox_full(office.limits, appended.inbox)
-    looked = looked or office.lanes.look(asked.raw, Pair())
+    if looked is None:  # on the beaten track, by what is known of the two: to others it might be of another dialect
+        way = office.known_way((asked.sender, asked.role, asked.to), began)
+        looked = office.lanes.look(asked.raw, way.pair if way is not None else Pair())
     return await _refuse(office, asked, Member(entry.sender, entry.role), looked, (reason,), began, entry.to)
 
 

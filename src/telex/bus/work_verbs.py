@@ -27,7 +27,9 @@ class WorkVerbs:
     _waiting: Waiting
 
     async def book(self, kind: str) -> dict[str, Any]:
-        return await self._office.books.of_kind(kind)
+        from telex.model.row import with_tuples
+
+        return {topic: with_tuples(state) for topic, state in (await self._office.books.of_kind(kind)).items()}
 
     async def guard(
         self,

@@ -5,8 +5,10 @@ one and the old one stays as it was, for which all of it is copied: nobody may h
 goes through the whole work of a team and keeps no earlier state makes it its own, and then it is written in place.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, Self, TypeVar, overload
+from collections.abc import Iterable, Iterator
+from typing import Protocol, Self, TypeVar, overload
+
+from telex.model.row import Row
 
 
 class HasId(Protocol):
@@ -17,7 +19,7 @@ class HasId(Protocol):
 T = TypeVar("T", bound=HasId)
 
 
-class Register(Sequence[T]):
+class Register(Row[T]):
     __slots__ = ("_all", "_places", "is_own")
 
     def __init__(self, items: Iterable[T] = ()) -> None:
@@ -75,16 +77,6 @@ class Register(Sequence[T]):
     @overload
     def __getitem__(self, place: int) -> T: ...
     @overload
-    def __getitem__(self, place: slice) -> list[T]: ...
-    def __getitem__(self, place: int | slice) -> T | list[T]:
-        return self._all[place]
-
-    def __eq__(self, other: Any) -> bool:
-        if isinstance(other, Register):
-            return self._all == other._all
-        return self._all == list(other) if isinstance(other, tuple) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._all!r})"
+    def __getitem__(self, place: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, place: int | slice) -> T | tuple[T, ...]:
+        return tuple(self._all[place]) if isinstance(place, slice) else self._all[place]

@@ -4,14 +4,16 @@ Both share what they have in common, and each knows how far it goes itself: so o
 hundred thousand of them. Only what two make of the same beginning has to part, and is copied once.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Self, TypeVar, overload
+from typing import Self, TypeVar, overload
+
+from telex.model.row import Row
 
 T = TypeVar("T")
 
 
-class Trail(Sequence[T]):
+class Trail(Row[T]):
     __slots__ = ("_all", "_length")
 
     def __init__(self, items: Iterable[T] = ()) -> None:
@@ -44,13 +46,3 @@ class Trail(Sequence[T]):
         if not -self._length <= place < self._length:
             raise IndexError(place)
         return self._all[place if place >= 0 else self._length + place]
-
-    def __eq__(self, other: Any) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        return len(other) == self._length and all(one == two for one, two in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({list(self)!r})"

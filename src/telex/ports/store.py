@@ -147,8 +147,11 @@ class Store(Protocol):
         message once more in these inboxes (each with an event `asked-again`). Without a next deadline an event
         `expired` too, and it is waited for no longer. The reports are kept together with that."""
 
-    async def asked(self, id: str | None, correlation: str | None) -> list[tuple[Ask, Message]]:
-        """Requests still waiting for an answer that have this id, or else belong to this conversation."""
+    async def asked(
+        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
+    ) -> list[tuple[Ask, Message]]:
+        """Requests still waiting for an answer that have this id, or else belong to this conversation; only those of
+        these types, unless any will do. Most messages ask this, whatever waits: it must not mean looking through it."""
 
     async def record(self, events: Sequence[Event]) -> None:
         """Write down what happened beside messages. Their `seq` is given by the store."""

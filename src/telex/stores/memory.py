@@ -5,6 +5,7 @@ can be read in five minutes. No verb ever waits, so each is done whole before an
 """
 
 import json
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from heapq import nsmallest
@@ -44,7 +45,7 @@ class MemoryStore(Shelves):
                 return Appended("inbox-full", 0, inbox)
         seq = self._keep(entry)
         for asked in entry.answers:
-            if self._asks.pop(asked, None) is not None:
+            if self._wait_no_longer(asked):
                 self._tell(entry.at, "answered", agent=entry.sender, message=asked, detail=json.dumps({"by": seq}))
         return Appended("kept", seq)
 
@@ -104,7 +105,7 @@ class MemoryStore(Shelves):
         now = self._put(seen._replace(state=wanted.becomes, due_at=wanted.due_at, attempts=attempts))
         self._tell(wanted.at, wanted.kind, agent=wanted.agent, of=now, detail=wanted.detail)
         if wanted.release:
-            self._asks.pop(now.message, None)
+            self._wait_no_longer(now.message)
         for report in wanted.reports:
             self._keep(report)
         return Settled(True, now)
@@ -164,7 +165,7 @@ class MemoryStore(Shelves):
         for inbox in inboxes:
             self._tell(at, "asked-again", of=self._deliver(ask.message, inbox), detail=detail)
         if due_at is None:
-            del self._asks[ask.message]
+            self._wait_no_longer(ask.message)
             self._tell(at, "expired", message=ask.message, detail=detail)
         else:
             self._asks[ask.message] = Ask(ask.message, due_at, ask.attempts + 1)
@@ -172,14 +173,14 @@ class MemoryStore(Shelves):
             self._keep(report)
         return True
 
-    async def asked(self, id: str | None, correlation: str | None) -> list[tuple[Ask, Message]]:
-        def is_meant(message: Message) -> bool:
-            if id is not None:
-                return message.id == id
-            return correlation is not None and message.correlation == correlation
-
-        waited_for = [(self._asks[seq], self._messages[seq]) for seq in sorted(self._asks)]
-        return [(ask, message) for ask, message in waited_for if is_meant(message)]
+    async def asked(
+        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
+    ) -> list[tuple[Ask, Message]]:
+        if id is None and correlation is None:
+            return []
+        found = self._asked.get(("id", id) if id is not None else ("correlation", correlation), {})
+        asked = [(self._asks[seq], self._messages[seq]) for seq in sorted(found)]
+        return [one for one in asked if types is None or one[1].type in types]
 
     async def answers_to(self, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[int]:
         def answers(other: Message) -> bool:
@@ -203,7 +204,8 @@ class MemoryStore(Shelves):
         return [message for message in self._messages.values() if message.correlation == correlation][:most]
 
     async def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
-        return [(self._events[seq], self._messages[seq]) for seq in self._topics.get(name, ()) if seq > after]
+        seqs = self._topics.get(name, [])
+        return [(self._events[seq], self._messages[seq]) for seq in seqs[bisect_right(seqs, after) :]]
 
     async def topics(self, kind: str) -> list[str]:
         return sorted(name for name in self._topics if name == kind or name.startswith(kind + ":"))

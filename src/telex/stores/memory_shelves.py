@@ -18,7 +18,7 @@ class Shelves:
         self._messages: dict[int, Message] = {}
         self._deliveries: dict[int, Delivery] = {}
         self._events: dict[int, Event] = {}
-        self._asks: dict[int, Ask] = {}  # by message
+        self._asks: dict[int, Ask] = {}  # by message, oldest first
         self._members: dict[str, Member] = {}
         self._topics: dict[str, list[int]] = defaultdict(list)  # by topic: the messages that belong to it
         self._snapshots: dict[str, tuple[int, str]] = {}
@@ -29,6 +29,7 @@ class Shelves:
         self._leased: set[int] = set()
         self._deliveries_of: dict[int, list[int]] = defaultdict(list)  # by message
         self._events_of: dict[int, list[int]] = defaultdict(list)  # by message
+        self._asked: dict[tuple[str, str | None], dict[int, None]] = defaultdict(dict)  # those, by id or conversation
         self._last_event = self._last_delivery = self._writes = 0
         self._latest_at = 0.0
 
@@ -56,7 +57,7 @@ class Shelves:
         for inbox in entry.inboxes:
             self._deliver(seq, inbox)
         if entry.answer_by is not None:
-            self._asks[seq] = Ask(seq, entry.answer_by, 0)
+            self._wait_for_answer(Ask(seq, entry.answer_by, 0))
         if entry.part is not None:
             self._take_part(entry.part, seq)
         return seq
@@ -70,6 +71,21 @@ class Shelves:
             self._write(event._replace(seq=self._last_event))
         for report in part.reports:
             self._keep(report)
+
+    def _wait_for_answer(self, ask: Ask) -> None:
+        self._asks[ask.message] = ask
+        for key in _names(self._messages[ask.message]):
+            self._asked[key][ask.message] = None
+
+    def _wait_no_longer(self, message: int) -> bool:
+        """For an answer to this message. Was it waited for?"""
+        if self._asks.pop(message, None) is None:
+            return False
+        for key in _names(self._messages[message]):
+            del self._asked[key][message]
+            if not self._asked[key]:
+                del self._asked[key]
+        return True
 
     def _has_stopped(self, name: str) -> bool:
         member = self._members.get(name)
@@ -156,6 +172,11 @@ class Shelves:
     def _last_at(self, message: int) -> float:
         """When anything happened to it last."""
         return self._events[self._events_of[message][-1]].at
+
+
+def _names(message: Message) -> tuple[tuple[str, str | None], ...]:
+    """What a request is found by while it waits."""
+    return ("id", message.id), ("correlation", message.correlation)
 
 
 def _keep_in(numbers: set[int], number: int, belongs: bool) -> None:

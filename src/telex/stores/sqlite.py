@@ -267,8 +267,10 @@ class SqliteStore:
     async def depths(self) -> dict[str, tuple[int, int, float]]:
         return self._file.glance(lambda: reads.depths(self._file))
 
-    async def asked(self, id: str | None, correlation: str | None) -> list[tuple[Ask, Message]]:
-        return reads.asked(self._file, id, correlation)
+    async def asked(
+        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
+    ) -> list[tuple[Ask, Message]]:
+        return reads.asked(self._file, id, correlation, types)
 
     async def answers_to(self, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[int]:
         return self._file.glance(lambda: reads.answers_to(self._file, inboxes, message, types))

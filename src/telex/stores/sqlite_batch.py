@@ -141,7 +141,9 @@ class Batch:
                 for seq, one in both
                 for number, inbox in enumerate(one.inboxes, seq << DELIVERY_BITS)
             ]
-        self.asks += [(seq, one.answer_by) for seq, one in both if one.answer_by is not None]
+        self.asks += [
+            (seq, one.answer_by, one.id, one.correlation, one.type) for seq, one in both if one.answer_by is not None
+        ]
         self.kept += both
         return seqs
 

@@ -123,13 +123,15 @@ def depths(file: SqliteFile) -> dict[str, tuple[int, int, float]]:
     return found
 
 
-def asked(file: SqliteFile, id_: str | None, correlation: str | None) -> list[tuple[Ask, Message]]:
-    """There are never many requests waiting, so they are simply looked through. A CROSS JOIN keeps SQLite from looking
-    through the messages instead, of which there may be millions."""
+def asked(
+    file: SqliteFile, id_: str | None, correlation: str | None, types: Sequence[str] | None
+) -> list[tuple[Ask, Message]]:
+    """A CROSS JOIN keeps SQLite from looking through the messages, of which there may be millions."""
     name, value = ("id", id_) if id_ is not None else ("correlation", correlation)
+    among = "" if types is None else f"AND a.type IN ({', '.join('?' * len(types))})"
     sql = f"""SELECT a.message, a.due_at, a.attempts, {MESSAGE} FROM asks a CROSS JOIN messages m ON m.seq = a.message
-    WHERE m.{name} = ? ORDER BY a.message"""
-    return [(Ask(*row[:3]), message_of(row[3:])) for row in file.rows(sql, (value,))]
+    WHERE a.{name} = ? {among} ORDER BY a.message"""
+    return [(Ask(*row[:3]), message_of(row[3:])) for row in file.rows(sql, (value, *(types or ())))]
 
 
 def answers_to(file: SqliteFile, inboxes: Sequence[str], request: Message, types: Sequence[str]) -> list[int]:

@@ -29,7 +29,7 @@ INSERT_DELIVERIES = f"""INSERT INTO deliveries
 SELECT seq << {DELIVERY_BITS}, seq, recipient, rank, {STORED}, {AT_ONCE!r}, 0, 0, NULL FROM messages
 WHERE seq BETWEEN ? AND ?"""
 INSERT_TOPIC = "INSERT OR IGNORE INTO topics VALUES (?, ?)"
-INSERT_ASK = "INSERT OR REPLACE INTO asks VALUES (?, ?, 0)"
+INSERT_ASK = "INSERT OR REPLACE INTO asks VALUES (?, ?, 0, ?, ?, ?)"
 
 
 _NEW = tuple.__new__  # makes a NamedTuple in half the time: a record is read a hundred thousand rows at a time

@@ -107,5 +107,14 @@ CREATE INDEX members_stopped ON members (name) WHERE stopped_at IS NOT NULL;
 INSERT INTO marks SELECT 'weighed', coalesce(max(seq), 0) FROM events;  -- what came before belongs to no topic
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _THE_WORK)  # the n-th brings a file of version n to version n + 1
+_ASKS_BY_NAME = """
+ALTER TABLE asks ADD COLUMN id TEXT;           -- these three are the message's: a request is found by them
+ALTER TABLE asks ADD COLUMN correlation TEXT;
+ALTER TABLE asks ADD COLUMN type TEXT;
+UPDATE asks SET (id, correlation, type) = (SELECT id, correlation, type FROM messages WHERE seq = asks.message);
+CREATE INDEX asks_id ON asks (id);
+CREATE INDEX asks_correlation ON asks (correlation, type) WHERE correlation IS NOT NULL;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _THE_WORK, _ASKS_BY_NAME)  # the n-th brings a file of version n to version n + 1
 VERSION = len(MIGRATIONS)

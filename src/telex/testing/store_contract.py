@@ -16,6 +16,7 @@ A store that waits (for a network, say) also says how it is run, `def run(self, 
 what clock it lives by: `clock = MyClock()` with a `lease_seconds` that is short enough to wait for.
 """
 
+from telex.testing.contract_asking import AskingPromises
 from telex.testing.contract_delivery import DeliveryPromises
 from telex.testing.contract_keeping import KeepingPromises
 from telex.testing.contract_record import RecordPromises
@@ -23,5 +24,5 @@ from telex.testing.contract_sharing import SharingPromises
 from telex.testing.contract_work import WorkPromises
 
 
-class StoreContract(KeepingPromises, DeliveryPromises, RecordPromises, SharingPromises, WorkPromises):
+class StoreContract(KeepingPromises, DeliveryPromises, AskingPromises, RecordPromises, SharingPromises, WorkPromises):
     """Subclass it as `TestSomething`, say how your store is opened, and run pytest."""

@@ -1,0 +1,190 @@
+"""Is a message that means something to the work weighed and written once, and answered as ever?
+
+Who sends one message after the other about the same matter has gone on with it itself. What is known of the matter must
+not be so far behind that every message is weighed for nothing; and must not be so new that a message that is repeated
+is refused for what it has said before.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telex.bus.local import LocalBus
+from telex.client import drive
+from telex.flow.book import pages
+from telex.flow.book.said import Said
+from telex.model.message import Entry
+from telex.ports.bus import Receipt
+from telex.ports.store import Appended
+from telex.stores.memory import MemoryStore
+from telex.stores.sqlite import SqliteStore
+from telex.testing import FakeClock
+from tests.bus_team import flow, speech_of
+from tests.proofs import proves
+
+DEV, CTO, HEAD = "fullstack-developer", "cto", "build-orchestrator"
+SENT = 40
+STATES = ("pending", "assigned", "planning", "validated")
+TALK = st.lists(
+    st.tuples(
+        st.sampled_from(["move", "ask", "fail", "assign", "hand up"]),
+        st.sampled_from(["T1", "T2"]),
+        st.sampled_from([*pairwise(STATES)]),
+        st.integers(0, 1),  # who sends it
+    ),
+    max_size=25,
+)
+
+
+class Counting:
+    """What became of everything that a store was given to keep."""
+
+    def __init__(self, store: Any) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self._append, store.append = store.append, self.append
+
+    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+        answers: list[Appended] = await self._append(entries)
+        self.outcomes.update(one.outcome for one in answers)
+        return answers
+
+
+def about(
+    type_: str, id: str, sender: str, to: str, task: str = "T1", reply_to: str | None = None, **payload: Any
+) -> tuple[bytes, str]:
+    tree = json.loads(flow(type_, id, sender, to, task))
+    tree["payload"] |= payload
+    if reply_to is not None:
+        tree["replyTo"] = reply_to
+    return json.dumps(tree).encode(), sender
+
+
+def move(id: str, came_from: str, goes_to: str, task: str = "T1", **more: Any) -> tuple[bytes, str]:
+    return about("STATE_TRANSITION", id, HEAD, DEV, task, fromState=came_from, toState=goes_to, **more)
+
+
+def send(bus: LocalBus, message: tuple[bytes, str]) -> Receipt:
+    return drive(bus.send(message[0], sender=message[1]))
+
+
+def codes(receipt: Receipt) -> list[str]:
+    return [one.code for one in receipt.findings]
+
+
+TOPICS = {
+    "assignments": lambda number: about("TASK_ASSIGNMENT", f"m-{number}", HEAD, DEV),
+    "requests": lambda number: about("VALIDATION_REQUEST", f"m-{number}", DEV, CTO),
+    "failures": lambda number: about("STATUS_UPDATE", f"m-{number}", DEV, HEAD, status="FAILED"),
+    "moves": lambda number: move(f"m-{number}", "planning", "planning"),
+    "matters handed up": lambda number: about("ESCALATION_REQUEST", f"m-{number}", HEAD, CTO, task=f"T{number % 3}"),
+}
+
+
+@proves("book/weighed-once")
+@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_who_goes_on_with_a_matter_has_each_message_weighed_and_written_once(
+    kind: str, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryStore() if kind == "memory" else SqliteStore.open(str(tmp_path / "telex.db"), durable=False)
+    counting, bus, weighed = Counting(store), LocalBus(store, FakeClock()), list[str]()
+    weigh = pages.weigh
+
+    def counted(said: Said, *more: Any) -> Any:
+        weighed.append(said.id)
+        return weigh(said, *more)
+
+    monkeypatch.setattr(pages, "weigh", counted)
+    for number in range(SENT):
+        receipt = send(bus, TOPICS[topic](number))
+        assert receipt.accepted, receipt.findings
+    assert counting.outcomes == {"kept": SENT}
+    assert weighed == [f"m-{number}" for number in range(SENT)]
+    drive(store.close())
+
+
+@proves("book/weighed-once")
+def test_what_the_bus_has_said_of_itself_is_read_on_too() -> None:
+    """The third failure of a task is handed up by the bus, and whoever got that hands it on."""
+    store = MemoryStore()
+    counting, bus = Counting(store), LocalBus(store, FakeClock())
+    for number in range(3):
+        assert send(bus, TOPICS["failures"](number)).accepted
+    [(_, handed_up)] = drive(bus.inbox(CTO))
+    assert send(bus, about("ESCALATION_REQUEST", "on", CTO, "human", reply_to=handed_up.id)).accepted
+    assert counting.outcomes == {"kept": 3 + 1}
+
+
+@proves("book/weighed-once")
+def test_what_others_write_meanwhile_is_read_before_anything_is_kept(tmp_path: Path) -> None:
+    """Both have written in the matter themselves, and so may take what they know of it for the newest."""
+    stores = [SqliteStore.open(str(tmp_path / "telex.db"), durable=False) for _ in range(2)]
+    counts, (first, second) = [Counting(one) for one in stores], [LocalBus(one, FakeClock()) for one in stores]
+    assert send(first, move("m-1", "pending", "assigned")).accepted
+    assert send(second, move("m-2", "assigned", "planning")).accepted
+    assert set(codes(send(first, move("m-3", "assigned", "planning")))) == {"transition-not-allowed"}
+    assert send(first, move("m-4", "planning", "validated")).accepted
+    drive(first.book("task"))  # from here on it takes what it knows for the newest
+    assert send(second, move("m-5", "validated", "in_progress")).accepted
+    before = counts[0].outcomes.copy()
+    assert set(codes(send(first, move("m-6", "validated", "in_progress")))) == {"transition-not-allowed"}
+    assert (before["stale"], counts[0].outcomes["stale"]) == (0, 1)
+    assert [one.goes_to for one in drive(second.book("task"))["task:T1"].steps] == [*STATES[1:], "in_progress"]
+    for store in stores:
+        drive(store.close())
+
+
+@proves("book/weighed-once")
+def test_an_id_that_was_used_is_told_as_that_and_not_as_what_it_has_said_before() -> None:
+    bus = LocalBus(MemoryStore(), FakeClock())
+    first = send(bus, move("m-1", "pending", "assigned"))
+    again = send(bus, move("m-1", "pending", "assigned"))
+    assert again == first._replace(duplicate=True)
+    for _ in range(2):
+        other = send(bus, move("m-1", "pending", "assigned", reason="in other words"))
+        assert (other.accepted, codes(other)) == (False, ["id-reused"])
+    assert set(codes(send(bus, move("m-2", "pending", "assigned")))) == {"transition-not-allowed"}
+
+
+@proves("book/weighed-once")
+def test_a_message_that_is_repeated_is_told_what_it_was_told_at_first() -> None:
+    """A second review of the same cycle would be told that the cycle is out of order."""
+    bus = LocalBus(MemoryStore(), FakeClock())
+    review = speech_of("vbw-company", "code_review_result", plan_id="P", cycle=1, result="changes_requested")
+    first, *again = [drive(bus.send(review.raw, sender="senior", to="lead", id="r-1")) for _ in range(3)]
+    assert (first.accepted, first.findings) == (True, ())
+    assert again == [first._replace(duplicate=True)] * 2
+    other = drive(bus.send(review.raw, sender="senior", to="lead", id="r-2"))
+    assert codes(other) == ["cycle-out-of-order"]
+
+
+@proves("book/weighed-once")
+@given(talk=TALK)
+def test_two_who_share_a_store_are_told_what_one_alone_would_be(talk: list[tuple[str, str, Any, int]]) -> None:
+    """Whatever each of them knows, and whoever has written last."""
+    shared, clock = MemoryStore(), FakeClock()
+    alone, two = LocalBus(MemoryStore(), clock), [LocalBus(shared, clock) for _ in range(2)]
+    for number, (what, task, states, who) in enumerate(talk):
+        message = said(what, f"m-{number}", task, states)
+        one, other = send(alone, message), send(two[who], message)
+        assert (one.accepted, one.findings) == (other.accepted, other.findings)
+    assert drive(alone.book("task")) == drive(two[0].book("task")) == drive(two[1].book("task"))
+
+
+def said(what: str, id: str, task: str, states: tuple[str, str]) -> tuple[bytes, str]:
+    if what == "move":
+        return move(id, *states, task=task)
+    if what == "ask":
+        return about("VALIDATION_REQUEST", id, DEV, CTO, task)
+    if what == "fail":
+        return about("STATUS_UPDATE", id, DEV, HEAD, task, status="FAILED")
+    if what == "assign":
+        return about("TASK_ASSIGNMENT", id, HEAD, DEV, task)
+    return about("ESCALATION_REQUEST", id, HEAD, CTO, task)
