@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.dialects.evaluation import reach
-from telex.dialects.spec import Dialect, MessageType, Tree
+from telex.dialects.spec import Dialect, MessageType, OneOf, Text, Tree, kind_at
 
 if TYPE_CHECKING:
     from telex.dialects.compiled import Shape  # at run time it would bring msgspec, which the patient way does without
@@ -29,7 +29,7 @@ _WANTED = (*Facts._fields, _TASK)
 
 def facts_in(tree: Tree, dialect: Dialect, type_: MessageType) -> Facts:
     """What stands in a message as read."""
-    found = {name: _text(reach(path)(tree)) for name, path in _paths(dialect, type_).items()}
+    found = {name: _text(reach(path)(tree)) for name, path in paths_of(dialect, type_).items()}
     return _facts([found.get(name) for name in _WANTED])
 
 
@@ -41,7 +41,7 @@ def facts_in_envelope(tree: Tree, dialect: Dialect) -> Facts:
 
 def opener_of(dialect: Dialect, type_: MessageType, shape: "Shape") -> Callable[[Any], Facts]:
     """The same from a message that the fast lane has decoded into this shape."""
-    paths = _paths(dialect, type_)
+    paths = paths_of(dialect, type_)
     get = attrgetter(*(attribute(paths.get(name), shape) for name in _WANTED))  # all in one go
 
     new = tuple.__new__
@@ -68,18 +68,16 @@ def _facts(found: Any) -> Facts:
     return Facts(id_ or None, correlation or task or None, reply_to or None, recipient or None)
 
 
-def _paths(dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
-    """Where each fact stands, for the type's own fields and the envelope's."""
-    places = {name: getattr(dialect.wire, name) for name in _WANTED}
-    return {
-        name: path
-        for name, place in places.items()
-        if place is not None and _is_there(path := dialect.locate(type_, place), dialect, type_)
-    }
+def paths_of(dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
+    """Where each fact stands, for the type's own fields and the envelope's.
 
-
-def _is_there(path: tuple[str, ...], dialect: Dialect, type_: MessageType) -> bool:
-    return path[0] in dialect.fields_of(type_)
+    Within a payload, a type of a user's file may have a field of that name that is no text, which then tells nothing:
+    a number is nobody's address.
+    """
+    places, fields = {name: getattr(dialect.wire, name) for name in _WANTED}, dialect.fields_of(type_)
+    paths = {name: dialect.locate(type_, place) for name, place in places.items() if place is not None}
+    kinds = {name: field.kind for name, path in paths.items() if (field := kind_at(fields, path)) is not None}
+    return {name: path for name, path in paths.items() if isinstance(kinds.get(name), (Text, OneOf))}
 
 
 def _text(value: Any) -> str | None:

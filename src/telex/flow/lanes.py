@@ -5,6 +5,7 @@ a pair of agents that has sent a few. What a message says about itself comes alo
 """
 
 from collections.abc import Callable
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 OPENED_AFTER = 8  # messages of one pair
 LANES_MAX = 512  # pairs whose lane is kept open
+PAIRS_MAX = 8 * LANES_MAX  # counted that have no lane yet
 STATUS = PRIORITY_CLASSES.index("STATUS")  # the class of text that nobody typed
 
 
@@ -129,12 +131,14 @@ class Lanes:
         return lambda message: new(Looked, (None, kind if idle.fits(said(message)) else busy, facts(message)))
 
     def _lane(self, pair: Pair) -> "Express | None":
-        used = self._used[pair] = self._used.get(pair, 0) + 1
+        used = self._used.pop(pair, 0) + 1
         if used < OPENED_AFTER:
+            self._used[pair] = used
+            if len(self._used) > PAIRS_MAX:  # those who have been silent for longest are forgotten
+                self._used = dict(islice(self._used.items(), PAIRS_MAX // 2, None))
             return None
         if len(self._open) >= LANES_MAX:
             self._open.clear()
-            self._used.clear()
             self._shared.clear()
         from telex.flow.express import Express
 

@@ -80,7 +80,8 @@ def _others(sender: Member, members: list[Member], whom: str) -> Route | Finding
 def _unknown_role(role: str, roster: Roster) -> Finding:
     from telex.model.nearest import nearest
 
-    taken = [one for one in roster.roles() if roster.of_role(one)]
+    held = {member.role for member in roster.known()}  # by far the most of them, and known at once
+    taken = [one for one in roster.roles() if one in held or roster.of_role(one)]
     close, role = nearest(role, taken), role[: LIMITS.found_characters_max]
     whom = f"role:{close}" if close else "an agent by name, or to a role that somebody has"
     say = f"Send it to {whom}: nobody here has the role {role}."

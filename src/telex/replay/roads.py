@@ -4,12 +4,15 @@ The track of a replay is open for messages of nobody in particular. Who speaks t
 kept: what they may say to each other is found out once for each type, and held against what each message claims.
 """
 
+from telex.dialects.spec import Dialect, MessageType
 from telex.flow.admission import Desk
 from telex.flow.express import Passage
+from telex.flow.facts import paths_of
 from telex.flow.routing import Route
 from telex.model.refusal import Finding
 from telex.model.roster import TELEX, Member
-from telex.replay.team import WAYS_MAX, Team
+from telex.replay.remembered import Remembered
+from telex.replay.team import Team
 from telex.replay.track import Plate
 
 Claims = tuple[
@@ -35,6 +38,8 @@ class Road:
             claims = self._known[id(plate)] = self._claims(plate)
         if claims is None:
             return False
+        if self.address is None and recipient and recipient.isspace():
+            return False  # it is for nobody in particular, as if nothing stood there
         senders, recipients = claims
         return (senders is None or type(sender) is not str or sender in senders) and (
             recipients is None or type(recipient) is not str or recipient in recipients
@@ -43,16 +48,23 @@ class Road:
     def _claims(self, plate: Plate) -> Claims | None:
         """None: such a message never passes here without a closer look."""
         dialect, type_ = plate.dialect, plate.type
-        if not self._passage.lets(dialect, type_):
+        if not self._passage.lets(dialect, type_) or _is_for_two(dialect, type_):
             return None
         allowed, wire = self._passage.claims(dialect, type_), dialect.wire
         return allowed.get(wire.sender or ""), allowed.get(wire.recipient or "")
 
 
+def _is_for_two(dialect: Dialect, type_: MessageType) -> bool:
+    """May it name two recipients: one in its envelope, which is held against the road, and one in its payload, which is
+    where it goes? A plate tells of the latter only."""
+    recipient = dialect.wire.recipient
+    return recipient in dialect.envelope and paths_of(dialect, type_).get("recipient") != (recipient,)
+
+
 class Roads:
     def __init__(self, desk: Desk, team: Team) -> None:
         self._desk, self._team = desk, team
-        self._known: dict[tuple[str, str | None, str | None], Road] = {}
+        self._known = Remembered[tuple[str, str | None, str | None], Road]()
         self._changes = 0
 
     def between(self, sender: str, role: str | None, to: str | None) -> Road | None:
@@ -66,8 +78,8 @@ class Roads:
         way = self._team.way(sender, role, to, True, False)
         if sender == TELEX or isinstance(way, Finding) or way.wrong is not None:
             return None
-        if len(self._known) >= WAYS_MAX:
-            self._known.clear()
+        if way.address == "":  # a log may have blanks there, of which nothing is left
+            return None
         road = Road(way.member, way.address, way.inboxes, Passage(self._desk, *way.pair))
-        self._known[sender, role, to] = road
+        self._known.keep((sender, role, to), road, len(road.inboxes))
         return road

@@ -110,6 +110,7 @@ class ShelvedPlans(OwnPlans):
             self._numbers[key] = elsewhere[0] if elsewhere is not None else self._count
             self._count += elsewhere is None
         self[key] = value
+        self.covered.clear()
         if value.closed:
             self.still_open.pop(key, None)
         else:

@@ -16,11 +16,11 @@ from telex.model.event import COMING_AND_GOING, Event, detail_of
 from telex.model.limits import Limits
 from telex.model.refusal import Finding
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE, Member, Roster
+from telex.replay.headcount import Headcount
+from telex.replay.remembered import Remembered
 from telex.rules.authorization import normalised
 
-WAYS_MAX = 4_096
 MEMBERS_MAX = 10_000  # of whom a log may make us remember
-_IN_DOUBT = frozenset({"sender-unknown", "role-unknown", "recipient-unknown", "nobody-to-hear"})
 
 
 def changed(members: dict[str, Member], event: Event) -> None:
@@ -67,12 +67,12 @@ class Team:
         roles = () if self._declared else (normalised(role) for dialect in among for role in dialect.roles)
         self._default_roles = tuple(dict.fromkeys([*roles, HUMAN]))
         self._members = {member.name: member for member in begin if not self._declared} | self._declared
-        self._ways: dict[tuple[str, str | None, str | None, bool, bool], Way | Finding] = {}
-        self._everybody: Route = ()
-        self._reached: dict[tuple[str, bool, str, str, bool], tuple[str, Route, Finding | None]] = {}
+        self._ways = Remembered[tuple[str, str | None, str | None, bool, bool], Way | Finding]()
+        self._reached = Remembered[tuple[str, bool, str, str, bool], tuple[str, Route, Finding | None]]()
         self.changes = 0  # of who is there, as far as that was told
-        self.somebody_is_gone = any(not member.is_here for member in self._members.values())
         self.roster = Roster(self._members, self._default_roles)
+        self._heads = Headcount(self.roster)
+        self.somebody_is_gone = self._heads.somebody_is_gone
 
     @property
     def is_closed(self) -> bool:
@@ -83,37 +83,38 @@ class Team:
         member holds whatever it said itself."""
         if self._declared and event.agent not in self._declared and event.agent != HUMAN:
             return
+        name = event.agent or ""
+        before = self._members.get(name)
         changed(self._members, event)
-        self._settle(event.agent or "")
+        self._settle(name, before)
 
     def stands(self, member: Member) -> None:
         """A member is now like this."""
+        before = self._members.get(member.name)
         self._members[member.name] = member
-        self._settle(member.name)
+        self._settle(member.name, before)
 
     def meet(self, member: Member) -> None:
         """Somebody has spoken in a log that does not tell who comes and goes: it was there all the time."""
         known = self._members
         if member.name not in known and member.name and not self.is_closed and len(known) < MEMBERS_MAX:
             known[member.name] = member._replace(joined_at=0.0)
-            self._everybody = ()
+            self._heads.changed(None, known[member.name])
             self._reached.clear()
 
     def everybody(self) -> Route:
         """Whomever a message may have been for, where nothing says for whom it was."""
-        if not self._everybody:
-            self._everybody = (*self.roster.names(), *(ONE_OF_ROLE + role for role in self.roster.roles()))
-        return self._everybody
+        return self._heads.everybody()
 
-    def _settle(self, name: str) -> None:
+    def _settle(self, name: str, before: Member | None) -> None:
         declared, known = self._declared.get(name), self._members.get(name)
         if declared is not None and known is not None:
             self._members[name] = known._replace(role=declared.role, dialects=declared.dialects, declared=True)
+        self._heads.changed(before, self._members.get(name))
         self._ways.clear()
         self._reached.clear()
-        self._everybody = ()
         self.changes += 1
-        self.somebody_is_gone = any(not member.is_here for member in self._members.values())
+        self.somebody_is_gone = self._heads.somebody_is_gone
 
     def way(self, sender: str, role: str | None, to: str | None, taken: bool, bare: bool) -> Way | Finding:
         """From whom to whom. `taken`: it was accepted, so that whoever is unknown here may have been known there.
@@ -124,12 +125,10 @@ class Team:
         key = (sender, role, to, taken, bare)
         known = self._ways.get(key)
         if known is None:
-            if len(self._ways) >= WAYS_MAX:
-                self._ways.clear()
             known = self._way(sender, role, to, taken)
             if bare and not self.is_closed and not isinstance(known, Finding):
                 known = known._replace(pair=NOBODY)
-            self._ways[key] = known
+            self._ways.keep(key, known, 0 if isinstance(known, Finding) else len(known.inboxes))
         return known
 
     def _way(self, sender: str, role: str | None, to: str | None, taken: bool) -> Way | Finding:
@@ -140,17 +139,31 @@ class Team:
             return Way(member, None, (), None, Pair(member.role or None, None, member.name, None))
         address = normal_address(to)
         by_name = address if self.roster.find(address) is not None else None
-        pair = Pair(member.role or None, role_at(address, self.roster), member.name, by_name)
+        pair = Pair(member.role or None, self._role_at(address), member.name, by_name)
         found = self.heard_by(address, member, taken=taken)
         if isinstance(found, Finding):
             return Way(member, address, (), found, pair)
         return Way(member, address, found, None, pair)
 
     def heard_by(self, address: str, sender: Member, *, taken: bool) -> Route | Finding:
-        found = route(address, sender, self.roster)
-        if not isinstance(found, Finding) or not taken or self.is_closed or found.code not in _IN_DOUBT:
-            return found
-        return () if address == EVERYONE or address.startswith(ALL_OF_ROLE) else (address,)
+        """The inboxes that a (normal) address stands for."""
+        if not taken or self.is_closed:
+            return route(address, sender, self.roster)
+        # It was taken, so whoever is meant was there: nobody is to be told whose name is like it, and the many others
+        # are not held against it.
+        if address == EVERYONE:
+            return self._heads.others(sender.name)
+        if address.startswith(ALL_OF_ROLE):
+            members = self.roster.of_role(address.removeprefix(ALL_OF_ROLE))
+            return tuple([member.name for member in members if member.name != sender.name])
+        known = None if address.startswith(ONE_OF_ROLE) else self._members.get(address)
+        return (address,) if known is None or known.is_here else route(address, sender, self.roster)
+
+    def _role_at(self, address: str) -> str | None:
+        if address.startswith((ONE_OF_ROLE, ALL_OF_ROLE)):
+            role = address.split(":", 1)[1]
+            return role if self._heads.has_role(role) else None
+        return role_at(address, self.roster)
 
     def reached(
         self, recipient: str, sender: Member, *, by_role: bool, taken: bool
@@ -159,18 +172,19 @@ class Team:
         key = (recipient, by_role, sender.name, sender.role, taken)
         known = self._reached.get(key)
         if known is None:
-            if len(self._reached) >= WAYS_MAX:
-                self._reached.clear()
             address = self._addressed(recipient, by_role=by_role)
             found = self.heard_by(address, sender, taken=taken)
-            known = (address, (), found) if isinstance(found, Finding) else (address, found, None)
-            self._reached[key] = known
+            if isinstance(found, Finding):
+                known = address, (), found
+            else:
+                known = (address, found, None) if address else (EVERYONE, self.everybody(), None)
+            self._reached.keep(key, known, len(known[1]))
         return known
 
     def _addressed(self, recipient: str, *, by_role: bool) -> str:
         """The address that a message itself names: an agent, or whoever has that role."""
         name = normal_address(recipient)
-        is_role = by_role and self.roster.find(name) is None and self.roster.of_role(name)
+        is_role = by_role and self.roster.find(name) is None and self._heads.has_role(name)
         return ONE_OF_ROLE + name if is_role else name
 
     def _member(self, name: str, role: str | None, taken: bool) -> Member | Finding:
@@ -180,7 +194,9 @@ class Team:
             return membership.role_differs(found, role, self._limits) if role not in (None, found.role) else found
         if self.is_closed and role is None and (others := self.roster.of_role(name)):
             return others[0]  # a message that is signed with a role: one of those who have it
+        gone = self._members.get(name)
+        if taken and not self.is_closed and (gone is None or gone.stopped_at is None):
+            # It was taken, so it was known: here, too, nobody is to be told whose name is like it.
+            return membership.name_not_allowed(name, self._limits) or Member(name, role or "")
         stranger = membership.newcomer(name, role, self.roster, self._limits, closed=self.is_closed)
-        if not isinstance(stranger, Finding):
-            return Member(name, stranger.role)
-        return Member(name, role or "") if taken and not self.is_closed and stranger.code in _IN_DOUBT else stranger
+        return stranger if isinstance(stranger, Finding) else Member(name, stranger.role)

@@ -18,7 +18,7 @@ from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.flow.admission import Desk
 from telex.flow.book.deeds import CHAPTERS, IDLE
 from telex.flow.express import Express
-from telex.flow.facts import attribute
+from telex.flow.facts import attribute, paths_of
 from telex.flow.guards import Beside
 from telex.flow.unbooked import ASKING, stands_for
 from telex.replay.glimpsed import Glimpse, glimpse_of, is_exact
@@ -61,7 +61,8 @@ def track(desk: Desk) -> Track:
 def _plate(desk: Desk, dialect: Dialect, type_: MessageType, shape: Shape) -> Beside:
     wire, does = dialect.wire, type_.deed.does if type_.deed is not None and desk.work else ""
     idle, own = IDLE.get(does), _names(dialect, type_) if does in REPORTED else {}
-    head = tuple(_on_top(name, shape) for name in (wire.id, wire.sender, wire.recipient))
+    facts = paths_of(dialect, type_)
+    head = attribute(facts.get("id"), shape), _on_top(wire.sender, shape), attribute(facts.get("recipient"), shape)
     report = tuple(attribute(own.get(name), shape) for name in REPORTED[does]) if own else ()
     plate = Plate(
         dialect,

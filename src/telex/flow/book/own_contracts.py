@@ -9,6 +9,8 @@ from typing import Any
 
 from telex.model.contract import Contracts, Listed
 
+COVERED_MAX = 64  # agents whose open plans are remembered; each may have thousands
+
 
 class OwnMap(dict[str, Any]):
     """A mapping of which there is one reference: the state that was before is gone."""
@@ -28,10 +30,25 @@ class OwnPlans(OwnMap):
     def __init__(self, plans: Any) -> None:
         super().__init__(plans)
         self.still_open = self._open_ones()
+        self.covered: dict[tuple[str, str], tuple[str, ...]] = {}  # the open plans of an agent and its role
+        self._tasks: dict[str, int] = {}  # of how many plans each task is one
+        for one in plans.values():
+            self._count_tasks(one, 1)
+
+    def covers(self, agent: str, role: str, plans: tuple[str, ...]) -> tuple[str, ...]:
+        """Remember them until the list is another."""
+        if len(self.covered) >= COVERED_MAX:
+            self.covered.clear()
+        self.covered[agent, role] = plans
+        return plans
 
     def put(self, key: str, value: Listed) -> "OwnPlans":
         known = self.get(key)
         self[key] = value
+        self.covered.clear()
+        if known is not None:
+            self._count_tasks(known, -1)
+        self._count_tasks(value, 1)
         if value.closed:
             self.still_open.pop(key, None)
         elif known is not None and known.closed:
@@ -42,8 +59,18 @@ class OwnPlans(OwnMap):
 
     def having(self, task: str, likely: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the likely ones that have the task; where none of them has it, all that have."""
+        if task not in self._tasks:
+            return ()
         likeliest = [plan for plan in likely if task in self[plan].tasks]  # mostly so, and all plans are many
         return tuple(likeliest or [plan for plan, one in self.items() if task in one.tasks])
+
+    def _count_tasks(self, one: Listed, step: int) -> None:
+        for task in set(one.tasks):
+            left = self._tasks.get(task, 0) + step
+            if left:
+                self._tasks[task] = left
+            else:
+                del self._tasks[task]
 
     def _open_ones(self) -> dict[str, Listed]:
         return {name: one for name, one in self.items() if not one.closed}

@@ -5,6 +5,7 @@ it covers those of that role who have none of their own.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from telex.flow.book.chapter import Book
 from telex.flow.book.own_contracts import OwnPlans
@@ -37,6 +38,16 @@ def plans_in(book: Book, plans: Iterable[str]) -> Iterator[Plan]:
 
 def covering(contracts: Contracts, agent: str, role: str) -> tuple[str, ...]:
     """The plans that say what this agent may touch, as far as they are not known to be complete."""
+    plans = contracts.plans
+    if not isinstance(plans, OwnPlans):
+        return _covering(contracts, agent, role)
+    known = plans.covered.get((agent, role))
+    if known is None:
+        known = plans.covers(agent, role, _covering(contracts, agent, role))
+    return known
+
+
+def _covering(contracts: Contracts, agent: str, role: str) -> tuple[str, ...]:
     one_of, all_of = ONE_OF_ROLE + role, ALL_OF_ROLE + role
     own, like_role = [], []
     for plan, (to, by, _, _) in _open_ones(contracts):
@@ -63,17 +74,19 @@ def open_plans(book: Book, plans: Iterable[str]) -> list[Plan]:
 
 def candidates(contracts: Contracts, said: Said) -> tuple[str, ...]:
     """The plans that a message on a task may mean, the likeliest last: those with the task, or the sender's own."""
-    return _with_task(contracts, task_of(said), covering(contracts, said.sender, said.role))
+    own = covering(contracts, said.sender, said.role)
+    return _with_task(contracts, task_of(said), own) or own
 
 
 def _with_task(contracts: Contracts, task: str, own: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the sender's own plans that have the task, or all others that have; none: no plan has it."""
     if not task:
-        return own
+        return ()
     plans = contracts.plans
     if isinstance(plans, OwnPlans):
-        return plans.having(task, own) or own
+        return plans.having(task, own)
     both = tuple([plan for plan in own if task in plans[plan].tasks])  # mostly so, and all plans are many
-    return both or tuple([plan for plan, one in plans.items() if task in one.tasks]) or own
+    return both or tuple([plan for plan, one in plans.items() if task in one.tasks])
 
 
 def task_of(said: Said) -> str:
@@ -85,8 +98,10 @@ def meant(said: Said, book: Book) -> Plan | None:
     contracts = contracts_in(book)
     if contracts is None:
         return None
-    task = task_of(said)
-    among = _with_task(contracts, task, covering(contracts, said.sender, said.role))
+    task, own = task_of(said), covering(contracts, said.sender, said.role)
+    among = _with_task(contracts, task, own)
+    if not among:
+        return _only_open(book, own)
     if len(among) == 1:  # mostly so, and told in half the time
         only = plan_in(book, among[0])
         return only if only is not None and (task in only.revisions[-1].words.tasks or only.is_open) else None
@@ -95,6 +110,12 @@ def meant(said: Said, book: Book) -> Plan | None:
     with_task = [plan for plan in still_open or found if task in plan.revisions[-1].words.tasks]
     if with_task:
         return with_task[-1]
+    return still_open[0] if len(still_open) == 1 else None
+
+
+def _only_open(book: Book, plans: Iterable[str]) -> Plan | None:
+    """The one of them that is open; the second tells that there are several, and there may be thousands."""
+    still_open = list(islice((plan for plan in plans_in(book, plans) if plan.is_open), 2))
     return still_open[0] if len(still_open) == 1 else None
 
 

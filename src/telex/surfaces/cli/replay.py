@@ -52,8 +52,9 @@ def command(
 ) -> int:
     """Say what would have been refused, had these settings held when the messages of a log were sent.
 
-    LOG is a store, an export (telex log --export), log records, or a file with a message on every line; - is stdin.
-    Without it, the nearest store is gone through. The log itself stays as it is.
+    LOG is a store, the folder that has one, the address of a hub, an export (telex log --export), log records, or a
+    file with a message on every line; - is stdin. Without it, the nearest store is gone through. The log itself stays
+    as it is.
 
     With --until nothing is judged: inboxes, contracts, approvals, tasks and the team are shown as they were.
     """
@@ -69,12 +70,13 @@ def command(
     if log is not None and store is not None:
         raise CommandError("name a LOG or a --store, not both")
     settings = _settled(team, strict)
-    if log is not None and not _is_store(log):
+    place = _store_at(log) if log is not None else store
+    if log is not None and place is None:
         with explained(), Overflow() as away:
             replay = _Replay(settings, [log], away)
             replay.file(log)
             return replay.told(as_json)
-    with opened_to_look(log or store) as bus, Overflow() as away:
+    with opened_to_look(place) as bus, Overflow() as away:
         events = bus.events(Query(kinds=JUDGED))
         first = next(events, None)
         if first is None:
@@ -102,17 +104,32 @@ def _settled(team: str | None, strict: bool | None) -> "Settings":
     return settings if strict is None else settings._replace(strict=strict)
 
 
-def _is_store(log: str) -> bool:
+def _store_at(log: str) -> str | None:
+    """Where the store is that LOG names; None: it is a file to be read."""
     if log == STDIN:
-        return False
+        return None
     if os.path.isdir(log):
-        return True
+        return _store_in(log)
+    if "://" in log and not os.path.exists(log):
+        return log  # a hub, or something else of which the bus says that there is no such thing
     files_in([log])  # says what is there instead, where it is not
     try:
         with open(log, "rb") as file:
-            return file.read(len(_DATABASE)) == _DATABASE
+            return log if file.read(len(_DATABASE)) == _DATABASE else None
     except OSError as error:
         raise CommandError(f"cannot read {shown(log)}: {error.strerror}", FAILED) from error
+
+
+def _store_in(folder: str) -> str:
+    """The store that lies there, or in its .telex. Whoever names a folder means that one, and none above it."""
+    from telex.wiring import FILE, FOLDER
+
+    places = [os.path.join(folder, FILE), os.path.join(folder, FOLDER, FILE)]
+    found = next((place for place in places if os.path.exists(place)), None)
+    if found is None:
+        looked = f"looked for {shown(places[0])} and {shown(places[1])}"
+        raise CommandError(f"no store in {shown(folder)}: {looked}; a log in it is replayed by its own name", NOT_FOUND)
+    return found
 
 
 class _Replay:

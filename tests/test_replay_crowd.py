@@ -1,0 +1,271 @@
+"""Does a log with thousands of agents, or with odd ones, cost no more for each message, and say the same?"""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from telex.dialects.registry import BUILT_IN
+from telex.flow import lanes, membership
+from telex.flow.admission import STRICT, Desk
+from telex.flow.lanes import OPENED_AFTER, Lanes, Pair
+from telex.flow.routing import Route, normal_address, route
+from telex.model.event import Event
+from telex.model.refusal import Finding
+from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, TELEX, Member, roster_of
+from telex.replay import remembered
+from telex.replay.lines import Told, line_reader
+from telex.replay.team import Team
+from telex.replay.trial import Trial
+from tests.bus_team import EVERY_TYPE, speech, speech_of
+from tests.proofs import proves
+from tests.replay_kit import flowing
+
+Lines = Callable[[int], Iterable[Any]]
+
+
+def said(number: int, to: str) -> Any:
+    return flowing("STATUS_UPDATE", f"s{number}", f"worker-{number}", to)
+
+
+def kept(number: int, to: str, kind: str = "accepted") -> Any:
+    who = {"sender": f"worker-{number}", "role": f"trade-{number}", "to": to}
+    message = who | {"id": f"m{number}", "at": 1.0, "raw": json.dumps(said(number, to))}
+    return {"telex": 1, "seq": number, "kind": kind, "at": 1.0, "message": message}
+
+
+def came(number: int, kind: str = "joined") -> Any:
+    detail = {"role": f"trade-{number}"}
+    return {"telex": 1, "seq": number, "at": 1.0, "kind": kind, "agent": f"worker-{number}", "detail": detail}
+
+
+def recorded(number: int) -> Any:
+    message = said(number, f"boss-{number}")
+    return {
+        "timestamp": "2026-03-02T10:00:00Z", "direction": "SENT", "agent": f"worker-{number}", "message": message,
+    }  # fmt: skip
+
+
+CROWDS: dict[str, Lines] = {
+    "bare": lambda number: [said(number, f"boss-{number}")],
+    "bare, to a role": lambda number: [said(number, f"role:boss-{number}")],
+    "bare, to everybody": lambda number: [said(number, "*")],
+    "of records": lambda number: [recorded(number)],
+    "that joins": lambda number: [came(number)],
+    "that joins and speaks to somebody": lambda number: [came(number), kept(number, f"boss-{number}")],
+    "that joins and speaks to a role": lambda number: [came(number), kept(number, f"role:trade-{number}")],
+    "that joins and speaks to everybody": lambda number: [came(number), kept(number, "*")],
+}
+
+
+def played(trial: Trial, lines: Iterable[Any], *, quick: bool = True) -> list[Any]:
+    """What is said to each message of them."""
+    read, found = line_reader(BUILT_IN), list[Any]()
+    for number, line in enumerate(lines, 1):
+        raw = line if isinstance(line, bytes) else json.dumps(line).encode()
+        judged = trial.quick(number, raw) if quick else None
+        told = read(number, raw) if judged is None else None
+        if isinstance(told, Event):
+            trial.happened(told)
+        elif isinstance(told, Told):
+            judged = trial.judge(told) if quick else trial.patiently(told)
+        if judged is not None:
+            found.append(judged.told())
+    return found
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many members were looked at since it was last asked."""
+    count, is_here = 0, Member.is_here.fget  # type: ignore[attr-defined]
+
+    def look(member: Member) -> bool:
+        nonlocal count
+        count += 1
+        return bool(is_here(member))
+
+    def counted() -> int:
+        nonlocal count
+        found, count = count, 0
+        return found
+
+    monkeypatch.setattr(Member, "is_here", property(look))
+    return counted
+
+
+@proves("replay/crowd")
+@pytest.mark.parametrize("crowd", CROWDS)
+def test_a_new_agent_costs_no_more_the_more_there_are(crowd: str, looks: Callable[[], int]) -> None:
+    told = []
+    for count in (100, 200):
+        trial = Trial()
+        trial.open_track()
+        played(trial, [line for number in range(count) for line in CROWDS[crowd](number)])
+        told.append(looks())
+    assert told[1] <= 2 * told[0] + 20, "members were looked at that have nothing to do with it"
+
+
+@proves("replay/crowd")
+def test_who_writes_to_a_role_that_nobody_has_is_told_so_in_one_go(looks: Callable[[], int]) -> None:
+    told = []
+    for count in (100, 200):
+        team = roster_of(Member(f"worker-{number}", f"trade-{number}") for number in range(count))
+        found = route("role:trad-7", Member("worker-1", "trade-1"), team)
+        assert isinstance(found, Finding)
+        assert (found.code, found.nearest) == ("recipient-unknown", "trade-7")
+        told.append(looks())
+    assert told[1] <= 2 * told[0], "everybody was looked at anew for each role"
+
+
+@proves("replay/crowd")
+@pytest.mark.parametrize("inboxes", [50, 10**6])
+def test_what_is_remembered_of_who_speaks_to_whom_is_bounded(inboxes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = [*map(came, range(30)), *[kept(number, "*") for number in range(30)] * 2]
+    whole = played(Trial(), crowd)
+    monkeypatch.setattr(remembered, "INBOXES_MAX", inboxes)
+    monkeypatch.setattr(remembered, "ENTRIES_MAX", 7)
+    trial = Trial()
+    trial.open_track()
+    assert played(trial, crowd) == whole
+    for known in (trial._team._ways, trial._roads._known):
+        assert 0 < len(known) <= 7
+        assert sum(len(one.inboxes) for one in known.values() if not isinstance(one, Finding)) <= inboxes
+
+
+@proves("replay/crowd")
+def test_pairs_that_hardly_speak_are_not_counted_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "PAIRS_MAX", 6)
+    desk, raw = Lanes(STRICT), json.dumps(said(1, "lead")).encode()
+    regular = Pair(as_name="worker-1")
+    for number in range(1, 2 * OPENED_AFTER):
+        assert desk.look(raw, Pair(as_name=f"stranger-{number}")).checked is not None
+        assert (desk.look(raw, regular).checked is None) is (number >= OPENED_AFTER), "it has its lane all the same"
+        assert len(desk._used) <= 6
+
+
+# --- odd ones --------------------------------------------------------------------------------------------------------
+
+NAMES = ["dev", "lead", "Dev", "worker-1", "workr-1", "w3", "*", "role:qa", "role:x", "ALL:dev", "all:x", "telex"]
+NAMES += ["human", "", " ", "-x", "a:b", "x" * 300]
+ROLES = ["dev", "lead", "x", "", "Dev"]
+
+
+def coming(kind: str, name: str, role: str | None = "dev") -> Any:
+    return {"telex": 1, "at": 1.0, "kind": kind, "agent": name, "detail": {"role": role}}
+
+
+COMING = st.builds(
+    coming,
+    st.sampled_from(["joined", "joined", "left", "stopped", "forced"]),
+    st.sampled_from(NAMES),
+    st.sampled_from([*ROLES, None]),
+)
+WORDS = st.one_of(
+    st.builds(
+        lambda one, id_: speech(one[0], one[1], id_).raw.decode(), st.sampled_from(EVERY_TYPE), st.sampled_from("abc")
+    ),
+    st.builds(
+        lambda type_, id_, who, to: json.dumps(flowing(type_, id_, who, to)),
+        st.sampled_from(["STATUS_UPDATE", "TASK_ASSIGNMENT"]),
+        st.sampled_from("abc"),
+        st.sampled_from(NAMES),
+        st.sampled_from(NAMES),
+    ),
+)
+RECORDS = st.builds(
+    lambda raw, agent: {"direction": "SENT", "agent": agent, "message": raw, "timestamp": "2026-03-02T10:00:00Z"},
+    WORDS,
+    st.sampled_from(NAMES),
+)
+EXPORTED = st.builds(
+    lambda kind, raw, sender, role, to: {
+        "telex": 1, "at": 1.0, "kind": kind,
+        "message": {"id": "m", "at": 1.0, "sender": sender, "role": role, "to": to, "raw": raw},
+    },
+    st.sampled_from(["accepted", "accepted", "refused"]),
+    WORDS,
+    st.sampled_from(NAMES),
+    st.sampled_from(ROLES),
+    st.sampled_from(NAMES),
+)  # fmt: skip
+LOGS = st.lists(st.one_of(COMING, WORDS.map(str.encode), RECORDS, EXPORTED), max_size=25)
+CLOSED = [Member("dev", "dev", declared=True), Member("w3", "dev", declared=True)]
+
+
+@proves("replay/quick")
+@given(LOGS, st.booleans(), st.booleans())
+def test_whoever_comes_and_goes_under_whatever_name_both_ways_say_the_same(
+    log: list[Any], strict: bool, closed: bool
+) -> None:
+    quick, patient = (Trial(Desk(strict=strict), CLOSED if closed else ()) for _ in range(2))
+    quick.open_track()
+    assert played(quick, log) == played(patient, log, quick=False)
+    assert quick.book == patient.book
+
+
+@proves("replay/quick")
+def test_a_recipient_of_blanks_is_nobody_in_particular() -> None:
+    raw = json.dumps(speech_of("build-flow", "TASK_ASSIGNMENT").tree | {"to": " "})
+    who = {"sender": "build-orchestrator", "role": "build-orchestrator", "raw": raw}
+    exported = kept(1, " ") | {"message": kept(1, " ")["message"] | who}
+    for line in (raw.encode(), recorded(1) | {"agent": "build-orchestrator", "message": raw}, exported):
+        quick, patient = Trial(), Trial()
+        quick.open_track()
+        assert played(quick, [line]) == played(patient, [line], quick=False)
+        assert quick.book == patient.book != {}
+
+
+IN_DOUBT = ("sender-unknown", "role-unknown", "recipient-unknown", "nobody-to-hear")
+
+
+def doubted(found: Any) -> bool:
+    return isinstance(found, Finding) and found.code in IN_DOUBT
+
+
+def asked_of_the_bus(team: Team, name: str, role: str | None) -> Member | Finding:
+    known = team.roster.find(name)
+    if known is not None:
+        return known if role in (None, known.role) else membership.role_differs(known, role or "", STRICT.limits)
+    found = membership.newcomer(name, role, team.roster, STRICT.limits, closed=False)
+    if doubted(found):
+        return Member(name, role or "")
+    return found if isinstance(found, Finding) else Member(name, found.role)
+
+
+def routed_by_the_bus(team: Team, address: str, sender: Member) -> Route | Finding:
+    found = route(address, sender, team.roster)
+    if doubted(found):
+        return () if address == EVERYONE or address.startswith(ALL_OF_ROLE) else (address,)
+    return found
+
+
+@proves("replay/doubt")
+@given(st.lists(st.one_of(COMING, st.sampled_from(NAMES)), max_size=12), st.sampled_from(NAMES), st.sampled_from(NAMES))
+@example([coming("joined", "role:x"), coming("left", "role:x")], "w3", "role:x")
+@example([coming("joined", "*"), coming("forced", "*")], "w3", "*")
+def test_what_was_taken_is_answered_as_the_bus_does_but_for_those_it_does_not_know(
+    before: list[Any], name: str, to: str
+) -> None:
+    team, read = Team(STRICT), line_reader(BUILT_IN)
+    for one in before:
+        event = read(1, json.dumps(one).encode()) if isinstance(one, dict) else None
+        if isinstance(event, Event):
+            team.happened(event)
+        else:
+            team.meet(Member(str(one), "dev"))
+        names, roles = team.roster.names(), team.roster.roles()
+        assert team.everybody() == (*names, *(ONE_OF_ROLE + role for role in roles))
+        assert team.somebody_is_gone is any(not member.is_here for member in team.roster.members.values())
+    address = normal_address(to)
+    for role in (None, "dev", "nobody-has-it"):
+        member = asked_of_the_bus(team, name.strip().lower(), role)
+        way = team.way(name, role, to or None, True, False)
+        assert (way if isinstance(way, Finding) else way.member) == member
+        if not isinstance(way, Finding) and to and name != TELEX:
+            found = routed_by_the_bus(team, address, way.member)
+            assert (way.wrong or way.inboxes) == found
+            has_role = bool(team.roster.of_role(address.partition(":")[2]))
+            assert not address.startswith((ONE_OF_ROLE, ALL_OF_ROLE)) or bool(way.pair.to_role) is has_role

@@ -1,0 +1,146 @@
+"""What a team's own dialect has in two places: is it read from where the bus reads it, by both ways of a replay?"""
+
+import json
+from itertools import product
+from typing import Any
+
+import pytest
+
+from telex.dialects.declared import declare
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.spec import Dialect
+from telex.flow.admission import Desk
+from telex.flow.lanes import OPENED_AFTER, Lanes, Pair
+from telex.model.event import Event
+from telex.replay.lines import Told, line_reader, of_store
+from telex.replay.trial import Trial
+from tests.bus_team import OpenTeam, open_team
+from tests.proofs import proves
+
+__all__ = ["open_team"]
+
+FILE = """
+name = "slips"
+version = "1.0"
+purpose = "Slips of paper that say some things twice."
+roles = ["maker", "boss"]
+payload = "slip"
+addresses = "names"
+[envelope]
+id = "string"
+from = "string"
+to = "string?"
+at = "datetime?"
+thread = "string?"
+[wire]
+id = "id"
+sender = "from"
+recipient = "to"
+timestamp = "at"
+correlation = "thread"
+[types.word]
+purpose = "A word."
+senders = ["maker", "boss"]
+receivers = ["boss", "maker"]
+[types.word.fields]
+text = "string"
+id = "KIND?"
+to = "KIND?"
+from = "KIND?"
+at = "KIND?"
+thread = "KIND?"
+"""
+INSIDE: dict[str, tuple[Any, ...]] = {  # what may stand in the payload, by the kind of its fields
+    "string": ("in-1", "in-2", "boss", "max"),
+    "integer": (1, 2),
+    "any": ("in-1", 7, ["boss"], {"to": "boss"}),
+    "datetime": ("2026-03-02T10:00:00Z", "2026-03-02T11:00:00.5+01:00"),
+}
+
+
+def slips(kind: str) -> Dialect:
+    dialect = declare(FILE.replace("KIND", kind), "slips.toml").dialect
+    assert dialect is not None
+    return dialect
+
+
+def word(number: int, kind: str, *, id: str = "out-1", **envelope: str) -> bytes:
+    """One of many: in each something else stands twice."""
+    names = [name for place, name in enumerate(("id", "to", "from", "at", "thread")) if number >> place & 1]
+    inside = {name: INSIDE[kind][(number + place) % len(INSIDE[kind])] for place, name in enumerate(names)}
+    around = {"type": "word", "id": id, "from": "max"} | envelope
+    return json.dumps(around | {"slip": {"text": f"{number}", **inside}}).encode()
+
+
+def words(kind: str) -> list[bytes]:
+    whom: list[dict[str, str]] = [{}, {"to": "boss"}, {"to": "maker", "at": "2026-03-02T09:00:00Z", "thread": "t"}]
+    return [word(number, kind, id=f"out-{number % 3}", **to) for number, to in product(range(32), whom)]
+
+
+@proves("replay/two-places")
+@pytest.mark.parametrize("kind", INSIDE)
+def test_the_fast_lane_finds_what_the_patient_way_finds(kind: str) -> None:
+    desk = Desk(dialects=(slips(kind), *BUILT_IN))
+    lanes, passed = Lanes(desk), 0
+    for raw in [*words(kind)[:1] * OPENED_AFTER, *words(kind)]:
+        looked, patient = lanes.look(raw, Pair()), Lanes(desk).look(raw, Pair())
+        assert (looked.facts, looked.kind) == (patient.facts, patient.kind)
+        assert all(fact is None or isinstance(fact, str) for fact in looked.facts)
+        passed += looked.checked is None
+    assert passed >= len(words(kind)) / 2
+
+
+@proves("replay/two-places")
+@pytest.mark.parametrize("kind", INSIDE)
+def test_both_ways_read_it_from_the_same_place(kind: str) -> None:
+    desk = Desk(dialects=(slips(kind), *BUILT_IN))
+    quick, patient, read, took = Trial(desk), Trial(desk), line_reader(desk.dialects), 0
+    quick.open_track()
+    for kind_of_event, trial in product(("joined", "left"), (quick, patient)):  # then it matters for whom a message is
+        trial.happened(Event(0, 0.0, kind_of_event, "boss", detail='{"role": "boss"}'))
+    for number, raw in enumerate(words(kind), 1):
+        told = read(number, raw)
+        assert isinstance(told, Told)
+        judged = quick.quick(number, raw)
+        took += judged is not None
+        assert (judged or quick.judge(told)).told() == patient.patiently(told).told()
+    assert took >= len(words(kind)) / 4
+
+
+@proves("replay/two-places")
+@pytest.mark.parametrize("kind", INSIDE)
+@pytest.mark.parametrize("to", [None, "boss", "maker"])
+def test_so_do_they_where_the_log_tells_between_whom_it_was(kind: str, to: str | None) -> None:
+    desk = Desk(dialects=(slips(kind), *BUILT_IN))
+    quick, patient = Trial(desk), Trial(desk)
+    quick.open_track()
+    for number, raw in enumerate(words(kind), 1):
+        told = Told(number, raw, "max", "maker", to, 1.0, f"kept-{number}", kept=True)
+        assert quick.judge(told).told() == patient.patiently(told).told()
+
+
+@proves("replay/two-places")
+@pytest.mark.parametrize("kind", INSIDE)
+@pytest.mark.parametrize("to", [None, "boss"])
+def test_a_replay_knows_each_message_by_the_id_that_the_bus_has_given_it(
+    open_team: OpenTeam, kind: str, to: str | None
+) -> None:
+    dialect = slips(kind)
+    team = open_team(own_dialects=(dialect,), strict=False)
+    team.bus.join("max", role="maker")
+    team.bus.join("boss")
+    for number in range(2 * OPENED_AFTER):  # once they know each other, what they say takes the fast lane
+        team.bus.send(word(number % 4, kind, id=f"out-{number}", to="boss"), sender="max", to=to)
+    events = list(team.bus.events())
+    brought = [message for event, message in events if message is not None and event.seq == message.seq]
+    assert len(brought) == 2 * OPENED_AFTER
+    for opened in (True, False):
+        trial, found = Trial(Desk(dialects=(dialect, *BUILT_IN), strict=False)), []
+        if opened:
+            trial.open_track()
+        for line in [of_store(*one) for one in events]:
+            if isinstance(line, Told):
+                found.append(trial.judge(line))
+            elif isinstance(line, Event):
+                trial.happened(line)
+        assert [(one.verdict == "refused", one.id) for one in found] == [(one.refused, one.id) for one in brought]
