@@ -37,6 +37,22 @@ def test_nobody_is_told_so_who_could_not_have_decided(team: Team, sender: str) -
     assert (receipt.accepted, receipt.findings, waits(team, "ask-1")) == (True, (), True)
 
 
+@proves("approvals/who/cannot")
+def test_whoever_was_asked_and_may_send_no_answer_is_not_named_among_those_who_may(team: Team, shell: Shell) -> None:
+    team.bus.join("hal", role="dev", dialects=["vbw@1.0"])
+    team.bus.join("orla", role="orchestrator", dialects=["signal-md"])
+    ask(team, "ask-1", sender="lead", to="hal")
+    ask(team, "ask-2", to="orla")
+    first, second = (json.loads(line) for line in shell("approvals", "--json").out.splitlines())
+    assert first["may_answer"] == ["role:lead", "role:architect", "human"]
+    assert second["may_answer"] == ["orla", "role:lead", "role:architect", "human"]
+    told = team.bus.send("Go ahead", sender="hal", to="lead", reply_to="ask-1")
+    assert told.findings == (), "it could not have decided"
+    assert [one.code for one in team.bus.send("Go", sender="orla", to="dev", reply_to="ask-2").findings] == [
+        "approval-not-decided"
+    ]
+
+
 @proves("approvals/words")
 def test_after_the_decision_words_are_only_words(team: Team) -> None:
     ask(team)

@@ -42,6 +42,24 @@ def test_what_is_repeated_is_counted_once_and_an_id_with_other_words_is_refused(
     assert [one["code"] for one in rows] == ["id-reused"]
 
 
+@proves("replay/foreign/mended")
+@pytest.mark.parametrize("many", [0, 200], ids=["patiently", "quickly"])
+def test_what_was_refused_uses_up_no_id(replay: Replay, many: int) -> None:
+    """It is mended and sent again; whether it was malformed, or against what had been agreed."""
+    before = [typed("scout_findings", f"s{number}") for number in range(many)]
+    broken, mended = typed("execution_update", "u1") | {"confidence": "sure"}, typed("execution_update", "u1")
+    agreed = {"plan_id": "P", "tasks": ["T1"], "allowed_paths": ["src/"], "depends_on": []}
+    contract = typed("plan_contract", "c1", agreed, task="T1")
+    outside, inside, other = (
+        typed("execution_update", "u2", {"plan_id": "P", "task_id": "T1", "files_modified": [path]}, task="T1")
+        for path in ("docs/a.md", "src/a.py", "src/b.py")
+    )
+    lines = [*before, broken, mended, mended, broken, contract, outside, outside, inside, inside, other]
+    *rows, total = replay(lines, "--json").answers
+    assert total["repeated"] == 2, "of what passed"
+    assert {one["code"]: one["times"] for one in rows} == {"not-one-of": 2, "path-outside-contract": 2, "id-reused": 1}
+
+
 @proves("replay/foreign")
 def test_our_own_log_is_replayed_like_anybody_elses(team: Team, shell: Shell, replay: Replay) -> None:
     team.say(speech_of("vbw-typed", "plan_contract"), to="dev")

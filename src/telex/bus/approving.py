@@ -7,7 +7,8 @@ from telex.bus.placing import Sending
 from telex.dialects.spec import ANY, Dialect, MessageType, OneOf, kind_at
 from telex.dialects.writing import write
 from telex.errors import NotFound, ValueWrong
-from telex.flow.book.approvals import APPROVED, CONDITIONAL, REJECTED, Approval, Request, deadline_of, topic_of
+from telex.flow.book.approvals import Approval, Request, deadline_of, topic_of
+from telex.flow.book.deciding import APPROVED, CONDITIONAL, REJECTED
 from telex.flow.book.drafting import compose
 from telex.flow.book.escalations import topics_of_step
 from telex.flow.book.said import Said, tree_of

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from telex.bus.office import Office
-from telex.flow.book.deeds import COMES_ALONG
+from telex.bus.office import HAND_UP, Office
+from telex.flow.book.deeds import COMES_ALONG, DECIDING
 from telex.flow.lanes import Kind, Looked
 from telex.flow.routing import Route
 from telex.model.message import Message, Part
@@ -45,6 +45,11 @@ async def placed(office: Office, asked: Sending, looked: Looked, member: Member,
         if len(held) == 1:
             asked = asked._replace(reply_to=held[0].id)
             reply_to = held[0].id
+    if reply_to is None and kind is not None and _says_yes_or_no(kind):
+        held = [one for one in await office.store.held(member.name) if _is_from(one, inboxes)]
+        if len(held) == 1 and office.deed_of(held[0]) == "ask":
+            asked = asked._replace(reply_to=held[0].id)
+            reply_to = held[0].id
     if reply_to is None and kind is not None and kind.answers and member.dialects:
         from telex.bus.rendering import answered_unnamed  # it may have been shown a request as something else
 
@@ -60,7 +65,18 @@ def _may_be_answered(message: Message, looked: Looked, inboxes: Route) -> bool:
     kind = looked.kind
     assert kind is not None
     fits = message.type in kind.answers or (message.type is None and not kind.answers)
-    return fits and not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
+    return fits and _is_from(message, inboxes)
+
+
+def _says_yes_or_no(kind: Kind) -> bool:
+    """Is it a dispatch that would decide a request, if only it named one? Its dialect knows no requests."""
+    deed = kind.type.deed
+    return kind.deed == "dispatch" and deed is not None and "decision" in deed.names
+
+
+def _is_from(message: Message, inboxes: Route) -> bool:
+    """Is it from one of these, or from whoever of a role?"""
+    return not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
 
 
 async def answered(
@@ -76,20 +92,21 @@ async def answered(
     named = await office.store.asked(reply_to, None) if reply_to is not None else []
     tells = kind is None or (kind.deed is not None and kind.deed not in COMES_ALONG)
     wanted = kind.answers if kind is not None else frozenset()
-    types = wanted | office.types_handing_up if tells else wanted
+    settles = tells and (kind is None or kind.deed != HAND_UP)  # what hands another matter up is no answer
+    types = wanted | office.types_handing_up if settles else wanted
     spoken_of = await office.store.asked(None, correlation, sorted(types)) if correlation is not None and types else []
-    decided = await _decided(office, part) if kind is not None and kind.deed == "answer" else ()
+    decided = await _decided(office, part) if kind is not None and kind.deed in DECIDING else ()
     if not named and not spoken_of:
         return decided
     from telex.bus.climbing import answered_by, is_escalation  # most messages are no answer
 
-    settled = await answered_by(office, member, kind, named, spoken_of if tells else [], inboxes)
+    settled = await answered_by(office, member, kind, named, spoken_of if settles else [], inboxes)
     found = named if reply_to is not None else [one for one in spoken_of if one[1].type in wanted]
     others = [
         ask.message
         for ask, message in found
         if not is_escalation(office, message) and not await _waits_on(office, message, kind, part)
-        if message.sender != member.name and not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
+        if message.sender != member.name and _is_from(message, inboxes)
     ]
     return (*settled, *decided, *others)
 

@@ -69,21 +69,20 @@ async def _decides_nothing(office: Office, member: Member, looked: Looked, reply
     """Text in reply to a request for approval, from somebody who could have decided it."""
     if not office.desk.work or (looked.checked is not None and looked.checked.outcome != "plain"):
         return ()
-    from telex.flow.book.approvals import answerers, topic_of
+    from telex.flow.book.approvals import answerers, answering, topic_of
+    from telex.flow.unbooked import undecided
 
     topic = topic_of(reply_to)
     found = (await office.books.of((topic,))).get(topic)
     if found is None or not found.waits or found.request.by == member.name:
         return ()
-    types = office.dialects[found.request.dialect].types
-    type_ = types[types[found.request.type].reply or ""]
-    if {member.name, member.role, ONE_OF_ROLE + member.role}.isdisjoint(answerers(found.request, type_)):
+    dialect, type_ = answering(found.request, office.dialects)
+    if {member.name, member.role, ONE_OF_ROLE + member.role}.isdisjoint(
+        answerers(found.request, dialect, type_, (member,))
+    ):
         return ()
-    say = (
-        f"Answer {reply_to} with {type_.name}, as telex approve and telex reject write it: this is delivered, but no"
-        " text decides a request for approval."
-    )
-    return (Finding("approval-not-decided", ROOT, say, "warning", expected=type_.name),)
+    path, say, expected, _, _ = undecided(reply_to, type_.name, "no text")
+    return (Finding("approval-not-decided", path, say, "warning", expected),)
 
 
 async def answers_no_dispatch(office: Office, said: "Said") -> tuple[Finding, ...]:

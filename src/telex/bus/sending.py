@@ -74,6 +74,12 @@ async def send_now(office: Office, asked: Sending) -> Receipt:
             office.turns.give_up(asked.sender)
         return receipt or await _send_anew(office, asked)
     reminded = await reminder(office, member, looked, found, asked.reply_to) if looked.kind is None else ()
+    if looked.kind is not None and looked.kind.type.meaning is not None:
+        from telex.bus.unbooked import answers_in_own_words  # few teams have a dialect of their own
+
+        reminded = await answers_in_own_words(office, asked, member, looked, address or "", found)
+        if office.desk.strict and refusals(reminded):
+            return await _refuse(office, asked, member, looked, reminded, began, address)
     entry = await _entry(office, asked, member, looked, address or "", found, began, reminded)
     [appended] = await office.store.append((entry,))
     if appended.outcome == "stopped":

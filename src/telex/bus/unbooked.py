@@ -2,15 +2,20 @@
 
 from typing import TYPE_CHECKING
 
-from telex.flow.book.approvals import Request
+from telex.bus.booking import said_by
+from telex.flow.book.approvals import Approval, Request, answering, topic_of
 from telex.flow.book.chapter import Remark
 from telex.flow.book.said import Said
-from telex.flow.unbooked import LEAVE, left_over, stands_for, wanted_by
+from telex.flow.unbooked import ANSWERING, LEAVE, decides_nothing, left_over, stands_for, wanted_by
 from telex.model.refusal import Finding
 
 if TYPE_CHECKING:
     from telex.bus.office import Office
+    from telex.bus.placing import Sending
+    from telex.flow.lanes import Looked
+    from telex.flow.routing import Route
     from telex.model.message import Message
+    from telex.model.roster import Member
 
 
 async def in_own_words(office: "Office", said: Said, findings: tuple[Finding, ...]) -> tuple[Finding, ...] | None:
@@ -21,6 +26,23 @@ async def in_own_words(office: "Office", said: Said, findings: tuple[Finding, ..
     requests = [await _request(office, one) for one in await asked_in_own_words(office, said.reply_to, wanted)]
     left = left_over(said, findings, requests)
     return None if left is None else tuple([one.told() if isinstance(one, Remark) else one for one in left])
+
+
+async def answers_in_own_words(
+    office: "Office", asked: "Sending", member: "Member", looked: "Looked", address: str, inboxes: "Route"
+) -> tuple[Finding, ...]:
+    """What is said of an answer in a team's own words, if it names something that the book keeps."""
+    assert looked.kind is not None
+    reply_to = looked.facts.reply_to or asked.reply_to
+    if reply_to is None or not office.desk.work or not stands_for(looked.kind.type, ANSWERING):
+        return ()
+    topic = topic_of(reply_to)
+    found: Approval | None = (await office.books.of((topic,))).get(topic)
+    if found is None:
+        return ()
+    asked = asked._replace(id=looked.facts.id or asked.id or "")
+    said = said_by(asked, member, looked, address, inboxes, office.clock.now())
+    return tuple(one.told() for one in decides_nothing(said, found, answering(found.request, office.dialects)[1].name))
 
 
 async def asked_in_own_words(office: "Office", id_: str, wanted: frozenset[str] = LEAVE) -> "list[Message]":

@@ -345,7 +345,13 @@ REVISION_REQUEST = MessageType(
     body_example="## From the reviewer\nTwo names say too little.\n",
     deed=Deed(
         "dispatch",
-        {"signal": "signal", "iteration": "iteration", "iterations_max": "max_iterations", "severity": "fix_severity"},
+        {
+            "signal": "signal",
+            "decision": "signal",
+            "iteration": "iteration",
+            "iterations_max": "max_iterations",
+            "severity": "fix_severity",
+        },
     ),
 )
 
@@ -359,7 +365,7 @@ APPROVAL = MessageType(
     example={"type": "approval", "signal": "lgtm"},
     deed=Deed(
         "dispatch",
-        {"signal": "signal"},
+        {"signal": "signal", "decision": "signal"},
     ),
 )
 

@@ -3,20 +3,26 @@
 The rules of the work know what the built-in dialects ask for. A type of a user's file gives leave for nothing and is in
 no book; but a reader may have been shown it as a request in the reader's own dialect, and has to be able to answer.
 Such an answer is delivered and decides nothing. Who may give it is the same as for any other request.
+
+The other way round, an answer in a team's own words decides nothing that the book keeps. Whoever asked is shown it as
+an answer in its own dialect all the same. So it is taken only from those who may answer, who are told what decides.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from telex.dialects.spec import MessageType
-from telex.flow.book.approvals import Request, may_answer, may_not
-from telex.flow.book.chapter import Remark
+from telex.flow.book.approvals import Approval, Request, may_answer, may_not
+from telex.flow.book.chapter import Remark, Words
 from telex.flow.book.said import Said
+from telex.model.paths import ROOT
 from telex.model.refusal import Finding
 
 LEAVE = frozenset({"ask", "escalate"})  # what is answered by a yes or a no
 _UNKNOWN = "approval-unknown"
 # What the book says when it knows of no such request → the intents of what may have been asked instead.
 NOT_IN_THE_BOOK: Mapping[str, frozenset[str]] = {_UNKNOWN: LEAVE, "shutdown-not-asked": frozenset({"stop"})}
+ANSWERING = frozenset({"answer"})
 ASKING = frozenset[str]().union(*NOT_IN_THE_BOOK.values())
 Found = tuple[Finding | Remark, ...]
 
@@ -39,3 +45,16 @@ def left_over(said: Said, found: Found, requests: Sequence[Request]) -> Found | 
     if any(may_answer(said, one) for one in requests):
         return rest
     return (*rest, may_not(said, requests[-1])) if requests and refused[0].code == _UNKNOWN else None
+
+
+def decides_nothing(said: Said, approval: Approval, decides: str) -> tuple[Remark, ...]:
+    """What is said of an answer in own words to something that the book keeps, which is decided by a type of ours."""
+    if not may_answer(said, approval.request):
+        return (may_not(said, approval.request),)
+    words = partial(undecided, approval.request.id, decides, f"no {said.type.name}")
+    return (Remark("approval-not-decided", words, "warning"),) if approval.waits else ()
+
+
+def undecided(request_id: str, decides: str, not_by: str) -> Words:
+    how = f"Answer {request_id} with {decides}, as telex approve and telex reject write it"
+    return Words(ROOT, f"{how}: this is delivered, but {not_by} decides a request for approval.", decides)

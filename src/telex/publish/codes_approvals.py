@@ -70,8 +70,9 @@ APPROVALS = (
     BusExplanation(
         "approval-not-decided",
         "Words where a decision is waited for",
-        "A request for approval was replied to in plain text. The text is delivered, and the request waits on: whether"
-        " words mean yes or no, and on which conditions, is not for the bus to guess.",
+        "A request for approval was replied to in plain text, or in a type of the team's own dialect. That is"
+        " delivered, and the request waits on: whether words mean yes or no, and on which conditions, is not for the"
+        " bus to guess.",
         "Send the answer that the request's type has, or let `telex approve` or `telex reject` write it. Where you only"
         " wanted to ask something back, all is well.",
         before=play(

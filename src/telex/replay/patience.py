@@ -12,7 +12,7 @@ from telex.flow.book.chapter import Remark
 from telex.flow.book.said import Said, heard, tree_of
 from telex.flow.lanes import Kind, Lanes, Looked
 from telex.flow.routing import Route
-from telex.flow.unbooked import ASKING, stands_for
+from telex.flow.unbooked import ANSWERING, ASKING, stands_for
 from telex.model.event import COMING_AND_GOING, Event
 from telex.model.message import Message
 from telex.model.refusal import Finding
@@ -45,7 +45,8 @@ class Patience:
         self._work, self._own_words = Work(desk, self._team, work), OwnWords()
         self._times, self._lanes = self._work.times, Lanes(desk)
         self._evidence = EVIDENCE.get(evidence)
-        self._again = Repeats().again
+        repeats = Repeats()
+        self._again, self._forget = repeats.again, repeats.forget
         self._met: dict[str, Member] = {}  # by what a message says of its sender
         self._nobody = Way(Member("", ""), None, (), None, NOBODY)
 
@@ -80,7 +81,7 @@ class Patience:
         member, address, inboxes, wrong, _ = way
         if sender is None and looked.kind is not None:
             member = of_role(only_sender(looked.kind.type))
-        id_ = looked.facts.id
+        id_ = looked.facts.id if looked.checked is None or looked.checked.valid else None
         if not kept:
             self._team.meet(member)
             if id_ is not None and (again := self._again(raw, member.name, id_)) is not None:
@@ -91,7 +92,10 @@ class Patience:
             found = found_then(told, self._evidence if self.desk.work else None)
         if wrong is not None:
             found = (*found, wrong)
-        return self._held(told, looked, member, address, inboxes, found)
+        held = self._held(told, looked, member, address, inboxes, found)
+        if held.verdict == "refused" and not kept:
+            self._forget(member.name, id_)  # what was refused has used up none
+        return held
 
     def _held(
         self,
@@ -113,6 +117,9 @@ class Patience:
             return judged("refused", told, looked, agent, (*looked.findings, *found))
         if kind is not None and kind.deed is not None and self._means_something(looked, kind):
             verdict, all_found = self._weighed(self._said(told, looked, member, address or "", inboxes), found)
+            return judged(verdict, told, looked, agent, (*looked.findings, *all_found))
+        if kind is not None and self.desk.work and stands_for(kind.type, ANSWERING):
+            verdict, all_found = self._answered(self._said(told, looked, member, address or "", inboxes), found)
             return judged(verdict, told, looked, agent, (*looked.findings, *all_found))
         if kind is not None and self.desk.work and stands_for(kind.type, ASKING):
             at = told.at if told.at is not None else self._times.now
@@ -140,6 +147,11 @@ class Patience:
             self._team.stands(other)
             self._met.clear()
         return "passed", found
+
+    def _answered(self, said: Said, before: tuple[Finding, ...] = ()) -> tuple[Verdict, tuple[Finding | Remark, ...]]:
+        """The same for an answer in a team's own words, which writes nothing down."""
+        found: tuple[Finding | Remark, ...] = (*before, *self._work.answered_in_own_words(said))
+        return "refused" if self.desk.strict and refuses(found) else "passed", found
 
     def _said(self, told: Told, looked: Looked, member: Member, address: str, inboxes: Route) -> Said:
         kind, facts = looked.kind, looked.facts

@@ -19,3 +19,8 @@ class Repeats:
         if len(ids) > self._most:
             self._ids = dict(islice(ids.items(), IDS_MAX, None))
         return None
+
+    def forget(self, agent: str, id_: str | None) -> None:
+        """What was refused has used up no id: it may be mended and sent under the same."""
+        if id_ is not None:
+            self._ids.pop((agent, id_), None)

@@ -20,13 +20,14 @@ from telex.flow.book.deeds import CHAPTERS, IDLE
 from telex.flow.express import Express
 from telex.flow.facts import attribute, paths_of
 from telex.flow.guards import Beside
-from telex.flow.unbooked import ASKING, stands_for
+from telex.flow.unbooked import ANSWERING, ASKING, stands_for
 from telex.replay.glimpsed import Glimpse, glimpse_of, is_exact
 from telex.replay.lines import moment_in
 
 MomentReader = Callable[[bytes, Any], float | None]  # of a message as it is written, and as it was decoded
 PROGRESS, STATUS, BLOCKER = "progress", "status", "blocker"
 ASKS = "asks in own words"  # no deed, and still to be remembered
+ANSWERS = "answers in own words"  # no deed either, and not everybody's to do
 _REPORT = ("plan", "task", "status", "commit", "tokens", "files")
 REPORTED = {  # what a report on the work says, by the deed and its names
     PROGRESS: _REPORT,
@@ -68,13 +69,17 @@ def _plate(desk: Desk, dialect: Dialect, type_: MessageType, shape: Shape) -> Be
         dialect,
         type_,
         NOBODY_NAMED + only_sender(type_),
-        does if does in CHAPTERS else ASKS if desk.work and stands_for(type_, ASKING) else None,
+        does if does in CHAPTERS else _in_own_words(type_) if desk.work else None,
         idle.topics if idle is not None and not idle.name else (),
         does if own else "",
         _moment_reader(wire.timestamp, shape),
         glimpse_of(dialect, type_, shape),
     )
     return plate, (head, report)
+
+
+def _in_own_words(type_: MessageType) -> str | None:
+    return ANSWERS if stands_for(type_, ANSWERING) else ASKS if stands_for(type_, ASKING) else None
 
 
 def _moment_reader(name: str | None, shape: Shape) -> MomentReader:

@@ -18,7 +18,7 @@ from telex.replay.lines import Told, inboxes_of
 from telex.replay.patience import Patience, of_role
 from telex.replay.reports import Notes
 from telex.replay.roads import Roads
-from telex.replay.track import ASKS, BLOCKER, NOBODY_NAMED, Plate, Track, Values, track
+from telex.replay.track import ANSWERS, ASKS, BLOCKER, NOBODY_NAMED, Plate, Track, Values, track
 
 MET_MAX = 5_000  # senders, by what they call themselves
 QUICK_FROM = 200  # messages; opening the track takes about as long as judging so many the patient way
@@ -76,7 +76,10 @@ class Trial(Patience):
             to, inboxes = EVERYONE, self._team.everybody()
         at = self._times.at(moment(raw, message))
         around = _NEW(Around, (number, id_, at, member, to, inboxes, None, None))
-        return self._swiftly(raw, plate, message, said, around, id_)
+        judged = self._swiftly(raw, plate, message, said, around, id_)
+        if judged.verdict == "refused":
+            self._forget(name, id_)
+        return judged
 
     def _kept(self, told: Told) -> Judged | None:
         """The same for a message of which the log says who has sent it, and when."""
@@ -117,7 +120,10 @@ class Trial(Patience):
         if detail is not None and '"inboxes"' in detail:
             inboxes = inboxes if (where := inboxes_of(told)) is None else where
         around = _NEW(Around, (number, id_, at, member, address, inboxes, correlation, reply_to))
-        return self._swiftly(raw, plate, message, said, around, id_)
+        judged = self._swiftly(raw, plate, message, said, around, id_)
+        if judged.verdict == "refused" and not kept:
+            self._forget(name, own_id or None)
+        return judged
 
     def _swiftly(self, raw: bytes, plate: Plate, message: Any, said: Values, around: Around, id_: str | None) -> Judged:
         """What the rules of the work say to it."""
@@ -126,7 +132,8 @@ class Trial(Patience):
             return _NEW(Judged, ("passed", around.sender.name, plate.dialect, plate.type, id_, ()))
         if plate.reports == BLOCKER and self._work.blocked(said, around):
             return _NEW(Judged, ("passed", around.sender.name, plate.dialect, plate.type, id_, ()))
-        verdict, found = self._weighed(plate.glimpse(raw, message, around))
+        weighed = self._answered if plate.deed == ANSWERS else self._weighed
+        verdict, found = weighed(plate.glimpse(raw, message, around))
         return _NEW(Judged, (verdict, around.sender.name, plate.dialect, plate.type, id_, found))
 
     def _opened(self) -> Track | None:

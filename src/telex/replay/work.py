@@ -10,10 +10,12 @@ from typing import Any
 from telex.dialects.spec import Dialect
 from telex.flow.admission import Desk
 from telex.flow.book import blockers, pages
+from telex.flow.book.approvals import Approval, answering, topic_of
 from telex.flow.book.chapter import Ground, Remark
 from telex.flow.book.deeds import CHAPTERS
 from telex.flow.book.owning import OWNED, owned
 from telex.flow.book.said import Said
+from telex.flow.unbooked import decides_nothing
 from telex.model.roster import Member
 from telex.replay.away import Away
 from telex.replay.glimpsed import Around
@@ -57,6 +59,11 @@ class Work:
         if does in _ABOUT_PLANS:
             self.reports.settle()
         return pages.remarks(said, self._whole, self._ground(said.at)) if pages.weighing(does) else ()
+
+    def answered_in_own_words(self, said: Said) -> tuple[Remark, ...]:
+        """What is said of an answer in a team's own words, if it names something that the book keeps."""
+        found: Approval | None = self._whole.get(topic_of(said.reply_to)) if said.reply_to is not None else None
+        return () if found is None else decides_nothing(said, found, answering(found.request, self._dialects)[1].name)
 
     def write(self, said: Said) -> tuple[Member, ...]:
         """Write it down. Who has shut down by it."""

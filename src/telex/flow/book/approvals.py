@@ -4,22 +4,31 @@ A request waits until it has one answer, and there is never a second. Which requ
 names, or, where it names none, by its task: the one request that is open there.
 """
 
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from telex.dialects.spec import ANY, MessageType
+from telex.dialects.spec import ANY, Dialect, MessageType
 from telex.flow.book.asks import NO_ASKS, Asks, asks_of
 from telex.flow.book.chapter import Book, Chapter, Fold, Ground, Remark, Topics, Words
+from telex.flow.book.deciding import (
+    APPROVED,
+    CONDITIONAL,
+    REJECTED,
+    decision_of,
+    for_dispatches,
+    topic_of_request,
+)
 from telex.flow.book.escalations import topics_of_step
 from telex.flow.book.said import Said
 from telex.flow.book.used_ids import id_reused
 from telex.flow.routing import listed, normal_address
 from telex.model.limits import LIMITS
 from telex.model.nearest import LATEST_MAX, nearest
-from telex.model.paths import path_of
-from telex.model.roster import HUMAN, ONE_OF_ROLE
+from telex.model.paths import ROOT, path_of
+from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
+from telex.rules.authorization import may_send
 
-APPROVED, REJECTED, CONDITIONAL = "approved", "rejected", "conditional"
 GATE_OVERRIDE = "gate_override"  # an approved one sets a gate aside, and is told as that for ever
 
 
@@ -60,8 +69,7 @@ class Approval(NamedTuple):
         return self.answer is None
 
 
-def topic_of(request_id: str) -> str:
-    return f"approval:{request_id}"
+topic_of = topic_of_request
 
 
 def task_topic(said: Said) -> tuple[str, ...]:
@@ -157,27 +165,47 @@ def may_answer(said: Said, request: Request) -> bool:
     """Never who asks; a person always; else who was asked, or whose role the type is meant for."""
     if said.sender == request.by:
         return False
-    if HUMAN in (said.sender, said.role) or (said.type.senders != ANY and said.role in said.type.senders):
+    if HUMAN in (said.sender, said.role) or said.role in _by_trade(said.type):
         return True
     return not {said.sender, said.role, ONE_OF_ROLE + said.role}.isdisjoint(whom_asked(request))
+
+
+def _by_trade(type_: MessageType) -> tuple[str, ...]:
+    """The roles whose part it is to answer. Whoever may send off work need not be asked about everything."""
+    is_for_that = type_.deed is not None and type_.deed.does == "answer" and type_.senders != ANY
+    return type_.senders if is_for_that else ()
 
 
 def whom_asked(request: Request) -> tuple[str, ...]:
     return request.inboxes or (normal_address(request.to),)
 
 
-def answerers(request: Request, answer: MessageType) -> list[str]:
-    """Everyone who may answer, as they are told: by name, or by role."""
-    roles = answer.senders if answer.senders != ANY else ()
-    by_role = [ONE_OF_ROLE + role for role in roles if role not in whom_asked(request)]
-    found = dict.fromkeys((*whom_asked(request), *by_role, HUMAN))
+def answerers(request: Request, dialect: Dialect, answer: MessageType, members: Iterable[Member] = ()) -> list[str]:
+    """Everyone who may answer, as they are told: by name, or by role.
+
+    Who has a role of the dialect in which it was asked, and one that sends no answers there, is left out though it was
+    asked: it has no words for it.
+    """
+    speechless = {role for role in dialect.roles if not may_send(role, answer)}
+    cannot = {one.name for one in members if one.role in speechless} | {ONE_OF_ROLE + role for role in speechless}
+    asked_of = [one for one in whom_asked(request) if one not in cannot]
+    by_role = [ONE_OF_ROLE + role for role in _by_trade(answer) if role not in asked_of]
+    found = dict.fromkeys((*asked_of, *by_role, HUMAN))
     return [one for one in found if one != request.by]
+
+
+def answering(request: Request, dialects: Mapping[str, Dialect]) -> tuple[Dialect, MessageType]:
+    """Its own dialect, and the type that answers it there."""
+    dialect = dialects[request.dialect]
+    return dialect, dialect.types[dialect.types[request.type].reply or ""]
 
 
 def _where(said: Said, name: str | None) -> str:
     """The field that says which request is meant."""
     wire = said.dialect.wire.reply_to
-    return path_of(*said.dialect.locate(said.type, wire)) if wire and name is not None else said.path("task")
+    if wire and name is not None:
+        return path_of(*said.dialect.locate(said.type, wire))
+    return said.path("task") if said.has("task") else ROOT
 
 
 def _unknown(said: Said, name: str | None, book: Book) -> Words:
@@ -199,7 +227,7 @@ def may_not(said: Said, request: Request) -> Remark:
 
 
 def _left_to_others(said: Said, request: Request) -> Words:
-    asked_of = " or ".join(answerers(request, said.type))
+    asked_of = " or ".join(answerers(request, said.dialect, said.type))
     why = "who asks does not answer" if said.sender == request.by else f"you are {said.sender}"
     return Words(_where(said, request.id), f"Leave the answer to {asked_of}: {why}.", asked_of, said.sender)
 
@@ -210,15 +238,6 @@ def _answered(said: Said, request: Request, given: Answer) -> Words:
 
 
 _WORDS = {APPROVED: "approved", REJECTED: "rejected", CONDITIONAL: "approved, on conditions,"}
-
-
-def decision_of(said: Said) -> str:
-    """One of three words, however the dialect says it. What says neither yes nor no is no."""
-    yes = said.get("approved")
-    if isinstance(yes, bool):
-        return REJECTED if not yes else CONDITIONAL if said.texts("conditions") else APPROVED
-    word = said.text("decision").casefold()
-    return word if word in _WORDS else REJECTED
 
 
 def answered(said: Said, kind: str) -> Answer:
@@ -245,8 +264,10 @@ def _fold(state: Approval | None, said: Said) -> Any:
     return Approval(state.request, answered(said, state.request.kind))
 
 
+_ANSWER = Chapter(_answer_wanted, _answer_belongs, _weigh_answer)
 CHAPTERS: dict[str, Chapter] = {
     "ask": Chapter(_ask_wanted, _ask_wanted, _weigh_ask),
-    "answer": Chapter(_answer_wanted, _answer_belongs, _weigh_answer),
+    "answer": _ANSWER,
+    "dispatch": for_dispatches(_ANSWER),
 }
 FOLDS: dict[str, Fold] = {"approval": _fold}

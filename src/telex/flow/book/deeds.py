@@ -19,7 +19,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "stopped": ("shutdown",),
     "escalate": ("escalations", "tasks"),
     "signal": ("signals", "plans"),
-    "dispatch": ("signals",),
+    "dispatch": ("signals", "approvals", "plans", "tasks"),
 }
 # By the kind of topic, which is what stands before the colon: where its fold is.
 FOLDS: dict[str, str] = {
@@ -56,3 +56,5 @@ IDLE: dict[str, Idle] = {
 }
 # Reports come along in many conversations and mean nothing by that: they answer no matter that was handed up there.
 COMES_ALONG = frozenset({"progress"})
+# By these a request for approval is decided: by what answers it, and by a dispatch that says yes or no to it.
+DECIDING = frozenset({"answer", "dispatch"})

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from telex.dialects.spec import Dialect, MessageType, OneOf, kind_at
 from telex.flow.book.chapter import Book, Ground, Remark, Words
 from telex.flow.book.contract_checks import flaws
+from telex.flow.book.deciding import REJECTED, decision_of
 from telex.flow.book.plan_finding import (
     asked_plan,
     contracts_in,
@@ -250,7 +251,7 @@ def _plan_not_clear(said: Said, book: Book, contracts: Contracts) -> Words:
 
 
 def weigh_answer(said: Said, book: Book, ground: Ground) -> Sequence[Remark]:
-    plan = asked_plan(said, book) if said.get("approved") is True else None
+    plan = asked_plan(said, book) if decision_of(said) != REJECTED else None
     if plan is None:
         return ()
     patterns = said.texts("modifications")
@@ -260,9 +261,13 @@ def weigh_answer(said: Said, book: Book, ground: Ground) -> Sequence[Remark]:
 
 
 def _widens_nothing(said: Said, plan: Plan) -> Words:
-    by = short(plan.asks[request_of(said)].by)
-    say = f"List the paths that {by} may touch from now on: as it is, the approval widens nothing."
-    return Words(said.path("modifications"), say, "path patterns")
+    request, nothing = request_of(said), "as it is, the approval widens nothing"
+    by = short(plan.asks[request].by)
+    if said.has("modifications"):
+        say = f"List the paths that {by} may touch from now on: {nothing}."
+        return Words(said.path("modifications"), say, "path patterns")
+    how = f"Let {by} ask anew, and answer with telex approve ID --modify PATTERN"
+    return Words(ROOT, f"{how}: a {said.type.name} names no paths, and {nothing}.", "path patterns")
 
 
 def weigh_review(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:

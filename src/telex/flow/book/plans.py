@@ -11,6 +11,7 @@ from typing import Any
 
 from telex.flow.book.chapter import Book, Chapter, Fold, Topics
 from telex.flow.book.contract_checks import weigh_contract
+from telex.flow.book.deciding import for_dispatches
 from telex.flow.book.own_contracts import OwnMap
 from telex.flow.book.plan_checks import weigh_answer, weigh_ask, weigh_files, weigh_progress, weigh_review
 from telex.flow.book.plan_finding import (
@@ -125,7 +126,7 @@ def fold_plan(state: Plan | None, said: Said) -> Plan | None:
         case "ask" if state is not None:
             ask = Ask(said.text("kind"), said.sender, said.at)
             return _with_asks(state, _latest({**state.asks, said.id: ask}), state.grants)
-        case "answer" if state is not None:
+        case "answer" | "dispatch" if state is not None:
             return _plan_after_answer(state, said)
     return state
 
@@ -218,7 +219,7 @@ def fold_contracts(state: Contracts | None, said: Said) -> Contracts:
             return with_closed(state, plan, known, said.get("status") == COMPLETE)
         case "ask":
             return Contracts(state.plans, _latest(_with(state.asks, said.id, candidates(state, said))))
-        case "answer":
+        case "answer" | "dispatch":
             return Contracts(state.plans, _without(state.asks, request_of(said)))
     return state
 
@@ -242,12 +243,14 @@ def _latest(asks: dict[str, Any]) -> dict[str, Any]:
     return asks
 
 
+_ANSWER = Chapter(_answer_wanted, _answer_belongs, weigh_answer)
 CHAPTERS: dict[str, Chapter] = {
     "contract": Chapter(_contract_topics, _contract_topics, weigh_contract),
     "progress": Chapter(_progress_wanted, _progress_belongs, weigh_progress),
     "review": Chapter(_review_topics, _review_topics, weigh_review),
     "ask": Chapter(_ask_wanted, _ask_belongs, weigh_ask),
-    "answer": Chapter(_answer_wanted, _answer_belongs, weigh_answer),
+    "answer": _ANSWER,
+    "dispatch": for_dispatches(_ANSWER),
     "commit": Chapter(_files_wanted, _none, weigh_files),
     "signal": Chapter(_files_wanted, _none, weigh_files),
 }

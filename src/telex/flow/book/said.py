@@ -67,6 +67,10 @@ class Said(NamedTuple):
         """Is its dialect one in which tasks have states?"""
         return (_KNOWN.get(id(self.type)) or _learnt(self.dialect, self.type)).has_states
 
+    def has(self, name: str) -> bool:
+        """Has its type a place for that? It need not be filled."""
+        return self.type.deed is not None and name in self.type.deed.names
+
     def path(self, name: str, *more: str | int) -> str:
         """Where that stands, for a finding."""
         assert self.type.deed is not None

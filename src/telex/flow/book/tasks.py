@@ -9,9 +9,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from telex.dialects.spec import MessageType
-from telex.flow.book.approvals import REJECTED, decision_of, meant, named, task_topic, topic_of
+from telex.flow.book.approvals import meant, named, task_topic, topic_of
 from telex.flow.book.asks import NO_ASKS, asks_of
 from telex.flow.book.chapter import Book, Chapter, Draft, Fold, Ground, Remark, Topics, Words, nothing
+from telex.flow.book.deciding import REJECTED, decision_of, for_dispatches
+from telex.flow.book.deeds import DECIDING
 from telex.flow.book.said import Said
 from telex.flow.routing import listed
 from telex.model.limits import LIMITS
@@ -232,7 +234,7 @@ def _fold(state: Task | None, said: Said) -> Task:
     if does == "ask":
         known = asks_of(asks)
         asks = known if known.get(said.id) is not None else known.added(_asked(said))
-    elif does == "answer":
+    elif does in DECIDING:
         asks = _with_answer(asks, said)
     elif does in ("assign", "move", "status"):
         step = _step(assigned_to, said)
@@ -267,9 +269,11 @@ def _decided(asked: Asked, said: Said) -> Asked:
     return Asked(asked.id, asked.by, asked.at, asked.kind, decision_of(said), said.id)
 
 
+_ANSWER = Chapter(_answered_topics, _answered_topics)
 CHAPTERS: dict[str, Chapter] = {
     "ask": Chapter(_own_topic, _own_topic),
-    "answer": Chapter(_answered_topics, _answered_topics),
+    "answer": _ANSWER,
+    "dispatch": for_dispatches(_ANSWER),
     "commit": Chapter(_own_topic, nothing, _weigh_commit),
     "assign": Chapter(_own_topic, _own_topic),
     "status": Chapter(_status_topic, _status_topic, follows=_escalation),

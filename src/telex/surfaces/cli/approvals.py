@@ -2,12 +2,14 @@
 
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
-from telex.dialects.registry import BUILT_IN
-from telex.flow.book.approvals import Approval, answerers
+from telex.dialects.spec import Dialect
+from telex.flow.book.approvals import Approval, answerers, answering
+from telex.model.roster import HUMAN, Member
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bus_asking import lines_option, store_option
 from telex.surfaces.cli.bus_option import opened_to_look, settings_here
@@ -29,17 +31,18 @@ def command(everything: bool, store: str | None, as_json: bool) -> int:
     settings = settings_here()
     with opened_to_look(store, settings) as bus:
         found: list[Approval] = sorted(bus.book("approval").values(), key=lambda one: one.request.at)
+        able = Able(settings.dialects(), (one.member for one in bus.roster()))
     seconds = settings.limits.request_seconds
     asked = [(one, deadline_of(one, seconds)) for one in found if everything or one.waits]
     now = time.time()
     if as_json:
         for one, deadline in asked:
-            sys.stdout.write(json_line(facts(one, deadline, now)) + "\n")
+            sys.stdout.write(json_line(facts(one, deadline, now, able)) + "\n")
     elif not asked:
         sys.stderr.write("nothing waits for approval\n" if not everything else "nobody has asked for approval\n")
     else:
         screen = Screen(sys.stdout)
-        screen.line("\n".join(_table(asked, now, screen, everything)))
+        screen.line("\n".join(_table(asked, now, screen, able, everything)))
         if any(one.waits for one, _ in asked):
             sys.stderr.write("telex approve ID --reason WORDS answers one; telex reject ID likewise\n")
     return DONE
@@ -52,20 +55,27 @@ def deadline_of(approval: Approval, seconds: float) -> float:
     return own if own is not None and own > request.at else request.at + seconds
 
 
-def may_answer(approval: Approval) -> list[str]:
-    """By name or role; an answer is written in the dialect of the request."""
-    request = approval.request
-    dialect = next(one for one in BUILT_IN if one.name == request.dialect)
-    return answerers(request, dialect.types[dialect.types[request.type].reply or ""])
+class Able:
+    """Who may answer? An answer is written in the dialect of the request."""
+
+    def __init__(self, dialects: Iterable[Dialect], members: Iterable[Member]) -> None:
+        self._dialects, self._members = {one.name: one for one in dialects}, list(members)
+
+    def to_answer(self, approval: Approval) -> list[str]:
+        """By name or role."""
+        request = approval.request
+        if request.dialect not in self._dialects:  # its file was taken away since
+            return [HUMAN]
+        return answerers(request, *answering(request, self._dialects), self._members)
 
 
-def _table(asked: list[tuple[Approval, float]], now: float, screen: Screen, everything: bool) -> list[str]:
+def _table(asked: list[tuple[Approval, float]], now: float, screen: Screen, able: Able, everything: bool) -> list[str]:
     """What waits, with who may answer; or all of it, with how it was decided."""
     headings = ("id", "decision") if everything else ("id", "due", "may answer")
     rows = [
         (
             shown(one.request.id),
-            *((decision(one),) if everything else (_due(deadline, now), shown(", ".join(may_answer(one))))),
+            *((decision(one),) if everything else (_due(deadline, now), shown(", ".join(able.to_answer(one))))),
             shown(one.request.by),
             shown(one.request.kind),
             shown(one.request.subject),
@@ -86,7 +96,7 @@ def _due(deadline: float, now: float) -> str:
     return f"in {ago(now, deadline)}" if deadline > now else f"overdue {ago(deadline, now)}"
 
 
-def facts(approval: Approval, deadline: float, now: float) -> dict[str, Any]:
+def facts(approval: Approval, deadline: float, now: float, able: Able) -> dict[str, Any]:
     request, answer = approval.request, approval.answer
     told = None
     if answer is not None:
@@ -97,7 +107,7 @@ def facts(approval: Approval, deadline: float, now: float) -> dict[str, Any]:
         "subject": request.subject,
         "from": request.by,
         "role": request.role,
-        "may_answer": may_answer(approval),
+        "may_answer": able.to_answer(approval),
         "at": stamp(request.at),
         "deadline": stamp(deadline),
         "overdue": approval.waits and deadline <= now,

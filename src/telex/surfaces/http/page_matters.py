@@ -9,7 +9,7 @@ from telex.flow.book.approvals import Approval, answerers
 from telex.flow.stopping import in_progress
 from telex.model.contract import Plan
 from telex.model.escalation import Escalation, waits_for_ever
-from telex.model.roster import ONE_OF_ROLE, TELEX, roster_of
+from telex.model.roster import ONE_OF_ROLE, TELEX, Member, roster_of
 from telex.model.shutdown import NO_SHUTDOWNS, STATES, TOPIC, UNSETTLED, Shutdowns, Standing
 from telex.ports.bus import Bus, Presence, Story
 from telex.surfaces.http.looking import within_bytes
@@ -29,7 +29,8 @@ async def approvals_facts(bus: Bus, desk: Desk, now: float) -> list[Facts]:
     waiting = [one for one in book.values() if one.waits]
     seconds = desk.limits.request_seconds
     rows = sorted((_deadline(one, seconds), one.request.at, one.request.id, one) for one in waiting)
-    return [await _approval(bus, desk, one, deadline, now) for deadline, _, _, one in rows[:SHOWN_MAX]]
+    members = [one.member for one in await bus.roster()] if rows else []
+    return [await _approval(bus, desk, one, deadline, now, members) for deadline, _, _, one in rows[:SHOWN_MAX]]
 
 
 def _deadline(approval: Approval, seconds: float) -> float:
@@ -38,7 +39,9 @@ def _deadline(approval: Approval, seconds: float) -> float:
     return own if own is not None and own > at else at + seconds
 
 
-async def _approval(bus: Bus, desk: Desk, approval: Approval, deadline: float, now: float) -> Facts:
+async def _approval(
+    bus: Bus, desk: Desk, approval: Approval, deadline: float, now: float, members: list[Member]
+) -> Facts:
     request = approval.request
     dialect = next((one for one in desk.dialects if one.name == request.dialect), None)
     asks = await _asked_with(bus, desk, request.id, request.by)
@@ -46,20 +49,20 @@ async def _approval(bus: Bus, desk: Desk, approval: Approval, deadline: float, n
         **request._asdict(),
         "deadline": deadline,
         "overdue": deadline <= now,
-        **_answering(approval, dialect),
+        **_answering(approval, dialect, members),
         **asks,
     }
 
 
-def _answering(approval: Approval, dialect: Dialect | None) -> Facts:
+def _answering(approval: Approval, dialect: Dialect | None, members: list[Member]) -> Facts:
     """Who may answer, and what an answer in this dialect has a place for."""
     asked = dialect.types.get(approval.request.type) if dialect is not None else None
     reply = dialect.types.get(asked.reply or "") if dialect is not None and asked is not None else None
-    if reply is None:
+    if dialect is None or reply is None:
         return {"may_answer": [], "takes": []}
     names = reply.deed.names if reply.deed is not None else {}
     takes = [name for name in ("conditions", "modifications") if name in names]
-    return {"may_answer": answerers(approval.request, reply), "takes": takes}
+    return {"may_answer": answerers(approval.request, dialect, reply, members), "takes": takes}
 
 
 async def _asked_with(bus: Bus, desk: Desk, id_: str, sender: str) -> Facts:

@@ -1,0 +1,50 @@
+"""Yes or no? And does a dispatch answer what was asked? Whoever leads by signals has no other words for it.
+
+One that decides something and names a request counts like any answer in any dialect. Only who was asked may give it, or
+a person: to send off work is another trade than to decide what was asked of others.
+"""
+
+from collections.abc import Iterable
+
+from telex.flow.book.chapter import Book, Chapter, Ground, Remark, Topics, nothing
+from telex.flow.book.said import Said
+
+APPROVED, REJECTED, CONDITIONAL = "approved", "rejected", "conditional"
+_DECISIONS = {APPROVED: APPROVED, REJECTED: REJECTED, CONDITIONAL: CONDITIONAL, "lgtm": APPROVED}
+
+
+def decision_of(said: Said) -> str:
+    """One of three words, however the dialect says it. What says neither yes nor no is no."""
+    yes = said.get("approved")
+    if isinstance(yes, bool):
+        return REJECTED if not yes else CONDITIONAL if said.texts("conditions") else APPROVED
+    return _DECISIONS.get(said.text("decision").casefold(), REJECTED)
+
+
+def topic_of_request(request_id: str) -> str:
+    return f"approval:{request_id}"
+
+
+def for_dispatches(answer: Chapter) -> Chapter:
+    """What a chapter has to say to a dispatch that answers a request: the same as to any answer."""
+
+    def wanted(said: Said, book: Book) -> Topics:
+        if not _may_decide(said):
+            return ()
+        return answer.wanted(said, book) if _decides(said, book) else (topic_of_request(said.reply_to or ""),)
+
+    def belongs(said: Said, book: Book) -> Topics:
+        return answer.belongs(said, book) if _decides(said, book) else ()
+
+    def weigh(said: Said, book: Book, ground: Ground) -> Iterable[Remark]:
+        return answer.weigh(said, book, ground) if _decides(said, book) else ()
+
+    return Chapter(wanted, belongs, nothing if answer.weigh is nothing else weigh)
+
+
+def _may_decide(said: Said) -> bool:
+    return said.reply_to is not None and said.has("decision")
+
+
+def _decides(said: Said, book: Book) -> bool:
+    return _may_decide(said) and topic_of_request(said.reply_to or "") in book
