@@ -1,6 +1,7 @@
 """How does a log of one version read under another?"""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from telex.surfaces.cli.main import main
 from telex.testing.strategies import wire
 from tests.bus_team import EVERY_TYPE, Shell, Team, open_team, shell, speech, speech_of, team
 from tests.proofs import proves
-from tests.test_cli_kit import Ran
+from tests.test_cli_kit import COMMAND, Ran, example, process, put, terminal
 
 __all__ = ["open_team", "shell", "team"]
 BY_NAME = {dialect.name: dialect for dialect in BUILT_IN}
@@ -86,6 +87,78 @@ def test_a_log_record_keeps_its_form_and_text_stands_in_one(migrate: Any) -> Non
     assert json.loads(line)["message"].startswith("---\n")
 
 
+@proves("replay/migrate-left")
+def test_what_is_left_is_left_to_the_byte_with_its_line_ends(tmp_path: Path) -> None:
+    report = json.dumps(BY_NAME["vbw-handoff"].types["dev_progress"].example).encode()
+    left = [b"caf\xe9\n", b"\r\n", b"  \t\n", b"two\rhalves\r\r\n", b"\n", b"and no end"]
+    (tmp_path / "old").write_bytes(b"".join([*left[:3], report + b"\r\n", *left[3:]]))
+    ran = _migrated(tmp_path / "old")
+    lines = ran.stdout.split(b"\n")
+    assert b"\n".join(lines[:3]) + b"\n" == b"".join(left[:3])
+    assert json.loads(lines[3])["type"] == "execution_update"
+    assert lines[3].endswith(b"}\r")
+    assert b"\n".join(lines[4:]) == b"".join(left[3:])
+
+
+@proves("replay/migrate-left")
+def test_a_record_of_which_a_part_cannot_be_read_is_left_and_told(tmp_path: Path) -> None:
+    record = json.dumps(_record(json.dumps(BY_NAME["vbw-handoff"].types["dev_progress"].example)))
+    line = record.encode()[:-1] + b', "note": "caf\xe9"}\n'
+    (tmp_path / "old").write_bytes(line)
+    ran = _migrated(tmp_path / "old")
+    assert (ran.returncode, ran.stdout) == (3, line)
+    assert b"not right in JSON" in ran.stderr
+
+
+def _migrated(log: Path) -> "subprocess.CompletedProcess[bytes]":
+    command = [*COMMAND, "migrate-log", str(log), "--from", "vbw@1.0", "--to", "vbw@2.0"]
+    return subprocess.run(command, capture_output=True, check=False, timeout=60)
+
+
+@proves("replay/migrate-named")
+def test_a_migrated_record_names_what_its_message_is_now(team: Team, shell: Shell, capsys: Any) -> None:
+    team.say(speech_of("vbw-typed", "execution_update", "u1"), to="lead")
+    team.note()
+    Path("log.jsonl").write_text(shell("log", "--json").out)
+    assert main(["migrate-log", "log.jsonl", "--from", "vbw@2.0", "--to", "vbw@1.0"]) == 0
+    [made, *_] = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (
+        (made["dialect"], made["type"]) == ("vbw-handoff", made["message"]["type"]) == ("vbw-handoff", "dev_progress")
+    )
+
+
+@proves("replay/migrate-log-only")
+def test_what_is_no_log_is_told_as_such(team: Team, tmp_path: Path) -> None:
+    team.say(speech_of("vbw-typed", "execution_update", "u1"), to="lead")
+    team.note()
+    versions = ("--from", "vbw@2.0", "--to", "vbw@1.0")
+    [store] = tmp_path.glob("**/*.db")
+    ran = process("migrate-log", str(store), *versions)
+    assert (ran.code, ran.out) == (64, "")
+    assert f"telex log --export old.jsonl --store {store}" in ran.err
+    for name in ("one.jsonl", "two.jsonl"):
+        (tmp_path / "logs" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "logs" / name).write_text("Just words.\n")
+    ran = process("migrate-log", str(tmp_path / "logs"), *versions)
+    assert (ran.code, ran.out) == (64, "")
+    assert "2 files" in ran.err
+    (tmp_path / "logs" / "two.jsonl").unlink()
+    assert process("migrate-log", str(tmp_path / "logs"), *versions).out == "Just words.\n"
+
+
+@proves("replay/migrate-terminal")
+def test_a_terminal_takes_nothing_in_a_log_for_a_command(tmp_path: Path) -> None:
+    hostile = "red \x1b[31m, \x9b31m and \u202eback"
+    report = example("vbw-handoff", "dev_progress", task=hostile)
+    log = put(tmp_path, "old.jsonl", hostile, json.dumps(report, ensure_ascii=False).replace("\x1b", "\\u001b"))
+    command = ("migrate-log", log, "--from", "vbw@1.0", "--to", "vbw@2.0")
+    for to in ((), ("--output", "/dev/stdout")):
+        seen = terminal(*command, *to, NO_COLOR="1").out
+        assert seen.count("31m and \\u202eback") > 1
+        assert not {"\x1b", "\x9b", "\u202e"} & set(seen)
+    assert subprocess.run([*COMMAND, *command], capture_output=True, check=True).stdout.count(hostile.encode()) == 1
+
+
 @proves("replay/migrate-import")
 def test_a_migrated_export_is_taken_in_elsewhere(team: Team, shell: Shell, tmp_path: Path, capsys: Any) -> None:
     team.say(speech_of("vbw-typed", "execution_update", "u1"), to="lead")
@@ -112,9 +185,9 @@ def test_every_message_is_right_in_its_new_dialect_or_as_it_was(
     migration = Migration(dialect, to, 1_000_000.0)
     written = migration.line(1, line)
     if not migration.translated:
-        assert written == line.decode()
+        assert written == line
         return
-    told = line_reader((to,))(1, written.encode())
+    told = line_reader((to,))(1, written)
     assert isinstance(told, Told)
     assert not refusals(check(told.raw, Desk(dialects=(to,))).findings)
 

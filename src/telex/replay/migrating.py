@@ -37,6 +37,13 @@ class Migrated(NamedTuple):
     times: int
 
 
+class Left(NamedTuple):
+    """What was written as it came, and why."""
+
+    what: str
+    why: str
+
+
 class Migration:
     def __init__(
         self, origin: Dialect, to: Dialect, now: float, spelt: Spelling | None = None, limits: Limits = LIMITS
@@ -45,33 +52,45 @@ class Migration:
         self._spelt = spelt or (lambda tree, type_: tree)
         self.messages = self.translated = 0
         self.became: Counter[tuple[str, str]] = Counter()  # from which type to which
-        self.left: Counter[tuple[str, str]] = Counter()  # what was written as it came, and why
+        self.left: Counter[Left] = Counter()
         self._changes: Counter[tuple[str, str, str, str]] = Counter()
         self._desk = Desk(dialects=(origin,), limits=limits)
         self._read = line_reader((origin,))
         self._at = now  # of whatever does not say when it was
 
-    def line(self, number: int, line: bytes) -> str:
-        """The line as it reads under the other version."""
-        as_it_was = line.decode("utf-8", "backslashreplace")
-        told = self._read(number, line)
+    def line(self, number: int, line: bytes) -> bytes:
+        """The line as it reads under the other version, its line end included. What is left is left to the byte."""
+        words = line.rstrip(b"\r\n")
+        told = self._read(number, words) if words and not words.isspace() else None
         if isinstance(told, Flawed):
-            self._leave("line", f"it tells nothing: {told.say}")
+            self._leave(Left("line", f"it tells nothing: {told.say}"))
         if not isinstance(told, Told):
-            return as_it_was
+            return line
         self.messages += 1
+        written = self._migrated(words, told)
+        if isinstance(written, Left):
+            self._leave(written)
+            return line
+        self.translated += 1
+        return written.encode("utf-8", "backslashreplace") + line[len(words) :]
+
+    def _migrated(self, line: bytes, told: Told) -> str | Left:
         checked = check(told.raw, self._desk, as_role=told.role if told.kept else None)
         type_ = self.origin.types.get(checked.type or "") if checked.dialect is self.origin else None
         if type_ is None:
-            return self._leave("message", f"it is none of {self.origin.name}", as_it_was)
+            return Left("message", f"it is none of {self.origin.name}")
         if refusals(checked.findings):
             codes = ", ".join(dict.fromkeys(one.code for one in refusals(checked.findings)))
-            return self._leave(type_.name, f"it is not right in {self.origin.name}: {codes}", as_it_was)
+            return Left(type_.name, f"it is not right in {self.origin.name}: {codes}")
         made = translate(checked.tree, self.origin, type_, self.to, self._header(told, checked, type_), checked.body)
         if isinstance(made, NoCounterpart):
-            return self._leave(type_.name, made.reason, as_it_was)
+            return Left(type_.name, made.reason)
+        form = form_of(line)
+        around = {} if form == "bare" else _object(line)
+        if around is None:
+            return Left(type_.name, "what stands around it is not right in JSON")
         self._count(type_, made)
-        return self._written(line, form_of(line), told, made)
+        return self._written(around, form, told, made)
 
     def changes(self) -> list[Migrated]:
         """The most frequent first."""
@@ -95,18 +114,18 @@ class Migration:
 
     # --- what becomes of it ------------------------------------------------------------------------------------------
 
-    def _written(self, line: bytes, form: Form, told: Told, made: Translation) -> str:
+    def _written(self, around: dict[str, Any], form: Form, told: Told, made: Translation) -> str:
         tree = self._spelt(made.tree, made.type)
         is_json = self.to.form == "json"
         if form == "bare":
             return _json(tree) if is_json else _json(self._record(told, made))
-        facts = json.loads(line)
+        named = {"dialect": self.to.name, "type": made.type.name}
         if form == "record":
-            return _json(facts | {"message": tree if is_json else write(self.to, tree, made.body)})
+            known = {name: value for name, value in named.items() if name in around}  # not every record names them
+            return _json(around | known | {"message": tree if is_json else write(self.to, tree, made.body)})
         raw = (_json(tree) if is_json else write(self.to, tree, made.body)).encode("utf-8", "backslashreplace")
-        inside = {name: value for name, value in facts["message"].items() if name != "raw_base64"}
-        named = {"dialect": self.to.name, "type": made.type.name, "digest": digest_of(raw).hex(), "raw": raw.decode()}
-        return _json(facts | {"message": inside | named})
+        inside = {name: value for name, value in around["message"].items() if name != "raw_base64"}
+        return _json(around | {"message": inside | named | {"digest": digest_of(raw).hex(), "raw": raw.decode()}})
 
     def _record(self, told: Told, made: Translation) -> dict[str, Any]:
         """A message of several lines has to stand in something."""
@@ -114,7 +133,6 @@ class Migration:
         return {"timestamp": moment(self._at), "direction": SENT, "agent": told.sender, "message": text}
 
     def _count(self, type_: MessageType, made: Translation) -> None:
-        self.translated += 1
         self.became[type_.name, made.type.name] += 1
         for what, changes in (("lost", made.lost), ("narrowed", made.narrowed), ("invented", made.invented)):
             for change in changes:
@@ -122,10 +140,18 @@ class Migration:
                 if key in self._changes or len(self._changes) < KINDS_MAX:
                     self._changes[key] += 1
 
-    def _leave(self, what: str, why: str, line: str = "") -> str:
-        if (what, why) in self.left or len(self.left) < KINDS_MAX:
-            self.left[what, why] += 1
-        return line
+    def _leave(self, left: Left) -> None:
+        if left in self.left or len(self.left) < KINDS_MAX:
+            self.left[left] += 1
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    """What the line says, all of it: whoever looked for a message has not looked at everything beside it."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _json(value: Any) -> str:

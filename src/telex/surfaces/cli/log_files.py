@@ -12,6 +12,7 @@ from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, CommandError
 from telex.surfaces.cli.render import shown
 from telex.surfaces.cli.sources import STDIN
+from telex.surfaces.cli.target_file import writing
 
 if TYPE_CHECKING:
     from telex.client import SyncBus
@@ -26,18 +27,10 @@ FLAWS_SHOWN_MAX = 20
 def write_out(bus: "SyncBus", path: str, query: Query) -> int:
     """Write every event that fits, each message with its bytes, and say how many those were."""
     count = 0
-    try:
-        file = sys.stdout if path == STDIN else open(path, "w", encoding="utf-8")  # noqa: SIM115
-    except OSError as error:
-        raise CommandError(f"cannot write {shown(path)}: {error.strerror}", FAILED) from error
-    try:
+    with writing(path) as target:
         for event, message in bus.events(query):
-            file.write(json_line(exported(event, message)) + "\n")
+            target.write((json_line(exported(event, message)) + "\n").encode("utf-8", "backslashreplace"))
             count += 1
-        file.flush()
-    finally:
-        if file is not sys.stdout:
-            file.close()
     sys.stderr.write(f"{count:,} {'event' if count == 1 else 'events'} written to {shown(path)}\n")
     return DONE
 

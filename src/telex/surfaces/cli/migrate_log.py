@@ -2,20 +2,21 @@
 
 import sys
 import time
-from typing import IO, Any
+from typing import Any
 
 import click
 
 from telex.replay.migrating import Migration
-from telex.surfaces.cli.answers import json_line
+from telex.surfaces.cli.answers import json_line, visible_json
 from telex.surfaces.cli.bus_asking import text_option
 from telex.surfaces.cli.bus_option import stay_for_long
 from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, CommandError
 from telex.surfaces.cli.progress import Progress
 from telex.surfaces.cli.reader_option import reader_from, readers
-from telex.surfaces.cli.render import Screen, shown
-from telex.surfaces.cli.sources import STDIN, files_in, pieces
+from telex.surfaces.cli.render import Screen, shell_word, shown
+from telex.surfaces.cli.sources import STDIN, files_in, lines_as_they_are
 from telex.surfaces.cli.table import Row, table_lines
+from telex.surfaces.cli.target_file import Target, begins_a_store, writing
 
 LINE_BYTES_MAX = 64 * 1_048_576
 CHANGES_SHOWN_MAX = 40
@@ -45,14 +46,10 @@ def command(file: str, origin: str, to: str, out: str | None, as_json: bool) -> 
     for one, given in ((reads, origin), (wants, to)):
         if not one.dialect.types:
             raise CommandError(f"{shown(given)} has no types: name a dialect that has, such as vbw@2.0")
-    [path] = files_in([file])
+    path = _log_at(file)
     migration = Migration(reads.dialect, wants.dialect, time.time(), wants.spelt)
-    target = _opened(out)
-    try:
+    with writing(out) as target:
         _write(migration, path, target)
-    finally:
-        if target is not sys.stdout:
-            target.close()
     screen = Screen(sys.stderr)
     if as_json:
         screen.line(json_line(_facts(migration)))
@@ -61,27 +58,38 @@ def command(file: str, origin: str, to: str, out: str | None, as_json: bool) -> 
     return DONE if migration.translated or not migration.messages else NOT_FOUND
 
 
-def _opened(out: str | None) -> IO[str]:
-    if out is None or out == STDIN:
-        return sys.stdout
-    try:
-        return open(out, "w", encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"cannot write {shown(out)}: {error.strerror}", FAILED) from error
+def _log_at(file: str) -> str:
+    files = files_in([file])
+    if len(files) > 1:
+        raise CommandError(f"{shown(file)} has {len(files):,} files, such as {shown(files[0])}: take one at a time")
+    return files[0]
 
 
-def _write(migration: Migration, path: str, target: IO[str]) -> None:
-    progress = Progress([path], wanted=target is not sys.stdout or not sys.stdout.isatty())
+def _write(migration: Migration, path: str, target: Target) -> None:
+    progress = Progress([path], wanted=not target.is_terminal)
     bytes_done = 0
-    for number, raw, size in pieces(path, LINE_BYTES_MAX, lines=True):
+    for number, raw, size in lines_as_they_are(path, LINE_BYTES_MAX):
         bytes_done += size
         if size > LINE_BYTES_MAX:
             raise CommandError(f"{shown(path)}:{number}: longer than any line of a log may be", FAILED)
-        target.write(migration.line(number, raw) + "\n")
+        if number == 1 and begins_a_store(raw):
+            raise CommandError(_is_a_store(path))
+        written = migration.line(number, raw)
+        target.write(_to_look_at(written) if target.is_terminal else written)
         if not number % STEP:
             progress.step(migration.messages, bytes_done)
-    target.flush()
     progress.clear()
+
+
+def _is_a_store(path: str) -> str:
+    store = "" if path == STDIN else f" --store {shell_word(path)}"
+    return f"{shown(path)} is a store, not a log: telex log --export old.jsonl{store} writes the log of it"
+
+
+def _to_look_at(line: bytes) -> bytes:
+    """No terminal may take it for commands; what is JSON stays JSON."""
+    text = line.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
+    return visible_json(text).encode("utf-8", "backslashreplace") + b"\n"
 
 
 # --- what is said of it -----------------------------------------------------------------------------------------------

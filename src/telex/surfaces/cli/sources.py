@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from telex.model.nearest import nearest
@@ -69,7 +69,19 @@ def pieces(path: str, bytes_max: int, *, lines: bool) -> Iterator[Piece]:
     Raises:
         CommandError: when it cannot be read.
     """
-    read = _lines if lines else _whole
+    return _read(path, bytes_max, _lines if lines else _whole)
+
+
+def lines_as_they_are(path: str, bytes_max: int) -> Iterator[Piece]:
+    """Every line of one file, blank ones too, each with its line end.
+
+    Raises:
+        CommandError: when it cannot be read.
+    """
+    return _read(path, bytes_max, _lines_with_ends)
+
+
+def _read(path: str, bytes_max: int, read: Callable[[BinaryIO, int], Iterator[Piece]]) -> Iterator[Piece]:
     try:
         if path == STDIN and sys.stdin is None:
             raise CommandError("stdin is closed: there is nothing to read", FAILED)
@@ -101,6 +113,13 @@ def _lines(file: BinaryIO, bytes_max: int) -> Iterator[Piece]:
         raw = raw.rstrip(b"\r\n")
         if raw and not raw.isspace():
             yield number, raw, len(raw)
+
+
+def _lines_with_ends(file: BinaryIO, bytes_max: int) -> Iterator[Piece]:
+    number = 0
+    while raw := file.readline(bytes_max + 1):
+        number += 1
+        yield number, raw, len(raw)
 
 
 def _skip_line(file: BinaryIO) -> int:

@@ -9,8 +9,9 @@ from telex.ports.bus import Story
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
 from telex.surfaces.cli.bus_option import opened_to_look
-from telex.surfaces.cli.exits import DONE, FAILED, CommandError
+from telex.surfaces.cli.exits import DONE, CommandError
 from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.target_file import writing
 from telex.surfaces.cli.why import facts
 
 FOR_TERMINALS = ("tree", "sequence")
@@ -54,9 +55,6 @@ def _write(text: str, file: str | None) -> None:
     if file is None or file == "-":
         sys.stdout.write(text)
         return
-    try:
-        with open(file, "w", encoding="utf-8") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise CommandError(f"{shown(file)}: {error.strerror or error}", FAILED) from error
+    with writing(file) as target:
+        target.write(text.encode("utf-8", "backslashreplace"))
     sys.stderr.write(f"written to {shown(file)}\n")
