@@ -29,6 +29,15 @@ def test_a_message_is_kept_with_no_server_and_no_set_up(telex: Telex, tmp_path: 
     assert (waiting["id"], waiting["from"], waiting["type"], waiting["state"]) == (id_, "dev", "dev_blocker", "stored")
 
 
+def test_a_second_address_is_told_and_nothing_is_kept(telex: Telex, tmp_path: Path) -> None:
+    put(tmp_path, "blocker.json", BLOCKER)
+    ran = telex("send", "--as", "dev", "--to", "lead", "--to=qa", "blocker.json")
+    assert (ran.code, ran.out) == (64, "")
+    assert "--to is given once" in ran.err
+    assert "all:ROLE" in ran.err
+    assert not (tmp_path / ".telex").exists()
+
+
 def test_a_store_above_the_folder_is_found(telex: Telex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     id_ = sent(telex)
     (tmp_path / "a/b").mkdir(parents=True)

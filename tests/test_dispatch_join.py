@@ -14,10 +14,11 @@ from telex.model.limits import LIMITS
 from telex.model.refusal import Finding
 from telex.model.roster import Member
 from telex.model.version import choice_of
+from tests.bus_desk import Telex, telex
 from tests.bus_team import Shell, Team, open_team, shell, team
 from tests.proofs import proves
 
-__all__ = ["open_team", "shell", "team"]
+__all__ = ["open_team", "shell", "team", "telex"]
 
 
 def refused(team: Team, *reads: str) -> Finding:
@@ -112,3 +113,18 @@ def test_the_command_line_takes_versions_and_shows_them(shell: Shell) -> None:
     assert shell("team").out.splitlines()[1].endswith("vbw-typed@2.0, plain")
     ran = shell("team", "join", "bob", "--role", "dev", "--reads", "vbw-typed@3.0")
     assert (ran.code, "version-unknown" in ran.err) == (2, True)
+
+
+@proves("dispatch/join/declared")
+def test_a_declared_member_reads_what_its_declaration_says(telex: Telex) -> None:
+    declared = '[team.members.ada]\nrole = "qa"\ndialects = ["vbw@2.0"]\n[team.members.bo]\nrole = "dev"\n'
+    Path("telex.toml").write_text(declared)
+    ran = telex("team", "join", "ada", "--reads", "build-flow", "--json")
+    [finding] = ran.answer["findings"]
+    assert (ran.code, finding["code"], finding["found"]) == (2, "reads-differ", "build-flow")
+    assert "dialects of ada in telex.toml" in finding["say"]
+    assert telex("events").out == ""
+    joining = (("ada", "--reads", "vbw-typed"), ("bo", "--reads", "build-flow"))
+    answers = [telex("team", "join", *given, "--json").answer for given in joining]
+    roster = {one["name"]: one["reads"] for one in telex("team", "--json").answers}
+    assert {one["name"]: one["reads"] for one in answers} == roster == {"ada": ["vbw-typed@2.0"], "bo": ["build-flow"]}

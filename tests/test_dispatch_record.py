@@ -170,6 +170,36 @@ def test_show_prints_the_original_and_who_was_given_it_otherwise(told: Team, she
     assert shell("show", "up-1", "--as", "nobody-of-that-name").code == 3
 
 
+@proves("dispatch/cli/show")
+def test_show_prints_what_was_given_though_its_reader_reads_something_else_by_now(told: Team, shell: Shell) -> None:
+    assert "as ada would be given it now" in shell("show", "up-1", "--as", "ada").err
+    given = told.take("ada").raw
+    for reads in ("vbw-typed", "vbw-handoff", "plain", "build-flow"):
+        told.bus.join("ada", dialects=[reads])
+        ran = shell("show", "up-1", "--as", "Ada", "--raw")
+        assert ran.out.encode() == given, reads
+        assert "as ada was given it" in shell("show", "up-1", "--as", "ada").err
+    assert json.loads(shell("show", "up-1", "--as", "ada", "--json").out)["given"] is True
+
+
+@proves("dispatch/cli/show")
+def test_what_was_given_as_it_was_sent_is_shown_so(team: Team, shell: Shell) -> None:
+    team.bus.join("ada", role="lead")
+    team.say(PROGRESS, to="ada")
+    team.take("ada")
+    team.bus.join("ada", dialects=["build-flow"])
+    assert shell("show", "up-1", "--as", "ada", "--raw").out.encode() == PROGRESS.raw
+
+
+@proves("dispatch/cli/show")
+def test_what_comes_once_more_is_shown_as_it_will_come(told: Team, shell: Shell) -> None:
+    told.bus.nack(told.take("ada").token, agent="ada", reason="not now")
+    told.bus.join("ada", dialects=["vbw-handoff"])
+    ran = shell("show", "up-1", "--as", "ada")
+    assert json.loads(ran.out)["type"] == "dev_progress"
+    assert "as ada would be given it now" in ran.err
+
+
 @proves("dispatch/cli/why")
 def test_every_story_tells_into_what_it_was_translated_and_for_whom(told: Team, shell: Shell) -> None:
     told.take("ada")

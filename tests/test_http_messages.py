@@ -12,6 +12,7 @@ from telex.wire import made, plain
 from telex.wire.verbs import answer_kind
 from tests.http_kit import TEXT, Asking, opened, play, served, soon
 from tests.proofs import proves
+from tests.test_cli_kit import PROGRESS
 
 
 @proves("http/send/accepted", "http/send/again")
@@ -239,5 +240,25 @@ def test_a_message_is_checked_and_nothing_is_kept() -> None:
             none = await door.client.post("/check", params={"dialect": "klingon"}, content=b"{}")
             assert (none.status_code, none.json()["findings"][0]["path"]) == (400, "$.dialect")
             assert [one async for one in door.bus.events()] == []
+
+    play(scene)
+
+
+@proves("http/rendering/looked-at")
+def test_whoever_looks_is_told_what_it_will_be_given() -> None:
+    async def scene() -> None:
+        async with opened() as door:
+            await door.bus.join("lead", dialects=["vbw-typed"])
+            await door.send(json.dumps(PROGRESS).encode(), id="p-1")
+            await door.send(id="n-1")
+            waiting = (await door.client.get("/inbox/lead")).json()["answer"]
+            assert [one["rendering"] and one["rendering"]["type"] for one in waiting] == ["execution_update", None]
+            assert json.loads(waiting[0]["message"]["raw"]) == PROGRESS
+            for one in waiting:
+                asked = {"id": one["message"]["id"], "agent": "lead"}
+                looked = (await door.client.post("/read", json=asked)).json()
+                assert looked == one["message"] | {"rendering": one["rendering"]}
+            [leased] = (await door.client.post("/receive", json={"agent": "lead"})).json()["answer"]
+            assert leased["rendering"] == waiting[0]["rendering"]
 
     play(scene)

@@ -120,6 +120,24 @@ def test_a_message_beyond_the_budget_is_cut_and_says_how_to_read_it_whole(tmp_pa
     played(play, tmp_path)
 
 
+@proves("mcp/wait/own-words")
+def test_an_agent_is_handed_its_own_dialect_and_the_original_only_behind_it(tmp_path: Path) -> None:
+    async def play(meet: Meet) -> None:
+        dev, lead = await meet("dev"), await meet("lead")
+        await lead.team(join=True, reads=["vbw-typed"])
+        await dev.send(message=PROGRESS, to="lead", id="p-1")
+        for said in (await lead.inbox(), await lead.inbox(ids=["p-1"]), await lead.wait(budget=TOKENS_MIN)):
+            assert "execution_update" in said.text
+            assert '"dev_progress"' not in said.text
+        [leased] = said.tree["answer"]
+        assert next(iter(leased)) == "rendering"
+        assert leased["rendering"]["type"] == "execution_update"
+        assert "left_out" in leased["message"]
+        assert '"dev_progress"' in str((await lead.why(id="p-1")).tree)
+
+    played(play, tmp_path)
+
+
 @proves("mcp/wait/answer-wanted")
 def test_a_request_says_until_when_its_answer_is_waited_for_and_of_which_type(tmp_path: Path) -> None:
     async def play(meet: Meet) -> None:

@@ -55,8 +55,7 @@ def roster_with(joined: Iterable[Member], declared: Sequence[Member], spoken: Se
     """The roster as an office has it, for a guard that opens none."""
     members = {member.name: member for member in joined}
     for member in declared:
-        known = members.get(member.name, member)
-        members[member.name] = known._replace(role=member.role, dialects=member.dialects, declared=True)
+        members[member.name] = members.get(member.name, member).as_declared(member)
     roles = () if declared else tuple(normalised(role) for dialect in spoken for role in dialect.roles)
     return roster_of(members.values(), tuple(dict.fromkeys([*roles, HUMAN])))
 

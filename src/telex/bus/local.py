@@ -175,11 +175,9 @@ class LocalBus(WorkVerbs):
         member = roster.find(name) or roster.members.get(name)
         if member is None:
             raise NotFound(f"{name[:128]} is not in the team: telex team shows who is.")
-        if not member.dialects:
-            return None
-        from telex.bus.rendering import rendered
+        from telex.bus.rendering import given
 
-        return rendered(self._office, message, member)
+        return await given(self._office, message, member)
 
     async def why(self, id: str) -> list[Story]:
         await self.sweep()
@@ -241,6 +239,13 @@ class LocalBus(WorkVerbs):
             if wrong is not None:
                 return wrong
             reads = tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
+            declared = next((one for one in office.declared if one.name == normalised(name)), None)
+            if declared is not None and declared.dialects:
+                from telex.flow.membership import reads_differ
+
+                if (differs := reads_differ(declared, reads, office.limits)) is not None:
+                    return differs
+                reads = ()
         member = await office.member(name, role, joining=True)
         if isinstance(member, Member) and reads and reads != member.dialects:
             return await office.enlist(member._replace(dialects=reads), office.clock.now(), joining=True)

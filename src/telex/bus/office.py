@@ -122,8 +122,7 @@ class Office:
         if self._roster is None or version != self._roster_version:
             joined = {member.name: member for member in await self.store.members()}
             for member in self.declared:
-                known = joined.get(member.name, member)
-                joined[member.name] = known._replace(role=member.role, dialects=member.dialects, declared=True)
+                joined[member.name] = joined.get(member.name, member).as_declared(member)
             self.was_asked_to_stop = bool(await self.store.topics(SHUTDOWN))
             if self._roster is None or joined != self._joined:  # others write all the time, and seldom about the team
                 self._roster, self._joined = roster_of(joined.values(), self.default_roles), joined

@@ -1,23 +1,54 @@
 """How does a reader get what it does not read? Rendered while it is leased, and written down together with that.
 
-Only for members that say what they read; this file is not even imported for the others.
+Only for members that say what they read: whoever takes a message as it was sent does without this file.
 """
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from telex.bus.office import Office
 from telex.dialects.registry import PLAIN
-from telex.flow.dispatch import markdown_for, rendering_for
-from telex.model.event import CHANGES, Event
+from telex.dialects.spec import Dialect, MessageType
+from telex.flow.dispatch import choices_of, markdown_for, rendering_for
+from telex.model.event import CHANGES, Event, detail_of
 from telex.model.message import Leased, Message, Rendering
 from telex.model.roster import ONE_OF_ROLE, Member
+
+
+async def given(office: Office, message: Message, member: Member) -> Rendering | None:
+    """As the member was given it when it last had it; where it has not, or waits for it again, as it would be now."""
+    turn = await _last_turn(office, message, member.name)
+    if turn is None:
+        return rendered(office, message, member) if member.dialects else None
+    if not turn:
+        return None
+    into = str(turn.get("dialect"))
+    reads = next((one.text for one in choices_of(member.dialects) if one.dialect == into), into)
+    return rendered(office, message, member._replace(dialects=(reads,)))
+
+
+async def _last_turn(office: Office, message: Message, name: str) -> dict[str, Any] | None:
+    """What is written down of the words in which it was last handed over; nothing, where it was as it had been sent.
+    None: it has not been, or is to be once more."""
+    waits = {one.seq: one.state == "stored" for one in await office.store.deliveries(message.seq) if one.attempts}
+    found: dict[str, Any] | None = None
+    for event in await office.store.story(message.seq) if waits else ():
+        if event.agent != name or waits.get(event.delivery or 0, True):
+            continue
+        if event.kind == "leased":
+            found = {}
+        elif event.kind == "translated":
+            found = detail_of(event)
+    return found
 
 
 def rendered(office: Office, message: Message, member: Member) -> Rendering | None:
     """The message as the member reads it. None: as it was sent."""
     try:
+        if _has_lost_its_dialect(office, message) and not _reads(member, message.dialect):
+            return _without_its_dialect(message, member)
         return rendering_for(message, member, office.dialects, office.limits)
     except Exception as error:  # a mistake of ours must not keep a message from its reader for ever, nor be hidden
         return _instead(office, message, member, error)
@@ -31,6 +62,43 @@ def _instead(office: Office, message: Message, member: Member, error: Exception)
     except Exception:
         found = Rendering(PLAIN.name, None, message.raw)
     return found._replace(mistake=mistake)
+
+
+def _has_lost_its_dialect(office: Office, message: Message) -> bool:
+    """It was typed when it came, and the team's settings have that dialect no more."""
+    return message.type is not None and message.dialect not in (None, PLAIN.name) and office.type_of(message) is None
+
+
+def _reads(member: Member, dialect: str | None) -> bool:
+    return not member.dialects or any(one.dialect == dialect for one in choices_of(member.dialects))
+
+
+def _without_its_dialect(message: Message, member: Member) -> Rendering:
+    """Markdown of what can be seen: which fields the message has, and no word of what such a message is for."""
+    from telex.translation.markdown import render
+    from telex.translation.report import Header
+
+    try:
+        tree = json.loads(message.raw)
+    except (ValueError, RecursionError):
+        tree = None
+    body = None if isinstance(tree, dict) else message.raw.decode("utf-8", "backslashreplace")
+    name = message.dialect or ""
+    purpose = f"This team does not have the dialect {name} any more, so nobody can say what such a message is for."
+    type_ = MessageType(message.type or "", purpose, (), (), "STATUS", {}, {})
+    dialect = Dialect(name, "", "", "json", (), {})
+    header = Header(
+        message.id,
+        message.at,
+        message.sender,
+        message.role,
+        member.name,
+        member.role,
+        message.correlation,
+        message.reply_to,
+    )
+    text = render(tree if isinstance(tree, dict) else {}, dialect, type_, header, body)
+    return Rendering(PLAIN.name, None, text.encode("utf-8", "backslashreplace"))
 
 
 def _where(error: Exception) -> str:
@@ -54,13 +122,9 @@ async def answered_unnamed(
         same = [one for one in among if correlation in (one.correlation, one.id)]
         among = [*same, *(message for _, message in asked)]
     back = [one for one in among if not {one.sender, ONE_OF_ROLE + one.role}.isdisjoint(inboxes)]
-    found = {one.id for one in back if one.sender != member.name and _was_shown_as(office, one, member, answers)}
+    shown = [(one.id, await given(office, one, member)) for one in back if one.sender != member.name]
+    found = {id_ for id_, rendering in shown if rendering is not None and rendering.type in answers}
     return found.pop() if len(found) == 1 else None
-
-
-def _was_shown_as(office: Office, message: Message, member: Member, types: frozenset[str]) -> bool:
-    rendering = rendered(office, message, member)
-    return rendering is not None and rendering.type in types
 
 
 async def lease(

@@ -56,7 +56,7 @@ MEMBER: dict[str, Setting] = {
     "role": Setting("a role", "the name, if that is a role", "What the member may send and receive.", '"dev"'),
     "dialects": Setting(
         "a list of dialects' names, each with or without a version",
-        "any",
+        "what it says when it joins, or any",
         "What the member reads, its first choice first: whatever is written otherwise reaches it translated.",
         '["vbw-typed@2.0"]',
     ),

@@ -11,6 +11,7 @@ from telex.model.nearest import nearest
 from telex.model.paths import ROOT
 from telex.model.refusal import Finding
 from telex.model.roster import EVERYONE, TELEX, Member, Roster
+from telex.model.version import choice_of
 
 ROLES_SHOWN_MAX = 40  # all there are, as long as they are few enough to choose from
 
@@ -97,6 +98,21 @@ def role_differs(member: Member, role: str, limits: Limits) -> Finding:
     say = f"Leave out --role, or act under another name: {member.name} is {member.role} here."
     found = role[: limits.found_characters_max]
     return Finding("role-differs", ROOT, say, expected=member.role, found=found, nearest=member.role)
+
+
+def reads_differ(member: Member, reads: Sequence[str], limits: Limits) -> Finding | None:
+    """To a declared member that says it reads something else than its declaration says. No dialect has two versions, so
+    whether one is named makes no difference."""
+    said, written = ([choice_of(one)._replace(version=None) for one in those] for those in (reads, member.dialects))
+    if said == written:
+        return None
+    declared = " ".join(f"--reads {one}" for one in member.dialects)
+    say = (
+        f"Leave out --reads, or change dialects of {member.name} in telex.toml:"
+        f" what it reads stands there, {', '.join(member.dialects)}."
+    )
+    found = ", ".join(reads)[: limits.found_characters_max]
+    return Finding("reads-differ", ROOT, say, expected=declared, found=found)
 
 
 def dialect_unknown(name: str, dialects: Sequence[str]) -> Finding:

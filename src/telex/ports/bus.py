@@ -115,7 +115,8 @@ class Bus(Protocol):
         """What waits for an agent, in the order in which it will come. Nothing is leased by looking."""
 
     async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
-        """What this agent is given in the place of the message, by what it reads. None: the message itself.
+        """What this agent is given in the place of the message, by what it reads; if it has had it, what it was given
+        then. None: the message itself.
 
         Raises:
             NotFound: nobody of that name is or was in the team.

@@ -132,6 +132,23 @@ SENDERS = (
         after=_play("$ telex receive --as ada"),
     ),
     BusExplanation(
+        "reads-differ",
+        "A declared member says that it reads something else",
+        "Where telex.toml declares the members, it also says what each of them reads. Who joins by another word would"
+        " be told one thing and given another.",
+        "Leave out --reads, or change what the member reads in telex.toml (`dialects`); a member that is declared"
+        " without dialects reads anything.",
+        before=_play(
+            "$ cat telex.toml",
+            "[team.members.ada]",
+            'role = "qa"',
+            'dialects = ["vbw-typed"]',
+            "$ telex team join ada --reads build-flow",
+        ),
+        say="Leave out --reads, or change dialects of ada in telex.toml: what it reads stands there, vbw-typed.",
+        after=_play("$ telex team join ada"),
+    ),
+    BusExplanation(
         "name-not-allowed",
         "A name that nobody may have",
         "A name is typed on command lines and read in logs, and `role:qa`, `all:qa` and `*` are addresses. So a name"
@@ -301,7 +318,7 @@ WORLD = (
         " reading half of it would be worse than reading nothing.",
         "Upgrade Telex wherever the store is used.",
         before=_play(KEPT, "# a later Telex has written team.db", "$ telex inbox --as lead --store team.db"),
-        say="team.db was written by a later Telex (file version 99; this one knows 2): upgrade Telex to open it."
+        say="team.db was written by a later Telex (file version 99; this one knows 3): upgrade Telex to open it."
         " Nothing was changed.",
         after=_play("# Telex is upgraded", "$ telex inbox --as lead --store team.db"),
         severity="error",

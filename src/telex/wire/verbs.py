@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from telex.model.delivery import Delivery
 from telex.model.event import Event
-from telex.model.message import Message
+from telex.model.message import Message, Rendering
 from telex.ports.bus import Bus
 from telex.ports.store import Query
 from telex.wire.hints import is_value, type_hints
@@ -75,6 +75,14 @@ class Lying(NamedTuple):
     message: Message
 
 
+class Waiting(NamedTuple):
+    """A message that waits in an inbox, and what its reader is given in its place: null is the message itself."""
+
+    delivery: Delivery
+    message: Message
+    rendering: Rendering | None = None
+
+
 class Happening(NamedTuple):
     """Something that happened, and the message that it happened to."""
 
@@ -118,11 +126,16 @@ def arguments(name: str) -> dict[str, Argument]:
     return found
 
 
+_OTHER_ANSWERS: dict[str, Any] = {"events": list[Happening], "inbox": list[Waiting]}
+RENDERED = "rendering"  # beside a message that an agent looks at: what it is given in its place
+LOOKED_AT = frozenset({"read"})  # whose answer is a message with that beside its own fields
+
+
 @cache
 def answer_kind(name: str) -> Any:
     """What the verb answers, on the wire."""
-    if name == "events":
-        return list[Happening]
+    if name in _OTHER_ANSWERS:
+        return _OTHER_ANSWERS[name]
     kind = type_hints(getattr(Bus, name))["return"]
     if get_origin(kind) is list:
         [one] = get_args(kind)
@@ -134,7 +147,7 @@ def told(name: str, answer: Any) -> Any:
     """The answer with names for what only has places."""
     kind = answer_kind(name)
     inner = get_args(kind)
-    if get_origin(kind) is list and inner[0] in (Lying, Happening):
+    if get_origin(kind) is list and inner[0] in (Lying, Waiting, Happening):
         return [inner[0](*one) for one in answer]
     return answer
 

@@ -17,6 +17,7 @@ class Option(NamedTuple):
     value: str  # what its value is called; empty for a switch
     help: str
     short: str = ""
+    once: str = ""  # what is said to whoever gives it twice; empty: the last holds
 
 
 class Asked(NamedTuple):
@@ -28,7 +29,8 @@ def parse(args: list[str], table: tuple[Option, ...]) -> Asked:
     """Sort the words into options and operands. After `--` all are operands; of an option given twice the last holds.
 
     Raises:
-        CommandError: with exit code 64, when an option is not known, lacks its value, or has one it does not take.
+        CommandError: with exit code 64, when an option is not known, lacks its value, has one it does not take, or is
+            given twice where that would hide what was meant.
     """
     known = {name: option for option in table for name in (option.name, option.short) if name}
     asked = Asked({}, [])
@@ -43,6 +45,8 @@ def parse(args: list[str], table: tuple[Option, ...]) -> Asked:
             if name not in known:
                 raise CommandError(_unknown(name, known))
             option = known[name]
+            if option.once and option.name in asked.options:
+                raise CommandError(option.once)
             asked.options[option.name] = _value(option, value if sign else None, words)
     return asked
 

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from telex.client import SyncBus
     from telex.ports.bus import Receipt
 
+ONE_ADDRESS = "--to is given once: address several as all:ROLE or as * (everyone), or send it to each by itself"
 OPTIONS = (
     Option("--as", "NAME", "who is sending"),
     Option("--role", "ROLE", "your role, when you send for the first time and your name is not a role"),
-    Option("--to", "ADDRESS", "an agent, role:qa (one of them), all:qa (each of them) or * (everyone)"),
+    Option(
+        "--to", "ADDRESS", "an agent, role:qa (one of them), all:qa (each of them) or * (everyone)", "", ONE_ADDRESS
+    ),
     Option("--id", "ID", "the message's id, where it has none of its own"),
     Option("--reply-to", "ID", "the message that this one answers, where it does not say so itself"),
     Option("--correlation", "ID", "the conversation it belongs to, where it does not say so itself"),

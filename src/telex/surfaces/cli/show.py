@@ -8,6 +8,7 @@ import click
 from telex.model.event import detail_of, rendered_as
 from telex.model.message import Rendering
 from telex.ports.bus import Story
+from telex.rules.authorization import normalised
 from telex.surfaces.cli import completing
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bodies import head_facts, rendering_facts, text_of, what, whence, write_body, write_bytes
@@ -21,7 +22,7 @@ from telex.surfaces.cli.times import day_time, stamp
 @click.command("show")
 @click.argument("id", metavar="ID", shell_complete=completing.waiting_ids)
 @click.option("--raw", is_flag=True, help="Nothing but the bytes, even to a terminal.")
-@text_option("--as", "NAME", "As this agent has it, by what it reads.", complete=completing.agents, into="agent")
+@text_option("--as", "NAME", "As this agent was given it, or would be.", complete=completing.agents, into="agent")
 @store_option
 @lines_option
 def command(id: str, raw: bool, agent: str | None, store: str | None, as_json: bool) -> int:
@@ -31,11 +32,11 @@ def command(id: str, raw: bool, agent: str | None, store: str | None, as_json: b
         story = _meant(stories)
         rendering = bus.rendering(story.message, agent=agent) if agent is not None else None
     if as_json:
-        sys.stdout.write(json_line(_facts(story, rendering)) + "\n")
+        sys.stdout.write(json_line(_facts(story, agent, rendering)) + "\n")
     elif raw:
         write_bytes((rendering or story.message).raw)
     else:
-        _head(story, len(stories), rendering)
+        _head(story, len(stories), agent, rendering)
         write_body(rendering or story.message)
     return DONE
 
@@ -46,14 +47,14 @@ def _meant(stories: list[Story]) -> Story:
     return (passed or stories)[-1]
 
 
-def _head(story: Story, alike: int, rendering: Rendering | None) -> None:
+def _head(story: Story, alike: int, agent: str | None, rendering: Rendering | None) -> None:
     screen, message = Screen(sys.stderr), story.message
     others = f" (the last of {alike} with this id; telex why tells them all)" if alike > 1 else ""
     whom = f"from {shown(message.sender)} to {shown(message.to)}{whence(message, rendering)}"
     about = f"{what(rendering or message)} {whom}, {day_time(message.at)} UTC"
     lines = [*headed(shown(message.id), f"{story.state}{others}", screen), *wrapped(about, screen.width, 0)]
-    if rendering is None:
-        lines += [line for one in _readings(story) for line in wrapped(one, screen.width, 0)]
+    told = _readings(story) if agent is None else [_whether_given(story, agent)]
+    lines += [line for one in told for line in wrapped(one, screen.width, 0)]
     screen.line("\n".join(lines))
     screen.stream.flush()
 
@@ -64,8 +65,20 @@ def _readings(story: Story) -> list[str]:
     return [f"{shown(agent)} was given {shown(words)} (--as {shell_word(agent)})" for agent, words in told.items()]
 
 
-def _facts(story: Story, rendering: Rendering | None) -> dict[str, Any]:
+def _whether_given(story: Story, agent: str) -> str:
+    return f"as {shown(agent)} was given it" if _has_had(story, agent) else f"as {shown(agent)} would be given it now"
+
+
+def _has_had(story: Story, agent: str) -> bool:
+    """Was it handed over to this agent? What waits to be handed over once more is not yet what it will have."""
+    name, waits = normalised(agent), {one.seq for one in story.deliveries if one.state == "stored"}
+    turns = (event for event in story.events if event.kind == "leased" and event.delivery not in waits)
+    return any(event.agent == name for event in turns)
+
+
+def _facts(story: Story, agent: str | None, rendering: Rendering | None) -> dict[str, Any]:
     message, read = story.message, rendering or story.message
     facts = head_facts(message) | {"at": stamp(message.at), "state": story.state, "digest": message.digest.hex()}
+    facts |= {"as": agent, "given": _has_had(story, agent)} if agent is not None else {}
     facts |= rendering_facts(message, rendering)
     return facts | {"bytes": len(read.raw), "message": text_of(read)}

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from telex.model.message import Rendering
 from telex.model.refusal import Finding
 from telex.ports.bus import Receipt
 from telex.surfaces.http.extra_doors import CHECK, LETTERS, SVG, CheckAnswer
 from telex.surfaces.http.problem import JSON, PROBLEM
 from telex.wire.hints import optional
 from telex.wire.schema import REFERENCE, Schemas
-from telex.wire.verbs import VERBS, Argument, Verb, answer_kind, arguments, is_wrapped, summary
+from telex.wire.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, answer_kind, arguments, is_wrapped, summary
 
 PROBLEMS = {
     400: "the arguments are wrong; findings say where",
@@ -71,6 +72,9 @@ def _operation(verb: Verb, schemas: Schemas) -> dict[str, Any]:
     elif verb.body == "message":
         operation["requestBody"] = _message_body()
     answer = schemas.of(answer_kind(verb.name))
+    if verb.name in LOOKED_AT:
+        beside = {"type": "object", "properties": {RENDERED: schemas.of(Rendering | None)}, "required": [RENDERED]}
+        answer = {"allOf": [answer, beside]}
     good = _content(_wrapped(answer) if is_wrapped(verb.name) else answer)
     if verb.name == "events":
         good["content"]["text/event-stream"] = {"schema": {"type": "string"}}

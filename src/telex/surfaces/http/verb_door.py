@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote_to_bytes
 
 from telex.errors import NotFound, TelexError, ValueWrong
 from telex.model.limits import Limits
-from telex.model.message import Leased
+from telex.model.message import Leased, Message, Rendering
 from telex.model.refusal import Finding
 from telex.ports.bus import Bus, Receipt
 from telex.ports.store import Query
@@ -21,7 +21,7 @@ from telex.surfaces.http.problem import Answer
 from telex.surfaces.taking import give_back, take
 from telex.wire import decoded, encoded, plain
 from telex.wire.arguments import from_texts, from_tree
-from telex.wire.verbs import VERBS, Verb, arguments, is_wrapped, told
+from telex.wire.verbs import LOOKED_AT, RENDERED, VERBS, Verb, arguments, is_wrapped, told
 
 JSON_BYTES_PER_MESSAGE = 2  # a message inside a JSON body is escaped there
 PAGE_MAX = 1_000  # events in one answer
@@ -44,6 +44,7 @@ class VerbDoor:
             "receive": self._receive,
             "rendering": self._rendering,
             **{name: partial(self._looked, name) for name in LOOKS},
+            "inbox": self._inbox,
         }
 
     async def answer(self, verb: Verb, in_path: dict[str, str], scope: Scope, receive: Receive) -> Answer | None:
@@ -70,6 +71,10 @@ class VerbDoor:
         if verb.body == "message":
             values = {**values, "raw": raw}
         calling = self._call(verb, values)
+        if verb.name in LOOKED_AT:
+            message = await calling
+            given = {RENDERED: plain(await self._given(message, values["agent"]))}
+            return Answer(200, encoded(plain(message) | given))
         if verb.name not in WAITING:
             return _told(verb, await calling)
 
@@ -108,6 +113,17 @@ class VerbDoor:
         most = values.pop("most", arguments(name)["most"].default)
         verb = getattr(self._bus, name)
         return (await within_bytes(lambda few: _called(verb, name, values | {"most": few}), most)).found
+
+    async def _inbox(self, values: dict[str, Any]) -> list[Any]:
+        agent, waiting = values["agent"], await self._looked("inbox", values)
+        return [(delivery, message, await self._given(message, agent)) for delivery, message in waiting]
+
+    async def _given(self, message: Message, agent: str) -> Rendering | None:
+        """What the agent is given in its place. Whoever is in no team reads anything."""
+        try:
+            return await self._bus.rendering(message, agent=agent)
+        except NotFound:
+            return None
 
     async def _rendering(self, values: dict[str, Any]) -> Any:
         stories = await self._bus.why(values["id"])

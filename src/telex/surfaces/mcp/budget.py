@@ -160,12 +160,16 @@ def _head_lines(leased: Leased, waits: str | None) -> list[str]:
 
 
 def _tree(leased: Leased, room: int) -> dict[str, Any]:
-    """As at the other doors, but for texts that are too long."""
+    """As at the other doors, but for texts that are too long. What the agent has in its own words stands first, and the
+    original has the room that is left."""
     tree: dict[str, Any] = plain(leased)
-    texts = [part for part in (tree["message"], tree["rendering"]) if part is not None]
-    for part in texts:
-        cut_raw(part, room // len(texts))
-    return tree
+    given = tree["rendering"]
+    if given is None:
+        cut_raw(tree["message"], room)
+        return tree
+    cut_raw(given, room)
+    cut_raw(tree["message"], max(room - _written(given["raw"]), 0))
+    return {"rendering": given, **tree}
 
 
 def cut_raw(tree: dict[str, Any], room: int) -> None:
