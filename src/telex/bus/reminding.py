@@ -76,12 +76,10 @@ async def _decides_nothing(office: Office, member: Member, looked: Looked, reply
     found = (await office.books.of((topic,))).get(topic)
     if found is None or not found.waits or found.request.by == member.name:
         return ()
-    dialect, type_ = answering(found.request, office.dialects)
-    if {member.name, member.role, ONE_OF_ROLE + member.role}.isdisjoint(
-        answerers(found.request, dialect, type_, (member,))
-    ):
+    words, own = answering(found.request, office.dialects), {member.name, member.role, ONE_OF_ROLE + member.role}
+    if words is None or own.isdisjoint(answerers(found.request, words, (member,))):
         return ()
-    path, say, expected, _, _ = undecided(reply_to, type_.name, "no text")
+    path, say, expected, _, _ = undecided(reply_to, words[1].name, "no text")
     return (Finding("approval-not-decided", path, say, "warning", expected),)
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from telex.bus.booking import said_by
-from telex.flow.book.approvals import Approval, Request, answering, topic_of
+from telex.flow.book.approvals import Approval, Request, topic_of
 from telex.flow.book.chapter import Remark
 from telex.flow.book.said import Said
 from telex.flow.unbooked import ANSWERING, LEAVE, decides_nothing, left_over, stands_for, wanted_by
@@ -42,7 +42,7 @@ async def answers_in_own_words(
         return ()
     asked = asked._replace(id=looked.facts.id or asked.id or "")
     said = said_by(asked, member, looked, address, inboxes, office.clock.now())
-    return tuple(one.told() for one in decides_nothing(said, found, answering(found.request, office.dialects)[1].name))
+    return tuple(one.told() for one in decides_nothing(said, found, office.dialects))
 
 
 async def asked_in_own_words(office: "Office", id_: str, wanted: frozenset[str] = LEAVE) -> "list[Message]":

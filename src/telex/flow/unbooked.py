@@ -11,8 +11,8 @@ an answer in its own dialect all the same. So it is taken only from those who ma
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from telex.dialects.spec import MessageType
-from telex.flow.book.approvals import Approval, Request, may_answer, may_not
+from telex.dialects.spec import Dialect, MessageType
+from telex.flow.book.approvals import Approval, Request, answering, may_answer, may_not
 from telex.flow.book.chapter import Remark, Words
 from telex.flow.book.said import Said
 from telex.model.paths import ROOT
@@ -47,12 +47,15 @@ def left_over(said: Said, found: Found, requests: Sequence[Request]) -> Found | 
     return (*rest, may_not(said, requests[-1])) if requests and refused[0].code == _UNKNOWN else None
 
 
-def decides_nothing(said: Said, approval: Approval, decides: str) -> tuple[Remark, ...]:
+def decides_nothing(said: Said, approval: Approval, dialects: Mapping[str, Dialect]) -> tuple[Remark, ...]:
     """What is said of an answer in own words to something that the book keeps, which is decided by a type of ours."""
-    if not may_answer(said, approval.request):
+    in_its_words = answering(approval.request, dialects)
+    if not may_answer(said, approval.request, in_its_words):
         return (may_not(said, approval.request),)
-    words = partial(undecided, approval.request.id, decides, f"no {said.type.name}")
-    return (Remark("approval-not-decided", words, "warning"),) if approval.waits else ()
+    if not approval.waits or in_its_words is None:
+        return ()
+    words = partial(undecided, approval.request.id, in_its_words[1].name, f"no {said.type.name}")
+    return (Remark("approval-not-decided", words, "warning"),)
 
 
 def undecided(request_id: str, decides: str, not_by: str) -> Words:

@@ -10,7 +10,7 @@ from typing import Any
 from telex.dialects.spec import Dialect
 from telex.flow.admission import Desk
 from telex.flow.book import blockers, pages
-from telex.flow.book.approvals import Approval, answering, topic_of
+from telex.flow.book.approvals import Approval, topic_of
 from telex.flow.book.chapter import Ground, Remark
 from telex.flow.book.deeds import CHAPTERS
 from telex.flow.book.owning import OWNED, owned
@@ -63,7 +63,7 @@ class Work:
     def answered_in_own_words(self, said: Said) -> tuple[Remark, ...]:
         """What is said of an answer in a team's own words, if it names something that the book keeps."""
         found: Approval | None = self._whole.get(topic_of(said.reply_to)) if said.reply_to is not None else None
-        return () if found is None else decides_nothing(said, found, answering(found.request, self._dialects)[1].name)
+        return () if found is None else decides_nothing(said, found, self._dialects)
 
     def write(self, said: Said) -> tuple[Member, ...]:
         """Write it down. Who has shut down by it."""

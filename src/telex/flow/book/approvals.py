@@ -29,6 +29,7 @@ from telex.model.paths import ROOT, path_of
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
 from telex.rules.authorization import may_send
 
+InItsWords = tuple[Dialect, MessageType]  # the dialect of a request, and the type that answers it there
 GATE_OVERRIDE = "gate_override"  # an approved one sets a gate aside, and is told as that for ever
 
 
@@ -157,17 +158,27 @@ def _weigh_answer(said: Said, book: Book, ground: Ground) -> tuple[Remark, ...]:
             return ()
         return (Remark("approval-unknown", partial(_unknown, said, name, book)),)
     request, answer = found
-    wrong = () if may_answer(said, request) else (may_not(said, request),)
+    wrong = () if may_answer(said, request, answering(request, ground.dialects)) else (may_not(said, request),)
     return wrong if answer is None else (*wrong, Remark("approval-answered", partial(_answered, said, request, answer)))
 
 
-def may_answer(said: Said, request: Request) -> bool:
-    """Never who asks; a person always; else who was asked, or whose role the type is meant for."""
+def may_answer(said: Said, request: Request, in_its_words: InItsWords | None = None) -> bool:
+    """Never who asks; a person always; else who was asked, or whose role the type is meant for. But nobody who could
+    not say it in the dialect of the request, whichever it takes."""
     if said.sender == request.by:
         return False
-    if HUMAN in (said.sender, said.role) or said.role in _by_trade(said.type):
+    if HUMAN in (said.sender, said.role):
+        return True
+    if in_its_words is not None and has_no_words(said.role, *in_its_words):
+        return False
+    if said.role in _by_trade(said.type):
         return True
     return not {said.sender, said.role, ONE_OF_ROLE + said.role}.isdisjoint(whom_asked(request))
+
+
+def has_no_words(role: str, dialect: Dialect, answer: MessageType) -> bool:
+    """Is it a role of that dialect, and one that sends no answers there?"""
+    return role in dialect.roles and not may_send(role, answer)
 
 
 def _by_trade(type_: MessageType) -> tuple[str, ...]:
@@ -180,13 +191,12 @@ def whom_asked(request: Request) -> tuple[str, ...]:
     return request.inboxes or (normal_address(request.to),)
 
 
-def answerers(request: Request, dialect: Dialect, answer: MessageType, members: Iterable[Member] = ()) -> list[str]:
-    """Everyone who may answer, as they are told: by name, or by role.
-
-    Who has a role of the dialect in which it was asked, and one that sends no answers there, is left out though it was
-    asked: it has no words for it.
-    """
-    speechless = {role for role in dialect.roles if not may_send(role, answer)}
+def answerers(request: Request, in_its_words: InItsWords | None, members: Iterable[Member] = ()) -> list[str]:
+    """Everyone who may answer, as they are told: by name, or by role. Who was asked and has no words for it is not."""
+    if in_its_words is None:
+        return [HUMAN]
+    dialect, answer = in_its_words
+    speechless = {role for role in dialect.roles if has_no_words(role, dialect, answer)}
     cannot = {one.name for one in members if one.role in speechless} | {ONE_OF_ROLE + role for role in speechless}
     asked_of = [one for one in whom_asked(request) if one not in cannot]
     by_role = [ONE_OF_ROLE + role for role in _by_trade(answer) if role not in asked_of]
@@ -194,10 +204,12 @@ def answerers(request: Request, dialect: Dialect, answer: MessageType, members: 
     return [one for one in found if one != request.by]
 
 
-def answering(request: Request, dialects: Mapping[str, Dialect]) -> tuple[Dialect, MessageType]:
-    """Its own dialect, and the type that answers it there."""
-    dialect = dialects[request.dialect]
-    return dialect, dialect.types[dialect.types[request.type].reply or ""]
+def answering(request: Request, dialects: Mapping[str, Dialect]) -> InItsWords | None:
+    """Its own dialect, and the type that answers it there. None: the team has that dialect no more."""
+    dialect = dialects.get(request.dialect)
+    asked_as = dialect.types.get(request.type) if dialect is not None else None
+    answer = dialect.types.get(asked_as.reply or "") if dialect is not None and asked_as is not None else None
+    return (dialect, answer) if dialect is not None and answer is not None else None
 
 
 def _where(said: Said, name: str | None) -> str:
@@ -227,7 +239,7 @@ def may_not(said: Said, request: Request) -> Remark:
 
 
 def _left_to_others(said: Said, request: Request) -> Words:
-    asked_of = " or ".join(answerers(request, said.dialect, said.type))
+    asked_of = " or ".join(answerers(request, (said.dialect, said.type)))
     why = "who asks does not answer" if said.sender == request.by else f"you are {said.sender}"
     return Words(_where(said, request.id), f"Leave the answer to {asked_of}: {why}.", asked_of, said.sender)
 

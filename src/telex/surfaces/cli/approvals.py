@@ -9,7 +9,7 @@ import click
 
 from telex.dialects.spec import Dialect
 from telex.flow.book.approvals import Approval, answerers, answering
-from telex.model.roster import HUMAN, Member
+from telex.model.roster import Member
 from telex.surfaces.cli.answers import json_line
 from telex.surfaces.cli.bus_asking import lines_option, store_option
 from telex.surfaces.cli.bus_option import opened_to_look, settings_here
@@ -63,10 +63,7 @@ class Able:
 
     def to_answer(self, approval: Approval) -> list[str]:
         """By name or role."""
-        request = approval.request
-        if request.dialect not in self._dialects:  # its file was taken away since
-            return [HUMAN]
-        return answerers(request, *answering(request, self._dialects), self._members)
+        return answerers(approval.request, answering(approval.request, self._dialects), self._members)
 
 
 def _table(asked: list[tuple[Approval, float]], now: float, screen: Screen, able: Able, everything: bool) -> list[str]:

@@ -23,7 +23,7 @@ class Awaited(NamedTuple):
 
 
 def awaited(bus: "SyncBus", message: Message, agent: str | None = None) -> Awaited:
-    """`agent`: whoever has it in hand, and may be asked to shut down with it."""
+    """`agent`: whoever has it in hand, and is to answer it."""
     story: Story | None = next((one for one in bus.why(message.id) if one.message.seq == message.seq), None)
     if story is None:
         return Awaited()
@@ -33,7 +33,8 @@ def awaited(bus: "SyncBus", message: Message, agent: str | None = None) -> Await
     given = [event.agent for event in story.events if event.kind == "answered"]
     if story.answer_by is None:
         return Awaited(answered_by=given[-1] if given else None)
-    return Awaited(story.answer_by, is_decided=said is not None and said.does == "ask")
+    decides = said is not None and said.does == "ask" and not _has_no_words(bus, said, agent)
+    return Awaited(story.answer_by, is_decided=decides)
 
 
 def answer_lines(leased: Leased, waits: Awaited, whose: list[str], width: int | None) -> list[str]:
@@ -69,10 +70,22 @@ def _heard(story: "Story") -> "Said | None":
     return heard(message, brought, dialect) if dialect is not None else None
 
 
+def _has_no_words(bus: "SyncBus", said: "Said", agent: str | None) -> bool:
+    """Was somebody asked for approval whose role gives none?"""
+    from telex.flow.book.approvals import has_no_words
+
+    answer = said.dialect.types[said.type.reply or ""]
+    return agent is not None and has_no_words(_role_of(bus, agent), said.dialect, answer)
+
+
+def _role_of(bus: "SyncBus", agent: str) -> str:
+    return next((one.member.role for one in bus.roster() if one.member.name == normalised(agent)), "")
+
+
 def _begin(bus: "SyncBus", said: "Said", agent: str) -> tuple[str, ...]:
     answer = said.dialect.types[said.type.reply or ""]
     assert answer.deed is not None
-    role = next((one.member.role for one in bus.roster() if one.member.name == normalised(agent)), "")
+    role = _role_of(bus, agent)
     signed = role if may_send(role, answer) else answer.senders[0]
     words = f"{answer.deed.names['request']}={said.id}"
     return f"telex new {answer.name}", f"--as {shell_word(signed)}", shell_word(words)

@@ -5,7 +5,7 @@ from typing import Any
 
 from telex.dialects.spec import Dialect
 from telex.flow.admission import Desk
-from telex.flow.book.approvals import Approval, answerers
+from telex.flow.book.approvals import Approval, answerers, answering
 from telex.flow.stopping import in_progress
 from telex.model.contract import Plan
 from telex.model.escalation import Escalation, waits_for_ever
@@ -56,13 +56,12 @@ async def _approval(
 
 def _answering(approval: Approval, dialect: Dialect | None, members: list[Member]) -> Facts:
     """Who may answer, and what an answer in this dialect has a place for."""
-    asked = dialect.types.get(approval.request.type) if dialect is not None else None
-    reply = dialect.types.get(asked.reply or "") if dialect is not None and asked is not None else None
-    if dialect is None or reply is None:
+    words = answering(approval.request, {dialect.name: dialect}) if dialect is not None else None
+    if words is None:
         return {"may_answer": [], "takes": []}
-    names = reply.deed.names if reply.deed is not None else {}
+    names = words[1].deed.names if words[1].deed is not None else {}
     takes = [name for name in ("conditions", "modifications") if name in names]
-    return {"may_answer": answerers(approval.request, dialect, reply, members), "takes": takes}
+    return {"may_answer": answerers(approval.request, words, members), "takes": takes}
 
 
 async def _asked_with(bus: Bus, desk: Desk, id_: str, sender: str) -> Facts:
