@@ -111,6 +111,44 @@ def test_what_has_no_counterpart_is_told_why_and_offered_as_markdown(capsys: Cap
     assert ran.err.rstrip().endswith(f"telex translate --to plain {SHUTDOWN}")
 
 
+@proves("rendering/translate/none")
+def test_from_stdin_the_command_to_type_reads_stdin_too() -> None:
+    ran = process("translate", "--to", "signal-md", "-", stdin=Path(SHUTDOWN).read_bytes())
+    assert ran.err.rstrip().endswith("telex translate --to plain -")
+
+
+@proves("rendering/translate/letter")
+def test_into_a_pipe_goes_what_the_bus_would_hand_over(tmp_path: Path) -> None:
+    unseen = "\u202e" * 300_000
+    asked = example("vbw-typed", "approval_request")
+    asked["payload"]["evidence"] = unseen
+    there = process("translate", "--to", "build-flow", put(tmp_path, "ask.json", json.dumps(asked, ensure_ascii=False)))
+    assert unseen in there.out
+    assert check(there.out).valid, "escaped it would be too long"
+    answer = process("translate", "--json", "--to", "build-flow", str(tmp_path / "ask.json")).answer
+    assert answer["text"] == there.out
+
+
+@proves("rendering/translate/line-ends")
+def test_line_ends_that_are_not_told_as_they_were_are_named(tmp_path: Path, capsys: Capture) -> None:
+    lines = ("---", "type: worker_submission", "signal: rfr", "files_changed: []", "qa_check: pass", "---", "a", "b")
+    for end, is_told in (("\r\n", True), ("\n", False)):
+        (tmp_path / "note.md").write_bytes(end.join(lines).encode())
+        ran = run(capsys, "translate", "--json", "--to", "vbw-typed", str(tmp_path / "note.md"))
+        assert ran.answer["message"]["payload"]["evidence"] == "a\nb"
+        assert ("$.body" in {one["path"] for one in ran.answer["narrowed"]}) == is_told
+
+
+@proves("rendering/translate/several")
+def test_several_messages_at_once_are_told_what_to_do(tmp_path: Path, capsys: Capture) -> None:
+    line = json.dumps(UPDATE)
+    ran = run(capsys, "translate", "--to", "build-flow", put(tmp_path, "log.jsonl", f"{line}\n{line}\n"))
+    assert (ran.code, ran.out) == (2, "")
+    assert "several-messages" in ran.err
+    assert "telex migrate-log" in ran.err
+    assert "JSON lines" not in ran.err
+
+
 @proves("rendering/translate/markdown")
 def test_any_message_is_printed_as_markdown(capsys: Capture) -> None:
     told = run(capsys, "translate", "--to", "plain", SHUTDOWN)

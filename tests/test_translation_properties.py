@@ -17,6 +17,14 @@ from telex.translation.translate import NoCounterpart, Translation, header_of
 from tests.proofs import proves
 from tests.translating import Sent, refused, unaccounted, unreported
 
+# How people head their sections: some names that are known, and some that are not.
+HEADED = st.builds(
+    "{}{}{}".format,
+    st.sampled_from(["# ", "## ", "### ", "##"]),
+    st.sampled_from(["Task", "RESULT", "self-assessment", "Findings", "Documents", "Reasons", "Why", "Notes"]),
+    st.sampled_from(["", " T1", ": T1", " ##", "\n- one\n- two", "\n\nNothing was said about it.", "\nNone."]),
+)
+BY_HAND = bodies() | st.lists(HEADED | bodies(), min_size=1, max_size=4).map("\n".join)
 EVERY_DIALECT = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
 TEXT = st.none() | st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1, max_size=12)
 
@@ -27,7 +35,7 @@ def _sent(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[Sent]:
         known = header._replace(correlation=header.correlation or correlation, reply_to=header.reply_to or reply_to)
         return Sent(dialect, type_, tree, body if dialect.form == "front-matter" else None, known)
 
-    return st.builds(made, messages(dialect, type_), bodies(), TEXT, TEXT)
+    return st.builds(made, messages(dialect, type_), BY_HAND, TEXT, TEXT)
 
 
 PAIRS = {

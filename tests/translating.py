@@ -8,6 +8,7 @@ from telex.dialects.writing import write
 from telex.flow.admission import Desk, check
 from telex.model.paths import join, within
 from telex.model.refusal import Finding, refusals
+from telex.translation.bodies import SILENT
 from telex.translation.translate import Header, NoCounterpart, Translation, translate
 
 BODY = "$.body"
@@ -33,19 +34,22 @@ class Sent(NamedTuple):
         form = {TYPE, self.dialect.wire.version}
         said = {name: value for name, value in self.tree.items() if name not in form}
         _leaves(said, self.dialect.fields_of(self.type), "$", found)
+        found = {path: one for path, one in found.items() if one != {} or path != f"$.{self.dialect.payload}"}
         return found | ({BODY: self.body} if self.body else {})
 
 
 def _leaves(value: Any, fields: Fields | None, path: str, found: dict[str, Any]) -> None:
-    if isinstance(value, dict) and (value or fields is not None):
+    if isinstance(value, dict) and (value or path == "$"):
         for name, inner in value.items():
             field = fields.get(name) if fields is not None else None
             inside = field.kind.fields if field is not None and isinstance(field.kind, Group) else None
-            _leaves(inner, inside, join(path, name), found)
+            if inner is not None or field is None:  # nobody accepts a null where a field is known
+                _leaves(inner, inside, join(path, name), found)
     elif isinstance(value, list) and value:
         for index, inner in enumerate(value):
-            _leaves(inner, None, join(path, index), found)
-    elif value is not None:
+            if inner is not None:
+                _leaves(inner, None, join(path, index), found)
+    else:
         found[path] = value
 
 
@@ -87,25 +91,39 @@ def unaccounted(sent: Sent, told: Translation) -> list[str]:
             wrong.append(f"{one.path} is lost and was never there")
     made, brought = {one.path for one in told.invented}, {one for _, one in told.carried}
     for leaf in sent.as_told(told).leaves():
-        if not covered(leaf, made | brought):
+        if not covered(leaf, made | brought) and not (leaf == BODY and any(within(one, BODY) for one in made)):
             wrong.append(f"nobody knows where {leaf} comes from")
         if covered(leaf, made) and covered(leaf, brought) and leaf != BODY:
             wrong.append(f"{leaf} is both invented and carried")
+    wrong += [
+        f"nobody said that there is nothing under {heading}"
+        for heading in told.type.sections
+        if f"## {heading}\n{SILENT}" in (told.body or "") and join(BODY, heading) not in made
+    ]
     return wrong
 
 
 def _present(sent: Sent, path: str) -> bool:
-    return path == BODY or any(within(leaf, path) for leaf in sent.leaves())
+    return within(path, BODY) or any(within(leaf, path) for leaf in sent.leaves())
 
 
 def unreported(sent: Sent, there: Translation, back: Translation) -> list[str]:
     """Where the way there and back changed something that neither told, or told of a change that is none."""
     before, after = sent.leaves(), sent.as_told(back).leaves()
     told = {one.path for one in (*there.lost, *there.narrowed)} | {one.path for one in back.invented}
-    vague = {one.path for one in (*back.lost, *back.narrowed)}
+    # How a body is set out says nothing: what it says is to come back all the same.
+    vague = {one.path for one in (*back.lost, *back.narrowed) if (one.path, one.slot) != (BODY, None)}
     told |= {here for here, place in there.carried if place in vague}  # it got there, and not back
     made = {one.path for one in there.invented}
     told |= {here for place, here in back.carried if covered(place, made)}  # what was made up there is told back
+    # What was told so that it cannot be told back may come back elsewhere.
+    narrowed = {one.path for one in there.narrowed}
+    told |= {
+        here
+        for place, here in back.carried
+        if place in {there_ for here_, there_ in there.carried if here_ in narrowed}
+    }
+    told |= {BODY} if any(within(one, BODY) for one in told) else set()
     wrong = [
         f"{leaf} was {before.get(leaf)!r} and is {after.get(leaf)!r}, and nobody said so"
         for leaf in sorted(before.keys() | after.keys())

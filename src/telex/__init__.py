@@ -17,10 +17,24 @@ if TYPE_CHECKING:
     from telex.flow.admission import Checked, Desk, check
     from telex.flow.express import Express
     from telex.model.refusal import Finding
+    from telex.translating import Told, translate
     from telex.wiring import connect
 
 __version__ = "0.1.0"
-__all__ = ["BUILT_IN", "Checked", "Desk", "Dialect", "Express", "Finding", "check", "connect", "declare", "write"]
+__all__ = [
+    "BUILT_IN",
+    "Checked",
+    "Desk",
+    "Dialect",
+    "Express",
+    "Finding",
+    "Told",
+    "check",
+    "connect",
+    "declare",
+    "translate",
+    "write",
+]
 
 _HOMES = {
     "BUILT_IN": "telex.dialects.registry",
@@ -29,9 +43,11 @@ _HOMES = {
     "Dialect": "telex.dialects.spec",
     "Express": "telex.flow.express",
     "Finding": "telex.model.refusal",
+    "Told": "telex.translating",
     "check": "telex.flow.admission",
     "connect": "telex.wiring",
     "declare": "telex.dialects.declared",
+    "translate": "telex.translating",
     "write": "telex.dialects.writing",
 }
 

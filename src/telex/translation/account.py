@@ -6,20 +6,23 @@ from telex.dialects.reaching import put
 from telex.dialects.spec import TYPE, Tree
 from telex.model.limits import LIMITS
 from telex.translation import bodies
+from telex.translation.kinds import canonical
 from telex.translation.plan import Plan
 from telex.translation.report import Change, Header
-from telex.translation.row import Borrowed, Counted, Length, Listed, Worth
+from telex.translation.row import Borrowed, By, Counted, Held, Length, Listed, Worth
 
-BY_THE_BUS = "as the bus has it"
+NO_BODY = bodies.Parsed({})
 
 
 class Account:
     """Filled in step by step, by `envelopes` and `telling`."""
 
     __slots__ = (
+        "body",
         "carried",
         "header",
         "invented",
+        "laid_out",
         "loose",
         "lost",
         "narrowed",
@@ -29,6 +32,7 @@ class Account:
         "sections",
         "sources",
         "spoken",
+        "strays",
         "thread",
         "told",
         "tree",
@@ -40,13 +44,16 @@ class Account:
 
     def __init__(self, plan: Plan, tree: Tree, header: Header, body: str | None) -> None:
         self.plan, self.tree, self.header = plan, tree, header
-        parsed: dict[str, Any] = {}
+        parsed = NO_BODY
         self.loose = None  # a body that the row knows nothing of
         if plan.row.body is not None:
             parsed = bodies.parse(plan.row.body, body or "", plan.type.sections)
         elif body:
             self.loose = body
-        self.values = [one.get(tree) if one.get is not None else parsed.get(one.name) for one in plan.reads]
+        self.strays = parsed.strays
+        self.body, self.laid_out = body, not parsed.as_written  # by hand, and not as it would be written
+        said = parsed.values
+        self.values = [one.get(tree) if one.get is not None else said.get(one.name) for one in plan.reads]
         self.result: Tree = {TYPE: plan.becomes.name}
         if plan.version is not None:
             self.result[plan.version] = plan.to.version
@@ -93,6 +100,14 @@ class Account:
             return getattr(self.header, name[1:])
         return next((self.values[one] for one in self.plan.by_slot.get(name, ()) if self.values[one] is not None), None)
 
+    def words(self, slot: str) -> list[str]:
+        """What it says of a slot, in the words that all dialects have for it."""
+        if slot == "$intent":
+            return list(self.plan.row.intents[:1])
+        reads, means = self.plan.reads, self.plan.row.means.get(slot, ())
+        said = [canonical(self.values[one], reads[one].spelt) for one in self.plan.by_slot.get(slot, ())]
+        return [one for one in (*means[:1], *said) if isinstance(one, str)]
+
     def untold(self, slot: str) -> bool:
         """Does the original say something of it that has found no place?"""
         numbers = self.plan.by_slot.get(slot, ())
@@ -112,4 +127,8 @@ class Account:
             case Length(slot):
                 said = self.slot(slot)
                 return len(said) if isinstance(said, list) else 0
+            case Held(slot):
+                return bool(self.slot(slot))
+            case By(slot, values, otherwise):
+                return next((values[one] for one in self.words(slot) if one in values), otherwise)
         return value

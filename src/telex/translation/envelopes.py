@@ -8,9 +8,10 @@ from typing import Any
 
 from telex.dialects.moments import moment
 from telex.dialects.spec import ANY
-from telex.rules.authorization import EVERYONE, same_name
-from telex.translation.account import BY_THE_BUS, Account
+from telex.rules.authorization import EVERYONE, normalised, same_name
+from telex.translation.account import Account
 from telex.translation.plan import Wired
+from telex.translation.report import BY_THE_BUS
 from telex.translation.roles import ROLES_REMEMBERED_MAX as NAMES_REMEMBERED_MAX
 from telex.translation.roles import counterpart
 
@@ -26,20 +27,44 @@ def address(account: Account) -> bool:
         whom = plan.to.chain.get(mine, whom)
     account.roles = (mine, whom)
     names = plan.to.addresses == "names"
-    _name(account, "sender", header.sender if names else mine, plan.type.senders)
+    _name(account, "sender", header.sender if names else mine, plan.type.senders, _why_mine(account, names=names))
     everyone = header.recipient == EVERYONE
     named = (header.recipient or whom) if names else whom
-    _name(account, "recipient", named, receivers, unclear=everyone and not names)
+    why = _why_theirs(account, theirs, names=names)
+    _name(account, "recipient", named, receivers, why, unclear=everyone and not names)
     if everyone and names and "everyone" in plan.places:
         place = plan.places["everyone"]
         if place.slot not in plan.by_slot:
             account.write(place.path, place.steps, True)
-            account.invent(place.path, "everyone", True, BY_THE_BUS)
+            account.invent(place.path, "everyone", True, header.known)
     signed = plan.wires["sender"].there
     return signed is None or not signed.required or signed.path in account.written
 
 
-def _name(account: Account, what: str, value: str | None, allowed: tuple[str, ...], *, unclear: bool = False) -> None:
+def _why_mine(account: Account, *, names: bool) -> str:
+    """Why the sender is called so, where the original does not say it."""
+    said, mine = account.header.sender_role, account.roles[0]
+    if names or mine == normalised(said):
+        return BY_THE_BUS if account.header.kept else "taken for its sender"
+    return f"it stands for {normalised(said)} in {account.plan.to.name}"
+
+
+def _why_theirs(account: Account, theirs: str | None, *, names: bool) -> str:
+    header, plan, whom = account.header, account.plan, account.roles[1]
+    if names and header.recipient:
+        return header.known
+    if theirs is None or (plan.spoken.intents[0] == "escalate" and account.roles[0] in plan.to.chain):
+        return f"to whom {plan.to.name} hands it up"
+    known = header.recipient_role is not None
+    if whom == normalised(theirs):
+        return header.known if known else f"{plan.type.name} goes to {theirs}"
+    stands = f"it stands for {normalised(theirs)} in {plan.to.name}"
+    return stands if known else f"{plan.type.name} goes to {theirs}, for whom this stands"
+
+
+def _name(
+    account: Account, what: str, value: str | None, allowed: tuple[str, ...], why: str, *, unclear: bool = False
+) -> None:
     slot, here, there, alone = account.plan.wires[what]
     said = here.get(account.tree) if here is not None else None
     unwanted = there is not None and not there.required and (said is None or unclear)
@@ -49,7 +74,7 @@ def _name(account: Account, what: str, value: str | None, allowed: tuple[str, ..
         return
     account.write(there.path, there.steps, value)
     if here is None or said is None:
-        account.invent(there.path, slot, value, BY_THE_BUS)
+        account.invent(there.path, slot, value, why)
         return
     account.carried.append((here.path, there.path))
     account.wired.add(here.path)
@@ -89,7 +114,7 @@ def envelope(account: Account) -> None:
             if what == "timestamp" or (value is not None and there.fits(value)):
                 value = moment(header.at) if what == "timestamp" else value
                 account.write(there.path, there.steps, value)
-                account.invent(there.path, slot, value, BY_THE_BUS)
+                account.invent(there.path, slot, value, header.known)
 
 
 def correlate(account: Account) -> None:
@@ -126,11 +151,12 @@ def _is_told_as_task(account: Account, here: Wired, there: Wired) -> bool:
 
 def _call(account: Account, there: Wired, slot: str) -> None:
     """A conversation that the original does not name: as the bus calls it, or by the task, or by the message itself."""
-    known = (account.slot("$correlation"), account.slot("task"))
-    value = next((one for one in known if isinstance(one, str) and one and there.fits(one)), None)
-    if value is None:
-        value = "" if there.may_be_empty else account.header.id
-        if not there.fits(value):
-            return  # where something has to stand there, it is filled in like any other field
+    header = account.header
+    known = ((header.correlation, header.known), (account.slot("task"), "its task stands for the conversation"))
+    named = next(((one, why) for one, why in known if isinstance(one, str) and one and there.fits(one)), None)
+    unnamed = ("", "no conversation is named") if there.may_be_empty else (header.id, "the message stands for itself")
+    value, why = named or unnamed
+    if not there.fits(value):
+        return  # where something has to stand there, it is filled in like any other field
     account.write(there.path, there.steps, value)
-    account.invent(there.path, slot, value, BY_THE_BUS)
+    account.invent(there.path, slot, value, why)

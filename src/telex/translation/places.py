@@ -40,6 +40,7 @@ class Part(NamedTuple):
     steps: Steps
     kind: Kind
     required: bool
+    only_written: bool = False  # what stands there need not mean that
 
 
 TEXT_PARTS = {"text": Part((), TEXT, required=True)}
@@ -71,7 +72,7 @@ def places_of(dialect: Dialect, type_: MessageType, row: Row) -> list[Place]:
         steps = dialect.locate(type_, where)
         field = kind_at(whole, steps)
         assert field is not None, f"{type_.name} has no field {where}"
-        parts = _parts(said, name, where, field.kind)
+        parts = _parts(said, name, where, field.kind) | _lent(row, name, field.kind)
         found.append(Place(slot, name, path_of(*steps), steps, field.kind, row.values.get(slot), parts))
     body = row.body
     if body is None:
@@ -105,6 +106,19 @@ def _parts(said: Mapping[str, str], name: str, where: str, kind: Kind) -> dict[s
             found[part.partition("/")[2]] = (
                 Part(steps, inner.kind, inner.required) if inner else Part((), kind.item, required=True)
             )
+    return found
+
+
+def _lent(row: Row, name: str, kind: Kind) -> dict[str, Part]:
+    """Fields of an item that are written for a part which has none of its own."""
+    found: dict[str, Part] = {}
+    for slot, step in row.parts.items():
+        of, _, part = slot.partition("/")
+        field = (
+            kind_at(kind.item.fields, (step,)) if isinstance(kind, ListOf) and isinstance(kind.item, Group) else None
+        )
+        if of == name and field is not None:
+            found[part] = Part((step,), field.kind, field.required, only_written=True)
     return found
 
 

@@ -13,9 +13,9 @@ def typed(tree: Tree, fields: Fields) -> Tree:
     for name, value in tree.items():
         field = fields.get(name)
         if isinstance(value, Plain):
-            if value == "":
+            if value == "" and field is not None:
                 continue  # a name with nothing behind it says nothing
-            value = _value(value, field.kind if field is not None else None)
+            value = _value(value, field.kind if field is not None else None) if value else None
         elif isinstance(value, dict) and field is not None and isinstance(field.kind, Group):
             value = typed(value, field.kind.fields)
         found[name] = value

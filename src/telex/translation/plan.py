@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from telex.dialects.spec import Dialect, HardRule, MessageType, Tree
 from telex.translation.kinds import Test, Values, Way
 from telex.translation.places import Place, Steps
-from telex.translation.row import Least, Row
+from telex.translation.row import Least, Overstated, Row
 
 
 class Items(NamedTuple):
@@ -95,7 +95,7 @@ class Plan(NamedTuple):
     reads: tuple[Read, ...]
     by_slot: Mapping[str, tuple[int, ...]]
     carries: tuple[Carry, ...]
-    constants: tuple[tuple[str, Steps, Any], ...]
+    constants: tuple[tuple[str, Steps, Any, Overstated | None], ...]
     meant: tuple[tuple[int, str, Any], ...]  # a read whose value the other type itself says: slot, the plainest value
     needs: tuple[Need, ...]
     groups: tuple[Steps, ...]  # objects that must be there, with or without anything in them

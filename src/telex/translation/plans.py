@@ -22,7 +22,7 @@ from telex.dialects.spec import (
     kind_at,
 )
 from telex.model.paths import join, path_of
-from telex.translation.kinds import fits, way, written
+from telex.translation.kinds import Way, fits, way, written
 from telex.translation.places import UNSAID, Part, Place, Steps, default, getter, places_of
 from telex.translation.plan import Carry, Items, Known, Need, Plan, Read, Wire, Wired
 from telex.translation.row import Row
@@ -47,11 +47,11 @@ def make(dialect: Dialect, row: Row, to: Dialect, spoken: Row, home: tuple[Row, 
     }
     index = {(one.path, one.name if one.get is None else ""): number for number, one in enumerate(reads)}
     constants = [
-        (place.path, place.steps, row_value)
+        (place.path, place.steps, row_value, spoken.overstates.get(place.slot))
         for place in theirs
         if (row_value := _constant(place, row, spoken)) is not None
     ]
-    taken = {path for path, _, _ in constants}
+    taken = {path for path, *_ in constants}
     carries = _carries(ours, theirs, index, taken, row, spoken)
     strays = None
     if row.type not in {one.type for one in home}:
@@ -156,6 +156,8 @@ def _carries(
     for preference, there in enumerate(theirs):
         if there.path in taken or there.slot in spoken.means:
             continue
+        if there.slot in spoken.unwritten and there.slot != there.name:
+            continue
         for rank, here in enumerate(by_slot.get(there.slot, ())):
             borrowed = (here.slot != here.name) + (there.slot != there.name)
             if there.in_body and there.slot in spoken.names:
@@ -169,7 +171,8 @@ def _carries(
                 there.steps,
                 there.name,
                 way(here.kind, here.values, there.kind, there.values),
-                _leads_back(here, there, ours, theirs, spoken),
+                _leads_back(here, there, ours, theirs, spoken)
+                and not (here.slot in row.unwritten and not here.in_body),
                 items,
             )
             found.append(((borrowed, preference, rank), carry))
@@ -194,10 +197,10 @@ def _items(here: Place, there: Place, spoken: Row) -> Items | None:
             "" if here.in_body else "".join(join("", step) for step in part.steps),
             there.parts[name].steps,
             "" if there.in_body else "".join(join("", step) for step in there.parts[name].steps),
-            way(_said(part.kind, there.parts[name]), None, there.parts[name].kind, None),
+            _part_way(part, there.parts[name]),
         )
         for name, part in here.parts.items()
-        if name in there.parts
+        if name in there.parts and not part.only_written
     )
     needs = []
     if isinstance(there.kind, ListOf) and isinstance(there.kind.item, Group):
@@ -211,6 +214,13 @@ def _items(here: Place, there: Place, spoken: Row) -> Items | None:
                 needs.append((step, "" if there.in_body else join("", step), slot, least))
     moved = frozenset(steps[0] for steps, *_ in moves if steps)
     return Items(moves, tuple(needs), moved, whole=any(not steps for steps, *_ in moves))
+
+
+def _part_way(here: Part, there: Part) -> Way:
+    tell = way(_said(here.kind, there), None, there.kind, None)
+    if not there.only_written:
+        return tell
+    return lambda value: (told[0], False) if (told := tell(value)) is not None else None
 
 
 def _said(kind: Kind, there: Part) -> Kind:

@@ -4,6 +4,9 @@ from typing import Any, NamedTuple
 
 from telex.dialects.spec import Dialect, MessageType, Tree
 
+BY_THE_BUS = "as the bus has it"
+NO_BUS = "made up here, where no bus has kept it"
+
 
 class Header(NamedTuple):
     """What is known of a message besides what it says itself: by the bus, or by whoever asks."""
@@ -16,6 +19,12 @@ class Header(NamedTuple):
     recipient_role: str | None = None
     correlation: str | None = None
     reply_to: str | None = None
+    kept: bool = True  # by a bus. False: there is none, and what the message does not say was made up for this
+
+    @property
+    def known(self) -> str:
+        """Why a field says what the original does not."""
+        return BY_THE_BUS if self.kept else NO_BUS
 
 
 class Change(NamedTuple):

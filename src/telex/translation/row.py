@@ -35,7 +35,29 @@ class Length(NamedTuple):
     slot: str
 
 
-Worth = Any  # a value as it is written, or one of the four above
+class Held(NamedTuple):
+    """Whether a list holds anything."""
+
+    slot: str
+
+
+class By(NamedTuple):
+    """By what a slot says, in the words that all dialects have for it."""
+
+    slot: str
+    values: Mapping[str, Any]
+    otherwise: Any
+
+
+class Overstated(NamedTuple):
+    """What the type itself says is more than the original does, unless that says one of these words of a slot."""
+
+    slot: str  # or `$intent`: what the original is
+    words: tuple[str, ...]
+    reason: str
+
+
+Worth = Any  # a value as it is written, or one of those above
 
 
 class Least(NamedTuple):
@@ -73,6 +95,9 @@ class Row(NamedTuple):
     values: Mapping[str, Mapping[Any, Any]] = NOTHING  # slot → what all dialects call it → as it is written here
     names: Mapping[str, str] = NOTHING  # slot → the deed's name for it, where that is another
     unread: tuple[str, ...] = ()  # slots that are only written: what stands there need not mean that
+    unwritten: tuple[str, ...] = ()  # slots only read in what is borrowed for them, since it says more than that
+    parts: Mapping[str, str] = NOTHING  # list/part → the field of an item that is written for it, and never read as it
+    overstates: Mapping[str, Overstated] = NOTHING  # slot that `when` writes → where that is made up
     least: Mapping[str, Least] = NOTHING  # by the deed's names; or by path, as in a row that a user's file declares
     remedies: Mapping[str, Mapping[str, Worth]] = NOTHING  # code of a broken rule → deed's name → what is written
     body: Body | None = None

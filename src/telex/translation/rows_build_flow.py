@@ -1,6 +1,6 @@
 """What does each type of build-flow mean to others?"""
 
-from telex.translation.row import Borrowed, Least, Length, Row
+from telex.translation.row import Borrowed, Held, Least, Length, Row
 from telex.translation.rows_vbw_typed import ITS_TASK
 
 BUILD_FLOW_ROWS = (
@@ -84,9 +84,10 @@ BUILD_FLOW_ROWS = (
     Row(
         "DOC_RESPONSE",
         ("findings",),
+        parts={"documents/text": "topics"},  # no other field of it takes words
         least={
-            "found": Least(True, "something was found"),
-            "recommendation": Least("USE_EXISTING", "nothing is proposed"),
+            "found": Least(Held("documents"), "whether documents are listed"),
+            "recommendation": Least("USE_EXISTING", "nothing is proposed, and this asks nobody for work"),
         },
     ),
     Row(

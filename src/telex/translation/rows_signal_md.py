@@ -1,6 +1,6 @@
 """What does each type of signal-md mean to others? Much of it stands in the markdown body, under headings."""
 
-from telex.translation.row import Body, Borrowed, Least, Row, Section
+from telex.translation.row import Body, Borrowed, By, Least, Overstated, Row, Section
 
 _TASK, _PLAN, _COMMIT = Section("Task", "task"), Section("Plan", "plan"), Section("Commit", "commit")
 _SEVERITY = Section("Severity", "severity")
@@ -54,7 +54,12 @@ SIGNAL_MD_ROWS = (
         when={"signal": ("rfr",)},
         names={"status": "qa"},
         values={"status": {"done": "pass", "partly": "fail"}},
-        least={"qa": Least("fail", "the work is not said to be complete")},
+        # That work is complete does not say that it was checked, so its status stands in the body, in so many words.
+        unwritten=("status",),
+        overstates={
+            "signal": Overstated("status", ("done",), "it is not said to be ready; no other progress is known")
+        },
+        least={"qa": Least(By("status", {"done": "pass"}, "fail"), "nobody says that a check was made")},
         body=Body(
             "details",
             "Result",
@@ -157,6 +162,7 @@ SIGNAL_MD_ROWS = (
         ("answer", "release"),
         serves=("answer", "release"),
         when={"signal": ("lgtm",)},
+        overstates={"signal": Overstated("$intent", ("release",), "it is no leave to commit; no other yes is known")},
         means={"decision": ("yes", "conditional")},
         body=Body("reasons", "Reasons", (*_ANSWER_SECTIONS, Section("Files", "files", listed=True))),
     ),

@@ -79,7 +79,11 @@ VBW_COMPANY_ROWS = (
         "scout_findings",
         ("findings",),
         names={"topic": "domain"},
-        least={"domain": Least("tech-stack", "no domain is named"), "documents/confidence": _UNSURE},
+        least={
+            "domain": Least("tech-stack", "no domain is named"),
+            "documents/confidence": _UNSURE,
+            "documents/name": Least(Borrowed(("topic",), "unknown"), "it is not named"),
+        },
     ),
     _FAULT,
     Row(

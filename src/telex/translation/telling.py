@@ -4,15 +4,16 @@ from typing import Any
 
 from telex.dialects.moments import moment
 from telex.dialects.spec import Tree
-from telex.model.paths import join
-from telex.translation import bodies
+from telex.model.paths import join, path_of
 from telex.translation.account import Account
+from telex.translation.body_telling import close_body, write_body
 from telex.translation.envelopes import address, correlate, envelope
 from telex.translation.kinds import canonical
-from telex.translation.places import BODY, UNSAID
+from telex.translation.places import BODY, UNSAID, Steps
 from telex.translation.plan import Carry, Items, Known, Plan
 from telex.translation.plans import TYPE_PATH
 from telex.translation.report import Change, Header, NoCounterpart, Translation
+from telex.translation.row import Borrowed, Least
 
 
 def tell(plan: Plan, tree: Tree, header: Header, body: str | None) -> Translation | NoCounterpart:
@@ -21,9 +22,12 @@ def tell(plan: Plan, tree: Tree, header: Header, body: str | None) -> Translatio
     if not address(account):
         return NoCounterpart(plan.to, f"{plan.becomes.name} has no room for the name of its sender.")
     envelope(account)
-    for path, steps, value in plan.constants:
+    for path, steps, value, overstated in plan.constants:
         account.write(path, steps, value)
-        account.carried.append((TYPE_PATH, path))
+        if overstated is not None and set(overstated.words).isdisjoint(account.words(overstated.slot)):
+            account.invent(path, None, value, overstated.reason)
+        else:
+            account.carried.append((TYPE_PATH, path))
     if plan.threaded_first:
         correlate(account)
     _mean(account)
@@ -33,7 +37,7 @@ def tell(plan: Plan, tree: Tree, header: Header, body: str | None) -> Translatio
     broken = _fill(account) or _mend(account)
     if broken is not None:
         return NoCounterpart(plan.to, broken)
-    text = _body(account)
+    text = write_body(account)
     _close(account)
     return Translation(
         plan.to,
@@ -121,7 +125,7 @@ def _items(account: Account, carry: Carry, plan: Items, value: Any) -> list[Any]
                 account.narrow(here + at, carry.slot, said, "it cannot be told back")
         if not plan.whole:
             for name, one in item.items():
-                if name not in plan.moved and one is not None:
+                if name not in plan.moved:
                     lose(Change(here if in_body else join(here, name), carry.slot, one, account.plan.no_place))
         if new == {} or any(least is UNSAID and step not in new for step, _, _, least in plan.needs):
             # Nothing of it could be told, or it would have to say what nobody can choose for its sender.
@@ -156,8 +160,24 @@ def _fill(account: Account) -> str | None:
         if not plain:
             value = moment(account.header.at) if value is None else account.worth(value, fits)
         account.write(path, steps, value)
-        account.invented.append(Change(path, slot, value, least.reason))
+        account.invented.append(Change(path, slot, value, _reason(account, least, value)))
+    for group in account.plan.groups:
+        _note_empty(account, group)
     return None
+
+
+def _reason(account: Account, least: Least, value: Any) -> str:
+    """What nothing could be borrowed for is made up for want of anything."""
+    nothing = isinstance(least.value, Borrowed) and value == least.value.otherwise
+    return f"{account.plan.type.name} says nothing of it" if nothing else least.reason
+
+
+def _note_empty(account: Account, group: Steps) -> None:
+    inside: Any = account.result
+    for step in group:
+        inside = inside[step]
+    if not inside and group != (account.plan.to.payload,):
+        account.invent(path_of(*group), None, {}, f"{account.plan.becomes.name} wants it there")
 
 
 def _mend(account: Account) -> str | None:
@@ -189,34 +209,6 @@ def _remedy(account: Account, name: str, value: Any, code: str) -> None:
         )
 
 
-def _body(account: Account) -> str | None:
-    spec = account.plan.spoken.body
-    if account.plan.to.form != "front-matter":
-        return None
-    if spec is None:
-        return ""
-    headings = account.plan.becomes.sections
-    # A body has one kind of line end. Mended before it is put together, or what it is made of could not be told apart.
-    body = bodies.compose(spec, {slot: _with_plain_ends(value) for slot, value in account.sections.items()}, headings)
-    if not bodies.surely_told(spec, account.sections):
-        again = bodies.parse(spec, body, headings)
-        for slot, value in account.sections.items():
-            if again.get(slot) != value:
-                account.vague[account.sources[f"{BODY}#{slot}"]] = True
-    main = None if spec.pages else account.sections.get(spec.main)
-    if body and account.sections.keys() <= ({spec.main} if main else set()) and body != main:
-        account.invent(BODY, None, body, "the type asks for these headings")
-    return body
-
-
-def _with_plain_ends(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("\r\n", "\n").replace("\r", "\n") if "\r" in value else value
-    if isinstance(value, list):
-        return [_with_plain_ends(one) for one in value]
-    return {name: _with_plain_ends(one) for name, one in value.items()} if isinstance(value, dict) else value
-
-
 def _close(account: Account) -> None:
     """What has become of every field that was looked at, and of those that nobody looked at."""
     plan, told, vague = account.plan, account.told, account.vague
@@ -235,6 +227,8 @@ def _close(account: Account) -> None:
                 account.narrow(read.path, read.slot, value, f"{plan.to.name} has no word that could be told back")
     if account.loose is not None:
         account.lose(BODY, None, account.loose, plan.no_place)
+    if account.body and plan.row.body is not None:
+        close_body(account, account.body)
     _residue(account, account.tree, plan.known)
     if plan.strays is not None:
         account.narrow(plan.strays, "$type", plan.type.name, f"{plan.becomes.name} leads back elsewhere")
@@ -243,11 +237,13 @@ def _close(account: Account) -> None:
 def _residue(account: Account, tree: Tree, known: Known) -> None:
     if not tree.keys() <= known.names:
         for name, value in tree.items():
-            if name not in known.names and value is not None:
+            if name not in known.names:
                 account.lose(join(known.path, name), None, value, account.plan.no_place)
     for name, inside in known.groups:
         value = tree.get(name)
-        if isinstance(value, dict):
+        if value == {} and name != account.plan.dialect.payload:
+            account.lose(inside.path, None, value, account.plan.no_place)
+        elif isinstance(value, dict):
             _residue(account, value, inside)
         elif value is not None:
             account.lose(inside.path, None, value, "it is not what the field is for")

@@ -51,11 +51,13 @@ class Known(NamedTuple):
 _REMEMBERED: dict[tuple[int, int, int], Known] = {}
 
 
-def header_of(tree: Tree, dialect: Dialect, type_: MessageType, *, id: str, at: float, sender: str) -> Header:
+def header_of(
+    tree: Tree, dialect: Dialect, type_: MessageType, *, id: str, at: float, sender: str, kept: bool = True
+) -> Header:
     """What a message says of itself, for whoever has nothing but its text. The arguments fill in what it does not.
 
     Where the dialect writes roles the sender is called by its role; where it says nothing, by the first that may send
-    it."""
+    it. `kept` says whether a bus has kept the message, and knows these."""
     wire = dialect.wire
 
     def said(name: str | None) -> str | None:
@@ -75,6 +77,7 @@ def header_of(tree: Tree, dialect: Dialect, type_: MessageType, *, id: str, at: 
         recipient_role=whom if whom != "*" else None,
         correlation=said(wire.correlation),
         reply_to=said(wire.reply_to),
+        kept=kept,
     )
 
 
@@ -177,7 +180,7 @@ def _may_mean(tree: Tree, plan: Plan) -> bool:
     terms = INTENTS[plan.row.intents[0]].terms
     for slot, values in plan.spoken.means.items():
         said = [plan.row.means[slot][0]] if slot in plan.row.means else []
-        for number in plan.by_slot.get(slot, ()):
+        for number in plan.by_slot.get(slot, ()) if not said else ():  # a type's own meaning needs no field for it
             read = plan.reads[number]
             value = read.get(tree) if read.get is not None else None
             if value is not None:

@@ -1,10 +1,14 @@
-"""Which dialect does `--dialect` mean? A built-in one by name, or a user's own, declared in a TOML file."""
+"""Which dialect does `--dialect` mean? A built-in one, by name or name@version, or a user's own, declared in a TOML
+file."""
 
 import os
 
 from telex.dialects.registry import BUILT_IN, PLAIN, by_name
 from telex.dialects.spec import Dialect
+from telex.model.limits import LIMITS
 from telex.model.nearest import nearest
+from telex.model.refusal import Finding
+from telex.model.version import AT, PLUS, choice_of
 from telex.surfaces.cli.exits import FAILED, NOT_FOUND, USAGE, CommandError
 from telex.surfaces.cli.render import shown
 
@@ -34,9 +38,22 @@ def _built_in(name: str, unknown: int) -> Dialect:
     found = by_name(name)
     if found is not None:
         return found
+    if AT in name or PLUS in name:
+        return _of_version(name, unknown)
     meant = nearest(name, NAMES)
     perhaps = f"; did you mean {meant}?" if meant else f"; there are {', '.join(NAMES)}, or name a .toml file"
     raise CommandError(f"no dialect {shown(name)}{perhaps}", unknown)
+
+
+def _of_version(name: str, unknown: int) -> Dialect:
+    from telex.flow.versions import understood
+
+    meant = understood(name, BUILT_IN, LIMITS)  # later names of fields are read whether or not they are asked for
+    if isinstance(meant, Finding):
+        raise CommandError(shown(f"{meant.say} (expected {meant.expected})"), unknown)
+    found = by_name(choice_of(meant).dialect)
+    assert found is not None
+    return found
 
 
 def _declared(path: str) -> tuple[Dialect, list[str]]:

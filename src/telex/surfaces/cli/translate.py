@@ -2,30 +2,30 @@
 
 import os
 import sys
-import time
-import uuid
 from typing import Any
 
 import click
 
 from telex.dialects.registry import PLAIN
-from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.spec import Dialect
 from telex.flow.admission import Checked, Desk, check
 from telex.model.limits import LIMITS
+from telex.model.refusal import Finding
 from telex.surfaces.cli.answers import answer_of, json_line
 from telex.surfaces.cli.asking import dialect_option, json_option, role_option, team_dialect_option
+from telex.surfaces.cli.bodies import write_bytes
 from telex.surfaces.cli.check import sized, with_dialects
 from telex.surfaces.cli.exits import DONE, NOT_FOUND, REFUSED, CommandError
-from telex.surfaces.cli.reader_option import Reader, reader_from, readers
+from telex.surfaces.cli.reader_option import reader_from, readers
 from telex.surfaces.cli.render import Screen, finding_lines, shell_word, shown, shown_block, verdict, wrapped
 from telex.surfaces.cli.sources import STDIN, files_in, pieces
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.wire import wire_text
-from telex.translation.markdown import render
-from telex.translation.report import Change, Header, NoCounterpart, Translation
-from telex.translation.translate import header_of, translate
+from telex.translating import Told, told
+from telex.translation.report import Change
 
 _VALUE_CHARACTERS_MAX = 24  # of what was lost or made up; the message itself has it whole
+_ONE_AT_A_TIME = "Translate one message at a time, as in a loop over the lines; telex migrate-log takes a whole log."
 
 
 @click.command("translate")
@@ -51,18 +51,20 @@ def command(
     """
     to = reader_from(reader)
     checked = _read(file, role, dialect, team_dialect)
-    if not checked.valid:
+    found = told(checked, to.dialect, to.spellings, role)
+    if not found.valid:
         return _refuse(checked, as_json)
-    type_ = checked.dialect.types.get(checked.type or "") if checked.dialect else None
-    if checked.dialect is None or type_ is None:
-        return _as_it_is(checked, as_json)
-    header = _header(checked, checked.dialect, type_, role)
-    if to.dialect is PLAIN:
-        return _markdown(checked, checked.dialect, type_, header, as_json)
-    made = translate(checked.tree, checked.dialect, type_, to.dialect, header, checked.body)
-    if isinstance(made, NoCounterpart):
-        return _none(made, render(checked.tree, checked.dialect, type_, header, checked.body), type_, file, as_json)
-    return _tell(made, checked, to, as_json)
+    if found.why_not is not None:
+        return _none(found, checked, to.dialect, file, as_json)
+    if as_json:
+        sys.stdout.write(json_line(_answer(found)) + "\n")
+    elif checked.outcome != "message":
+        _as_it_is(checked)
+    elif found.tree is None:
+        sys.stdout.write(found.text)
+    else:
+        _tell(found, checked)
+    return DONE
 
 
 def _read(file: str, role: str | None, dialect: str | None, team_dialect: str | None) -> Checked:
@@ -74,41 +76,30 @@ def _read(file: str, role: str | None, dialect: str | None, team_dialect: str | 
     return sized(check(raw, desk, as_role=role), size, LIMITS.message_bytes_max)
 
 
-def _header(checked: Checked, dialect: Dialect, type_: MessageType, role: str | None) -> Header:
-    """What the message does not say itself is made up here, as the bus would know it."""
-    header = header_of(checked.tree, dialect, type_, id=str(uuid.uuid4()), at=time.time(), sender=role or "agent")
-    if role is None or dialect.wire.sender is not None:
-        return header
-    return header._replace(sender=role, sender_role=role)
-
-
 # --- what is said ----------------------------------------------------------------------------------------------------
 
 
-def _tell(made: Translation, checked: Checked, to: Reader, as_json: bool) -> int:
-    tree = to.spelt(made.tree, made.type)
-    if as_json:
-        text = wire_text(made.dialect, tree, made.body, visible=False)
-        answer = {"dialect": made.dialect.name, "type": made.type.name, "message": tree, "body": made.body}
-        sys.stdout.write(json_line(answer | {"text": text} | _facts(made)) + "\n")
-        return DONE
-    screen, errors = Screen(sys.stdout), Screen(sys.stderr)
-    # Into a pipe goes the message to the letter: a line end more would be one more when it is told back.
-    text = wire_text(made.dialect, tree, made.body, visible=screen.is_terminal)
-    screen.stream.write(text + "\n" if screen.is_terminal and not text.endswith("\n") else text)
-    screen.stream.flush()
+def _tell(found: Told, checked: Checked) -> None:
     assert checked.dialect is not None
+    assert found.dialect is not None
+    assert found.tree is not None
+    screen, errors = Screen(sys.stdout), Screen(sys.stderr)
+    if screen.is_terminal:
+        text = wire_text(found.dialect, found.tree, found.body)
+        screen.stream.write(text if text.endswith("\n") else text + "\n")
+        screen.stream.flush()
+    else:  # the message to the letter: a line end more would be one more when it is told back
+        write_bytes(found.text.encode("utf-8", "backslashreplace"))
     read_as_it_stands = not any(one.severity == "note" for one in checked.findings)
-    same = ", as it was" if made.dialect is checked.dialect and tree is made.tree and read_as_it_stands else ""
-    became = f"{checked.dialect.name} {checked.type} → {made.dialect.name} {made.type.name}{same}"
-    errors.line("\n".join([*wrapped(became, errors.width, 0), *_report(made, errors)]))
-    return DONE
+    same = ", as it was" if found.tree is checked.tree and read_as_it_stands else ""
+    became = f"{checked.dialect.name} {checked.type} → {found.dialect.name} {found.type}{same}"
+    errors.line("\n".join([*wrapped(became, errors.width, 0), *_report(found, errors)]))
 
 
-def _report(made: Translation, screen: Screen) -> list[str]:
+def _report(found: Told, screen: Screen) -> list[str]:
     rows = [
         (kind, shown(change.path), _value(change.value), shown(change.reason))
-        for kind, changes in _changes(made).items()
+        for kind, changes in _changes(found).items()
         for change in changes
     ]
     if not rows:
@@ -121,56 +112,48 @@ def _value(value: Any) -> str:
     return text if len(text) <= _VALUE_CHARACTERS_MAX else text[: _VALUE_CHARACTERS_MAX - 1] + "…"
 
 
-def _facts(made: Translation) -> dict[str, list[dict[str, Any]]]:
-    return {kind: [change._asdict() for change in changes] for kind, changes in _changes(made).items()}
+def _changes(found: Told) -> dict[str, tuple[Change, ...]]:
+    return {"lost": found.lost, "narrowed": found.narrowed, "invented": found.invented}
 
 
-def _changes(made: Translation) -> dict[str, tuple[Change, ...]]:
-    return {"lost": made.lost, "narrowed": made.narrowed, "invented": made.invented}
+def _answer(found: Told) -> dict[str, Any]:
+    assert found.dialect is not None
+    text = found.text if found.text.endswith("\n") or found.tree is not None else found.text + "\n"
+    answer = {"dialect": found.dialect.name, "type": found.type, "message": found.tree, "body": found.body}
+    facts = {kind: [change._asdict() for change in changes] for kind, changes in _changes(found).items()}
+    return answer | {"text": text} | facts
 
 
-def _markdown(checked: Checked, dialect: Dialect, type_: MessageType, header: Header, as_json: bool) -> int:
-    text = render(checked.tree, dialect, type_, header, checked.body)
+def _none(found: Told, checked: Checked, to: Dialect, file: str, as_json: bool) -> int:
     if as_json:
-        empty: dict[str, Any] = {"lost": [], "narrowed": [], "invented": []}
-        answer = {"dialect": PLAIN.name, "type": None, "message": None, "body": None, "text": text}
-        sys.stdout.write(json_line(answer | empty) + "\n")
-    else:
-        sys.stdout.write(text)
-    return DONE
-
-
-def _none(made: NoCounterpart, markdown: str, type_: MessageType, file: str, as_json: bool) -> int:
-    if as_json:
-        answer = {"dialect": made.dialect.name, "type": None, "message": None, "reason": made.reason}
-        sys.stdout.write(json_line(answer | {"markdown": markdown}) + "\n")
+        answer = {"dialect": to.name, "type": None, "message": None, "reason": found.why_not}
+        sys.stdout.write(json_line(answer | {"markdown": found.text}) + "\n")
         return NOT_FOUND
-    where = "" if file == STDIN else f" {shell_word(file)}"
     raise CommandError(
-        f"{type_.name} has no counterpart: {made.reason} Its readers get it as markdown: telex translate --to"
-        f" {PLAIN.name}{where}",
+        f"{checked.type} has no counterpart: {found.why_not} Its readers get it as markdown: telex translate --to"
+        f" {PLAIN.name} {shell_word(file)}",
         NOT_FOUND,
     )
 
 
-def _as_it_is(checked: Checked, as_json: bool) -> int:
+def _as_it_is(checked: Checked) -> None:
     """Text that nobody typed, or a coding tool's own frame: there is nothing to translate, and everybody gets it so."""
     text = checked.text if checked.text.endswith("\n") else checked.text + "\n"
-    if as_json:
-        answer = {"dialect": PLAIN.name, "type": None, "message": None, "body": None, "text": text}
-        sys.stdout.write(json_line(answer | {"lost": [], "narrowed": [], "invented": []}) + "\n")
-        return DONE
     screen = Screen(sys.stdout)
     screen.stream.write(shown_block(text) if screen.is_terminal else text)
     screen.stream.flush()
     what = "a coding tool's own frame" if checked.outcome == "control" else "plain text"
     sys.stderr.write(f"{what}: every reader gets it as it is\n")
-    return DONE
 
 
 def _refuse(checked: Checked, as_json: bool) -> int:
+    checked = checked._replace(findings=tuple(map(_for_one, checked.findings)))
     if as_json:
         sys.stdout.write(json_line(answer_of(checked)) + "\n")
     screen = Screen(sys.stderr)
     screen.line("\n".join([verdict(checked, screen), *finding_lines(checked.findings, screen)]))
     return REFUSED
+
+
+def _for_one(finding: Finding) -> Finding:
+    return finding._replace(say=_ONE_AT_A_TIME) if finding.code == "several-messages" else finding
