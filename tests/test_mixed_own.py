@@ -62,6 +62,22 @@ def test_whoever_reads_the_teams_own_dialect_is_given_everything_in_it(team: Tea
     assert on_a_card(team, "olga")["lane"] == "normal"
 
 
+@proves("dispatch/reader/dialect-gone")
+def test_what_waits_in_a_dialect_that_was_taken_away_is_markdown(team: Team) -> None:
+    card(team, "max", "moved", to="*", column="review", note="Nearly # there")
+    after = team.other(team.settings._replace(own_dialects=()))
+    for reader in ("lead", "worker"):
+        [leased] = after.receive(reader)
+        assert leased.rendering is not None
+        assert (leased.rendering.dialect, leased.rendering.type) == ("plain", None)
+        text = leased.raw.decode()
+        assert text.startswith("# moved from max (maker) to ")
+        assert "does not have the dialect kanban any more" in text
+        assert "- note: Nearly # there" in text
+    [leased] = after.receive("olga")  # who reads it still does
+    assert leased.rendering is None
+
+
 @proves("translation/own/team")
 def test_whatever_it_says_reaches_the_others_in_theirs(team: Team) -> None:
     card(team, "max", "moved", to="*", column="review", note="Nearly", commit="abc1234")
@@ -93,13 +109,26 @@ def test_what_is_asked_in_own_words_is_answered_in_the_readers_and_threaded_back
 def test_an_answer_in_own_words_reaches_whoever_asked_and_decides_nothing(team: Team) -> None:
     team.say(speech_of("vbw-typed", "approval_request", "ask-1", task=TASK, author_role="lead"), to="olga")
     assert on_a_card(team, "olga")["id"] == "ask-1"
-    card(team, "olga", "ruling", re="ask-1", ok=False, because="Not this week")
+    receipt = card(team, "olga", "ruling", re="ask-1", ok=False, because="Not this week")
+    told_so = receipt.findings[-1]
+    assert (told_so.code, told_so.severity) == ("approval-not-decided", "warning")
+    assert "no ruling decides" in told_so.say
     type_, raw = given(team, "lead")
     told = json.loads(raw)["payload"]
     assert (type_, told["request_id"], told["approved"]) == ("approval_response", "ask-1", False)
     assert team.story("olga-ruling").message.reply_to == "ask-1"
     [approval] = team.bus.book("approval").values()
     assert approval.answer is None
+
+
+@proves("translation/own/answered")
+def test_nobody_else_may_give_an_answer_in_own_words(team: Team) -> None:
+    team.bus.join("otto", role="owner", dialects=["kanban"])
+    team.say(speech_of("vbw-typed", "approval_request", "ask-1", task=TASK, author_role="lead"), to="olga")
+    made = speech(KANBAN, KANBAN.types["ruling"], "yes-1", card=TASK, re="ask-1", ok=True)
+    receipt = team.bus.send(made.raw, sender="otto", to="lead")
+    assert (receipt.accepted, codes(receipt.findings)) == (False, ["may-not-answer"])
+    assert team.bus.inbox("lead") == []
 
 
 @proves("translation/own/answered")

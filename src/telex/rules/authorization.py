@@ -85,6 +85,11 @@ def may_send(role: str, type_: MessageType) -> bool:
     return type_.senders == ANY or normalised(role) in type_.senders
 
 
+def has_no_words(role: str, dialect: Dialect, answer: MessageType) -> bool:
+    """Is it a role of that dialect, and one that does not send this there? Then it may not in other words either."""
+    return role in dialect.roles and not may_send(role, answer)
+
+
 def may_receive(role: str, type_: MessageType) -> bool:
     """A person may be asked for approval in every dialect, as a person may give it."""
     role = normalised(role)

@@ -14,6 +14,7 @@ from telex.dialects.drafting import draft, field_named
 from telex.dialects.spec import ANY, Dialect, MessageType, Moment, OneOf, Text, Tree
 from telex.dialects.writing import write
 from telex.model.roster import TELEX
+from telex.rules.authorization import has_no_words
 from telex.translation.neutral import code, fenced, on_one_line, shown_lines
 from telex.translation.report import Header
 
@@ -39,6 +40,9 @@ def reply_lines(tree: Tree, dialect: Dialect, type_: MessageType, header: Header
     you = on_one_line(header.sender)
     if answer is None:
         return [f"No particular answer is asked for; plain text reaches {you}{_by(commands)}."]
+    if does == "ask" and has_no_words(header.recipient_role or "", dialect, answer):
+        words = _by(_typed(_IN_WORDS, header))
+        return [f"**The answer is for {' or '.join(answer.senders)} to give**; plain text reaches {you}{words}."]
     begun = answer_begun(tree, dialect, answer, header)
     sections = "\n".join(f"## {name}\n" for name in answer.sections)
     text = _json(begun) if dialect.form == "json" else shown_lines(write(dialect, begun, sections))

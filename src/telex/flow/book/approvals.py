@@ -27,7 +27,7 @@ from telex.model.limits import LIMITS
 from telex.model.nearest import LATEST_MAX, nearest
 from telex.model.paths import ROOT, path_of
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
-from telex.rules.authorization import may_send
+from telex.rules.authorization import has_no_words
 
 InItsWords = tuple[Dialect, MessageType]  # the dialect of a request, and the type that answers it there
 GATE_OVERRIDE = "gate_override"  # an approved one sets a gate aside, and is told as that for ever
@@ -174,11 +174,6 @@ def may_answer(said: Said, request: Request, in_its_words: InItsWords | None = N
     if said.role in _by_trade(said.type):
         return True
     return not {said.sender, said.role, ONE_OF_ROLE + said.role}.isdisjoint(whom_asked(request))
-
-
-def has_no_words(role: str, dialect: Dialect, answer: MessageType) -> bool:
-    """Is it a role of that dialect, and one that sends no answers there?"""
-    return role in dialect.roles and not may_send(role, answer)
 
 
 def _by_trade(type_: MessageType) -> tuple[str, ...]:

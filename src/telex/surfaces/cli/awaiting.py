@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from telex.model.escalation import waits_for_ever
 from telex.model.message import Leased, Message
 from telex.model.roster import TELEX
-from telex.rules.authorization import may_send, normalised
+from telex.rules.authorization import has_no_words, may_send, normalised
 from telex.surfaces.cli.render import shell_word, shown, typed
 from telex.surfaces.cli.times import clock_time
 
@@ -72,8 +72,6 @@ def _heard(story: "Story") -> "Said | None":
 
 def _has_no_words(bus: "SyncBus", said: "Said", agent: str | None) -> bool:
     """Was somebody asked for approval whose role gives none?"""
-    from telex.flow.book.approvals import has_no_words
-
     answer = said.dialect.types[said.type.reply or ""]
     return agent is not None and has_no_words(_role_of(bus, agent), said.dialect, answer)
 
