@@ -25,20 +25,26 @@ class Parsed(NamedTuple):
     as_written: bool = True  # `compose` would write it so
 
 
-def compose(spec: Body, values: Mapping[str, Any], headings: tuple[str, ...] = ()) -> str:
-    """The body that says these, with every heading that the type asks for."""
+def compose(spec: Body, values: Mapping[str, Any], headings: tuple[str, ...] = ()) -> tuple[str, list[str]]:
+    """The body that says these, with every heading that the type asks for; and those under which nothing is said."""
     main = values.get(spec.main)
     text = _pages(main) if spec.pages and main is not None else main
     if text is not None and values.keys() == {spec.main} and _stands_alone(spec, text, main, headings):
-        return str(text)
-    wanted = {heading.casefold() for heading in headings}
+        return str(text), []
     said = [section for section in spec.sections if section.slot in values]
     parts = [f"## {section.heading}\n{_written(values[section.slot])}" for section in said]
-    known = {section.heading.casefold() for section in said}
-    parts += [f"## {one}\n{SILENT}" for one in headings if one.casefold() not in known | {spec.heading.casefold()}]
-    if text is not None or spec.heading.casefold() in wanted:
-        parts.append(f"## {spec.heading}\n{SILENT if text is None else text}")
-    return _GAP.join(parts)
+    wanted = {heading.casefold(): heading for heading in headings}
+    own = wanted.pop(spec.heading.casefold(), None)
+    for section in said if wanted else ():
+        wanted.pop(section.heading.casefold(), None)
+    silent = list(wanted.values())
+    parts += [f"## {one}\n{SILENT}" for one in silent]
+    if text is not None:
+        parts.append(f"## {spec.heading}\n{text}")
+    elif own is not None:
+        parts.append(f"## {spec.heading}\n{SILENT}")
+        silent.append(own)
+    return _GAP.join(parts), silent
 
 
 def _stands_alone(spec: Body, text: str, main: Any, headings: tuple[str, ...]) -> bool:
@@ -65,19 +71,12 @@ def surely_told(spec: Body, values: Mapping[str, Any]) -> bool:
     return True
 
 
-def silent(spec: Body, values: Mapping[str, Any], body: str, headings: tuple[str, ...]) -> list[str]:
-    """The headings under which `compose` has put into this body that it has nothing to say."""
-    said = {section.heading.casefold() for section in spec.sections if section.slot in values}
-    said |= {spec.heading.casefold()} if spec.main in values else set()
-    return [one for one in headings if one.casefold() not in said and f"## {one}\n{SILENT}" in body]
-
-
 def parse(spec: Body, body: str, headings: tuple[str, ...] = ()) -> Parsed:
     """What a body says."""
     if not body:
         return Parsed({})
     values = _sections(spec, body)
-    if values is not None and compose(spec, values, headings) == body:
+    if values is not None and compose(spec, values, headings)[0] == body:
         return Parsed(values)
     return _freely_parsed(spec, body, headings)
 

@@ -17,19 +17,20 @@ def write_body(account: Account) -> str | None:
         return ""
     headings = account.plan.becomes.sections
     # A body has one kind of line end. Mended before it is put together, or what it is made of could not be told apart.
-    body = bodies.compose(spec, {slot: _with_plain_ends(value) for slot, value in account.sections.items()}, headings)
+    said = {slot: _with_plain_ends(value) for slot, value in account.sections.items()}
+    body, silent = bodies.compose(spec, said, headings)
     if not bodies.surely_told(spec, account.sections):
         again = bodies.parse(spec, body, headings).values
         for slot, value in account.sections.items():
             if again.get(slot) != value:
                 account.vague[account.sources[f"{BODY}#{slot}"]] = True
-    for heading in bodies.silent(spec, account.sections, body, headings) if headings else ():
+    for heading in silent:
         account.invent(join(BODY, heading), None, bodies.SILENT, f"{account.plan.becomes.name} asks for this heading")
     return body
 
 
 def _with_plain_ends(value: Any) -> Any:
-    if isinstance(value, str):
+    if type(value) is str:
         return value.replace("\r\n", "\n").replace("\r", "\n") if "\r" in value else value
     if isinstance(value, list):
         return [_with_plain_ends(one) for one in value]

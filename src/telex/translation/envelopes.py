@@ -3,6 +3,7 @@
 What the original says of that is told where there is a place for it; the rest is what the bus knows.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -20,18 +21,16 @@ def address(account: Account) -> bool:
     """Who it is from and to, as the dialect calls them. False: the sender cannot be named, and has to be."""
     plan, header = account.plan, account.header
     mine = counterpart(header.sender_role, plan.dialect, plan.to, plan.becomes.senders)
-    receivers = plan.type.receivers
-    theirs = header.recipient_role or (receivers[0] if receivers != ANY else None)
+    receivers, theirs = plan.type.receivers, _their_role(account)
     whom = counterpart(theirs, plan.dialect, plan.to, plan.becomes.receivers) if theirs is not None else None
     if plan.spoken.intents[0] == "escalate" and plan.wires["recipient"].there is not None:
         whom = plan.to.chain.get(mine, whom)
     account.roles = (mine, whom)
     names = plan.to.addresses == "names"
-    _name(account, "sender", header.sender if names else mine, plan.type.senders, _why_mine(account, names=names))
+    _name(account, "sender", header.sender if names else mine, plan.type.senders, _why_mine)
     everyone = header.recipient == EVERYONE
     named = (header.recipient or whom) if names else whom
-    why = _why_theirs(account, theirs, names=names)
-    _name(account, "recipient", named, receivers, why, unclear=everyone and not names)
+    _name(account, "recipient", named, receivers, _why_theirs, unclear=everyone and not names)
     if everyone and names and "everyone" in plan.places:
         place = plan.places["everyone"]
         if place.slot not in plan.by_slot:
@@ -41,17 +40,22 @@ def address(account: Account) -> bool:
     return signed is None or not signed.required or signed.path in account.written
 
 
-def _why_mine(account: Account, *, names: bool) -> str:
+def _their_role(account: Account) -> str | None:
+    receivers = account.plan.type.receivers
+    return account.header.recipient_role or (receivers[0] if receivers != ANY else None)
+
+
+def _why_mine(account: Account) -> str:
     """Why the sender is called so, where the original does not say it."""
     said, mine = account.header.sender_role, account.roles[0]
-    if names or mine == normalised(said):
+    if account.plan.to.addresses == "names" or mine == normalised(said):
         return BY_THE_BUS if account.header.kept else "taken for its sender"
     return f"it stands for {normalised(said)} in {account.plan.to.name}"
 
 
-def _why_theirs(account: Account, theirs: str | None, *, names: bool) -> str:
-    header, plan, whom = account.header, account.plan, account.roles[1]
-    if names and header.recipient:
+def _why_theirs(account: Account) -> str:
+    header, plan, whom, theirs = account.header, account.plan, account.roles[1], _their_role(account)
+    if plan.to.addresses == "names" and header.recipient:
         return header.known
     if theirs is None or (plan.spoken.intents[0] == "escalate" and account.roles[0] in plan.to.chain):
         return f"to whom {plan.to.name} hands it up"
@@ -63,7 +67,13 @@ def _why_theirs(account: Account, theirs: str | None, *, names: bool) -> str:
 
 
 def _name(
-    account: Account, what: str, value: str | None, allowed: tuple[str, ...], why: str, *, unclear: bool = False
+    account: Account,
+    what: str,
+    value: str | None,
+    allowed: tuple[str, ...],
+    why: Callable[[Account], str],
+    *,
+    unclear: bool = False,
 ) -> None:
     slot, here, there, alone = account.plan.wires[what]
     said = here.get(account.tree) if here is not None else None
@@ -74,7 +84,7 @@ def _name(
         return
     account.write(there.path, there.steps, value)
     if here is None or said is None:
-        account.invent(there.path, slot, value, why)
+        account.invent(there.path, slot, value, why(account))
         return
     account.carried.append((here.path, there.path))
     account.wired.add(here.path)

@@ -128,6 +128,8 @@ def getter(steps: Steps) -> Callable[[Tree], Any]:
     if not rest:
         return lambda tree: tree.get(first)
     second, *more = rest
+    if not more:  # in a payload, as most of them are
+        return lambda tree: inside.get(second) if type(inside := tree.get(first)) is dict else None
 
     def get(tree: Tree) -> Any:
         inside = tree.get(first)

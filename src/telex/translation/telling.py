@@ -160,9 +160,10 @@ def _fill(account: Account) -> str | None:
         if not plain:
             value = moment(account.header.at) if value is None else account.worth(value, fits)
         account.write(path, steps, value)
-        account.invented.append(Change(path, slot, value, _reason(account, least, value)))
+        account.invent(path, slot, value, least.reason if plain else _reason(account, least, value))
     for group in account.plan.groups:
-        _note_empty(account, group)
+        if len(group) > 1 or group[0] != account.plan.to.payload:
+            _note_empty(account, group)
     return None
 
 
@@ -176,7 +177,7 @@ def _note_empty(account: Account, group: Steps) -> None:
     inside: Any = account.result
     for step in group:
         inside = inside[step]
-    if not inside and group != (account.plan.to.payload,):
+    if not inside:
         account.invent(path_of(*group), None, {}, f"{account.plan.becomes.name} wants it there")
 
 
