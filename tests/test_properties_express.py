@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.declared import declare
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.spec import OPEN, Dialect, Group, MessageType, fields, types_by_name
 from telex.dialects.vbw_typed import VBW_TYPED
@@ -279,3 +280,54 @@ def test_a_key_given_twice_is_not_hidden_by_text_that_looks_like_an_escaped_quot
     raw = json.dumps(tree).replace("{", "{" + twice + ", ", 1).encode()
     assert express("strict", None, None).passes(raw) is None
     agree(raw, ("strict", None, None))
+
+
+# --- dialects that somebody else has declared -------------------------------------------------------------------------
+
+OWN = """
+name = "own"
+version = "1.0"
+purpose = "A note."
+roles = ["a"]
+[types.note]
+purpose = "Says it."
+senders = ["*"]
+receivers = ["*"]
+[types.note.fields]
+"""
+
+
+def own(fields: str) -> Desk:
+    dialect = declare(OWN + fields, "own.toml").dialect
+    assert dialect is not None
+    return Desk(dialects=(dialect,))
+
+
+@pytest.mark.parametrize(
+    "fields, raw",
+    [
+        ('text = "string"', b'{"text": "a"}'),
+        ('text = "string"', b'{"text": "a", "other": "b"}'),
+        ('text = "string"', b'{"type": "", "text": "a"}'),
+        ('value = "any"', b'{"type": "note", "value": null}'),
+        ('value = "any?"', b'{"type": "note", "value": null}'),
+        ('value = "any"', b'{"type": "note", "value": [null]}'),
+    ],
+)
+def test_both_lanes_agree_on_a_dialect_of_one_s_own(fields: str, raw: bytes) -> None:
+    desk = own(fields)
+    assert answer(Express(desk).check(raw)) == answer(check(raw, desk))
+
+
+def test_a_field_that_is_called_like_the_sender_may_be_an_object() -> None:
+    text = OWN.replace('roles = ["a"]', 'extends = "vbw-company"')
+    dialect = declare(
+        text + 'from = { type = "object", fields = { p = "string", q = "integer?" } }', "own.toml"
+    ).dialect
+    assert dialect is not None
+    desk = Desk(dialects=(dialect, *BUILT_IN))
+    raw = b'{"type": "note", "from": {"p": "x"}}'
+    lane = Express(desk, as_role="dev", to_role="lead", as_name="ann", to_name="lea")
+    assert answer(lane.check(raw)) == answer(
+        check(raw, desk, as_role="dev", to_role="lead", as_name="ann", to_name="lea")
+    )

@@ -12,6 +12,7 @@ from telex.flow.book.deciding import APPROVED, CONDITIONAL, REJECTED
 from telex.flow.book.drafting import compose
 from telex.flow.book.escalations import topics_of_step
 from telex.flow.book.said import Said, tree_of
+from telex.model.message import Message
 from telex.model.nearest import nearest
 from telex.model.roster import HUMAN, Member, Roster
 from telex.model.version import choice_of
@@ -22,6 +23,19 @@ def seconds_left(said: Said, now: float) -> float | None:
     """How long the message itself gives for an answer; None where it does not say, or says a time that has passed."""
     deadline = deadline_of(said)
     return deadline - now if deadline is not None and deadline > now else None
+
+
+async def deciding(office: Office, question: Message, deliveries: list[int]) -> list[int]:
+    """Those of these deliveries in reply to a request for approval that decide it, whatever else is said to it."""
+    topic = topic_of(question.id)
+    found: Approval | None = (await office.books.of((topic,))).get(topic)
+    if found is None or found.request.by != question.sender:
+        return deliveries
+    if found.answer is None:
+        return []
+    given = {one.seq for one in await office.store.find(found.answer.id) if one.sender == found.answer.by}
+    brought = [(one, await office.store.delivery(one)) for one in deliveries]
+    return [one for one, delivery in brought if delivery is not None and delivery.message in given]
 
 
 async def answer_to(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 TOPICS_MAX = 20_000  # known at a time; beyond that all are read again as they are needed
 NOTHING_SAID = (0, None)
+UNREAD: Any = object()  # of what was said in a dialect that the team has no more; nobody can tell what it was
 Known = dict[str, tuple[int, Any]]  # by topic: the number of the last message in it, and its state
 EVIDENT = frozenset({"progress", "commit"})  # deeds that leave traces in a repository
 
@@ -106,10 +107,13 @@ class Books:
         for event, message in news:
             dialect = self._dialects.get(message.dialect or "")
             said = heard(message, event, dialect) if dialect is not None else None
-            state = pages.fold(topic, state, said) if said is not None else state
-            state = owned(pages.kind_of(topic), state) if many and state is not None else state
+            if said is not None:
+                state = pages.fold(topic, None if state is UNREAD else state, said)
+            elif dialect is None and state is None:
+                state = UNREAD
+            state = owned(pages.kind_of(topic), state) if many and state is not None and state is not UNREAD else state
             last = message.seq
-        if many:
+        if many and state is not UNREAD:
             words = sealed(topic, last, state)
             await self._store.keep_snapshot(topic, last, words)
             state = unsealed(topic, last, words)  # what was written in place is nobody's any more
@@ -130,7 +134,7 @@ class Books:
 
 
 def _states(found: Mapping[str, tuple[int, Any]]) -> dict[str, Any]:
-    return {topic: state for topic, (last, state) in found.items() if last}
+    return {topic: state for topic, (last, state) in found.items() if last and state is not UNREAD}
 
 
 class Weighed(NamedTuple):

@@ -147,7 +147,7 @@ class LocalBus(WorkVerbs):
                 await place.look(inboxes, (question.seq,))
                 await sweeping.sweep_lapsed(office)
                 now = office.clock.now()
-                found = (await office.store.answers_to(inboxes, question, wanted))[:1]
+                found = await self._answers(question, inboxes, wanted)
                 until = now + office.limits.lease_seconds
                 if found and (leases := await receiving.hand_out(office, member, inboxes, now, until, 1, found)):
                     return leases[0]
@@ -159,6 +159,16 @@ class LocalBus(WorkVerbs):
                 await place.news(min(deadline, now + 1.0))
         finally:
             place.leave()
+
+    async def _answers(self, question: Message, inboxes: Sequence[str], wanted: Sequence[str]) -> list[int]:
+        """The first of them that there is."""
+        office = self._office
+        found = await office.store.answers_to(inboxes, question, wanted)
+        if found and office.desk.work and office.deed_of(question) == "ask":
+            from telex.bus.approving import deciding
+
+            found = await deciding(office, question, found)
+        return found[:1]
 
     # --- what became of it -------------------------------------------------------------------------------------------
 

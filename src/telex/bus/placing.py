@@ -111,10 +111,24 @@ async def answered(
     return (*settled, *decided, *others)
 
 
-async def _decided(office: Office, part: Part | None) -> tuple[int, ...]:
-    """The requests for approval that a message decides, by the book."""
+def with_what_it_decides(asked: Sending, looked: Looked, part: Part | None) -> Sending:
+    """With the request that it decides by its task, where it names none: whoever asked is told which."""
+    kind = looked.kind
+    if kind is None or kind.deed not in DECIDING or looked.facts.reply_to or asked.reply_to or part is None:
+        return asked
+    decided = _requests_in(part)
+    return asked._replace(reply_to=decided[0]) if len(decided) == 1 else asked
+
+
+def _requests_in(part: Part) -> list[str]:
+    """The requests for approval that a message is about, by the book."""
     kind = APPROVAL + ":"
-    ids = [topic.removeprefix(kind) for topic in (part.topics if part is not None else ()) if topic.startswith(kind)]
+    return [topic.removeprefix(kind) for topic in part.topics if topic.startswith(kind)]
+
+
+async def _decided(office: Office, part: Part | None) -> tuple[int, ...]:
+    """Those that it decides."""
+    ids = _requests_in(part) if part is not None else ()
     found = [one for id_ in ids for one in await office.store.asked(id_, None)]
     return tuple(ask.message for ask, message in found if office.deed_of(message) == "ask")
 

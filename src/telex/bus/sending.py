@@ -10,7 +10,7 @@ from telex.bus.booking import Known, look_for_evidence, said_by, weigh
 from telex.bus.entries import entry_of
 from telex.bus.leaving import see_off
 from telex.bus.office import Office, Way
-from telex.bus.placing import Sending, answered, placed, whole
+from telex.bus.placing import Sending, answered, placed, whole, with_what_it_decides
 from telex.bus.reminding import answers_no_dispatch, reminder
 from telex.bus.repeating import last_words, sent_before, state_now
 from telex.dialects.spec import Dialect
@@ -104,6 +104,7 @@ async def _keep_booked(
             if before is not None or office.desk.strict:
                 return before or await _refuse(office, asked, member, looked, found, began, address)
             part = None  # a lenient team lets it pass, and nothing follows from it
+        asked = with_what_it_decides(asked, looked, part)
         entry = await _entry(office, asked, member, looked, address, inboxes, began, found, part, said)
         if part is not None:
             part = part.dated(entry.at)

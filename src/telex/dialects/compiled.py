@@ -62,14 +62,18 @@ def compile_dialect(dialect: Dialect, limits: Limits, claims: Claims) -> Compile
         type_.name: _shape(_own_fields(dialect, type_, claims(type_)), limits, tag=type_.name)
         for type_ in dialect.types.values()
     }
-    structs = tuple(shape.struct for shape in shapes.values())
+    # Of one type alone msgspec would take a message that does not name it.
+    nothing = msgspec.defstruct("Nothing", [], tag="", tag_field=TYPE)
+    structs = (nothing, *(shape.struct for shape in shapes.values()))
     types = {shape.struct: dialect.types[name] for name, shape in shapes.items()}
     return CompiledDialect(dialect, shapes, types, msgspec.json.Decoder(Union[structs]))  # noqa: UP007
 
 
 def _own_fields(dialect: Dialect, type_: MessageType, allowed: dict[str, tuple[str, ...]]) -> Fields:
     whole = {
-        name: field._replace(kind=OneOf(allowed[name])) if allowed.get(name) else field
+        name: field._replace(kind=OneOf(allowed[name]))
+        if allowed.get(name) and isinstance(field.kind, (Text, OneOf, Moment, Anything))
+        else field
         for name, field in dialect.fields_of(type_).items()
         if name != TYPE
     }

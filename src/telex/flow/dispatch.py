@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from telex.dialects.reaching import reach
 from telex.dialects.reading import read
 from telex.dialects.registry import PLAIN
 from telex.dialects.spec import Dialect, MessageType, Tree
@@ -54,9 +55,21 @@ def _in_other_words(
     placed = header._replace(correlation=message.correlation or begun)
     for choice, to in _ways(choices_of(member.dialects), dialects) if whole else ():
         made = translate(tree, dialect, type_, to, placed, body)
-        if isinstance(made, Translation):
+        if isinstance(made, Translation) and not _answers_something_else(made, message):
             return _written(made, choice)
     return Rendering(PLAIN.name, None, _bytes(render(tree, dialect, type_, header, body)))
+
+
+def _answers_something_else(made: "Translation", message: Message) -> bool:
+    """Would its reader take it for the answer to a request, and the bus does not know it as that one's? Who may answer
+    was looked at for what it replies to, and for nothing else that it may name."""
+    deed = made.type.deed
+    if deed is None or deed.does != "answer":
+        return False
+    if message.reply_to is None:
+        return True
+    where = deed.names.get("request")
+    return where is not None and reach(made.dialect.locate(made.type, where))(made.tree) != message.reply_to
 
 
 def markdown_for(message: Message, member: Member, dialects: Dialects, limits: Limits = LIMITS) -> Rendering:

@@ -157,6 +157,8 @@ class _Source:
 
     def value(self, kind: Kind, place: str, inner: Shape | None) -> None:
         each = _marks(kind)
+        if isinstance(kind, Anything):
+            self.lines.append(f"if {place} is None: return None")
         if each is not None:
             self.fixed += each
         elif isinstance(kind, Group):

@@ -11,7 +11,7 @@ from telex.model.nearest import nearest
 from telex.model.paths import ROOT
 from telex.model.refusal import Finding
 from telex.model.roster import EVERYONE, TELEX, Member, Roster
-from telex.model.version import choice_of
+from telex.model.version import Choice, choice_of
 
 ROLES_SHOWN_MAX = 40  # all there are, as long as they are few enough to choose from
 
@@ -101,10 +101,8 @@ def role_differs(member: Member, role: str, limits: Limits) -> Finding:
 
 
 def reads_differ(member: Member, reads: Sequence[str], limits: Limits) -> Finding | None:
-    """To a declared member that says it reads something else than its declaration says. No dialect has two versions, so
-    whether one is named makes no difference."""
-    said, written = ([choice_of(one)._replace(version=None) for one in those] for those in (reads, member.dialects))
-    if said == written:
+    """To a declared member that says it reads something else than its declaration says."""
+    if _meant(reads) == _meant(member.dialects):
         return None
     declared = " ".join(f"--reads {one}" for one in member.dialects)
     say = (
@@ -113,6 +111,14 @@ def reads_differ(member: Member, reads: Sequence[str], limits: Limits) -> Findin
     )
     found = ", ".join(reads)[: limits.found_characters_max]
     return Finding("reads-differ", ROOT, say, expected=declared, found=found)
+
+
+def _meant(reads: Sequence[str]) -> list[Choice]:
+    """No dialect has two versions, so whether one is named makes no difference; of two of a dialect the first holds."""
+    found: dict[str, Choice] = {}
+    for choice in map(choice_of, reads):
+        found.setdefault(choice.dialect, choice._replace(version=None))
+    return list(found.values())
 
 
 def dialect_unknown(name: str, dialects: Sequence[str]) -> Finding:

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from telex.flow.book.chapter import Book, Chapter, Ground, Remark, Topics, nothing
 from telex.flow.book.said import Said
+from telex.flow.routing import normal_address
+from telex.model.roster import HUMAN, ONE_OF_ROLE
 
 APPROVED, REJECTED, CONDITIONAL = "approved", "rejected", "conditional"
 _DECISIONS = {APPROVED: APPROVED, REJECTED: REJECTED, CONDITIONAL: CONDITIONAL, "lgtm": APPROVED}
@@ -34,7 +36,7 @@ def for_dispatches(answer: Chapter) -> Chapter:
         return answer.wanted(said, book) if _decides(said, book) else (topic_of_request(said.reply_to or ""),)
 
     def belongs(said: Said, book: Book) -> Topics:
-        return answer.belongs(said, book) if _decides(said, book) else ()
+        return answer.belongs(said, book) if _decides(said, book) and _was_asked(said, book) else ()
 
     def weigh(said: Said, book: Book, ground: Ground) -> Iterable[Remark]:
         return answer.weigh(said, book, ground) if _decides(said, book) else ()
@@ -47,4 +49,16 @@ def _may_decide(said: Said) -> bool:
 
 
 def _decides(said: Said, book: Book) -> bool:
-    return _may_decide(said) and topic_of_request(said.reply_to or "") in book
+    """Somebody else may have asked under the id of what it replies to; whoever asked is told the answer."""
+    asked = book.get(topic_of_request(said.reply_to or "")) if _may_decide(said) else None
+    if asked is None:
+        return False
+    heard_by = said.inboxes or (normal_address(said.to),)
+    return not {asked.request.by, ONE_OF_ROLE + asked.request.role}.isdisjoint(heard_by)
+
+
+def _was_asked(said: Said, book: Book) -> bool:
+    """Before signals decided anything they were taken from everybody, and a record may have some."""
+    request = book[topic_of_request(said.reply_to or "")].request
+    asked = {HUMAN, *(request.inboxes or (normal_address(request.to),))}
+    return said.sender != request.by and not asked.isdisjoint({said.sender, said.role, ONE_OF_ROLE + said.role})
