@@ -69,7 +69,8 @@ def test_a_log_is_written_over_itself_from_stdin(log: Path) -> None:
 
 
 @proves("files/whole")
-def test_a_run_that_is_interrupted_leaves_what_was_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told, code", [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_a_run_that_is_ended_leaves_what_was_there(tmp_path: Path, told: signal.Signals, code: int) -> None:
     (tmp_path / "new").write_bytes(WORDS)
     command = [*COMMAND, "migrate-log", "-", *VERSIONS, "--output", str(tmp_path / "new")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as running:
@@ -77,8 +78,8 @@ def test_a_run_that_is_interrupted_leaves_what_was_there(tmp_path: Path) -> None
         while _only(tmp_path, "new") and running.poll() is None:  # until it has begun beside the file
             running.stdin.write(json.dumps(PROGRESS).encode() + b"\n")
             running.stdin.flush()
-        running.send_signal(signal.SIGINT)
-        assert running.wait(timeout=60) == 130
+        running.send_signal(told)
+        assert running.wait(timeout=60) == code
     assert (tmp_path / "new").read_bytes() == WORDS
     assert _only(tmp_path, "new")
 
@@ -93,7 +94,7 @@ def test_a_run_that_fails_leaves_what_was_there(telex: Telex, log: Path, monkeyp
 
 
 @proves("files/store")
-@pytest.mark.parametrize("suffix", ["", "-wal"])
+@pytest.mark.parametrize("suffix", ["", "-wal", "-lock", "-ballast"])
 @pytest.mark.parametrize("command", ["migrate-log", "log", "trace", "link"])
 def test_no_store_is_written_over(telex: Telex, log: Path, command: str, suffix: str) -> None:
     id_ = sent(telex, PROGRESS)
@@ -127,6 +128,38 @@ def test_a_file_written_anew_is_for_the_same_people(telex: Telex, log: Path) -> 
 
 
 @proves("files/same-people")
+def test_whoever_cannot_keep_the_owner_keeps_the_group(
+    telex: Telex, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+
+    def fchown(descriptor: int, owner: int, group: int) -> None:
+        if owner != -1:
+            raise PermissionError
+        given.append(group)
+
+    monkeypatch.setattr("os.fchown", fchown)
+    log.chmod(0o640)
+    assert telex("migrate-log", log.name, *VERSIONS, "--output", log.name).code == 0
+    assert given == [log.stat().st_gid]
+    assert stat.S_IMODE(log.stat().st_mode) == 0o640
+
+
+@proves("files/same-people")
+@pytest.mark.parametrize("before, after", [(0o640, 0o600), (0o664, 0o644)])
+def test_another_group_gets_no_more_than_everybody(
+    telex: Telex, log: Path, monkeypatch: pytest.MonkeyPatch, before: int, after: int
+) -> None:
+    def fchown(descriptor: int, owner: int, group: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("os.fchown", fchown)
+    log.chmod(before)
+    assert telex("migrate-log", log.name, *VERSIONS, "--output", log.name).code == 0
+    assert stat.S_IMODE(log.stat().st_mode) == after
+
+
+@proves("files/same-people")
 def test_a_link_to_nothing_makes_what_it_points_to(telex: Telex, log: Path) -> None:
     Path("link").symlink_to("made")
     assert telex("migrate-log", log.name, *VERSIONS, "--output", "link").code == 0
@@ -149,6 +182,13 @@ def test_a_pipe_and_stdout_by_its_name_take_it_as_it_comes(log: Path, tmp_path: 
     with subprocess.Popen([*command, str(tmp_path / "pipe")], stderr=subprocess.PIPE) as running:
         assert (tmp_path / "pipe").read_bytes().endswith(b"}\n" + WORDS)
         assert running.wait(timeout=60) == 0
+
+
+@proves("files/store")
+def test_a_pipe_beside_which_nothing_is_a_store_is_not_waited_for(telex: Telex, log: Path) -> None:
+    os.mkfifo("pipe")
+    assert telex("migrate-log", log.name, *VERSIONS, "--output", "pipe-wal").code == 0
+    assert _is_migrated(Path("pipe-wal"))
 
 
 @proves("files/names-it")

@@ -128,3 +128,42 @@ def test_a_declared_member_reads_what_its_declaration_says(telex: Telex) -> None
     answers = [telex("team", "join", *given, "--json").answer for given in joining]
     roster = {one["name"]: one["reads"] for one in telex("team", "--json").answers}
     assert {one["name"]: one["reads"] for one in answers} == roster == {"ada": ["vbw-typed@2.0"], "bo": ["build-flow"]}
+
+
+@proves("dispatch/join/declared")
+@pytest.mark.parametrize(
+    "written, said, is_same",
+    [
+        (["vbw-typed", "vbw-typed@2.0"], ["vbw-typed"], True),
+        (["vbw-typed"], ["vbw@2.0", "vbw-typed"], True),
+        (["vbw-typed", "vbw-typed@2.0+approved"], ["vbw-typed"], True),  # of two of a dialect the first holds
+        (["vbw-typed@2.0+approved", "vbw-typed"], ["vbw-typed"], False),
+        (["vbw-typed", "build-flow"], ["build-flow", "vbw-typed"], False),
+    ],
+)
+def test_what_is_said_twice_of_a_dialect_means_the_same(
+    telex: Telex, written: list[str], said: list[str], is_same: bool
+) -> None:
+    Path("telex.toml").write_text(f'[team.members.ada]\nrole = "qa"\ndialects = {written}\n')
+    ran = telex("team", "join", "ada", *(word for one in said for word in ("--reads", one)))
+    assert (ran.code == 0) == is_same
+    assert ("reads-differ" in ran.err) != is_same
+
+
+@proves("dispatch/join/no-longer-declared")
+def test_what_the_settings_no_longer_say_of_a_member_no_longer_holds(telex: Telex) -> None:
+    silent = '[team.members.ada]\nrole = "qa"\n'
+    declared = silent + 'dialects = ["vbw@2.0"]\n'
+
+    def reads(*command: str) -> list[str]:
+        [found] = telex("team", *command, "--json").answers
+        shown: list[str] = found["reads"]
+        return shown
+
+    Path("telex.toml").write_text(declared)
+    assert reads("join", "ada") == reads() == ["vbw-typed@2.0"]
+    Path("telex.toml").write_text(silent)
+    assert reads() == []
+    assert reads("join", "ada", "--reads", "build-flow") == reads() == ["build-flow"]
+    Path("telex.toml").write_text(declared)
+    assert reads("join", "ada") == reads() == ["vbw-typed@2.0"]

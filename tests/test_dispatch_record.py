@@ -111,6 +111,28 @@ def test_what_is_spelt_as_its_reader_wants_it_is_handed_over_as_it_is(
     assert (leased.rendering, leased.raw) == (None, leased.message.raw)
 
 
+@proves("dispatch/spelling/as-given")
+@pytest.mark.parametrize("words", [{}, LATER])
+@pytest.mark.parametrize(
+    "reads, later",
+    [
+        ("vbw-typed@2.0+approved", "vbw-typed"),
+        ("vbw-typed", "vbw-typed@2.0+approved"),
+        ("vbw-typed+approved", "build-flow"),
+        ("vbw-typed+approved", "plain"),
+    ],
+)
+def test_what_a_reader_was_given_is_spelt_as_it_was_then(
+    team: Team, reads: str, later: str, words: dict[str, object]
+) -> None:
+    leased = answer_read_by_a_lead_of(team, reads, **words)
+    team.bus.join("lead", dialects=[later])
+    told = team.bus.rendering(leased.message, agent="lead")
+    assert told == leased.rendering
+    shown = told.raw if told is not None else leased.message.raw
+    assert shown == leased.raw
+
+
 @proves("dispatch/spelling/written")
 def test_what_is_translated_is_spelt_for_its_reader_as_well() -> None:
     update = VBW_TYPED.types["execution_update"]

@@ -10,11 +10,13 @@ import pytest
 
 import telex
 from telex.errors import StoreUnavailable
+from telex.model.event import CHANGES
 from telex.model.limits import LIMITS
 from telex.ports.bus import Bus
 from telex.surfaces import taking
 from telex.surfaces.mcp import calls
 from telex.surfaces.mcp.place import Identity, Place
+from tests.bus_team import speech_of
 from tests.http_kit import QUIET, Asking, opened, play, soon
 from tests.proofs import proves
 
@@ -182,3 +184,34 @@ def test_of_many_ids_only_the_first_are_read_and_the_others_are_counted(monkeypa
             assert none.tree["left_out"] == 1_000 - calls.LOOKED_AT_MAX
 
     play(scene)
+
+
+async def sent_with_many_fields(bus: Bus, count: int) -> None:
+    """Messages that are larger in other words than in their own: each of their fields is a place that was lost."""
+    for number in range(count):
+        update = speech_of("vbw-typed", "execution_update", f"u-{number:02}")
+        update.tree["payload"] |= {f"k{field}": 0 for field in range(60)}
+        receipt = await bus.send(json.dumps(update.tree).encode(), sender="dev", to="lead")
+        assert receipt.accepted, receipt.findings
+
+
+@proves("http/rendering/room")
+def test_what_readers_are_given_takes_room_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("telex.surfaces.http.looking.LOOK_BYTES", ROOM)
+
+    async def scene() -> None:
+        async with opened(settings=SMALL) as door:
+            await door.bus.join("lead", dialects=["build-flow"])
+            await sent_with_many_fields(door.bus, 10)
+            waiting = (await door.client.get("/inbox/lead", params={"most": 100})).json()["answer"]
+            leased = (await door.post("/receive", agent="lead", most=100)).json()["answer"]
+            for told in (waiting, leased):
+                sizes = [_size(one["message"]["raw"], one["rendering"]) for one in told]
+                assert sum(sizes[:-1]) < ROOM <= sum(sizes)  # the one that goes beyond is the last
+
+    play(scene)
+
+
+def _size(raw: str, rendering: dict[str, Any]) -> int:
+    places = [path for name in CHANGES for path in rendering[name]]
+    return len(raw) + len(rendering["raw"]) + sum(map(len, places))

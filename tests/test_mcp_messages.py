@@ -120,6 +120,30 @@ def test_a_message_beyond_the_budget_is_cut_and_says_how_to_read_it_whole(tmp_pa
     played(play, tmp_path)
 
 
+@proves("mcp/wait/places")
+@pytest.mark.parametrize("key", ["k{}", "a long name of a field, " * 20 + "{}", '"' * 60 + "{}"])
+def test_a_message_that_is_not_the_same_in_a_thousand_places_keeps_to_the_budget(tmp_path: Path, key: str) -> None:
+    async def play(meet: Meet) -> None:
+        dev, lead = await meet("dev"), await meet("lead")
+        await lead.team(join=True, reads=["build-flow"])
+        for id_ in ("p-1", "p-2"):
+            update = speech_of("vbw-typed", "execution_update", id_).tree
+            update["payload"] |= {key.format(number): 0 for number in range(1_000)}
+            await dev.send(message=update, to="lead")
+        said = await lead.wait(most=2, budget=2_000, seconds=0)
+        assert len(said.tree["answer"]) == 2
+        assert max(tokens_estimated(said.text), tokens_estimated(tokens_of(said.tree))) <= 2_000
+        for one in said.tree["answer"]:
+            given = one["rendering"]
+            assert given["lost_left_out"] > 900
+            assert f"{len(given['lost']) + given['lost_left_out']} lost" in said.text
+        await dev.send(message=speech_of("vbw-typed", "execution_update", "p-3").tree, to="lead")
+        [plain] = (await lead.wait(seconds=0)).tree["answer"]
+        assert "lost_left_out" not in plain["rendering"]
+
+    played(play, tmp_path)
+
+
 @proves("mcp/wait/own-words")
 def test_an_agent_is_handed_its_own_dialect_and_the_original_only_behind_it(tmp_path: Path) -> None:
     async def play(meet: Meet) -> None:

@@ -101,13 +101,14 @@ def test_what_is_left_is_left_to_the_byte_with_its_line_ends(tmp_path: Path) -> 
 
 
 @proves("replay/migrate-left")
-def test_a_record_of_which_a_part_cannot_be_read_is_left_and_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("beside", [b'"caf\xe9"', b"1e999", b"[{}, -1E400]"])
+def test_a_record_of_which_a_part_could_not_be_written_again_is_left_and_told(tmp_path: Path, beside: bytes) -> None:
     record = json.dumps(_record(json.dumps(BY_NAME["vbw-handoff"].types["dev_progress"].example)))
-    line = record.encode()[:-1] + b', "note": "caf\xe9"}\n'
+    line = record.encode()[:-1] + b', "note": ' + beside + b"}\n"
     (tmp_path / "old").write_bytes(line)
     ran = _migrated(tmp_path / "old")
     assert (ran.returncode, ran.stdout) == (3, line)
-    assert b"not right in JSON" in ran.stderr
+    assert b"what stands around it could not be written again" in ran.stderr
 
 
 def _migrated(log: Path) -> "subprocess.CompletedProcess[bytes]":

@@ -197,7 +197,7 @@ def test_an_answer_that_was_cut_or_is_another_s_is_no_answer(hub: HubProcess, pa
     expect(row(page, "what makes it ask again")).to_have_count(1)
     assert page.locator(".team-aside .name").all_text_contents() == members
     page.goto("/#/team")
-    expect(page.get_by_role("alert")).to_contain_text("speaks no JSON")
+    expect(page.get_by_role("alert")).to_contain_text("is no hub")
     page.unroute("**/roster")
     page.reload()
     expect(page.locator(".team-table")).to_be_visible()

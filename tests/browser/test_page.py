@@ -89,6 +89,7 @@ def test_everything_is_reached_by_keyboard(told: HubProcess, page: Page) -> None
     expect(links.nth(0)).to_be_focused()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("#/message/"))
+    expect(page.locator("telex-message h1")).to_be_visible()  # the address changes before the page does
     page.keyboard.press("Escape")
     expect(page).to_have_url(re.compile("#/feed"))
     page.keyboard.press("/")

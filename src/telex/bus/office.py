@@ -206,6 +206,9 @@ class Office:
     async def enlist(self, member: Member, now: float, *, joining: bool) -> Member | Finding:
         since = member.joined_at if member.is_here and member.joined_at is not None else now
         joined = member._replace(joined_at=since, seen_at=now, left_at=None, stopped_at=None)
+        is_told = any(one.name == member.name and one.dialects for one in self.declared)
+        if is_told:  # what telex.toml says of its dialects is not kept: it may say something else tomorrow
+            joined = joined._replace(dialects=())
         detail = json.dumps({"role": member.role} | ({"reads": member.dialects} if member.dialects else {}))
         known = await self.store.enlist(joined, Event(0, now, "joined", member.name, detail=detail), back=joining)
         self.forget_roster()
@@ -217,7 +220,7 @@ class Office:
             from telex.flow.membership import role_differs
 
             return role_differs(known, member.role, self.limits)
-        return known
+        return known._replace(dialects=member.dialects) if is_told else known
 
     def forget_roster(self) -> None:
         self._roster = None

@@ -24,8 +24,7 @@ async def given(office: Office, message: Message, member: Member) -> Rendering |
         return rendered(office, message, member) if member.dialects else None
     if not turn:
         return None
-    into = str(turn.get("dialect"))
-    reads = next((one.text for one in choices_of(member.dialects) if one.dialect == into), into)
+    reads = str(turn.get("reads", turn.get("dialect")))
     return rendered(office, message, member._replace(dialects=(reads,)))
 
 
@@ -148,16 +147,22 @@ async def lease(
         rendering = made[leased.delivery]
         if rendering is None:
             return None
-        detail = json.dumps(facts(rendering))
+        detail = json.dumps(facts(rendering, member))
         return Event(0, now, "translated", member.name, leased.message.seq, leased.delivery, leased.inbox, detail)
 
     leases = await office.store.lease(inboxes, member.name, now, until, most, only, told)
     return [one._replace(rendering=made.get(one.delivery)) for one in leases]
 
 
-def facts(rendering: Rendering) -> dict[str, str | int | None]:
+def facts(rendering: Rendering, member: Member) -> dict[str, str | int | None]:
     """For the record: into what, and how much of it is not the same."""
     counts = {name: len(getattr(rendering, name)) for name in CHANGES}
     mistake = {"mistake": rendering.mistake} if rendering.mistake else {}
-    kind = {"dialect": rendering.dialect, "type": rendering.type}
+    kind = {"dialect": rendering.dialect, "type": rendering.type} | _spelling(rendering, member)
     return kind | {name: count for name, count in counts.items() if count} | mistake
+
+
+def _spelling(rendering: Rendering, member: Member) -> dict[str, str]:
+    """What its reader asked for where that is more than a dialect: it may read other spellings when somebody asks."""
+    choice = next((one for one in choices_of(member.dialects) if one.dialect == rendering.dialect), None)
+    return {"reads": choice._replace(version=None).text} if choice is not None and choice.spellings else {}

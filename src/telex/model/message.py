@@ -75,6 +75,11 @@ class Rendering(NamedTuple):
     narrowed: tuple[str, ...] = ()  # where the original says it more exactly
     mistake: str = ""  # of Telex itself: where translating failed, so that the reader has markdown instead
 
+    @property
+    def size(self) -> int:
+        """Of all that is told, about: a message of many fields is not the same in as many places."""
+        return len(self.raw) + sum(map(len, (*self.lost, *self.invented, *self.narrowed)))
+
 
 class Leased(NamedTuple):
     """A message in a reader's hands: settle it with `token` before `until`."""

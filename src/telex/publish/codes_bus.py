@@ -134,10 +134,10 @@ SENDERS = (
     BusExplanation(
         "reads-differ",
         "A declared member says that it reads something else",
-        "Where telex.toml declares the members, it also says what each of them reads. Who joins by another word would"
-        " be told one thing and given another.",
+        "Where telex.toml says what a member reads, that holds for as long as it stands there. Who joins by another"
+        " word would be told one thing and given another.",
         "Leave out --reads, or change what the member reads in telex.toml (`dialects`); a member that is declared"
-        " without dialects reads anything.",
+        " without dialects reads what it says when it joins, or anything if it says nothing.",
         before=_play(
             "$ cat telex.toml",
             "[team.members.ada]",

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from math import isfinite
 from typing import Any, NamedTuple
 
 from telex.dialects.spec import Dialect, MessageType, Tree
@@ -88,7 +89,7 @@ class Migration:
         form = form_of(line)
         around = {} if form == "bare" else _object(line)
         if around is None:
-            return Left(type_.name, "what stands around it is not right in JSON")
+            return Left(type_.name, "what stands around it could not be written again in JSON")
         self._count(type_, made)
         return self._written(around, form, told, made)
 
@@ -148,10 +149,17 @@ class Migration:
 def _object(line: bytes) -> dict[str, Any] | None:
     """What the line says, all of it: whoever looked for a message has not looked at everything beside it."""
     try:
-        found = json.loads(line)
+        found = json.loads(line, parse_float=_finite)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _finite(text: str) -> float:
+    """JSON has no word for what is beyond all numbers, such as 1e999 is to us."""
+    if not isfinite(number := float(text)):
+        raise ValueError
+    return number
 
 
 def _json(value: Any) -> str:

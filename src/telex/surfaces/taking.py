@@ -63,4 +63,4 @@ def _room(size: int, limits: Limits) -> int:
 
 
 def _size(leases: Sequence[Leased]) -> int:
-    return sum(len(one.message.raw) + (len(one.rendering.raw) if one.rendering else 0) for one in leases)
+    return sum(len(one.message.raw) + (one.rendering.size if one.rendering else 0) for one in leases)

@@ -48,7 +48,7 @@ def command(file: str, origin: str, to: str, out: str | None, as_json: bool) -> 
             raise CommandError(f"{shown(given)} has no types: name a dialect that has, such as vbw@2.0")
     path = _log_at(file)
     migration = Migration(reads.dialect, wants.dialect, time.time(), wants.spelt)
-    with writing(out) as target:
+    with writing(out, source=path) as target:
         _write(migration, path, target)
     screen = Screen(sys.stderr)
     if as_json:

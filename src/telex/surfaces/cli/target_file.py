@@ -1,24 +1,26 @@
 """Where is it written? Into the file that was named, whole or not at all: what was there stays until all of it is.
 
-It is written beside the file and put in its place at the end, so that a log may be written over itself, and a run that
-fails or is interrupted changes nothing. Pipes and devices take it as it comes. A store is never written over.
+Pipes, devices and what was given to us open take it as it comes; a file is written as `whole_file` says. A store is
+never written to, nor is a file straight that is being read: whoever reads it would never come to its end.
 """
 
-import errno
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from typing import BinaryIO, TextIO
 
 from telex.surfaces.cli.exits import FAILED, CommandError
 from telex.surfaces.cli.render import shown
 from telex.surfaces.cli.sources import STDIN
+from telex.surfaces.cli.whole_file import written_whole
 
 STORE_BEGINS = b"SQLite format 3\0"
-_BESIDE_A_STORE = ("-wal", "-shm", "-journal")  # without them a store has lost its last messages
-_OPEN_FILES = ("/dev/fd", "/proc/")  # a name in there means what somebody has open, whatever its path
+# Without the first three a store has lost its last messages; the others keep two from writing at once, and room to end.
+_BESIDE_A_STORE = ("-wal", "-shm", "-journal", "-lock", "-ballast")
+_DESCRIPTOR = re.compile("[0-9]{1,9}")
 
 
 class Target:
@@ -29,22 +31,30 @@ class Target:
         self.is_terminal = file.isatty()
 
 
-def writing(path: str | None) -> AbstractContextManager[Target]:
+def writing(path: str | None, *, source: str | None = None) -> AbstractContextManager[Target]:
     """What is named so, `-` and None being stdout. A file has what was written once the block was left in good order.
 
+    `source` is what is read in the meantime, `-` being stdin.
+
     Raises:
-        CommandError: when it cannot be written, or is a store.
+        CommandError: when it cannot be written, is a store, or would grow while it is read.
     """
     if path is None or path == STDIN:
+        _refuse_the_source(source, _standing_open(sys.stdout))
         return _stream(sys.stdout, None)
     with _naming(path):
+        _refuse_a_store(path)
         there = _standing(path)
         for stream in (sys.stdout, sys.stderr):
-            if there is not None and _is_that(stream, there):
+            if _is_same(_standing_open(stream), there):
+                _refuse_the_source(source, there)
                 return _stream(stream, path)  # /dev/stdout: what stands in its file already stays there
+        if _is_given_open(path):
+            _refuse_the_source(source, there)
+            return _given_open(path)
         if _takes_it_as_it_comes(path, there):
             return _straight(path)
-    return _in_its_place(path, there)
+    return _whole(path, there, may_copy=not _is_source(source, there))
 
 
 def begins_a_store(raw: bytes) -> bool:
@@ -62,14 +72,7 @@ def _naming(path: str | None) -> Iterator[None]:
         raise CommandError(f"cannot write {shown(path)}: {error.strerror or error}", FAILED) from error
 
 
-def _standing(path: str) -> os.stat_result | None:
-    try:
-        return os.stat(path)
-    except FileNotFoundError:
-        return None
-
-
-# --- what takes it as it comes ----------------------------------------------------------------------------------------
+# --- the ways of writing ----------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -81,61 +84,75 @@ def _stream(stream: TextIO, name: str | None) -> Iterator[Target]:
 
 
 @contextmanager
+def _given_open(path: str) -> Iterator[Target]:
+    """Opened anew it would be emptied, or written where it was given only to be read."""
+    with _naming(path), open(os.dup(int(os.path.basename(path))), "wb") as file:
+        yield Target(file)
+
+
+@contextmanager
 def _straight(path: str) -> Iterator[Target]:
     with _naming(path), open(path, "wb") as file:
         yield Target(file)
 
 
-def _takes_it_as_it_comes(path: str, there: os.stat_result | None) -> bool:
-    """A pipe, a device, something that is open; also what is no file at all, of which `open` says best what it is."""
-    if there is not None and not stat.S_ISREG(there.st_mode):
-        return True
+@contextmanager
+def _whole(path: str, there: os.stat_result | None, *, may_copy: bool) -> Iterator[Target]:
+    # A link stays a link: what it points to is written.
+    with _naming(path), written_whole(os.path.realpath(path), there, may_copy=may_copy) as file:
+        yield Target(file)
+
+
+def _is_given_open(path: str) -> bool:
+    """Is it the name of something that we were started with, whatever its path? `/dev/fd/3`."""
     folder, name = os.path.split(path)
-    return not name or os.path.realpath(folder).startswith(_OPEN_FILES)
+    own = ("/dev/fd", os.path.realpath("/proc/self/fd"))
+    return _DESCRIPTOR.fullmatch(name) is not None and os.path.realpath(folder) in own
 
 
-def _is_that(stream: TextIO, there: os.stat_result) -> bool:
+def _takes_it_as_it_comes(path: str, there: os.stat_result | None) -> bool:
+    """A pipe, a device; also what is no file at all, of which `open` says best what it is."""
+    return (there is not None and not stat.S_ISREG(there.st_mode)) or not os.path.basename(path)
+
+
+# --- which file is it? ------------------------------------------------------------------------------------------------
+
+
+def _standing(path: str) -> os.stat_result | None:
     try:
-        return os.path.samestat(there, os.fstat(stream.fileno()))
-    except (OSError, ValueError):  # closed, or no file of the system's
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _standing_open(stream: TextIO) -> os.stat_result | None:
+    try:
+        return os.fstat(stream.fileno())
+    except (OSError, ValueError, AttributeError):  # closed, before we began even, or no file of the system's
+        return None
+
+
+def _is_same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
+    return one is not None and other is not None and os.path.samestat(one, other)
+
+
+def _refuse_the_source(source: str | None, there: os.stat_result | None) -> None:
+    if source is not None and _is_source(source, there):
+        raise CommandError(f"{shown(source)} would be read while it grows: name another file with --output")
+
+
+def _is_source(source: str | None, there: os.stat_result | None) -> bool:
+    """Pipes and devices do not give back what they were given."""
+    if source is None or there is None or not stat.S_ISREG(there.st_mode):
+        return False
+    try:
+        return _is_same(_standing_open(sys.stdin) if source == STDIN else os.stat(source), there)
+    except OSError:  # whoever reads it says what is wrong with it
         return False
 
 
-# --- a file -----------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _in_its_place(path: str, there: os.stat_result | None) -> Iterator[Target]:
-    whole = os.path.realpath(path)  # a link stays a link: what it points to is written
-    _refuse_a_store(path, whole)
-    beside = os.path.join(os.path.dirname(whole), f".telex-{os.urandom(6).hex()}.part")
-    with _naming(path):
-        try:
-            with _made(beside, whole, there) as file:
-                yield Target(file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, whole)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(beside)
-            raise
-
-
-def _made(beside: str, whole: str, there: os.stat_result | None) -> BinaryIO:
-    """An empty file, for the same people as the one that it is to replace."""
-    if there is not None and not os.access(whole, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if there is None else 0o600)
-    file = open(descriptor, "wb")  # noqa: SIM115
-    if there is not None:
-        with suppress(PermissionError):  # of somebody else, whose file we may write: it is ours from now on
-            os.fchown(descriptor, there.st_uid, there.st_gid)
-        os.fchmod(descriptor, stat.S_IMODE(there.st_mode))
-    return file
-
-
-def _refuse_a_store(path: str, whole: str) -> None:
+def _refuse_a_store(path: str) -> None:
+    whole = os.path.realpath(path)
     suffix = next((one for one in _BESIDE_A_STORE if whole.endswith(one)), "")
     for store in {whole, whole.removesuffix(suffix)}:
         if _is_store(store):
@@ -145,6 +162,8 @@ def _refuse_a_store(path: str, whole: str) -> None:
 
 def _is_store(path: str) -> bool:
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False  # a pipe would be waited for
         with open(path, "rb") as file:
             return begins_a_store(file.read(len(STORE_BEGINS)))
     except OSError:

@@ -12,11 +12,10 @@ from telex.model.message import Leased, Message, Rendering
 from telex.model.refusal import Finding
 from telex.ports.bus import Bus, Receipt
 from telex.ports.store import Query
-from telex.surfaces.http import problem
+from telex.surfaces.http import looking, problem
 from telex.surfaces.http.asgi import Gone, Receive, Scope, body_of, while_there
 from telex.surfaces.http.caller import Caller, caller_of
 from telex.surfaces.http.identity import acting
-from telex.surfaces.http.looking import within_bytes
 from telex.surfaces.http.problem import Answer
 from telex.surfaces.taking import give_back, take
 from telex.wire import decoded, encoded, plain
@@ -112,11 +111,19 @@ class VerbDoor:
     async def _looked(self, name: str, values: dict[str, Any]) -> list[Any]:
         most = values.pop("most", arguments(name)["most"].default)
         verb = getattr(self._bus, name)
-        return (await within_bytes(lambda few: _called(verb, name, values | {"most": few}), most)).found
+        return (await looking.within_bytes(lambda few: _called(verb, name, values | {"most": few}), most)).found
 
     async def _inbox(self, values: dict[str, Any]) -> list[Any]:
+        """Each message with what its reader is given in its place, which takes room too."""
         agent, waiting = values["agent"], await self._looked("inbox", values)
-        return [(delivery, message, await self._given(message, agent)) for delivery, message in waiting]
+        found, size = list[Any](), 0
+        for delivery, message in waiting:
+            given = await self._given(message, agent)
+            found.append((delivery, message, given))
+            size += len(message.raw) + (given.size if given is not None else 0)
+            if size >= looking.LOOK_BYTES:
+                break
+        return found
 
     async def _given(self, message: Message, agent: str) -> Rendering | None:
         """What the agent is given in its place. Whoever is in no team reads anything."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from telex.dialects.spec import Dialect
 from telex.model.delivery import Delivery
+from telex.model.event import CHANGES
 from telex.model.message import Leased, Message, Rendering
 from telex.publish.prompt import CHARACTERS_PER_TOKEN
 from telex.surfaces.cli.bodies import text_of
@@ -25,6 +26,7 @@ GIST_CHARACTERS = 100
 SPARE_CHARACTERS = 240  # for what stands below the last line: how many were left out, and what to do about it
 TEXT_CHARACTERS_MIN = 80  # less of a text is not worth showing
 MISSING_SHOWN_MAX = 3
+PLACES_SHARE = 4  # of a budget, the fourth part: for where renderings are not the same; a message has a thousand fields
 CUT_CHARACTERS = 320  # for what is said of a message beside its head and its text
 HOW_TO_SETTLE = 'Done: ack {"token"}. Cannot: ack {"token", "nack": "why"}. Need more time: ack {"token", "extend"}.'
 Dialects = Mapping[str, Dialect]
@@ -143,7 +145,8 @@ def taken(leases: Sequence[tuple[Leased, str | None]], tokens: int) -> Answer:
     Every token is told, whatever the budget: without it a message could not be settled.
     """
     heads = ["\n".join(_head_lines(leased, waits)) for leased, waits in leases]
-    trees = [_tree(leased, 0) for leased, _ in leases]
+    places = tokens * CHARACTERS_PER_TOKEN // PLACES_SHARE // max(len(leases), 1)
+    trees = [_tree(leased, 0, places) for leased, _ in leases]
     fixed = [max(len(head), _written(tree)) + CUT_CHARACTERS for head, tree in zip(heads, trees, strict=True)]
     share = _share(tokens, fixed, len(DATA) + len(HOW_TO_SETTLE))
     lines, told = [DATA], []
@@ -151,7 +154,7 @@ def taken(leases: Sequence[tuple[Leased, str | None]], tokens: int) -> Answer:
         text = text_of(leased.rendering or leased.message)
         part, left_out = fitting(text, share)
         lines += [head, marked(part), *_cut(left_out, text, leased.message.id)]
-        told.append(_tree(leased, share))
+        told.append(_tree(leased, share, places))
     return Answer("\n".join([*lines, HOW_TO_SETTLE]), {"note": NOTE, "answer": told})
 
 
@@ -159,17 +162,31 @@ def _head_lines(leased: Leased, waits: str | None) -> list[str]:
     return [head_of(leased.message, leased.rendering), lease_line(leased), *([waits] if waits else [])]
 
 
-def _tree(leased: Leased, room: int) -> dict[str, Any]:
-    """As at the other doors, but for texts that are too long. What the agent has in its own words stands first, and the
-    original has the room that is left."""
+def _tree(leased: Leased, room: int, places: int) -> dict[str, Any]:
+    """As at the other doors, but for texts and lists of `places` that are too long. What the agent has in its own words
+    stands first, and the original has the room that is left."""
     tree: dict[str, Any] = plain(leased)
     given = tree["rendering"]
     if given is None:
         cut_raw(tree["message"], room)
         return tree
+    _cut_places(given, places)
     cut_raw(given, room)
     cut_raw(tree["message"], max(room - _written(given["raw"]), 0))
     return {"rendering": given, **tree}
+
+
+def _cut_places(given: dict[str, Any], room: int) -> None:
+    """Leave only as many places where it is not the same as have room, and say how many were left out."""
+    for name in CHANGES:
+        kept: list[str] = []
+        for path in given[name]:
+            room -= _written(path) + len(", ")
+            if room < 0:
+                given[f"{name}_left_out"] = len(given[name]) - len(kept)
+                break
+            kept.append(path)
+        given[name] = kept
 
 
 def cut_raw(tree: dict[str, Any], room: int) -> None:

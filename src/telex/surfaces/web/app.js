@@ -1,7 +1,7 @@
 // What is around the views? Navigation, which view is shown, the connection, the token, the colours, the keys.
 
 import { LitElement, html, nothing } from "./vendor/lit.js";
-import { get, live, token } from "./hub.js";
+import { get, has, live, token } from "./hub.js";
 import { at, go, views } from "./view.js";
 import "./feed.js";
 import "./team.js";
@@ -97,7 +97,7 @@ class Page extends LitElement {
     if (this.counting) return;
     this.counting = setTimeout(async () => {
       try {
-        this.summary = await get("/page/summary");
+        this.summary = await get("/page/summary", {}, has("messages"));
       } catch {
         // The connection's own state says that the hub is away.
       }

@@ -1,7 +1,7 @@
 // What was asked and waits for a person? Each request, until when, who may answer, and the answer itself.
 
 import { html, nothing, repeat } from "./vendor/lit.js";
-import { get, post } from "./hub.js";
+import { get, has, post } from "./hub.js";
 import { register } from "./view.js";
 import { agent, badge, empty, heading, when } from "./parts.js";
 import { DoingView, isMine, isNews, lines, notYours, says, toMessage, toThread } from "./work_parts.js";
@@ -36,7 +36,7 @@ class Approvals extends DoingView {
       conditions: given("conditions"),
       modifications: approved ? given("modifications") : [],
     };
-    await this.doing(row.id, () => post("/approve", answer), () =>
+    await this.doing(row.id, () => post("/approve", answer, {}, has("id")), () =>
       html`${approved ? "Approved" : "Rejected"} <code>${row.id}</code>: ${agent(row.by)} is told.`);
   }
 

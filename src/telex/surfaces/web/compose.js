@@ -1,7 +1,7 @@
 // How does a person say something in the words of a dialect? A form made from the type, checked while it is filled in.
 
 import { html, nothing } from "./vendor/lit.js";
-import { get, me, post } from "./hub.js";
+import { get, has, me, post } from "./hub.js";
 import { at, go, register } from "./view.js";
 import { count, finding, heading } from "./parts.js";
 import { Form, begun, pruned } from "./compose_form.js";
@@ -121,7 +121,8 @@ class Compose extends DoingView {
     if (!this.type) return this.body;
     const tree = this.#whole();
     if (this.dialect.form === "json") return JSON.stringify(tree, null, 2);
-    return (await post("/page/write", { dialect: this.dialect.name, tree, body: this.body })).raw;
+    const written = { dialect: this.dialect.name, tree, body: this.body };
+    return (await post("/page/write", written, {}, has("raw"))).raw;
   }
 
   #check() {
@@ -131,7 +132,7 @@ class Compose extends DoingView {
       if (!this.type && !this.body.trim()) return;
       try {
         const query = { sender: this.sender, to: this.to, dialect: this.dialect?.name };
-        const checked = await post("/check", await this.#raw(), query);
+        const checked = await post("/check", await this.#raw(), query, has("valid", "findings"));
         if (turn === this.#turn) this.checked = checked;
       } catch (problem) {
         if (turn === this.#turn) this.checked = problem.body?.findings ? problem.body : null;
@@ -144,7 +145,7 @@ class Compose extends DoingView {
     this.tried = true;
     const query = { sender: this.sender, to: this.to, reply_to: this.place.query.reply_to, correlation: this.place.query.correlation };
     const sent = async () => {
-      const receipt = await post("/send", await this.#raw(), query);
+      const receipt = await post("/send", await this.#raw(), query, has("id", "to"));
       const [story] = await get(`/messages/${encodeURIComponent(receipt.id)}`).catch(() => []);
       return { receipt, seq: story?.message.seq };
     };

@@ -1,7 +1,7 @@
 // What was agreed about each plan, how far has it come, and who would have gone beyond it?
 
 import { html, nothing, repeat } from "./vendor/lit.js";
-import { get } from "./hub.js";
+import { get, has } from "./hub.js";
 import { View, at, register } from "./view.js";
 import { agent, badge, count, empty, heading, when } from "./parts.js";
 import { isNews, toMessage } from "./work_parts.js";
@@ -10,7 +10,7 @@ class Contracts extends View {
   static properties = { ...View.properties, plans: { state: true }, outside: { state: true } };
 
   async load() {
-    const { plans, outside } = await get("/page/contracts");
+    const { plans, outside } = await get("/page/contracts", {}, has("plans", "outside"));
     this.plans = plans;
     this.outside = outside;
   }

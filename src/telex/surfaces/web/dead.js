@@ -21,7 +21,7 @@ class DeadLetters extends DoingView {
 
   #retry(row) {
     const { id } = row.message;
-    return this.doing(this.#key(row), () => post("/dead/retry", { id }), (done) =>
+    return this.doing(this.#key(row), () => post("/dead/retry", { id }, {}, Number.isInteger), (done) =>
       html`<code>${id}</code> is offered to ${agent(row.delivery.inbox)} once more (${count(Number(done) || 1, "delivery", "deliveries")}).`);
   }
 
@@ -29,7 +29,8 @@ class DeadLetters extends DoingView {
     event.preventDefault();
     const { id } = row.message;
     const reason = event.target.elements.reason.value.trim();
-    return this.doing(this.#key(row), () => post("/dead/drop", { id, reason }), () => html`<code>${id}</code> was dropped.`);
+    const drop = () => post("/dead/drop", { id, reason }, {}, Number.isInteger);
+    return this.doing(this.#key(row), drop, () => html`<code>${id}</code> was dropped.`);
   }
 
   #key(row) {

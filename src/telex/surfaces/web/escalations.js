@@ -1,7 +1,7 @@
 // What was handed up, with whom is it now, and what does a person say to it?
 
 import { html, nothing, repeat } from "./vendor/lit.js";
-import { get, me, post } from "./hub.js";
+import { get, has, me, post } from "./hub.js";
 import { register } from "./view.js";
 import { agent, badge, empty, heading, when } from "./parts.js";
 import { DoingView, isMine, isNews, notYours, says, toMessage, toThread } from "./work_parts.js";
@@ -22,7 +22,8 @@ class Escalations extends DoingView {
     const form = event.target;
     const to = row.answer_to || form.elements.to.value.trim();
     const query = { sender: me.operator ? "human" : me.agent, to, reply_to: row.step };
-    await this.doing(row.id, () => post("/send", form.elements.words.value, query), () => html`Answered <code>${row.id}</code>: ${agent(to)} is told.`);
+    const send = () => post("/send", form.elements.words.value, query, has("id"));
+    await this.doing(row.id, send, () => html`Answered <code>${row.id}</code>: ${agent(to)} is told.`);
   }
 
   content() {

@@ -8,7 +8,7 @@ const SILENCE_MS = 60_000; // heartbeats come more often: a stream this quiet is
 const WAITS_MS = [250, 500, 1000, 2000, 4000];
 const HIDDEN_MS = 60_000; // a page that nobody looks at gives its connection back; browsers have six for each hub
 const AWAY = "The hub cannot be reached. The page goes on trying.";
-const NO_HUB = "What answers at the hub's address is no hub: it speaks no JSON. The page goes on trying.";
+const NO_HUB = "What answers at the hub's address is no hub, or one of another version. The page goes on trying.";
 
 /** What the hub refused or could not do: `code` and `message` as its problem document says it. */
 export class Problem extends Error {
@@ -41,7 +41,7 @@ function addressed(path, query = {}) {
   return text ? `${path}?${text}` : path;
 }
 
-async function asked(path, query, options) {
+async function asked(path, query, isWanted, options) {
   let answer, text;
   try {
     answer = await fetch(addressed(path, query), { cache: "no-store", ...options });
@@ -51,11 +51,17 @@ async function asked(path, query, options) {
     throw new Problem(0, { detail: AWAY, code: "hub-unreachable" });
   }
   const body = understood(text);
-  if (answer.ok && body === undefined) throw new Problem(0, { detail: NO_HUB, code: "hub-unreachable" });
-  if (answer.ok)
-    return body && typeof body === "object" && "answer" in body && Object.keys(body).length === 1 ? body.answer : body;
-  return refused(answer.status, body);
+  if (!answer.ok) return refused(answer.status, body);
+  const found = has("answer")(body) && Object.keys(body).length === 1 ? body.answer : body;
+  if (body === undefined || !isWanted(found)) throw new Problem(0, { detail: NO_HUB, code: "hub-unreachable" });
+  return found;
 }
+
+/** Is it something that has all of these? What stands between the page and the hub may answer with any JSON. */
+export const has =
+  (...names) =>
+  (body) =>
+    Boolean(body) && typeof body === "object" && names.every((name) => name in body);
 
 /** What was answered, or undefined if it is no JSON. */
 function understood(text) {
@@ -66,18 +72,23 @@ function understood(text) {
   }
 }
 
-/** Throws what the hub said no to; a hub that wants a token is given one by whoever sits there. */
+/**
+ * Throws what the hub said no to; a hub that wants a token is given one by whoever sits there. The hub's own word has a
+ * code: a proxy that has none does not know the hub's tokens, and a token would not help it.
+ */
 function refused(status, body) {
-  if (status === 401) window.dispatchEvent(new CustomEvent("telex-token-wanted", { detail: body || {} }));
-  throw new Problem(status, body || {});
+  if (typeof body?.code !== "string" || typeof body.detail !== "string")
+    throw new Problem(0, { detail: `${AWAY} Something else answered with ${status}.`, code: "hub-unreachable" });
+  if (status === 401) window.dispatchEvent(new CustomEvent("telex-token-wanted", { detail: body }));
+  throw new Problem(status, body);
 }
 
-/** The answer to a question. `{"answer": x}` comes back as x. Throws a Problem. */
-export const get = (path, query, { signal } = {}) => asked(path, query, { headers: headed(), signal });
+/** The answer to a question: a list, or what `isWanted`. `{"answer": x}` comes back as x. Throws a Problem. */
+export const get = (path, query, isWanted = Array.isArray) => asked(path, query, isWanted, { headers: headed() });
 
-/** Something done. `body`: an object is sent as JSON, a string as it is (a message). */
-export const post = (path, body = {}, query = {}) =>
-  asked(path, query, {
+/** Something done, and an answer that `isWanted`. `body`: an object is sent as JSON, a string as it is (a message). */
+export const post = (path, body, query, isWanted) =>
+  asked(path, query, isWanted, {
     method: "POST",
     headers: headed({ "Content-Type": typeof body === "string" ? "text/plain; charset=utf-8" : "application/json" }),
     body: typeof body === "string" ? body : JSON.stringify(body),
@@ -96,7 +107,7 @@ export function meet() {
   const held = token.get();
   if (!met || metWith !== held) {
     metWith = held;
-    met = get("/page/me").then((found) => void Object.assign(me, found));
+    met = get("/page/me", {}, has("operator")).then((found) => void Object.assign(me, found));
     met.catch(() => (met = null)); // asked again by whoever comes next
   }
   return met;

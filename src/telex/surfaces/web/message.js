@@ -1,7 +1,7 @@
 // What is there to know about one message? What it says, its fields, its bytes, what was found, and what became of it.
 
 import { html, nothing, unsafeHTML } from "./vendor/lit.js";
-import { get, part } from "./hub.js";
+import { get, has, part } from "./hub.js";
 import { View, at, go, register } from "./view.js";
 import { agent, badge, copyable, findings, heading, kindBadge, when } from "./parts.js";
 import { clockTime, exact, standard } from "./elements.js";
@@ -24,12 +24,13 @@ class Message extends View {
 
   async load() {
     const [seq, id] = this.place.path;
+    if (!seq || (seq === "id" && !id)) return go(at("search"), { replace: true });
     if (seq === "id") {
       const [story] = await get(`/messages/${part(id)}`); // a permalink by the sender's own id
       go(at("message", [story.message.seq]), { replace: true });
       return;
     }
-    const facts = await get(`/page/message/${part(seq)}`);
+    const facts = await get(`/page/message/${part(seq)}`, {}, has("message", "explanations"));
     if (this.place.path[0] === seq) this.facts = facts;
   }
 

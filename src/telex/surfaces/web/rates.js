@@ -1,7 +1,7 @@
 // How much is being said, and how fast is it dealt with? Two charts over the same time.
 
 import { createRef, html, nothing, ref } from "./vendor/lit.js";
-import { get } from "./hub.js";
+import { get, has } from "./hub.js";
 import { View, at, go, register } from "./view.js";
 import { heading } from "./parts.js";
 import { Chart } from "./chart.js";
@@ -28,7 +28,7 @@ class Rates extends View {
 
   async load() {
     const [, seconds, step] = SPANS[this.span];
-    this.found = await get("/page/rates", { since: Date.now() / 1000 - seconds, step });
+    this.found = await get("/page/rates", { since: Date.now() / 1000 - seconds, step }, has("times", "p50"));
   }
 
   concerns(batch) {

@@ -1,7 +1,7 @@
 // Who keeps getting what wrong, and how is it mended?
 
 import { html, nothing, repeat } from "./vendor/lit.js";
-import { get } from "./hub.js";
+import { get, has } from "./hub.js";
 import { View, at, go, register } from "./view.js";
 import { agent, badge, count, empty, finding, heading, when } from "./parts.js";
 import { coded, toMessage } from "./work_parts.js";
@@ -18,7 +18,8 @@ class Refusals extends View {
 
   async load() {
     const [, seconds] = SPANS[this.span];
-    this.found = await get("/page/refusals", { since: seconds ? Date.now() / 1000 - seconds : 0 });
+    const since = seconds ? Date.now() / 1000 - seconds : 0;
+    this.found = await get("/page/refusals", { since }, has("codes", "agents"));
   }
 
   concerns(batch) {

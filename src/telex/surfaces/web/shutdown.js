@@ -1,7 +1,7 @@
 // Is the team stopping? Who has agreed, who will not, who says nothing; and how it is asked to.
 
 import { html, nothing } from "./vendor/lit.js";
-import { get, me, post } from "./hub.js";
+import { get, has, me, post } from "./hub.js";
 import { register } from "./view.js";
 import { agent, badge, count, findings, heading, when } from "./parts.js";
 import { DoingView, isNews, notYours } from "./work_parts.js";
@@ -20,7 +20,7 @@ class Shutdown extends DoingView {
   }
 
   async load() {
-    this.state = await get("/page/shutdown");
+    this.state = await get("/page/shutdown", {}, has("agents", "calls", "here"));
   }
 
   concerns(batch) {
@@ -35,7 +35,7 @@ class Shutdown extends DoingView {
   }
 
   async #asked(asked) {
-    const report = await post("/shut_down", asked);
+    const report = await post("/shut_down", asked, {}, has("agents"));
     this.refused = report.findings || [];
     return report;
   }

@@ -1,7 +1,7 @@
 // Who waits for whom, where does it not go on, and what would set it going again?
 
 import { html, nothing } from "./vendor/lit.js";
-import { get } from "./hub.js";
+import { get, has } from "./hub.js";
 import { View, register } from "./view.js";
 import { agent, badge, copyable, count, empty, heading, when } from "./parts.js";
 import { drawing } from "./stall_graph.js";
@@ -14,7 +14,7 @@ class Stalls extends View {
   static properties = { ...View.properties, stall: { state: true } };
 
   async load() {
-    this.stall = await get("/stall");
+    this.stall = await get("/stall", {}, has("waits", "knots"));
   }
 
   concerns(batch) {

@@ -27,6 +27,7 @@ class Thread extends View {
 
   async load() {
     const [correlation] = this.place.path;
+    if (!correlation) return go(at("threads"), { replace: true });
     const stories = await get(`/trace/${part(correlation)}`);
     if (this.place.path[0] !== correlation) return;
     const known = new Set((this.stories || []).map((story) => story.message.seq));
@@ -46,6 +47,7 @@ class Thread extends View {
   content() {
     const [correlation] = this.place.path;
     const { stories } = this;
+    if (!stories) return nothing;
     if (!stories.length)
       return html`${heading(correlation)}
         ${empty("Nothing was said here", "No message that is kept belongs to this conversation.")}`;

@@ -8,6 +8,10 @@ export { at, go } from "./places.js";
 
 const REFRESH_MS = 300; // a burst of happenings is one refresh
 const REFRESH_BUSY_MS = 2000; // and a team that never pauses does not make the page ask all the time
+const AGAIN_MS = 4000; // after a question that failed while everything that happens is heard
+
+/** Is it worth asking again? A hub that has said no would say so again. */
+const passes = (problem) => problem.status === 0 || problem.status >= 500;
 
 /**
  * The base class of a view. A view overrides
@@ -30,6 +34,7 @@ export class View extends LitElement {
   #timer = 0;
   #loadedAt = 0;
   #loading = 0;
+  #again = 0;
 
   constructor() {
     super();
@@ -61,6 +66,7 @@ export class View extends LitElement {
     this.#unhear?.();
     this.#unwatch?.();
     clearTimeout(this.#timer);
+    clearTimeout(this.#again);
   }
 
   willUpdate(changed) {
@@ -82,6 +88,7 @@ export class View extends LitElement {
 
   async reload() {
     const turn = ++this.#loading;
+    clearTimeout(this.#again);
     try {
       await live.begun; // whatever happens after this load is heard
       await meet(); // what may be offered depends on who is looking
@@ -91,10 +98,17 @@ export class View extends LitElement {
       this.loaded = true;
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
-      if (turn === this.#loading) this.problem = problem;
+      if (turn === this.#loading) this.#failed(problem);
     }
     this.#loadedAt = Date.now();
     this.requestUpdate();
+  }
+
+  /** When the hub is heard again, it is asked again; but it may be heard all the while. */
+  #failed(problem) {
+    this.problem = problem;
+    if (!passes(problem) || !this.isConnected) return;
+    this.#again = setTimeout(() => live.state === "live" && this.refresh(), AGAIN_MS);
   }
 
   async load() {}
