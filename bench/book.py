@@ -18,14 +18,20 @@ from bench.measure import Line, micro, process_seconds
 from bench.old_store import made
 from bench.peers import outside
 from telex.client import drive
+from telex.dialects.builtin.vbw_typed import (
+    APPROVAL_REQUEST,
+    APPROVAL_RESPONSE,
+    EXECUTION_UPDATE,
+    PLAN_CONTRACT,
+    VBW_TYPED,
+)
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import MessageType
-from telex.dialects.vbw_typed import APPROVAL_REQUEST, APPROVAL_RESPONSE, EXECUTION_UPDATE, PLAN_CONTRACT, VBW_TYPED
-from telex.flow.book import pages
-from telex.flow.book.said import Said, tree_of
-from telex.model.message import Entry, Part
+from telex.dialects.schema import MessageType
+from telex.model.message import NewMessage, WorkChange
 from telex.ports.store import EVERYTHING
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
+from telex.work import reducer
+from telex.work.view import WorkMessage, tree_of
 
 EVENTS = 1_000_000
 MESSAGES = EVENTS // 3 + 1  # each is accepted, leased and acked
@@ -48,7 +54,7 @@ def _folding(path: Path) -> Line:
         began = time.perf_counter()
         events = sum(1 for _ in _read(store))
         read = time.perf_counter()
-        book = pages.written(_read(store), DIALECTS)
+        book = reducer.written(_read(store), DIALECTS)
         folded = time.perf_counter()
         assert events >= EVENTS, events
         assert sum(topic.startswith("plan:") for topic in book) == MESSAGES // PER_PLAN + 1
@@ -102,20 +108,20 @@ def _name(plan: int) -> str:
     return f"1-{plan}"
 
 
-def _work(messages: int) -> Iterator[Entry]:
+def _work(messages: int) -> Iterator[NewMessage]:
     """Plan after plan: what was agreed, what was asked for and granted, and how it went."""
     book: dict[str, Any] = {}
     for number in range(messages):
         plan, place = divmod(number, PER_PLAN)
         one = _entry(_name(plan), place, number)
         said = _said(one)
-        topics = pages.belongs(said, book)
+        topics = reducer.belongs(said, book)
         for topic in topics:
-            book[topic] = pages.fold(topic, book.get(topic), said)
-        yield one._replace(part=Part(topics)) if topics else one
+            book[topic] = reducer.fold(topic, book.get(topic), said)
+        yield one._replace(part=WorkChange(topics)) if topics else one
 
 
-def _entry(plan: str, place: int, number: int) -> Entry:
+def _entry(plan: str, place: int, number: int) -> NewMessage:
     if place == 0:
         tasks = [f"{plan}-T{task}" for task in range(TASKS)]
         raw = _told(PLAN_CONTRACT, f"contract-{plan}", plan, tasks=tasks, token_budget=10_000_000, depends_on=[])
@@ -141,10 +147,12 @@ def _told(type_: MessageType, id_: str, plan: str, task: str = "", **fields: Any
     return json.dumps(tree).encode()
 
 
-def _said(one: Entry) -> Said:
+def _said(one: NewMessage) -> WorkMessage:
     type_ = VBW_TYPED.types[one.type or ""]
     tree = tree_of(one.raw, VBW_TYPED, type_)
-    return Said(0, one.id, one.at, one.sender, one.role, one.to, one.inboxes, VBW_TYPED, type_, tree, one.correlation)
+    return WorkMessage(
+        0, one.id, one.at, one.sender, one.role, one.to, one.inboxes, VBW_TYPED, type_, tree, one.correlation
+    )
 
 
 if __name__ == "__main__":

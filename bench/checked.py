@@ -10,21 +10,21 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from telex.delivery.validator_cache import Participants, ValidatorCache
 from telex.dialects.registry import BUILT_IN
-from telex.flow.admission import STRICT
-from telex.flow.book import pages
-from telex.flow.book.chapter import Ground
-from telex.flow.book.said import Said, tree_of
-from telex.flow.express import Express
-from telex.flow.lanes import Lanes, Pair
-from telex.model.refusal import refusals
+from telex.model.finding import refusals
 from telex.model.roster import EVERYONE
 from telex.ports.store import Query
-from telex.replay.lines import Told, line_reader, of_store
-from telex.replay.team import Team
-from telex.surfaces.cli.bus_option import opened_to_look
+from telex.replay.reader import LogEntry, line_reader, of_store
+from telex.replay.team import ReplayTeam
+from telex.surfaces.cli.bus_connection import opened_to_look
+from telex.surfaces.cli.inputs import pieces
 from telex.surfaces.cli.replay import GARBAGE_AFTER, JUDGED
-from telex.surfaces.cli.sources import pieces
+from telex.validation.check import STRICT
+from telex.validation.fast_validator import Express
+from telex.work import reducer
+from telex.work.rule_set import RuleContext
+from telex.work.view import WorkMessage, tree_of
 
 LINE_BYTES_MAX = 16_777_216
 
@@ -32,31 +32,31 @@ LINE_BYTES_MAX = 16_777_216
 def checked(lines: Iterable[object]) -> int:
     check, found = Express().check, 0
     for line in lines:
-        if type(line) is Told:
+        if type(line) is LogEntry:
             found += check(line.raw).valid
     return found
 
 
 def weighed(lines: Iterable[object]) -> int:
-    lanes, team, book, found = Lanes(STRICT), Team(STRICT), dict[str, Any](), 0
+    lanes, team, book, found = ValidatorCache(STRICT), ReplayTeam(STRICT), dict[str, Any](), 0
     for line in lines:
-        if type(line) is not Told:
+        if type(line) is not LogEntry:
             continue
-        looked = lanes.look(line.raw, Pair())
+        looked = lanes.look(line.raw, Participants())
         kind, facts = looked.kind, looked.facts
         if kind is None or kind.deed is None or looked.findings:
             found += not looked.findings
             continue
         sender, tree = line.sender or "", tree_of(line.raw, kind.dialect, kind.type)
-        said = Said(
+        said = WorkMessage(
             line.number, facts.id or "", line.number, sender, sender, EVERYONE, team.everybody(), kind.dialect,
             kind.type, tree, facts.correlation, facts.reply_to,
         )  # fmt: skip
-        if refusals(pages.weigh(said, book, Ground(said.at, team.roster))):
+        if refusals(reducer.weigh(said, book, RuleContext(said.at, team.roster))):
             continue
         found += 1
-        for topic in pages.belongs(said, book):
-            book[topic] = pages.fold(topic, book.get(topic), said)
+        for topic in reducer.belongs(said, book):
+            book[topic] = reducer.fold(topic, book.get(topic), said)
     return found
 
 

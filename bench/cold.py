@@ -11,8 +11,8 @@ import telex
 from bench.measure import Line, micro, process_seconds
 from bench.peers import outside
 from bench.samples import updates
-from telex.dialects.vbw_typed import EXECUTION_UPDATE, VBW_TYPED
-from telex.dialects.writing import write
+from telex.dialects.builtin.vbw_typed import EXECUTION_UPDATE, VBW_TYPED
+from telex.dialects.write import write
 
 ROUNDS = 21
 TELEX = str(Path(sys.executable).with_name("telex"))

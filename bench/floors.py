@@ -9,10 +9,10 @@ import apsw
 
 from bench.measure import Turn
 from telex.model.digest import digest_of, number_of
-from telex.model.message import Entry
-from telex.stores.sqlite_batch import Batch
-from telex.stores.sqlite_file import Row, SqliteFile
-from telex.stores.sqlite_rows import INSERT_DELIVERY, INSERT_EVENT, INSERT_MESSAGE
+from telex.model.message import NewMessage
+from telex.stores.sqlite.batch import Batch
+from telex.stores.sqlite.connection import Row, SqliteConnection
+from telex.stores.sqlite.rows import INSERT_DELIVERY, INSERT_EVENT, INSERT_MESSAGE
 
 SYNCS = 500
 
@@ -40,7 +40,7 @@ class RawGroups:
     """The rows that the store writes for a message, put in with nothing around them, so many to a transaction."""
 
     def __init__(self, path: Path) -> None:
-        self._file = SqliteFile(str(path))  # makes the tables
+        self._file = SqliteConnection(str(path))  # makes the tables
         self._connection = apsw.Connection(str(path))
         self._cursor = self._connection.cursor()
         self._cursor.execute("PRAGMA synchronous = FULL")
@@ -76,10 +76,10 @@ class RawGroups:
         self._file.close()
 
 
-def entry(raw: bytes, at: float | None = None) -> Entry:
+def entry(raw: bytes, at: float | None = None) -> NewMessage:
     """What the bus makes of one of our messages: filled in as it would be, so that the rows are of the same size."""
     id_ = raw[8 : raw.index(b'"', 8)].decode()
-    return Entry(
+    return NewMessage(
         id=id_,
         at=time.time() if at is None else at,
         sender="dev",

@@ -14,8 +14,8 @@ from pathlib import Path
 from bench.cold import TELEX
 from bench.measure import UNPROMISED, Line, micro, process_seconds, ratio
 from bench.peers import CACHE
-from telex.dialects.vbw_typed import PLAN_CONTRACT, VBW_TYPED
-from telex.dialects.writing import write
+from telex.dialects.builtin.vbw_typed import PLAN_CONTRACT, VBW_TYPED
+from telex.dialects.write import write
 
 ROUNDS = 41
 STAGED = 1_000

@@ -14,10 +14,10 @@ from starlette.routing import Route
 
 import telex
 from telex.config import Settings
+from telex.surfaces.http.app_builder import put_together
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
-from telex.surfaces.http.limits import Limited
-from telex.surfaces.http.serving import Serving, listen, make_door, make_server
-from telex.surfaces.http.serving_parts import put_together
+from telex.surfaces.http.limits import RequestLimits
+from telex.surfaces.http.server import ServerOptions, listen, make_door, make_server
 
 _RECEIPT = {
     "accepted": True, "id": "hub-10-1000", "state": "stored", "to": ["lead-10"], "dialect": "vbw-typed",
@@ -47,7 +47,7 @@ async def constant(request: Request) -> Response:
 
 async def serve(behind: str) -> None:
     listening = listen("127.0.0.1", 0)
-    how, limited = Serving(listening), Limited()
+    how, limited = ServerOptions(listening), RequestLimits()
     door = make_door(how, limited)
     async with telex.connect("memory:", settings=Settings()) as bus:
         apps: dict[str, App] = {

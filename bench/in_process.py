@@ -9,16 +9,16 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, c
 
 from bench.measure import Line, interleaved, micro, ratio
 from bench.samples import messages
-from telex.dialects import spec
-from telex.dialects.build_flow import BUILD_FLOW
-from telex.dialects.compiled import compile_dialect
-from telex.dialects.evaluation import reach
-from telex.dialects.expressions import compile_rule, parse
-from telex.dialects.signal_md import SIGNAL_MD
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.flow.admission import Desk, check
-from telex.flow.express import Express
+from telex.dialects import schema
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
+from telex.dialects.rule_evaluation import reach
+from telex.dialects.rule_language import compile_rule, parse
 from telex.model.limits import LIMITS
+from telex.validation.check import Desk, check
+from telex.validation.compiled import compile_dialect
+from telex.validation.fast_validator import Express
 
 ROUNDS = 101
 
@@ -38,7 +38,7 @@ def _each(run: Callable[[bytes], Any], raws: list[bytes]) -> Callable[[], None]:
     return work
 
 
-def _json(dialect: spec.Dialect) -> list[Line]:
+def _json(dialect: schema.Dialect) -> list[Line]:
     raws = messages(dialect)
     express = Express(Desk(forced=dialect))
     decode = compile_dialect(dialect, LIMITS, lambda type_: {}).decoder.decode
@@ -76,14 +76,14 @@ def _front_matter() -> Line:
 # --- the same definition, as pydantic models -------------------------------------------------------------------------
 
 
-def _pydantic(dialect: spec.Dialect) -> Callable[[bytes], Any]:
+def _pydantic(dialect: schema.Dialect) -> Callable[[bytes], Any]:
     """A validator as one would write it with pydantic: a discriminated union, then rules and senders."""
     models, rules, senders = [], {}, {}
     for type_ in dialect.types.values():
         models.append(_model(type_.name, dialect.fields_of(type_)))
         expressions = [rule.broken_when for rule in (*dialect.rules, *type_.rules)]
         rules[type_.name] = [_on_model(expression, dialect, type_) for expression in expressions]
-        senders[type_.name] = None if type_.senders == spec.ANY else frozenset(type_.senders)
+        senders[type_.name] = None if type_.senders == schema.ANY else frozenset(type_.senders)
     union: Any = Annotated[Union[tuple(models)], Field(discriminator="type")]  # noqa: UP007
     adapter: TypeAdapter[Any] = TypeAdapter(union)
     claim = dialect.wire.sender
@@ -99,7 +99,7 @@ def _pydantic(dialect: spec.Dialect) -> Callable[[bytes], Any]:
     return validate
 
 
-def _on_model(expression: str, dialect: spec.Dialect, type_: spec.MessageType) -> Callable[[Any], Any]:
+def _on_model(expression: str, dialect: schema.Dialect, type_: schema.MessageType) -> Callable[[Any], Any]:
     def resolve(name: str) -> Callable[[Any], Any]:
         steps = dialect.locate(type_, name)
         if any(step.endswith("[]") for step in steps):
@@ -121,7 +121,7 @@ def _python(name: str) -> str:
     return f"{name}_" if name == "from" else name
 
 
-def _model(name: str, fields: spec.Fields) -> type[BaseModel]:
+def _model(name: str, fields: schema.Fields) -> type[BaseModel]:
     members: dict[str, Any] = {}
     for field_name, field in fields.items():
         annotation = _annotation(field_name, field.kind)
@@ -131,24 +131,24 @@ def _model(name: str, fields: spec.Fields) -> type[BaseModel]:
     return create_model(name, __config__=ConfigDict(strict=True), **members)
 
 
-def _annotation(name: str, kind: spec.Kind) -> Any:
+def _annotation(name: str, kind: schema.Kind) -> Any:
     match kind:
-        case spec.Text(may_be_empty, most, _):
+        case schema.Text(may_be_empty, most, _):
             return Annotated[str, Field(min_length=0 if may_be_empty else 1, max_length=most)]
-        case spec.OneOf(values):
+        case schema.OneOf(values):
             return Literal[values]
-        case spec.Integer(low, high):
+        case schema.Integer(low, high):
             return Annotated[int, Field(ge=low, le=high)]
-        case spec.Number(low, high):
+        case schema.Number(low, high):
             return Annotated[float, Field(ge=low, le=high)]
-        case spec.Boolean():
+        case schema.Boolean():
             return bool
-        case spec.Moment():
+        case schema.Timestamp():
             return AwareDatetime
-        case spec.ListOf(item):
+        case schema.ListOf(item):
             return list[_annotation(name, item)]  # type: ignore[misc]
-        case spec.MapOf(value):
+        case schema.MapOf(value):
             return dict[str, _annotation(name, value)]  # type: ignore[misc]
-        case spec.Group(fields):
+        case schema.Group(fields):
             return _model(name, fields)
     return Any

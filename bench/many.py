@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bench.measure import Line
 from bench.samples import messages
-from telex.dialects.build_flow import BUILD_FLOW
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.flow.express import Express
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
+from telex.validation.fast_validator import Express
 
 LINES = 100_000
 ROUNDS = 3

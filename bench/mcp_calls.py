@@ -19,7 +19,7 @@ from bench.mcp_noop import NAME
 from bench.measure import Line, Turn, percentiles, times_as_many
 from bench.peers import SETTINGS, outside
 from bench.samples import updates
-from telex.publish.prompt import tokens_estimated
+from telex.generate.prompt import tokens_estimated
 from telex.surfaces.mcp.tools import INSTRUCTIONS
 
 ROUNDS = 5

@@ -18,13 +18,13 @@ from bench.peers import CACHE
 from bench.samples import updates
 from telex.model.digest import number_of
 from telex.model.event import Event
-from telex.model.message import Entry
-from telex.stores.sqlite_batch import Batch
-from telex.stores.sqlite_file import SqliteFile
-from telex.stores.sqlite_reads import CORRELATION, TOLD
-from telex.stores.sqlite_rows import CODES, INSERT_EVENT, INSERT_MESSAGE, INSERT_TOPIC, first_delivery
-from telex.stores.sqlite_schema import MIGRATIONS
-from telex.stores.sqlite_tail import IDS
+from telex.model.message import NewMessage
+from telex.stores.sqlite.batch import Batch
+from telex.stores.sqlite.connection import SqliteConnection
+from telex.stores.sqlite.dedup import IDS
+from telex.stores.sqlite.reads import CORRELATION, TOLD
+from telex.stores.sqlite.rows import CODES, INSERT_EVENT, INSERT_MESSAGE, INSERT_TOPIC, first_delivery
+from telex.stores.sqlite.schema import MIGRATIONS
 
 DAY_SECONDS = 86_400.0
 SPREAD_SECONDS = 29 * DAY_SECONDS
@@ -38,13 +38,13 @@ def store_of(kept: int) -> Path:
     return made(f"kept-{kept}", kept, _reports)
 
 
-def _reports(kept: int) -> Iterator[Entry]:
+def _reports(kept: int) -> Iterator[NewMessage]:
     for first in range(0, kept, STEP):
         for number, raw in enumerate(updates(f"kept-{first}", min(STEP, kept - first)), first):
             yield entry(raw, 0.0)._replace(correlation=f"conversation-{number // 50}")
 
 
-def made(name: str, kept: int, entries: Callable[[int], Iterator[Entry]]) -> Path:
+def made(name: str, kept: int, entries: Callable[[int], Iterator[NewMessage]]) -> Path:
     """A store of these messages, unless there is a fresh one of that name."""
     version = zlib.crc32("".join(MIGRATIONS).encode())
     path = CACHE / f"{name}-{version:08x}" / "telex.db"
@@ -61,8 +61,8 @@ def made(name: str, kept: int, entries: Callable[[int], Iterator[Entry]]) -> Pat
     return path
 
 
-def _fill(path: Path, kept: int, entries: Iterator[Entry]) -> None:
-    file = SqliteFile(str(path))  # makes the tables
+def _fill(path: Path, kept: int, entries: Iterator[NewMessage]) -> None:
+    file = SqliteConnection(str(path))  # makes the tables
     cursor = apsw.Connection(str(path)).cursor()
     cursor.execute("PRAGMA synchronous = OFF")
     began = time.time() - SPREAD_SECONDS

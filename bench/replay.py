@@ -18,10 +18,10 @@ from bench.measure import UNPROMISED, Line, process_seconds
 from bench.old_store import made
 from bench.peers import outside
 from bench.samples import messages
-from telex.dialects.build_flow import BUILD_FLOW
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.flow.book import pages
-from telex.model.message import Entry, Part
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
+from telex.model.message import NewMessage, WorkChange
+from telex.work import reducer
 
 LINES = 100_000
 ROUNDS = 5
@@ -153,7 +153,7 @@ def _kept(folder: Path, team: Path) -> list[Line]:
     ]
 
 
-def _entries(kept: int) -> Iterator[Entry]:
+def _entries(kept: int) -> Iterator[NewMessage]:
     book: dict[str, Any] = {}
     for number, raw in enumerate(islice(_team(), kept)):
         tree = json.loads(raw)
@@ -162,10 +162,10 @@ def _entries(kept: int) -> Iterator[Entry]:
         one = entry(raw, float(number))._replace(
             sender=role, role=role, to=to, inboxes=(to,), type=tree["type"], correlation=tree.get("task") or None
         )
-        topics = pages.belongs(said_of(one), book)
+        topics = reducer.belongs(said_of(one), book)
         for topic in topics:
-            book[topic] = pages.fold(topic, book.get(topic), said_of(one))
-        yield one._replace(part=Part(topics)) if topics else one
+            book[topic] = reducer.fold(topic, book.get(topic), said_of(one))
+        yield one._replace(part=WorkChange(topics)) if topics else one
 
 
 def _growth(folder: Path, team: Path) -> Line:

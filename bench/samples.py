@@ -8,9 +8,9 @@ import json
 import random
 from typing import Any
 
-from telex.dialects.spec import Dialect, ListOf, MessageType, Text, kind_at
-from telex.dialects.vbw_typed import EXECUTION_UPDATE
-from telex.dialects.writing import write
+from telex.dialects.builtin.vbw_typed import EXECUTION_UPDATE
+from telex.dialects.schema import Dialect, ListOf, MessageType, Text, kind_at
+from telex.dialects.write import write
 
 COPIES = 30
 _WORDS = ["the", "session", "table", "waits", "for", "plan", "token", "reset", "mail", "link", "clock", "agent"]

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from bench.measure import Line, interleaved, micro, ratio
 from bench.samples import messages
-from telex.dialects.reading import read
+from telex.dialects.parse.reader import read
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, MessageType, Tree
-from telex.dialects.writing import write
-from telex.flow.book.said import tree_of
-from telex.translation.translate import Header, Translation, header_of, translate
+from telex.dialects.schema import Dialect, MessageType, Tree
+from telex.dialects.write import write
+from telex.translation.translate import MessageHeader, Translation, header_of, translate
+from telex.work.view import tree_of
 
 ROUNDS = 51
 
@@ -22,7 +22,7 @@ class Job(NamedTuple):
     tree: Tree
     body: str | None
     to: Dialect
-    header: Header
+    header: MessageHeader
     told: Translation
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import walk_kinds
+from telex.dialects.schema import walk_kinds
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=12)  # lone surrogates too, which JSON can escape
 TYPES = sorted({name for dialect in BUILT_IN for name in dialect.types})

@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
-from telex.bus.beaten import ordinary
+from telex.bus.directory import BusContext, Whom
+from telex.bus.fast_path import ordinary
 from telex.bus.local import LocalBus
-from telex.bus.office import Office, Whom
 from telex.client import drive
+from telex.delivery.validator_cache import OPENED_AFTER
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import ANY, Dialect, MessageType
+from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.errors import TelexError
-from telex.flow.admission import STRICT, Desk
-from telex.flow.lanes import OPENED_AFTER
 from telex.model.limits import LIMITS
-from telex.model.message import Entry
+from telex.model.message import NewMessage
 from telex.ports.bus import Receipt
 from telex.ports.store import Query, Store
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock
 from telex.testing.sim_messages import written
+from telex.validation.check import STRICT, Desk
 
 JSON = [dialect for dialect in BUILT_IN if dialect.form == "json"]
 EVERY_JSON_TYPE = [(dialect, type_) for dialect in JSON for type_ in dialect.types.values()]
@@ -47,7 +47,7 @@ class Twins:
         patient = self.buses[1]._office
         patch.setattr(patient.lanes, "_lane", lambda pair: None)
 
-        def watched(office: Office, raw: bytes, whom: Whom, began: float) -> Entry | None:
+        def watched(office: BusContext, raw: bytes, whom: Whom, began: float) -> NewMessage | None:
             entry = ordinary(office, raw, whom, began) if office is not patient else None
             self.beaten += entry is not None
             return entry

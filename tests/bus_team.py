@@ -18,17 +18,17 @@ import pytest
 from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.config import Settings
+from telex.connection import connect
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import ANY, Dialect, MessageType, Tree
-from telex.dialects.writing import write
-from telex.model.message import Leased
-from telex.model.refusal import Finding
-from telex.ports.bus import Receipt, Story
+from telex.dialects.schema import ANY, Dialect, MessageType, Tree
+from telex.dialects.write import write
+from telex.model.finding import Finding
+from telex.model.message import Lease
+from telex.ports.bus import MessageHistory, Receipt
 from telex.ports.store import Query
-from telex.rules.authorization import normalised
 from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
-from telex.wiring import connect
+from telex.validation.authorization import normalised
 from tests.test_cli_kit import Ran
 
 QUICK = Settings(durable=False)  # nobody pulls the plug here, and a promise is tested hundreds of times
@@ -119,7 +119,7 @@ class Team:
         assert receipt.accepted, receipt.findings
         return receipt.id
 
-    def take(self, agent: str = "lead", **more: Any) -> Leased:
+    def take(self, agent: str = "lead", **more: Any) -> Lease:
         [leased] = self.bus.receive(agent, **more)
         return leased
 
@@ -134,7 +134,7 @@ class Team:
         while self.bus.nack(self.take(agent, wait=60.0).token, agent=agent, reason=reason).state != "dead":
             pass
 
-    def story(self, id: str) -> Story:
+    def story(self, id: str) -> MessageHistory:
         [story] = self.bus.why(id)
         return story
 
@@ -206,7 +206,7 @@ def team(open_team: OpenTeam, request: pytest.FixtureRequest) -> Team:
 @pytest.fixture
 def shell(team: Team, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
     """`shell("why", "n-1")`: the command line on the team's own store, at the team's own time of day."""
-    monkeypatch.setattr("telex.wiring.SteadyClock", team.wall_clock)
+    monkeypatch.setattr("telex.connection.SteadyClock", team.wall_clock)
     monkeypatch.setattr("time.time", team.clock.now)
     monkeypatch.chdir(team.path.parent)
     return lambda *args: Ran(main([*args, "--store", str(team.path)]), *capsys.readouterr())

@@ -4,9 +4,9 @@ import copy
 import itertools
 from typing import Any
 
-from telex.dialects.spec import MessageType, Tree
-from telex.dialects.vbw_typed import APPROVAL_REQUEST, APPROVAL_RESPONSE, EXECUTION_UPDATE, PLAN_CONTRACT
-from telex.model.refusal import Finding
+from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST, APPROVAL_RESPONSE, EXECUTION_UPDATE, PLAN_CONTRACT
+from telex.dialects.schema import MessageType, Tree
+from telex.model.finding import Finding
 from telex.ports.bus import Receipt
 from tests.bus_team import Team
 

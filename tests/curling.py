@@ -4,7 +4,7 @@ import shlex
 
 import httpx2
 
-from telex.publish.codes_http import HUB
+from telex.generate.codes_http import HUB
 
 
 async def typed(client: httpx2.AsyncClient, line: str) -> httpx2.Response:

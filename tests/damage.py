@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from telex.dialects.spec import (
+from telex.dialects.schema import (
     Anything,
     Boolean,
     Dialect,
@@ -20,15 +20,15 @@ from telex.dialects.spec import (
     ListOf,
     MapOf,
     MessageType,
-    Moment,
     Number,
     OneOf,
     Text,
+    Timestamp,
     Tree,
 )
-from telex.dialects.writing import write
+from telex.dialects.write import write
+from telex.model.json_path import path_of
 from telex.model.limits import LIMITS
-from telex.model.paths import path_of
 from telex.testing.strategies import bodies, messages
 
 Steps = tuple[str | int, ...]
@@ -91,7 +91,7 @@ def misfits(kind: Kind, form: Form) -> list[Any]:
         Number: ["many", "7", True, ["x"], {"a": "b"}],
         Boolean: ["perhaps", "true", "yes", 7, ["x"], {"a": "b"}],
         OneOf: ["no such value", 7, True, ["x"], {"a": "b"}],
-        Moment: ["soon", "2026-13-01T10:00:00Z", "2026-02-12T24:30:00Z", 7, ["x"]],
+        Timestamp: ["soon", "2026-13-01T10:00:00Z", "2026-02-12T24:30:00Z", 7, ["x"]],
         ListOf: ["x", 7, True, {"a": "b"}],
         MapOf: ["x", 7, ["x"]],
         Group: ["x", 7, ["x"]],

@@ -18,17 +18,17 @@ import pytest
 
 from telex.clock import LoopClock, SteadyClock
 from telex.config import Settings
+from telex.connection import connect
 from telex.model.hub_limits import HUB_LIMITS
-from telex.model.message import Leased
+from telex.model.message import Lease
 from telex.ports.bus import Bus, Receipt
-from telex.surfaces.http.doorkeeper import Doorkeeper
-from telex.surfaces.http.doorkeeper_places import places
-from telex.surfaces.http.limits import Limited
-from telex.surfaces.http.serving import HubServer, Serving, listen, make_server
-from telex.surfaces.http.serving_parts import put_together
+from telex.surfaces.http.allowed_hosts import places
+from telex.surfaces.http.app_builder import put_together
+from telex.surfaces.http.auth import AuthMiddleware
+from telex.surfaces.http.limits import RequestLimits
+from telex.surfaces.http.server import HubServer, ServerOptions, listen, make_server
+from telex.surfaces.http.token_file import TokenFile
 from telex.surfaces.http.tokens import new_token
-from telex.surfaces.http.tokens_file import TokenFile
-from telex.wiring import connect
 from tests.mcp_door import McpVerbs
 
 QUICK = Settings(durable=False)
@@ -85,8 +85,8 @@ class Hub:
         self._ready = threading.Event()
 
     async def serve(self) -> None:
-        how, limited = Serving(self._listening), Limited(HUB_LIMITS)
-        keeper = Doorkeeper(places(self._listening.port), self.tokens)
+        how, limited = ServerOptions(self._listening), RequestLimits(HUB_LIMITS)
+        keeper = AuthMiddleware(places(self._listening.port), self.tokens)
         async with connect(
             self._path, settings=self._settings, clock=LoopClock(self._clock.now, self._clock.now)
         ) as bus:
@@ -232,9 +232,9 @@ def note(door: Door, id: str = "n-1", to: str = "lead", text: str = NOTE, **more
     return receipt
 
 
-def take(door: Door, agent: str = "lead", **more: Any) -> Leased:
+def take(door: Door, agent: str = "lead", **more: Any) -> Lease:
     [leased] = door.bus.receive(agent, **more)
-    assert isinstance(leased, Leased)
+    assert isinstance(leased, Lease)
     return leased
 
 

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 from mcp import Client
 
 from telex.config import Settings
-from telex.model.contract import Verdict
+from telex.http_client.problems import error_in
+from telex.model.contracts import PathVerdict
 from telex.model.delivery import Delivery
-from telex.model.message import Leased
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
+from telex.model.message import Lease
 from telex.model.roster import Member
-from telex.ports.bus import Bus, Presence, Receipt, Story
-from telex.remote.problems import error_in
-from telex.surfaces.mcp.place import Identity, Place
+from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
+from telex.protocol import encoded, made
+from telex.surfaces.mcp.context import CallContext, Identity
 from telex.surfaces.mcp.server import make_server
-from telex.wire import encoded, made
 
 Run = Callable[[Any], Any]
 
@@ -37,8 +37,8 @@ class Agent:
         self._calls: asyncio.Queue[Call | None] = asyncio.Queue()
 
     async def live(self) -> None:
-        async def place_of(_: Any) -> Place:
-            return Place(self._bus, self._settings, lambda: self._who)
+        async def place_of(_: Any) -> CallContext:
+            return CallContext(self._bus, self._settings, lambda: self._who)
 
         async with Client(make_server(place_of)) as client:
             while (call := await self._calls.get()) is not None:
@@ -84,9 +84,9 @@ class McpVerbs:
 
     def receive(
         self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
-    ) -> list[Leased]:
+    ) -> list[Lease]:
         tree = self._said(agent, role, "wait", seconds=wait, most=most, lease=lease)
-        found: list[Leased] = made(list[Leased], tree["answer"])
+        found: list[Lease] = made(list[Lease], tree["answer"])
         return found
 
     def ack(self, token: str, *, agent: str) -> bool:
@@ -100,13 +100,15 @@ class McpVerbs:
         until: float = self._said(agent, None, "ack", token=token, extend=seconds)["answer"]
         return until
 
-    def why(self, id: str) -> list[Story]:
-        stories: list[Story] = made(list[Story], self._said("human", None, "why", id=id)["answer"])
+    def why(self, id: str) -> list[MessageHistory]:
+        stories: list[MessageHistory] = made(list[MessageHistory], self._said("human", None, "why", id=id)["answer"])
         return stories
 
-    def guard(self, paths: list[str], *, agent: str, role: str | None = None, plan: str | None = None) -> list[Verdict]:
+    def guard(
+        self, paths: list[str], *, agent: str, role: str | None = None, plan: str | None = None
+    ) -> list[PathVerdict]:
         tree = self._said(agent, role, "guard", paths=paths, plan=plan)
-        verdicts: list[Verdict] = made(list[Verdict], tree["answer"])
+        verdicts: list[PathVerdict] = made(list[PathVerdict], tree["answer"])
         return verdicts
 
     def roster(self) -> list[Presence]:

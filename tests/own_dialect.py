@@ -1,6 +1,6 @@
 """A dialect as somebody else might declare it, with names and shapes that the built-in ones do not have."""
 
-from telex.dialects.spec import (
+from telex.dialects.schema import (
     ANY,
     BOOLEAN,
     COUNT,
@@ -11,8 +11,9 @@ from telex.dialects.spec import (
     TEXTS,
     Anything,
     Dialect,
+    EnvelopeFields,
     Field,
-    Filling,
+    FieldDefault,
     Group,
     HardRule,
     Integer,
@@ -20,7 +21,6 @@ from telex.dialects.spec import (
     MapOf,
     MessageType,
     Number,
-    Wire,
     fields,
     one_of,
     types_by_name,
@@ -55,7 +55,7 @@ DISPATCH = MessageType(
         rule("crew-over-limit", "crew > limit", "crew"),
         rule("desk-is-not-driver", "sender == 'driver' and to != 'patrol'", "to"),
     ),
-    fillings=(Filling("limit", "not has(limit)", 4),),
+    fillings=(FieldDefault("limit", "not has(limit)", 4),),
     example={
         "type": "message",
         "sender": "desk",
@@ -94,6 +94,6 @@ OWN = Dialect(
     envelope=fields(
         {"sender": one_of("desk", "patrol", "driver", "listener")}, {"to": one_of("desk", "patrol", "driver")}
     ),
-    wire=Wire(sender="sender", recipient="to"),
+    wire=EnvelopeFields(sender="sender", recipient="to"),
     types=types_by_name(DISPATCH, DONE, SHOUT),
 )

@@ -3,8 +3,8 @@ one of ours."""
 
 from pathlib import Path
 
-from telex.dialects.declared import declare, show
-from telex.dialects.spec import Dialect
+from telex.dialects.schema import Dialect
+from telex.dialects.toml.loader import declare, show
 
 KANBAN_FILE = Path(__file__).parent.parent / "docs/examples/kanban.toml"
 PLAIN_FILE = KANBAN_FILE.read_text(encoding="utf-8")

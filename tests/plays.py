@@ -16,8 +16,8 @@ import pytest
 
 from telex.clock import SteadyClock
 from telex.errors import TelexError
-from telex.stores import sqlite_file
-from telex.stores.sqlite_file import SqliteFile
+from telex.stores.sqlite import connection
+from telex.stores.sqlite.connection import SqliteConnection
 from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
 from tests.git_repository import Repository
@@ -52,9 +52,9 @@ class Stage:
         monkeypatch.chdir(folder)
         for name in ("TELEX_STORE", "TELEX_CONFIG"):
             monkeypatch.delenv(name, raising=False)
-        monkeypatch.setattr("telex.wiring.SteadyClock", self._clock)
+        monkeypatch.setattr("telex.connection.SteadyClock", self._clock)
         monkeypatch.setattr(TelexError, "__init__", self._raise(TelexError.__init__))
-        monkeypatch.setattr(SqliteFile, "_open", self._open(SqliteFile._open))
+        monkeypatch.setattr(SqliteConnection, "_open", self._open(SqliteConnection._open))
 
     def play(self, text: str) -> list[Ran]:
         """What each of its commands answered."""
@@ -94,7 +94,7 @@ class Stage:
         return noted
 
     def _open(self, opened: Any) -> Any:
-        def with_faults(file: SqliteFile) -> None:
+        def with_faults(file: SqliteConnection) -> None:
             opened(file)
             if self.fails is not None:
                 file._cursor = FailingCursor(file._cursor, *self.fails)  # type: ignore[assignment]
@@ -111,7 +111,7 @@ class Stage:
         self.fails = None
 
     def store_held(self) -> None:
-        self.patch.setattr(sqlite_file, "BUSY_MILLISECONDS", 1)
+        self.patch.setattr(connection, "BUSY_MILLISECONDS", 1)
         self.other = apsw.Connection(STORE)
         self.other.execute("BEGIN IMMEDIATE")
 
@@ -128,7 +128,7 @@ class Stage:
         Repository(self.folder).commit({"src/auth/reset.py": "def reset(user): ...\n"})
 
     def upgraded(self) -> None:
-        self.patch.setattr(sqlite_file, "VERSION", LATER_VERSION)
+        self.patch.setattr(connection, "VERSION", LATER_VERSION)
 
 
 HAPPENINGS = {

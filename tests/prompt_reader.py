@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 from hypothesis import strategies as st
 
-from telex.dialects.expressions import Getter, compile_rule, parse
+from telex.dialects.rule_language import Getter, compile_rule, parse
 
 _TOKEN = re.compile(
     r'\s*("(?:[^"\\]|\\.)*"|\.\.\.|-?\d*(?:\.\d+)?\.\.(?:-?\d+(?:\.\d+)?)?|[\w+-]+(?:\.[\w+-]+)*|[{}\[\]:,|?*])'

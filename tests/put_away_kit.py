@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.flow.admission import STRICT, Desk
-from telex.flow.book.chapter import Remark
 from telex.model.event import Event
-from telex.replay import shelf
-from telex.replay.away import Away
-from telex.replay.lines import Line, Told, line_reader
-from telex.replay.trial import Trial
-from telex.stores.overflow import Overflow
+from telex.replay import state_cache
+from telex.replay.reader import Line, LogEntry, line_reader
+from telex.replay.simulate import Simulator
+from telex.replay.spill_port import SpillPort
+from telex.stores.temp_table import TempTable
+from telex.validation.check import STRICT, Desk
+from telex.work.rule_set import LazyFinding
 from tests.replay_kit import typed
 
 Answer = tuple[Any, ...]
@@ -36,33 +36,33 @@ class SmallDisk(BytesIO):
         return super().write(bytes(data[:fits]))
 
 
-def forgetful(away: Away | None = None, desk: Desk = STRICT, topics_max: int = 2) -> Trial:
+def forgetful(away: SpillPort | None = None, desk: Desk = STRICT, topics_max: int = 2) -> Simulator:
     """A trial that has so many topics in memory."""
-    trial = Trial(desk)
+    trial = Simulator(desk)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shelf, "TOPICS_MAX", topics_max)
-        trial._work.puts_away_into(away or Overflow(BytesIO))
+        patch.setattr(state_cache, "TOPICS_MAX", topics_max)
+        trial._work.puts_away_into(away or TempTable(BytesIO))
     return trial
 
 
-def answers(trial: Trial, lines: Iterable[Line], *, quick: bool = False) -> list[Answer]:
+def answers(trial: Simulator, lines: Iterable[Line], *, quick: bool = False) -> list[Answer]:
     """What is said to each message, in full words."""
     if quick:
         trial.open_track()
     return [_answer(trial, line, quick) for line in lines if line is not None]
 
 
-def _answer(trial: Trial, line: Line, quick: bool) -> Answer:
-    if not isinstance(line, Told):
+def _answer(trial: Simulator, line: Line, quick: bool) -> Answer:
+    if not isinstance(line, LogEntry):
         assert isinstance(line, Event)
         trial.happened(line)
         return ()
     judged = (trial.quick(line.number, line.raw) if quick else None) or trial.judge(line)
     findings: tuple[Any, ...] = judged.findings
-    return (*judged[:-1], [one.told() if isinstance(one, Remark) else one for one in findings])
+    return (*judged[:-1], [one.told() if isinstance(one, LazyFinding) else one for one in findings])
 
 
-def same_book(one: Trial, other: Trial) -> bool:
+def same_book(one: Simulator, other: Simulator) -> bool:
     """The plans in the same order, too."""
     books = one.book, other.book
     plans = [list(book["contracts"].plans.items()) if "contracts" in book else [] for book in books]
@@ -74,7 +74,7 @@ def lines_of(raws: Iterable[bytes]) -> list[Line]:
     return [read(number, raw) for number, raw in enumerate(raws, 1)]
 
 
-def topics_in_memory(trial: Trial) -> list[str]:
+def topics_in_memory(trial: Simulator) -> list[str]:
     return list(trial._work._book)
 
 

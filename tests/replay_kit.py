@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from telex.dialects.spec import Tree
+from telex.dialects.schema import Tree
 from telex.surfaces.cli.main import main
 from tests.bus_team import flow, speech_of
 from tests.test_cli_kit import Ran

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from telex.bus.local import LocalBus
 from telex.client import drive
 from telex.errors import TelexError
-from telex.flow.admission import Desk
 from telex.model.delivery import Delivery
 from telex.model.event import Event
-from telex.model.message import Leased, Message
+from telex.model.message import Lease, Message
 from telex.model.roster import Member
 from telex.ports.store import EVERYTHING, Store
 from telex.testing import FakeClock
+from telex.validation.check import Desk
 from tests.test_book import ACTS, book_of
 
 READERS = st.sampled_from(["dev", "lead", "human", "orchestrator", "dev-2"])
@@ -59,7 +59,7 @@ class Story:
         self.clock, self.store = FakeClock(), store
         self.bus = LocalBus(store, self.clock, desk=Desk(strict=strict))
         self.seen: list[Seen] = []
-        self._held: list[tuple[str, Leased]] = []
+        self._held: list[tuple[str, Lease]] = []
 
     def play(self, acts: list[Any]) -> "Story":
         for one in acts:

@@ -5,16 +5,16 @@ from typing import Any
 import apsw
 
 from telex.model.digest import digest_of
-from telex.model.message import Entry
-from telex.stores.sqlite_batch import Batch
+from telex.model.message import NewMessage
+from telex.stores.sqlite.batch import Batch
 
 NOW = 1_790_000_000.0
 
 
-def entry(id_: str, to: str = "lead", inbox_max: int | None = None) -> Entry:
+def entry(id_: str, to: str = "lead", inbox_max: int | None = None) -> NewMessage:
     raw = b"all is well"
     first = (id_, NOW, "dev", "dev", to, None, None, 3, None, None, digest_of(raw), raw, (to,))
-    return Entry(*first, same_since=NOW - 3600.0, inbox_max=inbox_max)
+    return NewMessage(*first, same_since=NOW - 3600.0, inbox_max=inbox_max)
 
 
 def full_at_first(write: Any) -> Any:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from telex.model.delivery import AT_ONCE
-from telex.model.message import Entry
+from telex.model.message import NewMessage
 from telex.ports.store import Settlement
 
 
@@ -25,7 +25,7 @@ class Lying:
 @dataclass
 class Kept:
     seq: int
-    entry: Entry
+    entry: NewMessage
     told: list[str] = field(default_factory=list)  # kinds of its events, in order
     last_at: float = 0.0  # when the last of them happened
     pruned: bool = False
@@ -59,7 +59,7 @@ class Model:
         found = [lying for lying in self.lying if lying.inbox in inboxes and lying.state in states]
         return sorted(found, key=lambda lying: (lying.rank, lying.message, lying.seq))
 
-    def outcome(self, entry: Entry) -> str:
+    def outcome(self, entry: NewMessage) -> str:
         """What an append should answer."""
         for kept in reversed(self.kept):
             same = (kept.entry.sender, kept.entry.id) == (entry.sender, entry.id) and kept.entry.kind == "accepted"
@@ -73,7 +73,7 @@ class Model:
                 return "inbox-full"
         return "kept"
 
-    def keep(self, entry: Entry, seq: int) -> None:
+    def keep(self, entry: NewMessage, seq: int) -> None:
         assert all(kept.seq < seq for kept in self.kept), "numbers go up"
         self.kept.append(Kept(seq, entry, [entry.kind], entry.at))
         self.lying += [Lying(seq, inbox, entry.rank, AT_ONCE) for inbox in entry.inboxes]

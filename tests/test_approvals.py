@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from telex.flow.book.approvals import Approval
 from telex.ports.bus import Receipt
+from telex.work.approvals import Approval
 from tests.bus_team import OpenTeam, Shell, Team, codes, flow, open_team, shell, speech_of, team
 from tests.proofs import proves
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from telex.dialects.declared import declare
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect
+from telex.dialects.schema import Dialect
+from telex.dialects.toml.loader import declare
 from telex.errors import RequestTimedOut
-from telex.flow.book import pages
-from telex.flow.book.said import heard
 from telex.ports.bus import Receipt
+from telex.work import reducer
+from telex.work.view import heard
 from tests.bus_team import QUICK, OpenTeam, Shell, Team, codes, open_team, shell, speech_of, team
 from tests.proofs import proves
 from tests.test_approvals import approval, ask, typed
@@ -166,14 +166,14 @@ def test_a_signal_of_an_old_record_from_who_was_not_asked_decides_nothing(team: 
     team.bus.join("mal", role="orchestrator")
     ask(team)
     dialects = {one.name: one for one in BUILT_IN}
-    book = pages.written(team.bus.events(), dialects)
+    book = reducer.written(team.bus.events(), dialects)
     lgtm = speech_of("signal-md", "approval", signal="lgtm")
     assert team.bus.send(lgtm.raw, sender="mal", to="dev", id="old-1").accepted
     message = team.story("old-1").message._replace(reply_to="ask-1")
     said = heard(message, None, dialects["signal-md"])
     assert said is not None
-    assert pages.belongs(said, book) == ()
-    assert pages.belongs(said._replace(sender="lead", role="lead"), book) != ()
+    assert reducer.belongs(said, book) == ()
+    assert reducer.belongs(said._replace(sender="lead", role="lead"), book) != ()
 
 
 @proves("approvals/unread")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from telex.errors import NotFound, ValueWrong
-from telex.model.refusal import Severity
+from telex.model.finding import Severity
 from tests.bus_team import OpenTeam, Shell, Team, codes, open_team, shell, speech_of, team
 from tests.proofs import proves
 from tests.test_approvals import CTO, DEV, approval, ask, question, typed

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.flow.book import pages
+from telex.work import reducer
 from tests.bus_team import QUICK, Team, codes, empty_store, flow
 from tests.proofs import proves
 from tests.test_approvals import CTO, DEV, HEAD, typed
@@ -88,7 +88,7 @@ def answer(number: int, dialect: str, id: str | None, task: str, sender: str, ye
 def folded(team: Team) -> dict[str, Any]:
     from telex.dialects.registry import BUILT_IN
 
-    return pages.written(team.bus.events(), {one.name: one for one in BUILT_IN})
+    return reducer.written(team.bus.events(), {one.name: one for one in BUILT_IN})
 
 
 def live(team: Team) -> dict[str, Any]:
@@ -132,19 +132,19 @@ def test_the_bus_agrees_with_a_simple_model_and_with_its_record(plays: list[tupl
 @proves("approvals/once")
 @given(st.booleans(), st.booleans())
 def test_the_first_answer_stands_though_another_were_kept(first: bool, second: bool) -> None:
-    from telex.dialects.vbw_typed import VBW_TYPED
-    from telex.flow.book.said import Said
+    from telex.dialects.builtin.vbw_typed import VBW_TYPED
+    from telex.work.view import WorkMessage
 
-    def said(type_: str, name: str, sender: str, yes: bool = True) -> Said:
+    def said(type_: str, name: str, sender: str, yes: bool = True) -> WorkMessage:
         tree = json.loads(typed(type_, name, sender)) | {"id": name}
         tree["payload"] |= {"request_id": "ask-1", "approved": yes, "conditions": []}
-        return Said(1, name, 0.0, sender, sender, "lead", ("lead",), VBW_TYPED, VBW_TYPED.types[type_], tree)
+        return WorkMessage(1, name, 0.0, sender, sender, "lead", ("lead",), VBW_TYPED, VBW_TYPED.types[type_], tree)
 
     asked = [said("approval_request", "ask-1", "dev"), said("approval_request", "ask-1", "lead")]
     answers = [said("approval_response", "an-1", "lead", first), said("approval_response", "an-2", "human", second)]
     for topic in ("approval:ask-1", "task:1-1-T1"):
         states: list[Any] = [None]
         for one in (*asked, *answers):
-            states.append(pages.fold(topic, states[-1], one))
+            states.append(reducer.fold(topic, states[-1], one))
         assert states[-1] == states[-2]
-    assert pages.fold("approval:ask-1", None, answers[0]) is None  # an answer to nothing decides nothing
+    assert reducer.fold("approval:ask-1", None, answers[0]) is None  # an answer to nothing decides nothing

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from telex.flow.admission import NEVER_PASSED, Desk, check
+from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.model.refusal import refusals
+from telex.validation.check import NEVER_PASSED, Desk, check
 from tests.proofs import proves
 from tests.tables import VBW_TYPED
 from tests.tables.notation import message

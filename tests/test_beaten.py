@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.bus.directory import ROSTER_SECONDS
 from telex.bus.local import LocalBus
-from telex.bus.office import ROSTER_SECONDS
 from telex.client import drive
-from telex.dialects.spec import Dialect, MessageType
-from telex.flow.admission import STRICT, Desk
-from telex.flow.lanes import OPENED_AFTER, Lanes
+from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
+from telex.dialects.schema import Dialect, MessageType
 from telex.model.limits import LIMITS
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 from telex.testing.sim_messages import written
 from telex.testing.strategies import wire
+from telex.validation.check import STRICT, Desk
 from tests.beaten_twins import (
     BUILD_FLOW,
     DEV,
@@ -103,7 +103,7 @@ def test_whatever_is_done_in_whatever_order_the_record_is_the_same(data: st.Data
 
 
 SMALL = Desk(limits=LIMITS._replace(inbox_max=9, silent_seconds=40.0, dedup_window_seconds=100.0))
-LANES = Lanes(SMALL)  # once opened they stay open, so that few examples are spent on coming so far
+LANES = ValidatorCache(SMALL)  # once opened they stay open, so that few examples are spent on coming so far
 TYPES = [(VBW_TYPED, UPDATE), (BUILD_FLOW, BUILD_FLOW.types["TASK_ASSIGNMENT"])]
 ACTS = st.one_of(
     st.tuples(st.just("send"), st.sampled_from(EVERY_JSON_TYPE), st.integers(0, 3), st.sampled_from([b"", b" "])),

@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from telex.client import drive
-from telex.flow.admission import STRICT
-from telex.flow.lanes import OPENED_AFTER, Lanes
+from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.stores.memory import MemoryStore
+from telex.validation.check import STRICT
 from tests.beaten_twins import BUILD_FLOW, OpenTwins, Twins, twins
 from tests.proofs import proves
 
@@ -82,7 +82,7 @@ def test_a_status_of_whom_a_matter_is_with_answers_it_on_either_way(twins: OpenT
     assert are_alike(twin)
 
 
-LANES = Lanes(STRICT)  # once opened they stay open, so that few examples are spent on coming so far
+LANES = ValidatorCache(STRICT)  # once opened they stay open, so that few examples are spent on coming so far
 WHO = st.sampled_from([(DEVELOPER, LEADER), ("cto", LEADER), (LEADER, DEVELOPER)])
 TASKS = st.sampled_from(["T1", "T2"])
 ACTS = st.one_of(

@@ -15,21 +15,21 @@ from hypothesis import strategies as st
 
 from telex.bus.local import LocalBus
 from telex.client import drive
-from telex.dialects.evaluation import put, reach
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import ANY, Dialect, Field, ListOf, MessageType, OneOf, kind_at
-from telex.dialects.writing import write
+from telex.dialects.rule_evaluation import put, reach
+from telex.dialects.schema import ANY, Dialect, Field, ListOf, MessageType, OneOf, kind_at
+from telex.dialects.write import write
 from telex.errors import TelexError
-from telex.flow.admission import Desk
-from telex.flow.book import pages, snapshots
-from telex.flow.book.deeds import CHAPTERS, FOLDS
-from telex.model.refusal import refusals
+from telex.model.finding import refusals
 from telex.ports.bus import Receipt
 from telex.ports.store import EVERYTHING, Store
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
+from telex.validation.check import Desk
+from telex.work import reducer, snapshots
+from telex.work.actions import CHAPTERS, FOLDS
 from tests.proofs import proves
 from tests.whole_stories import FEWER
 
@@ -117,7 +117,7 @@ def book_of(bus: LocalBus) -> dict[str, Any]:
 
 def book_folded(store: Store) -> dict[str, Any]:
     """From nothing."""
-    return pages.written(drive(store.events(EVERYTHING, 1_000_000)), DIALECTS)
+    return reducer.written(drive(store.events(EVERYTHING, 1_000_000)), DIALECTS)
 
 
 def play(acts: list[Any], open_store: Callable[[], Store], desk: Desk) -> None:
@@ -165,7 +165,7 @@ def test_the_book_in_memory_is_the_log_too(acts: list[Any], strict: bool) -> Non
 @given(st.lists(ACTS, max_size=14))
 def test_snapshots_change_nothing(acts: list[Any]) -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="telex-book-") as folder:
-        patch.setattr("telex.bus.booking.LONG", 2)
+        patch.setattr("telex.bus.work_cache.LONG", 2)
         path = str(Path(folder, "book.db"))
         play(acts, lambda: SqliteStore.open(path, durable=False), Desk())
         store = SqliteStore.open(path, durable=False)
@@ -180,7 +180,7 @@ HARMED += [
     '[1, {"value": "telex.model.roster:roster_of", "of": [[]]}]',
     '[1, {"value": "telex.model.roster:os.x", "of": []}]',
 ]
-HARMED += ['[1, {"value": "telex.model.contract:Plan", "of": []}]', "[" * 100_000]
+HARMED += ['[1, {"value": "telex.model.contracts:Plan", "of": []}]', "[" * 100_000]
 
 
 @proves("book/snapshot")

@@ -8,25 +8,25 @@ import ast
 import hashlib
 from pathlib import Path
 
-from telex.flow.book.snapshots import FOLDS_VERSION
+from telex.work.snapshots import FOLDS_VERSION
 from tests.proofs import proves
 
 SOURCE = Path(__file__).parent.parent / "src/telex"
 FOLDING = (
-    *("flow/book/approvals.py", "flow/book/asks.py", "flow/book/blockers.py", "flow/book/deciding.py"),
+    *("work/approvals.py", "work/approval_requests.py", "work/blockers.py", "work/decisions.py"),
     *(
-        "flow/book/escalations.py",
-        "flow/book/plans.py",
-        "flow/book/said.py",
-        "flow/book/shutdown.py",
-        "flow/book/signals.py",
-        "flow/book/tasks.py",
+        "work/escalations.py",
+        "work/plans.py",
+        "work/view.py",
+        "work/shutdown.py",
+        "work/signals.py",
+        "work/tasks.py",
     ),
-    *("flow/work/machine.py", "flow/work/state.py"),
-    *("model/contract.py", "model/escalation.py", "model/machine.py", "model/shutdown.py"),
-    *("model/register.py", "model/trail.py"),
+    *("work/pipeline/machine.py", "work/pipeline/state.py"),
+    *("model/contracts.py", "model/escalation.py", "model/task_states.py", "model/shutdown.py"),
+    *("model/ordered_index.py", "model/persistent_list.py"),
 )
-REMEMBERED = (1, "74c269169dac7399")
+REMEMBERED = (1, "3ea3a9f8bfe890c7")
 
 
 def code_of(path: Path) -> str:

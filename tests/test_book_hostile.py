@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.flow.book.snapshots import sealed, unsealed
-from telex.model.contract import Contracts, Listed
+from telex.model.contracts import ContractIndex, PlanSummary
 from telex.ports.bus import Receipt
-from telex.stores.doctor import Looking
-from telex.stores.doctor_book import wrong_topics
+from telex.stores.doctor import ReadOnlyConnection
+from telex.stores.doctor_work_state import wrong_topics
+from telex.work.snapshots import sealed, unsealed
 from tests.bus_team import Shell, Team, codes, flow, open_team, shell, speech_of, team
 from tests.contract_team import contract, kept, report, send
 from tests.proofs import proves
@@ -116,7 +116,7 @@ def test_a_plan_that_waits_for_thousands_is_no_work_to_look_at(team: Team) -> No
 @given(data=st.data())
 def test_a_snapshot_that_was_harmed_is_taken_for_nothing_wherever_that_was(data: st.DataObject) -> None:
     """A letter changed, a piece lost, or put to another message or topic."""
-    state = Contracts({"P": Listed(("dev",), "lead", ("T1", "T2"))})
+    state = ContractIndex({"P": PlanSummary(("dev",), "lead", ("T1", "T2"))})
     topic, seq, words = "contracts", 9, sealed("contracts", 9, state)
     place = data.draw(st.integers(0, len(words) - 1))
     letter = data.draw(st.sampled_from('[]{}",:0a1enul').filter(lambda one: one != words[place]))
@@ -138,7 +138,7 @@ def test_a_snapshot_that_was_harmed_is_taken_for_nothing_wherever_that_was(data:
 
 @proves("book/snapshot")
 def test_the_book_does_without_harmed_snapshots(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.bus.booking.LONG", 2)
+    monkeypatch.setattr("telex.bus.work_cache.LONG", 2)
     for number in range(5):
         kept(team, contract("P", objective=f"{number}"))
     book = team.other().book("plan")  # folded at once, and written down
@@ -161,6 +161,6 @@ def test_what_the_bus_says_by_itself_is_indexed_as_the_log_has_it(team: Team) ->
             raw = flow("STATUS_UPDATE", f"{task}-{number}", "dev", "lead", task, payload=words)
             assert team.bus.send(raw, sender="dev", to="lead").accepted
     assert len(team.bus.escalations()) == 2
-    file = Looking(str(team.path))
+    file = ReadOnlyConnection(str(team.path))
     assert wrong_topics(file)[1] == []
     file.close()

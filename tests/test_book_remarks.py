@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from telex.bus.local import LocalBus
 from telex.client import SyncBus
-from telex.flow.admission import Desk
-from telex.flow.book import pages
-from telex.flow.book.chapter import Book, Ground
-from telex.flow.book.plan_checks import KNOWN_CHARACTERS_MAX, KNOWN_PATHS_MAX, Answers
-from telex.flow.book.said import Said
-from telex.model.refusal import Finding
-from telex.publish.codes import BUS_EXPLANATIONS
-from telex.rules.contracts import Scope, judge
+from telex.generate.codes import BUS_EXPLANATIONS
+from telex.model.finding import Finding
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
+from telex.validation.check import Desk
+from telex.validation.contracts import ContractScope, judge
+from telex.work import reducer
+from telex.work.plan_checks import KNOWN_CHARACTERS_MAX, KNOWN_PATHS_MAX, PathDecisionCache
+from telex.work.rule_set import Book, RuleContext
+from telex.work.view import WorkMessage
 from tests.bus_team import Team, codes, open_team, team
 from tests.contract_team import ask, contract, kept, report, send
 from tests.plays import Stage
@@ -31,7 +31,11 @@ from tests.test_codes import FILES, literals
 
 __all__ = ["open_team", "team"]
 
-SOURCES = [file for file in FILES if file.parent.name == "book" or file.match("rules/contracts.py")]
+SOURCES = [
+    file
+    for file in FILES
+    if (file.parent.name == "work" and file.stem != "user_dialect_requests") or file.match("validation/contracts.py")
+]
 CODES = {code for file in SOURCES for code in literals(file.read_text(encoding="utf-8"))}
 OWN_ID = "id-reused"  # its page is about an id of one's own, which is found without the book
 
@@ -40,10 +44,10 @@ class Twice:
     """Stands in for `pages.weigh`."""
 
     def __init__(self) -> None:
-        self.weigh, self.codes = pages.weigh, set[str]()
+        self.weigh, self.codes = reducer.weigh, set[str]()
 
-    def __call__(self, said: Said, book: Book, ground: Ground) -> tuple[Finding, ...]:
-        remarks, at_once = pages.remarks(said, book, ground), self.weigh(said, book, ground)
+    def __call__(self, said: WorkMessage, book: Book, ground: RuleContext) -> tuple[Finding, ...]:
+        remarks, at_once = reducer.remarks(said, book, ground), self.weigh(said, book, ground)
         later = [one.told() for one in reversed(remarks)][::-1]
         assert later == list(at_once)
         assert [(one.code, one.severity) for one in remarks] == [(one.code, one.severity) for one in at_once]
@@ -55,7 +59,7 @@ class Twice:
 @pytest.fixture
 def twice(monkeypatch: pytest.MonkeyPatch) -> Twice:
     twice = Twice()
-    monkeypatch.setattr(pages, "weigh", twice)
+    monkeypatch.setattr(reducer, "weigh", twice)
     return twice
 
 
@@ -80,7 +84,7 @@ def test_so_is_that_an_id_is_known_by_what_another_has_asked(twice: Twice, team:
 @given(st.lists(messages(), max_size=20), st.booleans())
 def test_whatever_a_team_says_is_told_later_as_it_is_told_at_once(said: list[dict[str, Any]], strict: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "weigh", Twice())
+        patch.setattr(reducer, "weigh", Twice())
         bus = SyncBus(LocalBus(MemoryStore(), FakeClock(), desk=Desk(strict=strict)))
         for one in said:
             bus.send(**one)
@@ -113,8 +117,8 @@ def test_of_many_remarks_on_one_message_each_has_words_of_its_own(twice: Twice, 
 @proves("book/words-later")
 def test_what_a_contract_has_answered_is_remembered_of_few_paths_and_changes_nothing(team: Team) -> None:
     kept(team, contract())
-    scope = Scope(team.bus.book("plan")["plan:P"])
-    answers, long = Answers(scope), "src/" + "x" * KNOWN_CHARACTERS_MAX
+    scope = ContractScope(team.bus.book("plan")["plan:P"])
+    answers, long = PathDecisionCache(scope), "src/" + "x" * KNOWN_CHARACTERS_MAX
     paths = [f"{folder}/{number}" for number in range(KNOWN_PATHS_MAX) for folder in ("src", "lib", "..")]
     for path in (*paths, long, ".env", *reversed(paths), long, ".env"):
         assert answers.judge(path) == judge(path, (scope,))

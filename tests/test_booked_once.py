@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 
 from telex.bus.local import LocalBus
 from telex.client import drive
-from telex.flow.book import pages
-from telex.flow.book.said import Said
-from telex.model.message import Entry
+from telex.model.message import NewMessage
 from telex.ports.bus import Receipt
-from telex.ports.store import Appended
+from telex.ports.store import AppendResult
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock
+from telex.work import reducer
+from telex.work.view import WorkMessage
 from tests.bus_team import flow, speech_of
 from tests.proofs import proves
 
@@ -50,8 +50,8 @@ class Counting:
         self.outcomes: Counter[str] = Counter()
         self._append, store.append = store.append, self.append
 
-    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
-        answers: list[Appended] = await self._append(entries)
+    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
+        answers: list[AppendResult] = await self._append(entries)
         self.outcomes.update(one.outcome for one in answers)
         return answers
 
@@ -95,13 +95,13 @@ def test_who_goes_on_with_a_matter_has_each_message_weighed_and_written_once(
 ) -> None:
     store = MemoryStore() if kind == "memory" else SqliteStore.open(str(tmp_path / "telex.db"), durable=False)
     counting, bus, weighed = Counting(store), LocalBus(store, FakeClock()), list[str]()
-    weigh = pages.weigh
+    weigh = reducer.weigh
 
-    def counted(said: Said, *more: Any) -> Any:
+    def counted(said: WorkMessage, *more: Any) -> Any:
         weighed.append(said.id)
         return weigh(said, *more)
 
-    monkeypatch.setattr(pages, "weigh", counted)
+    monkeypatch.setattr(reducer, "weigh", counted)
     for number in range(SENT):
         receipt = send(bus, TOPICS[topic](number))
         assert receipt.accepted, receipt.findings

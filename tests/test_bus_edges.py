@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 import telex
-from telex.bus.office import Office
+from telex.bus.directory import BusContext
 from telex.client import SyncBus, drive
 from telex.clock import SteadyClock
 from telex.config import Settings
+from telex.delivery import lifecycle
 from telex.errors import NotFound, RequestFailed, RequestTimedOut, StoreUnavailable, ValueWrong
-from telex.flow import lifecycle
+from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.message import Entry
-from telex.model.refusal import Finding
+from telex.model.message import NewMessage
 from telex.model.roster import Member
-from telex.stores.grouping import Group
+from telex.stores.group_commit import GroupCommit
 from tests.bus_team import OpenTeam, Team, flow, open_team, team
 
 __all__ = ["open_team", "team"]
@@ -92,9 +92,9 @@ def test_waiting_for_an_ack_is_not_ended_by_a_refused_message_of_the_same_id(tea
 def test_what_was_imported_is_not_taken_for_sent(team: Team, open_team: OpenTeam) -> None:
     sent = team.bus.send("One.", sender="dev", to="lead", id="x")
     [story] = team.bus.why("x")
-    fields = {name: getattr(story.message, name) for name in Entry._fields if hasattr(story.message, name)}
+    fields = {name: getattr(story.message, name) for name in NewMessage._fields if hasattr(story.message, name)}
     with telex.connect("memory:") as there:
-        assert [one.outcome for one in there.import_messages([Entry(**fields)] * 2)] == ["kept", "duplicate"]
+        assert [one.outcome for one in there.import_messages([NewMessage(**fields)] * 2)] == ["kept", "duplicate"]
         again = there.send("One.", sender="dev", to="lead", id="x")
         assert (sent.accepted, again.accepted, again.duplicate) == (True, True, False)
         assert [leased.message.raw for leased in there.receive("lead")] == [b"One."]
@@ -178,8 +178,8 @@ def test_what_was_sent_while_its_recipient_left_is_taken_back_by_whoever_comes_b
     sender = team.other()
     sender.send("One.", sender="dev", to="ada")
     with pytest.MonkeyPatch.context() as late:
-        late.setattr(Office, "roster", _as_it_was(Office.roster))
-        late.setattr(Office, "known_way", lambda *_: None)
+        late.setattr(BusContext, "roster", _as_it_was(BusContext.roster))
+        late.setattr(BusContext, "known_way", lambda *_: None)
         sender.roster()
         team.bus.leave("ada")
         kept = sender.send("Two.", sender="dev", to="ada")
@@ -191,7 +191,7 @@ def _as_it_was(real: Any) -> Any:
     """A sender that has looked at the roster a moment before, and does not look again."""
     seen: list[Any] = []
 
-    async def stale(self: Office, now: float | None = None) -> Any:
+    async def stale(self: BusContext, now: float | None = None) -> Any:
         if not seen:
             seen.append(await real(self, now))
         return seen[0]
@@ -202,7 +202,7 @@ def _as_it_was(real: Any) -> Any:
 def test_two_who_join_under_one_name_in_one_moment_are_not_both_told_yes(team: Team) -> None:
     other = team.other()
     with pytest.MonkeyPatch.context() as late:
-        late.setattr(Office, "roster", _as_it_was(Office.roster))
+        late.setattr(BusContext, "roster", _as_it_was(BusContext.roster))
         first, second = team.bus.join("ada", role="qa"), other.join("ada", role="lead")
     assert isinstance(first, Member)
     assert isinstance(second, Finding)
@@ -212,7 +212,7 @@ def test_two_who_join_under_one_name_in_one_moment_are_not_both_told_yes(team: T
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_receive_that_is_cancelled_leases_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     """Cancelled in the turn in which its lease is written: before that, or after it and before the reader has it."""
-    real = Group._flush
+    real = GroupCommit._flush
 
     async def run() -> list[tuple[str, int]]:
         async with telex.connect(tmp_path / "team.db", settings=Settings()) as bus:
@@ -220,17 +220,17 @@ def test_a_receive_that_is_cancelled_leases_nothing(tmp_path: Path, monkeypatch:
             await bus.send("Look here.", sender="dev", to="lead")
             task = asyncio.ensure_future(bus.receive("lead"))
 
-            def flush(group: Group) -> None:
+            def flush(group: GroupCommit) -> None:
                 if when == "after":
                     real(group)
                 task.cancel()
                 if when == "before":
                     real(group)
 
-            monkeypatch.setattr(Group, "_flush", flush)
+            monkeypatch.setattr(GroupCommit, "_flush", flush)
             [end] = await asyncio.gather(task, return_exceptions=True)
             assert isinstance(end, asyncio.CancelledError)
-            monkeypatch.setattr(Group, "_flush", real)
+            monkeypatch.setattr(GroupCommit, "_flush", real)
             return [(delivery.state, delivery.attempts) for delivery, _ in await bus.inbox("lead")]
 
     assert asyncio.run(run()) == [("stored", 0)]

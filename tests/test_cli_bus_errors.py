@@ -8,8 +8,8 @@ import pytest
 
 from telex import errors
 from telex.client import SyncBus
-from telex.surfaces.cli.bus_option import explained
-from telex.surfaces.cli.exits import CommandError
+from telex.surfaces.cli.bus_connection import explained
+from telex.surfaces.cli.exit_codes import CommandError
 from tests.bus_desk import BLOCKER, Telex, sent, taken, telex
 from tests.test_cli_kit import COMMAND, put
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from telex.dialects.registry import by_name
-from telex.dialects.writing import write
-from telex.flow.admission import check
+from telex.dialects.write import write
 from telex.surfaces.cli.main import main
+from telex.validation.check import check
 from tests.test_cli_kit import LACKING, PROGRESS, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
 
 Capture = pytest.CaptureFixture[str]

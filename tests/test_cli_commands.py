@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, MessageType
-from telex.flow.admission import Desk, check
-from telex.publish.codes import EVERY, page
-from telex.publish.json_schema import type_schema
-from telex.publish.pages import dialect_page
-from telex.publish.prompt import prompt, tokens_estimated
+from telex.dialects.schema import Dialect, MessageType
+from telex.generate.codes import EVERY, page
+from telex.generate.json_schema import type_schema
+from telex.generate.pages import dialect_page
+from telex.generate.prompt import prompt, tokens_estimated
 from telex.surfaces.cli.main import main
+from telex.validation.check import Desk, check
 from tests.test_cli_kit import LACKING, PROGRESS, SAMPLES, UPDATE, WRONG_CASE, Ran, process, put, terminal
 
 Capture = pytest.CaptureFixture[str]

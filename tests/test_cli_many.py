@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from telex.surfaces.cli import many
+from telex.surfaces.cli import check_batch
+from telex.surfaces.cli.inputs import files_in, pieces
 from telex.surfaces.cli.main import main
-from telex.surfaces.cli.sources import files_in, pieces
 from tests.test_cli_kit import LACKING, PROGRESS, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
 
 Capture = pytest.CaptureFixture[str]
@@ -73,7 +73,7 @@ def test_refused_lines_are_said_on_stderr_and_counts_on_stdout(tmp_path: Path, c
     assert code == 2
     said = [line.split()[:2] for line in err.splitlines()[:-1] if not line.startswith(" ")]
     assert said == [["refused", f"{file}:2"], ["refused", f"{file}:4"], ["warned", f"{file}:5"]]
-    assert err.splitlines()[-1] == many.NEXT.format("")
+    assert err.splitlines()[-1] == check_batch.NEXT.format("")
     assert ["vbw-handoff", "dev_progress", "2", "1", "2"] in [line.split() for line in out.splitlines()]
     assert ["plain", "text", "1", "·", "·"] in [line.split() for line in out.splitlines()]
     assert ["total", "3", "1", "2"] in [line.split() for line in out.splitlines()]
@@ -84,7 +84,7 @@ def test_refused_lines_are_said_on_stderr_and_counts_on_stdout(tmp_path: Path, c
 def test_the_commands_named_at_the_end_read_a_message_as_the_check_did(tmp_path: Path, capsys: Capture) -> None:
     put(tmp_path, "progress.json", WRONG_CASE)
     last = run(capsys, "check", str(tmp_path), "--team-dialect", "vbw-company", "--as=dev").err.splitlines()[-1]
-    assert last == many.NEXT.format(" --as dev --team-dialect vbw-company")
+    assert last == check_batch.NEXT.format(" --as dev --team-dialect vbw-company")
 
 
 def test_many_good_messages_are_one_table_and_0(tmp_path: Path, capsys: Capture) -> None:
@@ -96,14 +96,14 @@ def test_many_good_messages_are_one_table_and_0(tmp_path: Path, capsys: Capture)
 def test_a_message_among_many_tells_its_gravest_findings_and_counts_the_others(tmp_path: Path, capsys: Capture) -> None:
     bare = {"type": "execution_update", "id": "1", "phase": 1, "author_role": "dev", "payload": {}}
     err = run(capsys, "check", put(tmp_path, "log.jsonl", bare)).err
-    assert err.count("[field-missing]") == many.FINDINGS_MAX
+    assert err.count("[field-missing]") == check_batch.FINDINGS_MAX
     assert err.splitlines()[-2] == "    … 5 more"
 
 
 def test_after_twenty_messages_the_others_are_only_counted(tmp_path: Path, capsys: Capture) -> None:
     err = run(capsys, "check", put(tmp_path, "log.jsonl", *[WRONG_CASE] * 50)).err
-    assert err.count("refused ") == many.SAID_MAX
-    assert err.splitlines()[-2:] == ["… and 30 more; --json shows all", many.NEXT.format("")]
+    assert err.count("refused ") == check_batch.SAID_MAX
+    assert err.splitlines()[-2:] == ["… and 30 more; --json shows all", check_batch.NEXT.format("")]
 
 
 def test_json_is_a_line_for_each_message_with_its_source(tmp_path: Path, capsys: Capture) -> None:
@@ -172,7 +172,7 @@ def test_the_fast_lane_changes_no_answer(
     file = put(tmp_path, "log.jsonl", *[PROGRESS, UPDATE, WRONG_CASE, qa, LACKING, "text", "[1]"] * 3)
     answers = []
     for begins in (1, 1_000_000):
-        monkeypatch.setattr(many, "EXPRESS_FROM", begins)
+        monkeypatch.setattr(check_batch, "EXPRESS_FROM", begins)
         answers.append([run(capsys, "check", "--json", *options, file), run(capsys, "check", *options, file)])
     assert answers[0] == answers[1]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from telex.publish.codes import page
+from telex.generate.codes import page
 from telex.surfaces.cli.main import main
 from tests.test_cli_kit import SAMPLES, Ran, put
 

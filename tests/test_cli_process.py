@@ -46,14 +46,14 @@ def modules_loaded_by(*args: str, stdin: object) -> set[str]:
 )
 def test_checking_one_message_imports_nothing_heavy(args: list[str], message: object) -> None:
     loaded = modules_loaded_by(*args, stdin=message)
-    assert "telex.flow.admission" in loaded
+    assert "telex.validation.check" in loaded
     assert loaded & HEAVY == set()
 
 
 def test_other_commands_import_only_what_they_need() -> None:
     loaded = modules_loaded_by("dialects", stdin="")
     assert "click" in loaded
-    assert not {"msgspec", "telex.surfaces.cli.new", "telex.publish.prompt"} & loaded
+    assert not {"msgspec", "telex.surfaces.cli.new", "telex.generate.prompt"} & loaded
 
 
 def test_telex_is_the_same_by_its_script_and_by_its_module(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.model.refusal import Finding
-from telex.surfaces.cli.answers import json_line, visible_json
-from telex.surfaces.cli.render import Screen, shell_word, shown, shown_block, wrapped
+from telex.model.finding import Finding
+from telex.surfaces.cli.check_output import json_line, visible_json
+from telex.surfaces.cli.output import Screen, shell_word, shown, shown_block, wrapped
 from telex.surfaces.cli.table import table_lines
 from tests.test_cli_kit import PROGRESS, process, put
 

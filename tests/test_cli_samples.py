@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.flow.admission import check
+from telex.validation.check import check
 from tests.test_cli_kit import SAMPLES, process, terminal
 
 FILES = [file for file in sorted(SAMPLES.rglob("*")) if file.suffix in (".json", ".md")]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from telex.errors import NotFound
-from telex.ports.bus import Story
+from telex.ports.bus import MessageHistory
 from telex.surfaces.cli import trace
-from telex.surfaces.cli.bus_option import explained
-from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, USAGE, CommandError
+from telex.surfaces.cli.bus_connection import explained
+from telex.surfaces.cli.exit_codes import DONE, FAILED, NOT_FOUND, USAGE, CommandError
 from telex.trace import mermaid, sequence, svg, tree
 from tests.trace_stories import request_and_reply
 
@@ -19,7 +19,7 @@ from tests.trace_stories import request_and_reply
 class OneConversation:
     """A bus that knows release-7 and nothing else."""
 
-    def trace(self, correlation: str) -> list[Story]:
+    def trace(self, correlation: str) -> list[MessageHistory]:
         if correlation != "release-7":
             raise NotFound(f"no conversation is called {correlation}")
         return request_and_reply()

@@ -12,9 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import telex
-from telex.model.message import Leased, Message
-from telex.surfaces.http.cloudevents import MANY, ONE, Arrived, read_batch, read_event
-from telex.surfaces.http.cloudevents_out import event_of, event_of_lease
+from telex.model.message import Lease, Message
+from telex.surfaces.http.cloudevents import MANY, ONE, ReceivedEvent, read_batch, read_event
+from telex.surfaces.http.cloudevents_encode import event_of, event_of_lease
 from tests.bus_team import speech_of
 from tests.doors import SECONDS_MAX, Hub, hub
 from tests.proofs import proves
@@ -83,7 +83,7 @@ def test_a_media_type_is_known_however_it_is_written(client: httpx2.Client, end:
 def test_data_may_be_an_object_text_or_base64(data: dict, raw: bytes) -> None:
     event = {name: value for name, value in EVENT.items() if name != "data"} | data
     found = read_event(json.dumps(event).encode())
-    assert isinstance(found, Arrived), found
+    assert isinstance(found, ReceivedEvent), found
     assert found.raw == raw
 
 
@@ -116,7 +116,7 @@ def lacking(name: str) -> dict:
 def test_everything_that_is_wrong_with_an_event_is_told(event: dict, told: set) -> None:
     found = read_event(json.dumps(event).encode())
     assert isinstance(found, tuple)
-    assert not isinstance(found, Arrived)
+    assert not isinstance(found, ReceivedEvent)
     assert {(one.code, one.path) for one in found} == told
     assert all(one.say for one in found)
 
@@ -153,7 +153,7 @@ def test_what_is_no_event_is_refused_with_findings(client: httpx2.Client, body: 
 def test_no_tree_makes_the_reader_stumble(tree: Any) -> None:
     body = json.dumps(tree).encode()
     for found in (read_event(body), read_batch(body)):
-        assert isinstance(found, Arrived | tuple | list)
+        assert isinstance(found, ReceivedEvent | tuple | list)
 
 
 def test_what_the_page_shows_is_taken(client: httpx2.Client) -> None:
@@ -261,9 +261,9 @@ def kept(raw: bytes, **more: Any) -> Message:
 @example(raw=b"x", sender="a%41/b:c")
 def test_a_message_that_goes_out_and_comes_in_again_is_the_same(raw: bytes, sender: str) -> None:
     message = kept(raw, sender=sender, correlation="c-1", reply_to="r-1")
-    for body in (event_of(message, traceparent=TRACE), event_of_lease(Leased(message, 1, "lead", 1, 1, 1.8e9))):
+    for body in (event_of(message, traceparent=TRACE), event_of_lease(Lease(message, 1, "lead", 1, 1, 1.8e9))):
         found = read_event(body)
-        assert isinstance(found, Arrived), found
+        assert isinstance(found, ReceivedEvent), found
         assert found.raw.strip(b" \t\r\n") == raw.strip(b" \t\r\n")
         assert (found.id, found.sender, found.to, found.correlation, found.reply_to) == (
             "n-1", sender, "lead", "c-1", "r-1",

@@ -11,19 +11,19 @@ from typing import Any, get_args
 import pytest
 
 from telex import errors
-from telex.dialects.moments import Flaw
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, Form, MessageType
-from telex.dialects.writing import write
-from telex.flow.admission import NEVER_PASSED, REPAIRS, Desk, check
+from telex.dialects.schema import Dialect, Form, MessageType
+from telex.dialects.timestamps import Flaw
+from telex.dialects.write import write
+from telex.generate.codes import BUS_EXPLANATIONS, EVERY, EXPLANATIONS, page, refusals_page, severities
+from telex.generate.codes_examples import CodeExample, drawn, raw, settled
 from telex.model.event import KINDS
-from telex.model.refusal import Finding, refusals
-from telex.publish.codes import BUS_EXPLANATIONS, EVERY, EXPLANATIONS, page, refusals_page, severities
-from telex.publish.codes_cases import Case, drawn, raw, settled
+from telex.model.finding import Finding, refusals
+from telex.validation.check import NEVER_PASSED, REPAIRS, Desk, check
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/refusals.md"
-ROOMS = ("dialects", "rules", "flow", "bus")
+ROOMS = ("dialects", "validation", "delivery", "work", "bus")
 # A dialect's file, and that of the terms all share, is full of words that look like codes; its codes are in its rules.
 FILES = [file for room in ROOMS for file in sorted((ROOT / "src/telex" / room).rglob("*.py"))]
 # What needs to know who is there and what went before.
@@ -31,16 +31,16 @@ OF_THE_WORK = (
     "membership",
     "routing",
     "contracts",
-    "coverage",
-    "paths",
+    "pattern_set",
+    "project_paths",
     "patterns",
-    "stopping",
-    "escalation",
-    "ending",
-    "versions",
-    "unbooked",
+    "shutdown_progress",
+    "escalation_chain",
+    "shutdown_report",
+    "dialect_versions",
+    "user_dialect_requests",
 )
-OF_THE_BUS = [file for file in FILES if file.parent.name in ("bus", "book", "work") or file.stem in OF_THE_WORK]
+OF_THE_BUS = [file for file in FILES if file.parent.name in ("bus", "work", "pipeline") or file.stem in OF_THE_WORK]
 SOURCES = [
     file
     for file in FILES
@@ -96,19 +96,19 @@ def test_the_check_treats_no_code_apart_that_does_not_exist() -> None:
 
 
 @every_case
-def test_the_message_before_draws_this_finding_and_no_other(code: str, case: Case) -> None:
+def test_the_message_before_draws_this_finding_and_no_other(code: str, case: CodeExample) -> None:
     assert {finding.code for finding in drawn(case).findings} == {code}
 
 
 @every_case
-def test_the_message_after_has_nothing_left_to_find(code: str, case: Case) -> None:
+def test_the_message_after_has_nothing_left_to_find(code: str, case: CodeExample) -> None:
     checked = settled(case)
     assert checked.valid
     assert checked.findings == ()
 
 
 @every_case
-def test_strict_and_lenient_find_the_same(code: str, case: Case) -> None:
+def test_strict_and_lenient_find_the_same(code: str, case: CodeExample) -> None:
     text = raw(case.before)
     roles = {"as_role": case.asked.as_role, "to_role": case.asked.to_role}
     strict, lenient = (check(text, Desk(strict=strict, limits=case.asked.limits), **roles) for strict in (True, False))
@@ -135,7 +135,7 @@ def test_cases_that_differ_in_gravity_say_where(code: str) -> None:
 
 
 def test_the_page_in_the_repository_is_the_one_made_now() -> None:
-    assert PAGE.read_text(encoding="utf-8") == refusals_page(), "run `python -m telex.publish`"
+    assert PAGE.read_text(encoding="utf-8") == refusals_page(), "run `python -m telex.generate`"
 
 
 def test_every_line_of_the_index_leads_to_its_section() -> None:
@@ -241,12 +241,12 @@ def test_whatever_is_wrong_with_a_message_is_explained_and_said_well(dialect: Di
 
 
 @every_case
-def test_the_finding_of_a_case_is_said_well(code: str, case: Case) -> None:
+def test_the_finding_of_a_case_is_said_well(code: str, case: CodeExample) -> None:
     assert [(finding.say, wrongs) for finding in drawn(case).findings if (wrongs := speaks_badly(finding))] == []
 
 
 @every_case
-def test_what_is_offered_as_mended_passes(code: str, case: Case) -> None:
+def test_what_is_offered_as_mended_passes(code: str, case: CodeExample) -> None:
     checked = drawn(case)
     if checked.mended is not None:
         assert checked.dialect is not None

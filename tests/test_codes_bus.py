@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from telex.bus.local import LocalBus
-from telex.bus.receiving import lost
+from telex.bus.receive import lost
 from telex.client import SyncBus
+from telex.delivery import membership
+from telex.delivery.routing import role_at, route
 from telex.errors import LeaseLost
-from telex.flow import membership
-from telex.flow.routing import role_at, route
+from telex.generate.codes import BUS_EXPLANATIONS, page
 from telex.model.delivery import Delivery
+from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.refusal import Finding
 from telex.model.roster import Member, roster_of
-from telex.ports.store import Settled
-from telex.publish.codes import BUS_EXPLANATIONS, page
+from telex.ports.store import SettleResult
 from telex.stores.memory import MemoryStore
-from telex.surfaces.cli.exits import DONE, REFUSED
+from telex.surfaces.cli.exit_codes import DONE, REFUSED
 from telex.testing import FakeClock
 from tests.plays import HAPPENINGS, Stage, steps
 from tests.test_codes import speaks_badly
@@ -151,7 +151,7 @@ def test_whoever_lost_a_lease_is_told_what_became_of_the_message(
     state: str, fence: int, holder: str, said: str
 ) -> None:
     delivery = Delivery(1, 1, "lead", 3, state, 0.0, 1, fence, holder)  # type: ignore[arg-type]
-    error = lost(Settled(False, delivery), 1, "lead")
+    error = lost(SettleResult(False, delivery), 1, "lead")
     assert isinstance(error, LeaseLost)
     assert error.say == said
 

@@ -12,15 +12,15 @@ import httpx2
 import pytest
 
 import telex
-from telex.model.refusal import Finding
-from telex.publish.codes import EVERY, EXPLANATIONS, HTTP_EXPLANATIONS, page
+from telex.generate.codes import EVERY, EXPLANATIONS, HTTP_EXPLANATIONS, page
+from telex.model.finding import Finding
 from telex.surfaces.http import app as http_app
+from telex.surfaces.http.allowed_hosts import places
 from telex.surfaces.http.app import make_app
 from telex.surfaces.http.asgi import App
+from telex.surfaces.http.auth import AuthMiddleware
+from telex.surfaces.http.auth_errors import EVERY as TURNED_AWAY
 from telex.surfaces.http.caller import Caller
-from telex.surfaces.http.doorkeeper import Doorkeeper
-from telex.surfaces.http.doorkeeper_answers import EVERY as TURNED_AWAY
-from telex.surfaces.http.doorkeeper_places import places
 from tests.curling import typed
 from tests.http_kit import QUIET, alive, client_of, play
 from tests.test_codes import CODE, speaks_badly
@@ -33,7 +33,7 @@ HAPPENS = tuple(code for code, one in HTTP_EXPLANATIONS.items() if one.before.st
 every_code = pytest.mark.parametrize("code", HTTP_EXPLANATIONS)
 
 
-class _Doorkeeper(Doorkeeper):
+class _Doorkeeper(AuthMiddleware):
     """It knows two tokens, by the names that the pages give them."""
 
     def _holder(self, request: Any) -> Any:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from telex.config import Settings, load
+from telex.config.docs import settings_page
 from telex.config.example import example
-from telex.config.page import settings_page
-from telex.config.table import HUB_BOUNDS, LIMIT_BOUNDS, MEMBER, STORE, TEAM
+from telex.config.settings import HUB_BOUNDS, LIMIT_BOUNDS, MEMBER, STORE, TEAM
 from telex.dialects.registry import BUILT_IN
 from telex.errors import SettingsError
 from telex.model.hub_limits import HUB_LIMITS, HubLimits
@@ -311,4 +311,4 @@ def test_loading_without_a_file_imports_nothing_that_reads_toml() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "TELEX_CONFIG": ""}
     )
-    assert not {"tomllib", "telex.config.reading", "telex.dialects.declared"} & set(ran.stdout.split())
+    assert not {"tomllib", "telex.config.loader", "telex.dialects.toml.loader"} & set(ran.stdout.split())

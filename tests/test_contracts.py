@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from telex.model.contract import Plan
+from telex.model.contracts import Plan
 from tests.bus_team import OpenTeam, Team, flow, open_team, speech_of, team
 from tests.contract_team import answer, ask, contract, granted, kept, report, send, told, warned
 from tests.proofs import proves

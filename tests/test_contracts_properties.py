@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from telex.bus.local import LocalBus
 from telex.client import SyncBus, drive
 from telex.dialects.registry import BUILT_IN
-from telex.flow.book import pages
-from telex.flow.book.snapshots import frozen, thawed
-from telex.model.contract import Plan
+from telex.model.contracts import Plan
 from telex.ports.store import EVERYTHING
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
+from telex.work import reducer
+from telex.work.snapshots import frozen, thawed
 from tests.contract_team import answer, ask, contract, report
 from tests.proofs import proves
 
@@ -212,7 +212,7 @@ def test_a_team_keeps_to_its_contracts_whatever_it_does(acts: list[Any], crash_a
     assert {name: set(plan.done) for name, plan in plans.items()} == {name: model.done[name] for name in plans}
     assert {name: plan.spent for name, plan in plans.items()} == {name: model.spent[name] for name in plans}
     reopened = players.opened()
-    folded = pages.written(drive(players.store.events(EVERYTHING, 10_000)), DIALECTS)
+    folded = reducer.written(drive(players.store.events(EVERYTHING, 10_000)), DIALECTS)
     for topic, state in book.items():
         assert folded[topic] == state == thawed(frozen(state))
     assert reopened.book("plan") | reopened.book("contracts") == book

@@ -4,13 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from telex.dialects.declared import KEYS as DIALECT_KEYS
-from telex.dialects.declared import declare, show
-from telex.dialects.declared_fields import KINDS
-from telex.dialects.declared_rules import KEYS as RULE_KEYS
-from telex.dialects.declared_types import KEYS as TYPE_KEYS
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.dialects.spec import (
+from telex.dialects.schema import (
     ANY,
     BOOLEAN,
     MOMENT,
@@ -18,6 +13,7 @@ from telex.dialects.spec import (
     TEXT,
     Anything,
     Dialect,
+    EnvelopeFields,
     Field,
     Group,
     HardRule,
@@ -28,10 +24,14 @@ from telex.dialects.spec import (
     OneOf,
     Text,
     Tree,
-    Wire,
 )
-from telex.rules.authorization import authorise
-from telex.rules.validation import validate
+from telex.dialects.toml.fields import KINDS
+from telex.dialects.toml.loader import KEYS as DIALECT_KEYS
+from telex.dialects.toml.loader import declare, show
+from telex.dialects.toml.rules import KEYS as RULE_KEYS
+from telex.dialects.toml.types import KEYS as TYPE_KEYS
+from telex.validation.authorization import authorise
+from telex.validation.fields import validate
 
 DOCS = Path(__file__).parent.parent / "docs"
 TRAIN = (DOCS / "examples/release-train.toml").read_text(encoding="utf-8")
@@ -107,7 +107,7 @@ def test_the_example_of_the_docs_is_a_dialect_like_any_other() -> None:
     train = good(TRAIN)
     assert (train.name, train.version, train.form, train.payload) == ("release-train", "1.0", "json", None)
     assert train.roles == ("builder", "captain", "signaller")
-    assert train.wire == Wire(id="id", correlation="train", sender="from", timestamp="sent_at")
+    assert train.wire == EnvelopeFields(id="id", correlation="train", sender="from", timestamp="sent_at")
     ready = train.types["release_ready"]
     assert (ready.senders, ready.receivers, ready.priority, ready.reply) == (
         ("builder",),
@@ -203,7 +203,7 @@ def test_the_page_on_own_dialects_is_true_and_names_every_key() -> None:
         *TYPE_KEYS,
         *RULE_KEYS,
         *KINDS,
-        *Wire._fields,
+        *EnvelopeFields._fields,
         *(key for own, _ in KINDS.values() for key in own),
     }
     assert [key for key in keys if f"`{key}" not in page] == []

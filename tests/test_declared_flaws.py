@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.declared import FILE_BYTES_MAX, Declared, declare, show
+from telex.dialects.toml.loader import FILE_BYTES_MAX, LoadedDialect, declare, show
 from tests.test_declared import BASE, HEAD, TRAIN, TYPE, findings, good
 
 LIKE_A_FRAME = """
@@ -285,7 +285,7 @@ def test_rules_that_no_message_can_keep_do_not_take_forever() -> None:
     assert [flaw.where for flaw in declare(text, "mine.toml").flaws] == ["types.t.example", "types.u.example"]
 
 
-def is_sound(declared: Declared) -> bool:
+def is_sound(declared: LoadedDialect) -> bool:
     return (declared.dialect is None) == bool(declared.flaws)
 
 

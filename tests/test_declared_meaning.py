@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.declared import declare, show
-from telex.dialects.declared_meaning import KEYS, with_meanings
-from telex.dialects.declared_places import Place, Sheet
 from telex.dialects.intents import INTENTS
+from telex.dialects.toml.document import TomlDocument, TomlValue
+from telex.dialects.toml.loader import declare, show
+from telex.dialects.toml.semantics import KEYS, with_meanings
 from tests.arbitrary import VALUES
 from tests.own_words import AWKWARD_FILE, KANBAN, KANBAN_FILE, NOTES_FILE, PLAIN_FILE, declared
 from tests.proofs import proves
@@ -271,8 +271,8 @@ def test_an_intent_is_no_deed() -> None:
 @proves("translation/own/flaws")
 @given(st.fixed_dictionaries({}, optional={key: NEARLY.get(key, VALUES) | VALUES for key in KEYS}))
 def test_whatever_stands_there_is_a_flaw_or_a_meaning_and_never_a_crash(said: dict[str, object]) -> None:
-    sheet = Sheet("odd.toml", {})
-    types = Place({"t": said}, ("types",), sheet)
+    sheet = TomlDocument("odd.toml", {})
+    types = TomlValue({"t": said}, ("types",), sheet)
     found = with_meanings(types, {"t": KANBAN.types["moved"]}, KANBAN)
     assert sheet.flaws or found["t"].meaning is not None or not said
     assert all(flaw.say for flaw in sheet.flaws)

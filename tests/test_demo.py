@@ -11,21 +11,21 @@ import pytest
 
 from telex.client import SyncBus
 from telex.config import Settings
-from telex.demo.company import CAST
-from telex.demo.playing import playing
-from telex.demo.stage import FOLDER, MARK, SAYS
-from telex.demo.telling import SIGNS, Beat, Happening, Scene
+from telex.connection import connect
+from telex.demo.agents import CAST
+from telex.demo.environment import FOLDER, MARK, SAYS
+from telex.demo.narration import SIGNS, Happening, Scene, StoryEvent
+from telex.demo.runner import playing
 from telex.dialects.registry import BUILT_IN
-from telex.flow.book import pages
-from telex.model.contract import Plan
+from telex.model.contracts import Plan
 from telex.surfaces.cli.demo import TO_TRY
-from telex.surfaces.cli.demo_screen import SYMBOLS, lines, opening, seconds_to_read
-from telex.surfaces.cli.demo_still import picture, recorded
-from telex.surfaces.cli.exits import DONE, FAILED, INTERRUPTED
+from telex.surfaces.cli.demo_output import SYMBOLS, lines, opening, seconds_to_read
+from telex.surfaces.cli.demo_picture import picture, recorded
+from telex.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED
 from telex.surfaces.cli.main import main
-from telex.surfaces.cli.render import Screen
-from telex.trace.words import cells
-from telex.wiring import connect
+from telex.surfaces.cli.output import Screen
+from telex.trace.text import cells
+from telex.work import reducer
 from tests.proofs import proves
 from tests.test_cli_kit import Ran
 
@@ -47,8 +47,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Happeni
         return folder, list(play.story)
 
 
-def beats(told: list[Happening]) -> list[Beat]:
-    return [one for one in told if isinstance(one, Beat)]
+def beats(told: list[Happening]) -> list[StoryEvent]:
+    return [one for one in told if isinstance(one, StoryEvent)]
 
 
 def looking(folder: Path) -> SyncBus:
@@ -121,8 +121,8 @@ def test_the_book_says_what_was_told(played: tuple[Path, list[Happening]]) -> No
 @proves("demo/real")
 def test_the_book_folded_from_nothing_is_the_same(played: tuple[Path, list[Happening]]) -> None:
     bus = looking(played[0])
-    book = pages.written(bus.events(), {dialect.name: dialect for dialect in BUILT_IN})
-    kinds = {pages.kind_of(topic) for topic in book}
+    book = reducer.written(bus.events(), {dialect.name: dialect for dialect in BUILT_IN})
+    kinds = {reducer.kind_of(topic) for topic in book}
     assert {"plan", "contracts", "approval", "escalation", "shutdown"} <= kinds
     assert book == {topic: state for kind in kinds for topic, state in bus.book(kind).items()}
     bus.close()
@@ -257,5 +257,5 @@ def test_who_has_seen_enough_may_stop_it(
 
 
 def test_the_picture_in_the_docs_is_the_one_that_would_be_made_now() -> None:
-    again = "run `python -m telex.surfaces.cli.demo_still docs/pictures/demo.svg`"
+    again = "run `python -m telex.surfaces.cli.demo_picture docs/pictures/demo.svg`"
     assert (ROOT / "docs/pictures/demo.svg").read_text(encoding="utf-8") == picture(recorded()), again

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.delivery.reader_form import rendering_for
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, MessageType
-from telex.flow.admission import STRICT, check
-from telex.flow.dispatch import rendering_for
+from telex.dialects.schema import Dialect, MessageType
 from telex.model.digest import digest_of
-from telex.model.message import Leased, Message, Rendering
-from telex.model.refusal import refusals
+from telex.model.finding import refusals
+from telex.model.message import Lease, Message, Rendering
 from telex.model.roster import Member
+from telex.validation.check import STRICT, check
 from tests.arbitrary import VALUES, ascii_json
 from tests.bus_team import EVERY_TYPE, OpenTeam, Team, every_type, open_team, speech, speech_of, team
 from tests.proofs import proves
@@ -37,14 +37,14 @@ def reader(*reads: str, role: str = "lead") -> Member:
     return Member("ada", role, reads)
 
 
-def given_to(team: Team, *reads: str, role: str = "lead") -> Leased:
+def given_to(team: Team, *reads: str, role: str = "lead") -> Lease:
     """What ada is given of an execution_update."""
     team.bus.join("ada", role=role, dialects=reads)
     team.say(PROGRESS, to="ada")
     return team.take("ada")
 
 
-def rendered(leased: Leased) -> Rendering:
+def rendered(leased: Lease) -> Rendering:
     assert leased.rendering is not None
     return leased.rendering
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.config.reading import read
+from telex.config.loader import read
+from telex.delivery.dialect_versions import understood
 from telex.dialects.registry import BUILT_IN
 from telex.errors import SettingsError
-from telex.flow.versions import understood
+from telex.model.dialect_version import choice_of
+from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.refusal import Finding
 from telex.model.roster import Member
-from telex.model.version import choice_of
 from tests.bus_desk import Telex, telex
 from tests.bus_team import Shell, Team, open_team, shell, team
 from tests.proofs import proves

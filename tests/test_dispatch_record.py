@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from telex.dialects.vbw_handoff import VBW_HANDOFF
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.flow.dispatch import rendering_for
-from telex.model.message import Leased
+from telex.delivery.reader_form import rendering_for
+from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
+from telex.model.message import Lease
 from tests.bus_team import Shell, Team, open_team, shell, speech_of, team
 from tests.proofs import proves
 from tests.test_dispatch import message_of, reader
@@ -59,7 +59,7 @@ def test_only_the_original_is_kept_and_each_turn_renders_it_anew(told: Team) -> 
 # --- spelling ---------------------------------------------------------------------------------------------------------
 
 
-def answer_read_by_a_lead_of(team: Team, *reads: str, **words: object) -> Leased:
+def answer_read_by_a_lead_of(team: Team, *reads: str, **words: object) -> Lease:
     """A shutdown_response in the hands of a lead that reads this."""
     team.bus.join("lead", dialects=reads)
     joined(team, "ada")
@@ -68,7 +68,7 @@ def answer_read_by_a_lead_of(team: Team, *reads: str, **words: object) -> Leased
     return team.take("lead")
 
 
-def payload(leased: Leased) -> dict[str, object]:
+def payload(leased: Lease) -> dict[str, object]:
     found = json.loads(leased.raw)["payload"]
     assert isinstance(found, dict)
     return found

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from telex.model.message import Leased
+from telex.model.message import Lease
 from telex.ports.bus import Receipt
 from tests.bus_team import Shell, Team, codes, flow, open_team, shell, speech_of, team
 from tests.proofs import proves
@@ -28,7 +28,7 @@ def ask(team: Team, id: str = "ask-1", task: str = "1-1-T3") -> dict[str, Any]:
     return seen(team.take("cto"))
 
 
-def seen(leased: Leased) -> dict[str, Any]:
+def seen(leased: Lease) -> dict[str, Any]:
     found = json.loads(leased.raw)
     assert isinstance(found, dict)
     return found
@@ -127,7 +127,7 @@ def test_whoever_waits_for_the_answer_is_handed_it_in_its_own_dialect(mixed: Tea
     mixed.clock.meanwhile = meanwhile
     raw = speech_of("vbw-typed", "approval_request", "ask-1", author_role="lead").raw
     got = mixed.bus.request(raw, sender="lead", to="cto", timeout=30.0)
-    assert isinstance(got, Leased)
+    assert isinstance(got, Lease)
     assert (seen(got)["type"], seen(got)["payload"]["request_id"]) == ("approval_response", "ask-1")
     assert mixed.kinds("yes-1") == ["accepted", "leased", "translated"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from telex.publish.parts import filled
-from telex.surfaces.http.page_of_routes import PAGE, parts
-from telex.wire.verbs import VERBS
+from telex.generate.page_parts import filled
+from telex.protocol.verbs import VERBS
+from telex.surfaces.http.http_docs import PAGE, parts
 from tests.curling import typed
 from tests.http_kit import opened, play
 from tests.proofs import proves

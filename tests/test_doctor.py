@@ -11,11 +11,11 @@ import pytest
 import telex
 from telex.client import SyncBus
 from telex.config import Settings
+from telex.connection import Connection
 from telex.stores import doctor
-from telex.stores.doctor import Check, examine, file_system
-from telex.stores.sqlite_schema import VERSION
+from telex.stores.doctor import DoctorCheck, examine, file_system
+from telex.stores.sqlite.schema import VERSION
 from telex.surfaces.cli.main import main
-from telex.wiring import Connection
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def change(store: Path, sql: str) -> None:
     connection.close()
 
 
-def checks(store: Path, now: float | None = None) -> dict[str, Check]:
+def checks(store: Path, now: float | None = None) -> dict[str, DoctorCheck]:
     return {check.name: check for check in examine(str(store), time.time() if now is None else now)}
 
 

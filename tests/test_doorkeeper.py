@@ -10,9 +10,9 @@ import pytest
 
 from telex.model.hub_limits import HUB_LIMITS
 from telex.surfaces.http.asgi import Receive, Scope, Send
-from telex.surfaces.http.doorkeeper import Doorkeeper
-from telex.surfaces.http.doorkeeper_answers import EVERY
-from telex.surfaces.http.tokens_file import TokenFile
+from telex.surfaces.http.auth import AuthMiddleware
+from telex.surfaces.http.auth_errors import EVERY
+from telex.surfaces.http.token_file import TokenFile
 from tests.proofs import proves
 from tests.test_doorkeeper_kit import HERE, KNOWN, STRANGER, Answered, Headers, ask, bearer, made_token, mirror
 
@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> TokenFile:
 def asked(file: TokenFile | None, path: str = "/roster", **request: Any) -> Answered:
     """What the door says to one request; behind it, an app that tells who came in."""
     tokens_only = request.pop("tokens_only", False)
-    door = Doorkeeper(request.pop("known", KNOWN), file, tokens_only=tokens_only, now=lambda: NOW)
+    door = AuthMiddleware(request.pop("known", KNOWN), file, tokens_only=tokens_only, now=lambda: NOW)
     return asyncio.run(ask(door(mirror), path, **request))
 
 
@@ -169,7 +169,7 @@ def test_where_there_can_be_no_tokens_every_token_is_wrong() -> None:
 
 @proves("doors/revoked-at-once")
 def test_a_revocation_holds_from_the_next_request_on(file: TokenFile) -> None:
-    key, door = made_token(file), Doorkeeper(KNOWN, file, now=lambda: NOW)(mirror)
+    key, door = made_token(file), AuthMiddleware(KNOWN, file, now=lambda: NOW)(mirror)
 
     def status() -> int:
         return asyncio.run(ask(door, "/roster", peer=STRANGER, headers=bearer(key.text))).status
@@ -229,7 +229,7 @@ def test_what_is_not_http_is_not_let_in() -> None:
         return {"type": "websocket.connect"}
 
     async def knock() -> None:
-        await Doorkeeper(KNOWN)(app)({"type": "websocket", "headers": [], "path": "/"}, receive, send)
+        await AuthMiddleware(KNOWN)(app)({"type": "websocket", "headers": [], "path": "/"}, receive, send)
 
     asyncio.run(knock())
     assert [event["type"] for event in sent] == ["websocket.close"]

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 from telex.model.hub_limits import HUB_LIMITS, HubLimits
 from telex.surfaces.http.asgi import Receive, Scope, Send, reply
-from telex.surfaces.http.problem import Answer
-from telex.surfaces.http.tokens_file import TokenFile
+from telex.surfaces.http.problem import HttpResponse
+from telex.surfaces.http.token_file import TokenFile
 from tests.test_doorkeeper_kit import connected, head, read_all, running
 
 SMALL = HubLimits(
@@ -47,7 +47,7 @@ class House:
         else:
             event = await receive() if scope["method"] == "POST" else {}
             self.came.append(len(event.get("body", b"")))
-            await reply(send, Answer(200, b"{}"))
+            await reply(send, HttpResponse(200, b"{}"))
 
     async def _flood(self, receive: Receive, send: Send) -> None:
         """Send for as long as the client is there."""

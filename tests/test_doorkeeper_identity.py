@@ -10,13 +10,13 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from telex.config import Settings
+from telex.connection import connect
+from telex.protocol.verbs import VERBS, Verb, arguments
+from telex.surfaces.http.app_builder import put_together
 from telex.surfaces.http.asgi import App
-from telex.surfaces.http.doorkeeper import Doorkeeper
-from telex.surfaces.http.limits import Limited
-from telex.surfaces.http.serving_parts import put_together
-from telex.surfaces.http.tokens_file import TokenFile
-from telex.wire.verbs import VERBS, Verb, arguments
-from telex.wiring import connect
+from telex.surfaces.http.auth import AuthMiddleware
+from telex.surfaces.http.limits import RequestLimits
+from telex.surfaces.http.token_file import TokenFile
 from tests.proofs import proves
 from tests.test_doorkeeper_kit import KNOWN, STRANGER, Answered, Key, ask, bearer, made_token
 
@@ -40,7 +40,7 @@ def over_hub(tmp_path: Path, doing: Callable[[App, Key, Key], Awaitable[Any]]) -
         async with connect("memory:", settings=Settings()) as bus:
             for name in ("dev", "qa", "lead"):
                 await bus.join(name, role=name)
-            app = put_together(bus, Settings(), lambda app: Doorkeeper(KNOWN, file)(Limited()(app)))
+            app = put_together(bus, Settings(), lambda app: AuthMiddleware(KNOWN, file)(RequestLimits()(app)))
             return await doing(app, dev, operator)
 
     return asyncio.run(run())

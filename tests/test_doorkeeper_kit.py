@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from telex.model.hub_limits import HubLimits
+from telex.surfaces.http.allowed_hosts import places
 from telex.surfaces.http.asgi import App, Receive, Scope, Send, reply
 from telex.surfaces.http.caller import caller_of
-from telex.surfaces.http.doorkeeper_places import places
-from telex.surfaces.http.limits import Limited
-from telex.surfaces.http.problem import Answer
-from telex.surfaces.http.serving import HubServer, Serving, listen, make_door, make_server
+from telex.surfaces.http.limits import RequestLimits
+from telex.surfaces.http.problem import HttpResponse
+from telex.surfaces.http.server import HubServer, ServerOptions, listen, make_door, make_server
+from telex.surfaces.http.token_file import TokenFile
 from telex.surfaces.http.tokens import new_token
-from telex.surfaces.http.tokens_file import TokenFile
 
 PORT = 4477
 HERE, STRANGER = "127.0.0.1", "203.0.113.9"
@@ -89,7 +89,7 @@ async def ask(
 async def mirror(scope: Scope, receive: Receive, send: Send) -> None:
     """An app that says who was let in."""
     told = json.dumps(caller_of(scope)._asdict()).encode()
-    await reply(send, Answer(200, told))
+    await reply(send, HttpResponse(200, told))
 
 
 def bearer(text: str) -> dict[str, str]:
@@ -128,8 +128,8 @@ async def life(scope: Scope, receive: Receive, send: Send) -> None:
 def running(app: App, folder: Path, limits: HubLimits) -> Iterator[int]:
     """That app behind a hub's doors, on a port of its own. The port."""
     listening = listen("127.0.0.1", 0)
-    how = Serving(listening, TokenFile(str(folder / "tokens.json")), limits=limits)
-    ready, servers, limited = threading.Event(), list[HubServer](), Limited(limits)
+    how = ServerOptions(listening, TokenFile(str(folder / "tokens.json")), limits=limits)
+    ready, servers, limited = threading.Event(), list[HubServer](), RequestLimits(limits)
 
     async def whole(scope: Scope, receive: Receive, send: Send) -> None:
         await (life if scope["type"] == "lifespan" else app)(scope, receive, send)

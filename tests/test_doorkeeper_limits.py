@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from telex.surfaces.http.asgi import Receive, Scope, Send, header
-from telex.surfaces.http.limits import Limited
+from telex.surfaces.http.limits import RequestLimits
 from tests.proofs import proves
 from tests.test_doorkeeper_house import PATIENT, SMALL, Hub, hub_with, post
 from tests.test_doorkeeper_kit import bearer, head, made_token, read_all
@@ -186,7 +186,7 @@ def test_one_address_beyond_this_machine_has_fewer_connections_than_there_are(
         ours = [socket.create_connection(("127.0.0.1", hub.port), timeout=20) for _ in range(3)]
         assert until_let_in(hub).startswith(b"HTTP/1.1 200 ")  # this machine has as many as there are
         closed(ours)
-    monkeypatch.setattr("telex.surfaces.http.limits_connection.is_loopback", lambda peer: False)
+    monkeypatch.setattr("telex.surfaces.http.connection_limits.is_loopback", lambda peer: False)
     for hub in hub_with(few, tmp_path):
         theirs = [socket.create_connection(("127.0.0.1", hub.port), timeout=20) for _ in range(3)]
         assert read_all(theirs[2]).startswith(b"HTTP/1.1 429 ")
@@ -220,7 +220,7 @@ def test_at_the_end_whoever_waits_is_answered_and_a_stream_is_ended_whole() -> N
         return sent
 
     async def run() -> list[list[Any]]:
-        limited = Limited()
+        limited = RequestLimits()
         app = limited(waits)
         asking = [
             asyncio.ensure_future(asked(app, "/receive")),

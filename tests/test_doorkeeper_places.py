@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from telex.surfaces.http.doorkeeper import Doorkeeper
-from telex.surfaces.http.doorkeeper_places import places
-from telex.surfaces.http.tokens_file import TokenFile
+from telex.surfaces.http.allowed_hosts import places
+from telex.surfaces.http.auth import AuthMiddleware
+from telex.surfaces.http.token_file import TokenFile
 from tests.proofs import proves
 from tests.test_doorkeeper_kit import KNOWN, PORT, Answered, Headers, ask, mirror
 
@@ -24,7 +24,7 @@ def file(tmp_path: Path) -> TokenFile:
 def asked(file: TokenFile | None, path: str = "/roster", **request: Any) -> Answered:
     """What the door says to one request; behind it, an app that tells who came in."""
     tokens_only = request.pop("tokens_only", False)
-    door = Doorkeeper(request.pop("known", KNOWN), file, tokens_only=tokens_only, now=lambda: NOW)
+    door = AuthMiddleware(request.pop("known", KNOWN), file, tokens_only=tokens_only, now=lambda: NOW)
     return asyncio.run(ask(door(mirror), path, **request))
 
 

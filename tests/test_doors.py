@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from telex.errors import LeaseLost, NotAMember, NotFound, RequestTimedOut, ValueWrong
-from telex.model.message import Leased
+from telex.model.message import Lease
 from telex.ports.bus import Receipt
 from telex.ports.store import Query
 from tests.bus_team import codes, speech_of
@@ -175,7 +175,7 @@ def test_a_request_comes_back_with_its_reply_leased_to_whoever_asked(wide_door: 
 
     with meanwhile(wide_door, reply):
         answer = wide_door.bus.request("Is it green?", sender="dev", to="lead", id="q-1", timeout=30.0)
-    assert isinstance(answer, Leased)
+    assert isinstance(answer, Lease)
     assert (answer.raw, answer.message.reply_to) == (b"No.", "q-1")
     assert wide_door.bus.ack(answer.token, agent="dev")
 

@@ -17,8 +17,8 @@ from mcp import Client
 from telex.errors import TelexError
 from telex.ports.bus import Bus
 from telex.ports.store import Query
-from telex.wire import plain
-from telex.wire.verbs import VERBS, book_kinds
+from telex.protocol import plain
+from telex.protocol.verbs import VERBS, book_kinds
 from tests.bus_team import speech_of
 from tests.contract_team import ask, contract, report
 from tests.doors import Door, Time, opened, running_hub

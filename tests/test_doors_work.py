@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from telex.errors import NotFound
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
 from tests.bus_team import codes, speech_of
 from tests.contract_team import ask, contract, report
 from tests.doors import Door, door, note, state, take, wide_door

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 
 import pytest
 
-from telex.bus.driving import drive, driven
+from telex.bus.run_sync import drive, driven
 from tests.proofs import proves
 
 

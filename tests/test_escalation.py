@@ -5,9 +5,9 @@ import json
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.flow.admission import Desk, check
 from telex.model.escalation import Escalation
 from telex.model.roster import Member
+from telex.validation.check import Desk, check
 from tests.bus_team import OpenTeam, Team, codes, flow, open_team, speech_of, team
 from tests.proofs import proves
 

@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from telex.delivery.escalation_chain import with_events
 from telex.dialects.registry import BUILT_IN
-from telex.flow.book import pages
-from telex.flow.escalation import with_events
 from telex.model.escalation import Escalation
+from telex.work import reducer
 from tests.bus_team import QUICK, Team, empty_store, speech_of
 from tests.proofs import proves
 from tests.test_escalation import FIVE_MINUTES
@@ -117,7 +117,7 @@ def _has_a_conversation(team: Team, one: Matter) -> bool:
 
 def told_from_the_log(team: Team) -> dict[str, Escalation]:
     events = list(team.bus.events())
-    book = pages.written(events, DIALECTS)
+    book = reducer.written(events, DIALECTS)
     matters = [state for topic, state in book.items() if topic.startswith("escalation:")]
     return {one.id: with_events(one, [event for event, _ in events]) for one in matters}
 

@@ -5,7 +5,7 @@ from typing import Any
 import apsw
 import pytest
 
-from telex.bus.climbing import climb
+from telex.bus.escalate import climb
 from telex.client import SyncBus, drive
 from telex.errors import TelexError
 from tests.bus_team import Team, open_team, team

@@ -9,9 +9,9 @@ import pytest
 
 import telex.evidence.git
 from telex.client import SyncBus
-from telex.model.refusal import Finding
+from telex.connection import connect
+from telex.model.finding import Finding
 from telex.ports.bus import Receipt
-from telex.wiring import connect
 from tests.bus_team import QUICK, OpenTeam, Shell, Team, flow, open_team, shell, speech_of, team
 from tests.git_repository import Repository
 from tests.proofs import proves

@@ -10,7 +10,7 @@ import pytest
 
 import telex.evidence.git
 from telex.evidence.claims import look
-from telex.ports.evidence import Proof
+from telex.ports.evidence import EvidenceResult
 from telex.testing import FakeClock
 from tests.bus_team import Team, open_team, speech_of, team
 from tests.git_repository import Repository, git
@@ -30,7 +30,7 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "project")
 
 
-def asked(repository: Repository, commit: str | None, *files: str) -> Proof | None:
+def asked(repository: Repository, commit: str | None, *files: str) -> EvidenceResult | None:
     return look(str(repository.folder), str(repository.folder), commit, files)
 
 
@@ -86,7 +86,7 @@ def test_without_git_nothing_is_claimed(repository: Repository, monkeypatch: pyt
 @proves("evidence/no-answer")
 def test_a_repository_of_somebody_else_is_left_alone(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = repository.commit({"a.py": "1"})
-    assert asked(repository, commit) == Proof(commit)
+    assert asked(repository, commit) == EvidenceResult(commit)
     environment = {**telex.evidence.git._ENVIRONMENT, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
     monkeypatch.setattr(telex.evidence.git, "_ENVIRONMENT", environment)
     assert asked(repository, commit) is None
@@ -115,9 +115,9 @@ def test_a_shallow_clone_contradicts_nobody(repository: Repository, tmp_path: Pa
     git(tmp_path, "clone", "--quiet", "--depth=1", source, "shallow")
     shallow = tmp_path / "shallow"
     assert look(str(shallow), str(shallow), first, ()) is None
-    assert look(str(shallow), str(shallow), last, ()) == Proof(last)
+    assert look(str(shallow), str(shallow), last, ()) == EvidenceResult(last)
     # Without its parent everything in it would look changed, so that nothing is said of the files.
-    assert look(str(shallow), str(shallow), last, ("b.py",)) == Proof(last)
+    assert look(str(shallow), str(shallow), last, ("b.py",)) == EvidenceResult(last)
 
 
 @proves("evidence/partial-history")
@@ -130,14 +130,14 @@ def test_a_partial_clone_contradicts_nobody_and_fetches_nothing(repository: Repo
     partial = tmp_path / "partial"
     before = sorted((partial / ".git/objects/pack").iterdir())
     assert look(str(partial), str(partial), NOWHERE, ()) is None
-    assert look(str(partial), str(partial), last, ("a.py",)) in (None, Proof(last))
+    assert look(str(partial), str(partial), last, ("a.py",)) in (None, EvidenceResult(last))
     assert sorted((partial / ".git/objects/pack").iterdir()) == before
 
 
 def test_a_second_work_tree_is_a_repository_too(repository: Repository, tmp_path: Path) -> None:
     commit = repository.commit({"a.py": "1"})
     repository.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "second"))
-    assert look(str(tmp_path / "second"), str(tmp_path / "second"), commit, ("a.py",)) == Proof(commit)
+    assert look(str(tmp_path / "second"), str(tmp_path / "second"), commit, ("a.py",)) == EvidenceResult(commit)
 
 
 # --- words that git might misunderstand -------------------------------------------------------------------------------
@@ -152,8 +152,8 @@ def test_no_path_is_an_option_a_pattern_or_a_revision(repository: Repository, tm
         ":(glob)**", ":!b.py", ":(top)a.py", "HEAD", "a.py\n", "a.py\0b", "$(touch harmless)", "`touch harmless`",
         "; touch harmless", "a.py; touch harmless", "\\a.py", "a.py ", "A.PY", "ａ.py",
     ):  # fmt: skip
-        assert asked(repository, commit, path) == Proof(commit, (path,)), path
-        assert asked(repository, None, path) == Proof(None, (path,)), path
+        assert asked(repository, commit, path) == EvidenceResult(commit, (path,)), path
+        assert asked(repository, None, path) == EvidenceResult(None, (path,)), path
     assert not harmless.exists()
     assert not Path("harmless").exists()
 
@@ -164,8 +164,8 @@ def test_files_with_odd_names_are_known_by_them(repository: Repository) -> None:
     for name in names:
         (repository.folder / name).write_text("1", encoding="utf-8")
     commit = repository.commit()
-    assert asked(repository, commit, *names) == Proof(commit)
-    assert asked(repository, None, *names) == Proof()
+    assert asked(repository, commit, *names) == EvidenceResult(commit)
+    assert asked(repository, None, *names) == EvidenceResult()
 
 
 @proves("evidence/not-commands")
@@ -210,10 +210,10 @@ def test_a_hostile_repository_runs_nothing(repository: Repository, tmp_path: Pat
     traces.unlink(missing_ok=True)  # setting it up may have started some
     (repository.folder / "a.py").write_text("3", encoding="utf-8")
     (repository.folder / "b.bin").unlink()
-    assert asked(repository, last, "a.py", "b.bin") == Proof(last)
-    assert asked(repository, first, "a.py", ".gitattributes") == Proof(first, (".gitattributes",))
+    assert asked(repository, last, "a.py", "b.bin") == EvidenceResult(last)
+    assert asked(repository, first, "a.py", ".gitattributes") == EvidenceResult(first, (".gitattributes",))
     assert asked(repository, NOWHERE) is None  # it says that it is partial
-    assert asked(repository, None, "a.py", "b.bin", "c") == Proof(None, ("c",))
+    assert asked(repository, None, "a.py", "b.bin", "c") == EvidenceResult(None, ("c",))
     assert not traces.exists(), traces.read_text()
 
 
@@ -235,8 +235,8 @@ def test_what_a_hook_has_set_does_not_change_the_answer(
         "GIT_LITERAL_PATHSPECS": "0",
     }.items():
         monkeypatch.setenv(name, str(value))
-    assert asked(repository, commit, "a.py") == Proof(commit)
-    assert asked(repository, None, "a.py", "b.py") == Proof(None, ("b.py",))
+    assert asked(repository, commit, "a.py") == EvidenceResult(commit)
+    assert asked(repository, None, "a.py", "b.py") == EvidenceResult(None, ("b.py",))
     assert not (tmp_path / "trace").exists()
 
 
@@ -249,7 +249,7 @@ def test_only_what_is_true_is_remembered(team: Team, tmp_path: Path, monkeypatch
     commit = here.commit({"a.py": "1"})
     looks: list[str | None] = []
 
-    def counted(top: str, folder: str, name: str | None, files: tuple[str, ...]) -> Proof | None:
+    def counted(top: str, folder: str, name: str | None, files: tuple[str, ...]) -> EvidenceResult | None:
         looks.append(name)
         return look(top, folder, name, files)
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import telex
-from telex.bus import following
+from telex.bus import follow as following
 from telex.bus.local import LocalBus
 from telex.config import Settings
 from telex.model.event import BRINGING
-from telex.ports.store import EVERYTHING, Query, Touched
+from telex.ports.store import EVERYTHING, Changes, Query
 from tests.proofs import proves
 from tests.test_sharing import NOTE, hub, run
 
@@ -100,9 +100,9 @@ def test_what_is_written_while_somebody_begins_to_follow_is_not_missed(tmp_path:
             store: Any = bus.store
             touched, asked = store.touched, 0
 
-            async def meanwhile(after: int | None) -> Touched:
+            async def meanwhile(after: int | None) -> Changes:
                 nonlocal asked
-                found: Touched = await touched(after)
+                found: Changes = await touched(after)
                 asked += after is None
                 if asked == moment:
                     asked += 1

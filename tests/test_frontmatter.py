@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from telex.dialects import yaml_events
-from telex.dialects.frontmatter import (
+from telex.dialects.parse import yaml_fields
+from telex.dialects.parse.front_matter import (
     FrontMatter,
-    Plain,
+    PlainScalar,
     Value,
     looks_like_front_matter,
     read_front_matter,
@@ -24,7 +24,7 @@ def either_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     """PyYAML comes with a parser in C on most machines, and with one in Python on all."""
     if not hasattr(yaml, request.param):
         pytest.skip(f"NOT CHECKED: this PyYAML has no {request.param}")
-    monkeypatch.setattr(yaml_events, "_LOADER", getattr(yaml, request.param))
+    monkeypatch.setattr(yaml_fields, "_LOADER", getattr(yaml, request.param))
 
 
 def read(front: str) -> FrontMatter:
@@ -70,7 +70,7 @@ NOT_WHAT_THEY_SEEM = [
 def test_a_value_without_quotes_stays_the_text_it_was_written_as(written: str) -> None:
     for front in (f"topic: {written}", f"topic: {written}\nother: |\n  read by the other reader"):
         topic = read(front).fields["topic"]
-        assert (topic, type(topic)) == (written, Plain)
+        assert (topic, type(topic)) == (written, PlainScalar)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,9 @@ def test_a_value_in_quotes_or_in_a_block_is_known_to_be_text(written: str) -> No
 
 
 def test_a_key_without_a_value_is_empty_and_not_null() -> None:
-    assert read("risk_tags:\ntopic: x") == FrontMatter({"risk_tags": Plain(""), "topic": Plain("x")}, "body\n")
+    assert read("risk_tags:\ntopic: x") == FrontMatter(
+        {"risk_tags": PlainScalar(""), "topic": PlainScalar("x")}, "body\n"
+    )
 
 
 def test_front_matter_without_fields_is_empty() -> None:
@@ -291,7 +293,8 @@ last:
 def test_the_ordinary_is_read_without_loading_a_yaml_library() -> None:
     assert read_simple(ORDINARY) is not None
     script = (
-        "import sys, telex.dialects.frontmatter as f; f.read_front_matter(sys.argv[1]); print('yaml' in sys.modules)"
+        "import sys, telex.dialects.parse.front_matter as f; "
+        "f.read_front_matter(sys.argv[1]); print('yaml' in sys.modules)"
     )
     command = [sys.executable, "-c", script, f"---{ORDINARY}---"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"

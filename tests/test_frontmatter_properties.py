@@ -14,9 +14,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from telex.dialects.frontmatter import Plain, looks_like_front_matter, read_front_matter, read_simple
-from telex.dialects.frontmatter_writing import write_front_matter
-from telex.dialects.yaml_events import read_events
+from telex.dialects.front_matter_writer import write_front_matter
+from telex.dialects.parse.front_matter import PlainScalar, looks_like_front_matter, read_front_matter, read_simple
+from telex.dialects.parse.yaml_fields import read_events
 from telex.model.limits import LIMITS
 
 LOADERS = [loader for name in ("CBaseLoader", "BaseLoader") if (loader := getattr(yaml, name, None))]
@@ -176,7 +176,7 @@ def test_front_matter_is_written_as_an_agent_would_write_it() -> None:
         "steps": [{"name": "one", "needs": []}, {"name": "two\nlines", "needs": ["one"]}],
         "ac_coverage": {"AC1": "pass", "AC 2": "fail"},
         "left_out": None,
-        "as_read": Plain("010"),
+        "as_read": PlainScalar("010"),
     }
     assert write_front_matter(fields, "body\n") == (
         "---\ntype: plan_result\nhas_blockers: false\nwave_count: 3\n"
@@ -219,6 +219,6 @@ def test_numbers_with_a_point_are_numbers_to_other_readers(number: float) -> Non
     "names", [["k" * 5000], ["--- x", "... y", "---", "..."], ["", "=", "y", "<<", "1", "#", "? a"]]
 )
 def test_a_key_may_be_any_text(names: list[str]) -> None:
-    fields = {name: [{name: Plain("x")}] for name in names}
+    fields = {name: [{name: PlainScalar("x")}] for name in names}
     text = write_front_matter(fields, "")
     assert read_front_matter(text).fields == fields == yaml.safe_load(text.removesuffix("---\n"))

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from telex.config import load
-from telex.dialects.vbw_typed import VBW_TYPED
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.errors import NotAMember, NotFound
-from telex.flow.admission import check
 from telex.surfaces.cli.main import main
+from telex.validation.check import check
 from tests.bus_team import OpenTeam, Shell, Team, open_team, shell, team
 from tests.contract_team import answer, contract, granted, kept, report
 from tests.proofs import proves
@@ -249,7 +249,8 @@ def test_a_cold_guard_imports_only_what_it_needs(team: Team) -> None:
     assert done.returncode == 2
     loaded = set(done.stderr.split())
     assert (
-        loaded & (HEAVY | {"pathspec", "telex.bus.local", "telex.dialects.reading", "telex.rules.validation"}) == set()
+        loaded & (HEAVY | {"pathspec", "telex.bus.local", "telex.dialects.parse.reader", "telex.validation.fields"})
+        == set()
     )
 
 

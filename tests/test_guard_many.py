@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from telex.model.contract import Grant, Plan, Revision, Words
-from telex.rules.contracts import Scope, judge, judge_all
-from telex.rules.paths import normal, together
-from telex.surfaces.cli.guard_disk import Disk
+from telex.model.contracts import ContractTerms, Grant, Plan, Revision
+from telex.surfaces.cli.guard_disk import LinkResolver
+from telex.validation.contracts import ContractScope, judge, judge_all
+from telex.validation.project_paths import normal, together
 from tests.proofs import proves
 from tests.test_paths_patterns import PATHS, PATTERNS
 
@@ -21,7 +21,7 @@ SOME = st.lists(PATHS | PATHS | ODD, min_size=1, max_size=6)
 
 
 def plan(allowed: list[str], forbidden: list[str], granted: list[str], lifted: list[str]) -> Plan:
-    words = Words("1", "x", (), tuple(allowed), tuple(forbidden), (), (), (), None)
+    words = ContractTerms("1", "x", (), tuple(allowed), tuple(forbidden), (), (), (), None)
     grants = [
         Grant(tuple(each), over, "lead", "lead", 0.0, "R", "dev") for each, over in ((granted, False), (lifted, True))
     ]
@@ -37,7 +37,7 @@ PLANS = st.builds(plan, FEW, FEW, st.just([]) | FEW, st.just([]) | FEW)
 @example([plan(["**"], ["secrets/", "[ab]"], [], [])], ["a/SECRETS/b", "b", "B", "c"], False)
 @example([plan(["**"], ["x"], [], [])], ["a", "link", "b"], True)
 def test_many_paths_are_judged_as_each_alone(plans: list[Plan], paths: list[str], linked: bool) -> None:
-    scopes = [Scope(one) for one in plans]
+    scopes = [ContractScope(one) for one in plans]
     resolve = {"link": "x", "a": None}.get if linked else None
     leads = (lambda path: resolve(path, path)) if resolve is not None else None
     assert judge_all(paths, scopes, leads) == [judge(path, scopes, leads) for path in paths]
@@ -62,7 +62,7 @@ def test_one_link_among_many_files_is_followed(files: int, links: set[int], fold
         for number in range(files):
             name = root / "led" / f"{number}"
             os.symlink("../elsewhere", name) if number in links else name.touch()
-        disk = Disk(folder)
+        disk = LinkResolver(folder)
         for number in range(files + 2):
             beside = "real" if folder_too else "led"
             wanted = "elsewhere" if number in links and number < files else f"{beside}/{number}"

@@ -7,18 +7,18 @@ import json
 
 import pytest
 
-from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.builtin.vbw_company import VBW_COMPANY
+from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import by_name
-from telex.dialects.signal_md import SIGNAL_MD
-from telex.dialects.vbw_company import VBW_COMPANY
-from telex.dialects.vbw_handoff import VBW_HANDOFF
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.dialects.writing import write
-from telex.flow.admission import Checked, Desk, check
+from telex.dialects.write import write
+from telex.generate.codes import EXPLANATIONS
+from telex.generate.codes_examples import sent
+from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.model.refusal import refusals
-from telex.publish.codes import EXPLANATIONS
-from telex.publish.codes_cases import sent
+from telex.validation.check import Checked, Desk, check
 from tests.test_codes import speaks_badly
 
 PROGRESS = json.dumps(VBW_HANDOFF.types["dev_progress"].example)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from telex.surfaces.http.verb_door import FIELDS_MAX
+from telex.surfaces.http.verbs import FIELDS_MAX
 from tests.http_kit import is_problem, opened, play
 from tests.proofs import proves
 

@@ -7,9 +7,9 @@ import pytest
 
 import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
-from telex.surfaces.http.asgi import Gone, while_there
+from telex.surfaces.http.app_builder import put_together
+from telex.surfaces.http.asgi import ClientDisconnected, while_there
 from telex.surfaces.http.caller import AT_HOME, Caller
-from telex.surfaces.http.serving_parts import put_together
 from tests.http_kit import QUIET, Asking, Door, alive, client_of, is_problem, let_in_as, opened, play, soon
 from tests.proofs import proves
 
@@ -162,7 +162,7 @@ def test_what_was_done_in_the_moment_in_which_the_client_went_is_given_back() ->
             await asyncio.Event().wait()
             return {}
 
-        with pytest.raises(Gone):
+        with pytest.raises(ClientDisconnected):
             await while_there(has_gone, doing(), keep)
         assert given_back == ["a lease"]
         assert await while_there(stays, doing(), keep) == "a lease"

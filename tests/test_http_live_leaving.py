@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from telex.surfaces.http.live import Chunk, Listener
+from telex.surfaces.http.stream import Chunk, Listener
 from tests.proofs import proves
 
 

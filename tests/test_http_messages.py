@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.publish.codes_cases import sent
-from telex.wire import made, plain
-from telex.wire.verbs import answer_kind
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
+from telex.generate.codes_examples import sent
+from telex.protocol import made, plain
+from telex.protocol.verbs import answer_kind
 from tests.http_kit import TEXT, Asking, opened, play, served, soon
 from tests.proofs import proves
 from tests.test_cli_kit import PROGRESS

@@ -8,10 +8,10 @@ from urllib.parse import quote
 import pytest
 
 from telex.config import Settings
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.publish.codes_cases import sent
-from telex.wire import made, plain
-from telex.wire.verbs import VERBS, answer_kind, told
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
+from telex.generate.codes_examples import sent
+from telex.protocol import made, plain
+from telex.protocol.verbs import VERBS, answer_kind, told
 from tests.http_kit import QUIET, Asking, Door, opened, play, soon, watch
 from tests.proofs import proves
 

@@ -19,12 +19,12 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31
 from starlette.routing import Route
 
 import telex
-from telex.demo.playing import playing
-from telex.surfaces.http import serving_parts
+from telex.demo.runner import playing
+from telex.protocol.verbs import VERBS, book_kinds
+from telex.surfaces.http import app_builder
 from telex.surfaces.http.app import Hub
+from telex.surfaces.http.app_builder import put_together
 from telex.surfaces.http.openapi import document
-from telex.surfaces.http.serving_parts import put_together
-from telex.wire.verbs import VERBS, book_kinds
 from tests.http_kit import QUIET
 from tests.proofs import proves
 
@@ -173,7 +173,7 @@ def test_everything_that_the_hub_answers_to_is_described_and_nothing_else(monkey
         async with telex.connect("memory:", settings=QUIET) as bus:
             put_together(bus, QUIET, lambda app: app)
 
-    monkeypatch.setattr(serving_parts, "make_app", make_app)
+    monkeypatch.setattr(app_builder, "make_app", make_app)
     asyncio.run(put())
     [hub] = hubs
     verbs = {(verb.path, verb.method) for verb in VERBS.values()}

@@ -13,9 +13,9 @@ from telex.errors import StoreUnavailable
 from telex.model.event import CHANGES
 from telex.model.limits import LIMITS
 from telex.ports.bus import Bus
-from telex.surfaces import taking
-from telex.surfaces.mcp import calls
-from telex.surfaces.mcp.place import Identity, Place
+from telex.surfaces import receive_limits
+from telex.surfaces.mcp import tool_calls
+from telex.surfaces.mcp.context import CallContext, Identity
 from tests.bus_team import speech_of
 from tests.http_kit import QUIET, Asking, opened, play, soon
 from tests.proofs import proves
@@ -27,7 +27,7 @@ LARGE, FEW = b"The build is red. " * 110, b"Red."
 
 @pytest.fixture(autouse=True)
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "ANSWER_BYTES", ROOM)
+    monkeypatch.setattr(receive_limits, "ANSWER_BYTES", ROOM)
 
 
 async def sent(bus: Bus, raw: bytes, count: int) -> None:
@@ -135,8 +135,8 @@ def test_what_is_leased_is_handed_over_though_the_store_fails_before_there_is_mo
 # --- coding agents ----------------------------------------------------------------------------------------------------
 
 
-def as_lead(bus: Bus) -> Place:
-    return Place(bus, SMALL, lambda: Identity("lead"))
+def as_lead(bus: Bus) -> CallContext:
+    return CallContext(bus, SMALL, lambda: Identity("lead"))
 
 
 @proves("mcp/wait/bytes")
@@ -144,7 +144,7 @@ def test_a_coding_agent_is_leased_no_more_than_one_answer_can_hold() -> None:
     async def scene() -> None:
         async with telex.connect("memory:", settings=SMALL) as bus:
             await sent(bus, LARGE, 12)
-            told = await calls.wait(as_lead(bus), {"most": 1_000, "seconds": 0})
+            told = await tool_calls.wait(as_lead(bus), {"most": 1_000, "seconds": 0})
             assert len(told.tree["answer"]) == 6
             assert await happened(bus, "leased") == 6
 
@@ -153,16 +153,16 @@ def test_a_coding_agent_is_leased_no_more_than_one_answer_can_hold() -> None:
 
 @proves("mcp/inbox/bytes")
 def test_an_inbox_of_large_messages_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.surfaces.http.looking.LOOK_BYTES", ROOM)
+    monkeypatch.setattr("telex.surfaces.http.size_limits.LOOK_BYTES", ROOM)
 
     async def scene() -> None:
         async with telex.connect("memory:", settings=SMALL) as bus:
             await sent(bus, LARGE, 60)
-            told = (await calls.inbox(as_lead(bus), {"budget": 100_000})).tree
+            told = (await tool_calls.inbox(as_lead(bus), {"budget": 100_000})).tree
             assert (len(told["messages"]), told["more"]) == (15, True)
         async with telex.connect("memory:", settings=SMALL) as bus:
             await sent(bus, FEW, 60)
-            told = (await calls.inbox(as_lead(bus), {"budget": 100_000})).tree
+            told = (await tool_calls.inbox(as_lead(bus), {"budget": 100_000})).tree
             assert (len(told["messages"]), told["more"]) == (60, False)
 
     play(scene)
@@ -170,18 +170,18 @@ def test_an_inbox_of_large_messages_is_not_read_to_its_end(monkeypatch: pytest.M
 
 @proves("mcp/inbox/bytes")
 def test_of_many_ids_only_the_first_are_read_and_the_others_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "LOOK_BYTES", ROOM)
+    monkeypatch.setattr(tool_calls, "LOOK_BYTES", ROOM)
 
     async def scene() -> None:
         async with telex.connect("memory:", settings=SMALL) as bus:
             await sent(bus, LARGE, 20)
             ids = tuple(f"n-{number:02}" for number in range(20))
-            told = await calls.inbox(as_lead(bus), {"ids": ids, "budget": 100_000})
+            told = await tool_calls.inbox(as_lead(bus), {"ids": ids, "budget": 100_000})
             assert (len(told.tree["messages"]), told.tree["left_out"]) == (6, 14)
             assert "and 14 more" in told.text
             assert await happened(bus, "read") == 6
-            none = await calls.inbox(as_lead(bus), {"ids": tuple(f"no-{number}" for number in range(1_000))})
-            assert none.tree["left_out"] == 1_000 - calls.LOOKED_AT_MAX
+            none = await tool_calls.inbox(as_lead(bus), {"ids": tuple(f"no-{number}" for number in range(1_000))})
+            assert none.tree["left_out"] == 1_000 - tool_calls.LOOKED_AT_MAX
 
     play(scene)
 
@@ -197,7 +197,7 @@ async def sent_with_many_fields(bus: Bus, count: int) -> None:
 
 @proves("http/rendering/room")
 def test_what_readers_are_given_takes_room_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.surfaces.http.looking.LOOK_BYTES", ROOM)
+    monkeypatch.setattr("telex.surfaces.http.size_limits.LOOK_BYTES", ROOM)
 
     async def scene() -> None:
         async with opened(settings=SMALL) as door:

@@ -13,16 +13,16 @@ import pytest
 import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.model.hub_limits import HUB_LIMITS
-from telex.surfaces.http import page, verb_door
+from telex.surfaces.http import page, verbs
 from telex.surfaces.http.app import make_app
+from telex.surfaces.http.app_builder import put_together
 from telex.surfaces.http.asgi import Receive, Scope, Send, gone, reply
+from telex.surfaces.http.auth import AuthMiddleware
 from telex.surfaces.http.caller import AT_HOME
-from telex.surfaces.http.doorkeeper import Doorkeeper
-from telex.surfaces.http.doorkeeper_standing import Standing
-from telex.surfaces.http.mistakes import owning_up
-from telex.surfaces.http.problem import Answer
-from telex.surfaces.http.serving_parts import put_together
-from telex.surfaces.http.tokens_file import TokenFile
+from telex.surfaces.http.error_middleware import owning_up
+from telex.surfaces.http.problem import HttpResponse
+from telex.surfaces.http.token_file import TokenFile
+from telex.surfaces.http.token_validity import TokenValidity
 from tests.http_kit import (
     QUIET,
     SECONDS_MAX,
@@ -48,7 +48,7 @@ class Rooms:
 
     def __init__(self, folder: Path) -> None:
         self.tokens, self.now = TokenFile(str(folder / "tokens.json")), time.time()
-        self.doorkeeper = Doorkeeper(KNOWN, self.tokens, now=lambda: self.now)
+        self.doorkeeper = AuthMiddleware(KNOWN, self.tokens, now=lambda: self.now)
 
     def headers(self, text: str) -> dict[str, str]:
         return HOME | {"authorization": f"Bearer {text}"}
@@ -107,7 +107,7 @@ def test_tokens_are_looked_at_again_by_themselves_while_somebody_is_inside() -> 
             looked.set()
             return len(asked) < 3
 
-        standing = Standing(is_valid, seconds=0.001)
+        standing = TokenValidity(is_valid, seconds=0.001)
         inside = asyncio.create_task(asyncio.Event().wait())
         standing.begin(inside, "the token")  # type: ignore[arg-type]
         with pytest.raises(asyncio.CancelledError):
@@ -287,7 +287,7 @@ TEXT_OF = "The build is red for the {}th time."
 
 @proves("hostile_hub/page-bytes")
 def test_a_page_of_large_messages_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verb_door, "PAGE_BYTES", 2_500)
+    monkeypatch.setattr(verbs, "PAGE_BYTES", 2_500)
 
     async def scene() -> None:
         async with opened() as door:
@@ -340,7 +340,7 @@ def test_who_sends_ahead_and_hangs_up_is_gone_for_every_request(tmp_path: Path, 
         began.set()
         await gone(receive)
         noticed.set()
-        await reply(send, Answer(200, b"{}"))
+        await reply(send, HttpResponse(200, b"{}"))
 
     with running(waiting, tmp_path, HUB_LIMITS) as port:
         with connected(port) as connection:

@@ -8,29 +8,31 @@ from typing import Any
 import pytest
 
 import telex
-from telex.bus import following
+from telex.bus import follow
 from telex.model.event import Event
 from telex.model.hub_limits import HUB_LIMITS
 from telex.model.limits import LIMITS
-from telex.model.message import Entry, Part
+from telex.model.message import NewMessage, WorkChange
 from telex.model.roster import Member
 from telex.ports.store import Query
-from telex.surfaces.http import live_missed, looking, page_record
+from telex.protocol import plain
+from telex.surfaces.http import page_events, size_limits, stream_backlog
 from telex.surfaces.http.asgi import Receive, Scope, Send, reply
 from telex.surfaces.http.caller import AT_HOME
-from telex.surfaces.http.limits import Limited
-from telex.surfaces.http.live_missed import Missed
-from telex.surfaces.http.page_record import Record
-from telex.surfaces.http.problem import Answer
-from telex.wire import plain
+from telex.surfaces.http.limits import RequestLimits
+from telex.surfaces.http.page_events import RecentEvents
+from telex.surfaces.http.problem import HttpResponse
+from telex.surfaces.http.stream_backlog import EventBacklog
 from tests.http_kit import QUIET, Asking, events_in, let_in_as, opened, play, soon
 from tests.proofs import proves
 
 
-def entry(id_: str, **given: Any) -> Entry:
+def entry(id_: str, **given: Any) -> NewMessage:
     raw = b"The build is red."
     digest = hashlib.sha256(raw).digest()
-    return Entry(id_, time.time(), "dev", "dev", "lead", "plain", None, 3, None, None, digest, raw)._replace(**given)
+    return NewMessage(id_, time.time(), "dev", "dev", "lead", "plain", None, 3, None, None, digest, raw)._replace(
+        **given
+    )
 
 
 @proves("hostile_hub/history-only")
@@ -43,7 +45,7 @@ def test_what_is_imported_is_history_whatever_it_says_of_itself() -> None:
             asked = await door.bus.send(b"Is it red?", sender="qa", to="lead")
             before = [one.member for one in await door.bus.roster()]
             told = Event(0, 1.0, "stopped", "qa")
-            part = Part(
+            part = WorkChange(
                 ("approval:a-1",), (), (entry("report", inboxes=("qa",), kind="accepted"),), ((thrown_out, told),)
             )
             hostile = entry("h-1", inboxes=("lead",), answer_by=1.0, answers=(1, 2), inbox_max=0, part=part)
@@ -65,12 +67,12 @@ def test_what_is_imported_is_history_whatever_it_says_of_itself() -> None:
 
 
 @proves("hostile_hub/refused-fold")
-@pytest.mark.parametrize("back", [page_record.EVENTS_BACK, 0])
+@pytest.mark.parametrize("back", [page_events.EVENTS_BACK, 0])
 def test_while_a_long_record_is_read_for_a_page_others_have_their_turn(
     back: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_record, "AT_ONCE", 10)
-    monkeypatch.setattr(page_record, "EVENTS_BACK", back)
+    monkeypatch.setattr(page_events, "AT_ONCE", 10)
+    monkeypatch.setattr(page_events, "EVENTS_BACK", back)
 
     async def scene() -> int:
         async with telex.connect("memory:", settings=QUIET) as bus:
@@ -85,7 +87,7 @@ def test_while_a_long_record_is_read_for_a_page_others_have_their_turn(
                     await asyncio.sleep(0)
 
             task = asyncio.create_task(others())
-            record = await Record(bus).caught_up()
+            record = await RecentEvents(bus).caught_up()
             task.cancel()
             assert len(record.refusals.within(0.0)) == 100
             return turns
@@ -95,14 +97,14 @@ def test_while_a_long_record_is_read_for_a_page_others_have_their_turn(
 
 @proves("hostile_hub/missed-bytes")
 def test_what_was_missed_is_read_in_runs_of_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_missed, "RUN_BYTES_MAX", 4_000)
-    monkeypatch.setattr(live_missed, "PAGE", 10)
+    monkeypatch.setattr(stream_backlog, "RUN_BYTES_MAX", 4_000)
+    monkeypatch.setattr(stream_backlog, "PAGE", 10)
 
     async def scene() -> None:
         async with telex.connect("memory:", settings=QUIET) as bus:
             for number in range(25):
                 await bus.send(f"{number} " * (300 if number < 15 else 1), sender="dev", to="lead")
-            missed, runs = Missed(bus), list[int]()
+            missed, runs = EventBacklog(bus), list[int]()
             read = missed._read
 
             async def counted(after: int, until: int) -> Any:
@@ -126,7 +128,7 @@ def test_what_was_missed_is_read_in_runs_of_few_bytes(monkeypatch: pytest.Monkey
 def test_a_record_of_large_messages_is_read_a_few_at_a_time(
     newest_first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "PAGE_BYTES", 10_000)
+    monkeypatch.setattr(follow, "PAGE_BYTES", 10_000)
 
     async def scene() -> None:
         async with telex.connect("memory:", settings=QUIET) as bus:
@@ -145,8 +147,8 @@ def test_a_record_of_large_messages_is_read_a_few_at_a_time(
             assert sorted(told) == list(range(1, len(told) + 1))
             assert len(told) >= 120
             if not newest_first:
-                assert set(sizes[:3]) == {following.PAGE_MIN}
-                assert max(sizes) > following.PAGE_MIN
+                assert set(sizes[:3]) == {follow.PAGE_MIN}
+                assert max(sizes) > follow.PAGE_MIN
 
     play(scene)
 
@@ -156,8 +158,8 @@ def test_a_record_of_large_messages_is_read_a_few_at_a_time(
     "path, asked, few",
     [
         ("/inbox/lead", {}, 4),  # looked at one by one, for what its reader is given in their place
-        ("/search", {"text": "red"}, looking.FIRST),
-        ("/dead", {}, looking.FIRST),
+        ("/search", {"text": "red"}, size_limits.FIRST),
+        ("/dead", {}, size_limits.FIRST),
     ],
 )
 def test_a_list_of_large_messages_ends_early_and_one_of_small_ones_does_not(
@@ -172,7 +174,7 @@ def test_a_list_of_large_messages_ends_early_and_one_of_small_ones_does_not(
                     await door.bus.nack(leased.token, agent="lead", reason="No.")
             counts = []
             for room in (1_000_000, 10_000):
-                monkeypatch.setattr(looking, "LOOK_BYTES", room)
+                monkeypatch.setattr(size_limits, "LOOK_BYTES", room)
                 answer = await door.client.get(path, params={"most": "10000"} | asked)
                 counts.append(len(answer.json()["answer"]))
             return counts
@@ -188,9 +190,9 @@ def test_all_bodies_together_may_take_so_much_and_no_more() -> None:
         async def slow(scope: Scope, receive: Receive, send: Send) -> None:
             await receive()
             await go_on.wait()
-            await reply(send, Answer(200, b"{}"))
+            await reply(send, HttpResponse(200, b"{}"))
 
-        app = let_in_as(AT_HOME, Limited(HUB_LIMITS._replace(bodies_bytes_max=2_500))(slow))
+        app = let_in_as(AT_HOME, RequestLimits(HUB_LIMITS._replace(bodies_bytes_max=2_500))(slow))
         first = [Asking(app, "POST", "/send", body=b"x" * 1_000) for _ in range(2)]
         await asyncio.sleep(0)
         third = Asking(app, "POST", "/send", body=b"x" * 1_000)

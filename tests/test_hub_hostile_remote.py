@@ -12,9 +12,10 @@ import pytest
 import telex
 from telex.clock import LoopClock
 from telex.errors import OutcomeUnknown, StoreError, StoreUnavailable
-from telex.remote import line, live
-from telex.remote.bus import RemoteBus
-from telex.remote.line import BlockingWire, Line, LoopWire
+from telex.http_client import stream as live
+from telex.http_client import transport
+from telex.http_client.bus import RemoteBus
+from telex.http_client.transport import AsyncTransport, BlockingTransport, RetryTransport
 from tests.doors import SECONDS_MAX, Hub, hub
 from tests.proofs import proves
 
@@ -98,7 +99,7 @@ def test_an_answer_that_is_packed_is_not_unpacked() -> None:
 @proves("hostile_hub/huge-answer")
 @pytest.mark.parametrize("status", ["200 OK", "500 Internal Server Error"])
 def test_an_answer_without_an_end_is_not_read_to_its_end(status: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line, "ANSWER_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(transport, "ANSWER_BYTES_MAX", 1_000_000)
     endless = evil(status, b"", b" " * 65_536)
     with endless as hub, telex.connect(hub.url) as bus, pytest.raises(StoreError, match="1,000,000 bytes"):
         bus.roster()
@@ -106,20 +107,20 @@ def test_an_answer_without_an_end_is_not_read_to_its_end(status: str, monkeypatc
 
 
 @proves("hostile_hub/drips")
-@pytest.mark.parametrize("wire", [BlockingWire, LoopWire])
+@pytest.mark.parametrize("wire", [BlockingTransport, AsyncTransport])
 @pytest.mark.parametrize(
     "begins, drop",
     [(b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n", b" "), (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x")],
     ids=["the body", "the head"],
 )
 def test_an_answer_that_comes_drop_by_drop_is_not_waited_for(
-    begins: bytes, drop: bytes, wire: type[BlockingWire | LoopWire], monkeypatch: pytest.MonkeyPatch
+    begins: bytes, drop: bytes, wire: type[BlockingTransport | AsyncTransport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line, "WHOLE_SECONDS", 0.5)
+    monkeypatch.setattr(transport, "WHOLE_SECONDS", 0.5)
     hub = Evil(begins, drop, pause=0.02)
 
     async def asked() -> None:
-        bus = RemoteBus(Line(wire(hub.url, {}), LoopClock(), hub.url, patience=0.0), LoopClock())
+        bus = RemoteBus(RetryTransport(wire(hub.url, {}), LoopClock(), hub.url, patience=0.0), LoopClock())
         try:
             with pytest.raises(StoreUnavailable):
                 await bus.roster()
@@ -160,7 +161,7 @@ def test_events_that_are_none_become_an_error_of_ours(
 
 @proves("hostile_hub/odd-events")
 def test_a_refusal_to_stream_without_an_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line, "ANSWER_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(transport, "ANSWER_BYTES_MAX", 1_000_000)
     endless = evil("403 Forbidden", b"", b" " * 65_536)
     with endless as hub, telex.connect(hub.url) as bus, pytest.raises(StoreError, match="1,000,000 bytes"):
         next(iter(bus.events(follow=True, wait=1.0)))
@@ -170,8 +171,8 @@ def test_a_refusal_to_stream_without_an_end_is_not_read_to_its_end(monkeypatch: 
 @proves("hostile_hub/proxy")
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "LOCALHOST", "hub.localhost", "[::1]"])
 def test_what_lies_on_this_machine_is_never_asked_through_a_proxy(host: str) -> None:
-    assert line._options(f"http://{host}:4477", {}, None)["trust_env"] is False
-    assert line._options("http://hub.example.org:4477", {}, None)["trust_env"] is True
+    assert transport._options(f"http://{host}:4477", {}, None)["trust_env"] is False
+    assert transport._options("http://hub.example.org:4477", {}, None)["trust_env"] is True
 
 
 @proves("hostile_hub/proxy")
@@ -186,7 +187,7 @@ def test_a_proxy_in_the_environment_hears_nothing_of_this_machine(hub: Hub, monk
 
 @proves("hostile_hub/page-bytes")
 def test_a_short_page_is_not_taken_for_the_last(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.surfaces.http.verb_door.PAGE_BYTES", 2_500)
+    monkeypatch.setattr("telex.surfaces.http.verbs.PAGE_BYTES", 2_500)
     with telex.connect(hub.url) as bus:
         sent = [bus.send(f"{number} " * 500, sender="dev", to="lead").id for number in range(8)]
         assert [message.id for event, message in bus.events() if event.kind == "accepted" and message] == sent

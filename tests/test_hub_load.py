@@ -12,8 +12,8 @@ import telex
 from telex.config import Settings
 from telex.ports.bus import Bus
 from telex.ports.store import EVERYTHING, Query
-from telex.surfaces.http.live_missed import PAGE, Missed
-from telex.surfaces.http.serving import DOORS, _doors
+from telex.surfaces.http.server import DOORS, _doors
+from telex.surfaces.http.stream_backlog import PAGE, EventBacklog
 from tests.load.hub_load import Plan, play
 from tests.proofs import proves
 
@@ -53,7 +53,7 @@ def test_what_many_missed_is_read_once_for_all(tmp_path: Path) -> None:
             for _ in range(0, PAGE * 2, 50):
                 await asyncio.gather(*(bus.send("All is well.\n", sender="dev", to="lead") for _ in range(60)))
             counted = Counted(bus)
-            missed, until = Missed(counted), PAGE * 2  # type: ignore[arg-type]
+            missed, until = EventBacklog(counted), PAGE * 2  # type: ignore[arg-type]
             told = await asyncio.gather(
                 *(_ids(missed, after, until) for after in (0, 7, PAGE - 1, PAGE, until - 1) * 8)
             )
@@ -65,7 +65,7 @@ def test_what_many_missed_is_read_once_for_all(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-async def _ids(missed: Missed, after: int, until: int) -> list[int]:
+async def _ids(missed: EventBacklog, after: int, until: int) -> list[int]:
     texts = [text async for text in missed.between(after, until)]
     return [int(line[4:]) for line in b"".join(texts).split(b"\n") if line.startswith(b"id: ")]
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from telex.flow.admission import Checked, check
-from telex.model.refusal import refusals
-from telex.rules.authorization import same_name
+from telex.model.finding import refusals
+from telex.validation.authorization import same_name
+from telex.validation.check import Checked, check
 from tests.proofs import proves
 from tests.tables import BUILD_FLOW
 from tests.tables.notation import message, without

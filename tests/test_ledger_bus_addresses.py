@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from telex.dialects.build_flow import BUILD_FLOW
-from telex.dialects.spec import Dialect, MessageType
-from telex.dialects.writing import write
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.schema import Dialect, MessageType
+from telex.dialects.write import write
 from tests.bus_team import OpenTeam, Team, every_dialect, flow, open_team, speech, speech_of, team
 from tests.proofs import proves
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from telex.dialects.build_flow import BUILD_FLOW
-from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.schema import Dialect, MessageType
 from telex.errors import NotFound
-from telex.flow.admission import check
 from telex.model.message import Message
+from telex.validation.check import check
 from tests.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, each, every_dialect, flow, open_team, speech, team
 from tests.proofs import proves
 

@@ -3,7 +3,7 @@
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.schema import Dialect, MessageType
 from telex.model.limits import LIMITS
 from tests.bus_team import NOTE, OpenTeam, Team, codes, every_type, flow, open_team, speech, team
 from tests.proofs import proves

@@ -2,7 +2,7 @@
 
 import pytest
 
-from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.schema import Dialect, MessageType
 from telex.errors import LeaseLost
 from telex.model.delivery import MOVES
 from tests.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, every_dialect, every_type, flow, open_team, speech, team

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from telex.dialects.build_flow import BUILD_FLOW
-from telex.dialects.spec import Dialect, MessageType
-from telex.dialects.writing import write
-from telex.flow.admission import check
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.schema import Dialect, MessageType
+from telex.dialects.write import write
+from telex.validation.check import check
 from tests.bus_team import (
     EVERY_TYPE,
     NOTE,

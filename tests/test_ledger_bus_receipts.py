@@ -8,7 +8,7 @@ import pytest
 
 from telex.errors import NotFound
 from telex.model.delivery import MEANINGS, STATES
-from telex.model.refusal import refusals
+from telex.model.finding import refusals
 from tests.bus_team import NOTE, Shell, Team, flow, open_team, shell, team
 from tests.proofs import proves
 

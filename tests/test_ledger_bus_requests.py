@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST, VBW_TYPED
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, MessageType
-from telex.dialects.vbw_typed import APPROVAL_REQUEST, VBW_TYPED
-from telex.dialects.writing import write
+from telex.dialects.schema import Dialect, MessageType
+from telex.dialects.write import write
 from telex.errors import LeaseLost, RequestTimedOut
-from telex.flow.admission import check
-from telex.model.message import Leased
+from telex.model.message import Lease
 from telex.ports.bus import Receipt
+from telex.validation.check import check
 from tests.bus_team import Speech, Team, codes, every_dialect, flow, open_team, speech, team
 from tests.proofs import proves
 
@@ -64,7 +64,7 @@ def test_what_does_not_answer_it_leaves_a_request_waiting(team: Team, raw: bytes
     assert team.story("q-1").answer_by is not None
 
 
-def asking(team: Team, reply: bytes, **more: Any) -> Leased | Receipt:
+def asking(team: Team, reply: bytes, **more: Any) -> Lease | Receipt:
     """Ask and wait, while the other answers after three seconds."""
     began = team.clock.now()
 
@@ -82,7 +82,7 @@ def asking(team: Team, reply: bytes, **more: Any) -> Leased | Receipt:
 def test_whoever_asks_and_waits_is_handed_the_answer(team: Team, raw: bytes) -> None:
     team.note(sender="dev", to=DEV)  # what else waits in its inbox stays there
     lease = asking(team, raw)
-    assert isinstance(lease, Leased)
+    assert isinstance(lease, Lease)
     assert (lease.message.id, lease.message.raw, lease.inbox) == ("a-1", raw, DEV)
     assert team.bus.ack(lease.token, agent=DEV)
     assert len(team.inbox(DEV)) == 1
@@ -101,7 +101,7 @@ def test_a_request_may_be_in_any_dialect_and_be_answered_in_plain_words(team: Te
 
     team.clock.meanwhile = meanwhile
     lease = team.bus.request(said.raw, sender=said.sender, to="human")
-    assert isinstance(lease, Leased)
+    assert isinstance(lease, Lease)
     assert lease.message.raw == b"Yes."
     assert "answered" in team.kinds(lease.message.reply_to or "")
 

@@ -3,9 +3,9 @@
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.schema import Dialect, MessageType
 from telex.errors import LeaseLost, NotAMember, NotFound
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
 from telex.model.roster import Member
 from tests.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, codes, each, every_dialect, flow, open_team, speech, team
 from tests.proofs import proves

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, MessageType
-from telex.dialects.writing import write
-from telex.flow.admission import Checked, Desk, check
-from telex.model.refusal import refusals
+from telex.dialects.schema import Dialect, MessageType
+from telex.dialects.write import write
+from telex.model.finding import refusals
+from telex.validation.check import Checked, Desk, check
 from tests.proofs import proves
 from tests.tables import TABLES, VBW_HANDOFF, VBW_TYPED
 from tests.tables.notation import Table, get, message, with_value, without

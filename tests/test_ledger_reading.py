@@ -5,7 +5,7 @@ import json
 import pytest
 
 from telex.dialects.registry import by_name
-from telex.flow.admission import Checked, Desk, check
+from telex.validation.check import Checked, Desk, check
 from tests.proofs import proves
 from tests.tables import BUILD_FLOW, SIGNAL_MD, TABLES, VBW_COMPANY, VBW_HANDOFF, VBW_TYPED
 from tests.tables.notation import Table, message

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from telex.flow.admission import check
+from telex.validation.check import check
 from tests.proofs import proves
 from tests.tables import RULES
 from tests.tables.notation import Steps, Table, get, message, put

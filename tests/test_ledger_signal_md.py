@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
-from telex.flow.admission import Checked, check
-from telex.model.refusal import refusals
+from telex.model.finding import refusals
+from telex.validation.check import Checked, check
 from tests.proofs import proves
 from tests.tables import SIGNAL_MD
 from tests.tables.notation import Row, message

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from telex.flow.admission import Checked, Desk, check
-from telex.model.refusal import refusals
+from telex.model.finding import refusals
+from telex.validation.check import Checked, Desk, check
 from tests.proofs import proves
 from tests.tables import TABLES
 from tests.tables.notation import Notation, Place, Row, Table, bounds, choices, message, places, with_value, without

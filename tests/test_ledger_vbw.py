@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from telex.flow.admission import Checked, Desk, check
-from telex.model.refusal import refusals
+from telex.model.finding import refusals
+from telex.validation.check import Checked, Desk, check
 from tests.proofs import proves
 from tests.tables import VBW_COMPANY, VBW_HANDOFF, VBW_TYPED
 from tests.tables.notation import Row, message, with_value, without

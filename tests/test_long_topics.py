@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.evaluation import put
 from telex.dialects.registry import BUILT_IN
-from telex.flow.book import pages
-from telex.flow.book.asks import NO_ASKS, asks_of
-from telex.flow.book.chapter import Ground
-from telex.flow.book.deeds import FOLDS
-from telex.flow.book.owning import OWN_FROM, OWNED, owned
-from telex.flow.book.said import Said
-from telex.flow.book.shutdown import open_call, was_asked
-from telex.flow.book.snapshots import frozen, thawed
-from telex.flow.book.tasks import Task
-from telex.model.machine import NO_STEPS, TASK_STATES, Machine, Step, Steps, TaskState, standing
-from telex.model.refusal import Finding
+from telex.dialects.rule_evaluation import put
+from telex.model.finding import Finding
 from telex.model.roster import Member, Roster
-from telex.model.shutdown import NO_SHUTDOWNS, Call, Calls, Shutdowns
+from telex.model.shutdown import NO_SHUTDOWNS, ShutdownRequest, ShutdownRequests, ShutdownState
+from telex.model.task_states import NO_STEPS, TASK_STATES, TaskHistory, TaskState, TaskStateMachine, TaskStep, standing
+from telex.work import reducer
+from telex.work.actions import FOLDS
+from telex.work.approval_requests import NO_ASKS, asks_of
+from telex.work.mutable_state import OWN_FROM, OWNED, owned
+from telex.work.rule_set import RuleContext
+from telex.work.shutdown import open_call, was_asked
+from telex.work.snapshots import frozen, thawed
+from telex.work.tasks import Task
+from telex.work.view import WorkMessage
 from tests.proofs import proves
 from tests.test_tasks_properties import steps as any_step
 
@@ -35,10 +35,12 @@ NAMED_ASK, NAMED_ANSWER = ("vbw-typed", "approval_request"), ("vbw-typed", "appr
 COMMIT, MOVE = ("build-flow", "COMMIT_REQUEST"), ("build-flow", "STATE_TRANSITION")
 ASSIGN, STATUS = ("build-flow", "TASK_ASSIGNMENT"), ("build-flow", "STATUS_UPDATE")
 STOP, STOPPED = ("vbw-typed", "shutdown_request"), ("vbw-typed", "shutdown_response")
-GROUND = Ground(0.0, Roster({name: Member(name, "dev", joined_at=2.0) for name in ("ada", "kim")}, ("lead", "dev")))
+GROUND = RuleContext(
+    0.0, Roster({name: Member(name, "dev", joined_at=2.0) for name in ("ada", "kim")}, ("lead", "dev"))
+)
 
 
-def said(kind: tuple[str, str], id_: str, **facts: Any) -> Said:
+def said(kind: tuple[str, str], id_: str, **facts: Any) -> WorkMessage:
     """A message of that type which says this under the deed's names. `sender`, `at` and `reply_to` stand around it."""
     dialect, type_ = KINDS[kind]
     tree, sender = copy.deepcopy(type_.example), facts.pop("sender", "ada")
@@ -46,7 +48,7 @@ def said(kind: tuple[str, str], id_: str, **facts: Any) -> Said:
     assert type_.deed is not None
     for name, value in facts.items():
         put(tree, dialect.locate(type_, type_.deed.names[name]), value)
-    return Said(1, id_, at, sender, "dev", "lead", inboxes, dialect, type_, tree, None, reply_to)
+    return WorkMessage(1, id_, at, sender, "dev", "lead", inboxes, dialect, type_, tree, None, reply_to)
 
 
 # --- the same, by whatever way ---------------------------------------------------------------------------------------
@@ -55,7 +57,7 @@ IDS, TASK = st.sampled_from(["m-1", "m-2", "m-3", "m-4"]), st.sampled_from(["T-1
 STATES = st.sampled_from(["pending", "assigned", "planning", "in_progress", "quality_review", "cto_intervention"])
 
 
-def about(kind: tuple[str, str], **facts: st.SearchStrategy[Any]) -> st.SearchStrategy[Said]:
+def about(kind: tuple[str, str], **facts: st.SearchStrategy[Any]) -> st.SearchStrategy[WorkMessage]:
     around = {"sender": st.sampled_from(["ada", "kim", "lead"]), "at": st.sampled_from([1.0, 2.0, 3.0])}
     return st.builds(said, st.just(kind), IDS, **(around | facts))
 
@@ -75,12 +77,12 @@ MESSAGES = st.one_of(
 )
 
 
-def written(book: dict[str, Any], one: Said, keep: Callable[[str, Any], Any]) -> list[Finding]:
+def written(book: dict[str, Any], one: WorkMessage, keep: Callable[[str, Any], Any]) -> list[Finding]:
     """The message is weighed and written down, whatever speaks against it: folds have to bear anything."""
-    found = list(pages.weigh(one, book, GROUND))
-    for topic in pages.belongs(one, book):
-        kind = pages.kind_of(topic)
-        book[topic] = keep(kind, pages.fold(topic, book.get(topic), one))
+    found = list(reducer.weigh(one, book, GROUND))
+    for topic in reducer.belongs(one, book):
+        kind = reducer.kind_of(topic)
+        book[topic] = keep(kind, reducer.fold(topic, book.get(topic), one))
     return found
 
 
@@ -88,7 +90,7 @@ def as_it_came(state: Any) -> Any:
     """As another process tells it: lists, of which nothing more is known."""
     if isinstance(state, Task):
         return state._replace(steps=tuple(state.steps), asks=tuple(state.asks))
-    return Shutdowns(tuple(state.calls)) if isinstance(state, Shutdowns) else state
+    return ShutdownState(tuple(state.calls)) if isinstance(state, ShutdownState) else state
 
 
 WAYS: dict[str, Callable[[str, Any], Any]] = {
@@ -106,7 +108,7 @@ def words_of(book: dict[str, Any]) -> dict[str, str]:
 
 @proves("book/long")
 @given(st.lists(MESSAGES, max_size=14))
-def test_a_state_that_is_written_in_place_is_the_one_that_is_copied(messages: list[Said]) -> None:
+def test_a_state_that_is_written_in_place_is_the_one_that_is_copied(messages: list[WorkMessage]) -> None:
     books: dict[str, dict[str, Any]] = {way: {} for way in WAYS}
     before: list[tuple[Any, str]] = []
     for one in messages:
@@ -120,7 +122,7 @@ def test_a_state_that_is_written_in_place_is_the_one_that_is_copied(messages: li
 
 @proves("book/long")
 @given(st.lists(MESSAGES, max_size=14))
-def test_what_is_known_of_a_task_is_what_its_list_says(messages: list[Said]) -> None:
+def test_what_is_known_of_a_task_is_what_its_list_says(messages: list[WorkMessage]) -> None:
     books: tuple[dict[str, Any], ...] = ({}, {})
     for one in messages:
         for book, keep in zip(books, (WAYS["copied"], owned), strict=True):
@@ -137,15 +139,17 @@ def test_what_is_known_of_a_task_is_what_its_list_says(messages: list[Said]) -> 
                 assert {name for name in ("", "m-1", "m-2", "m-3", "m-4") if asks.has_approved(name)} == names.keys()
 
 
-OTHER = Machine(
+OTHER = TaskStateMachine(
     {"open": TaskState(("in_progress",)), "in_progress": TaskState(("open",), ("in_progress",))}, *["open"] * 3
 )
 
 
 @proves("book/long")
 @given(st.lists(st.tuples(any_step, st.sampled_from([None, TASK_STATES, OTHER])), max_size=20))
-def test_where_a_task_stands_does_not_depend_on_when_somebody_asked(played: list[tuple[Step, Machine | None]]) -> None:
-    known, shorter = Steps(), []
+def test_where_a_task_stands_does_not_depend_on_when_somebody_asked(
+    played: list[tuple[TaskStep, TaskStateMachine | None]],
+) -> None:
+    known, shorter = TaskHistory(), []
     for step, machine in played:
         shorter.append(known)
         known = known.and_then(step)
@@ -171,10 +175,10 @@ CALLS = st.lists(
 def test_the_last_call_to_somebody_is_found_as_if_all_were_looked_through(
     made: list[tuple[str, float, set[str]]], since: float | None, own: bool
 ) -> None:
-    calls = Calls().owned() if own else Calls()
+    calls = ShutdownRequests().owned() if own else ShutdownRequests()
     for id_, at, asked in made:
-        calls = calls.added(Call(id_, "lead", "lead", "", "", at, tuple(asked), {}))
-    member, known = Member("ada", "dev", joined_at=since), Shutdowns(calls)
+        calls = calls.added(ShutdownRequest(id_, "lead", "lead", "", "", at, tuple(asked), {}))
+    member, known = Member("ada", "dev", joined_at=since), ShutdownState(calls)
     reached = [call for call in calls if call.at >= (since or 0.0) and was_asked(call, member, GROUND.roster)]
     assert open_call(known, member, GROUND.roster) == (reached[-1] if reached else None)
     for id_, *_ in made:
@@ -186,14 +190,14 @@ def test_the_last_call_to_somebody_is_found_as_if_all_were_looked_through(
 FEW, MANY = 1_200, 4_000  # more than the latest names that a finding compares, and as many digits each
 
 
-def asked_and_never_answered(number: int) -> Iterator[Said]:
+def asked_and_never_answered(number: int) -> Iterator[WorkMessage]:
     yield said(ASK, f"ask-{number}", task="T-1")
     yield said(NAMED_ASK, f"named-{number}", task="T-1")
     yield said(ANSWER, f"answer-{number}", task="T-1", sender="kim")
     yield said(COMMIT, f"commit-{number}", task="T-1", approval="none")
 
 
-def asked_and_answered(number: int) -> Iterator[Said]:
+def asked_and_answered(number: int) -> Iterator[WorkMessage]:
     yield said(ASK, f"ask-{number}", task="T-1")
     yield said(ANSWER, f"answer-{number}", task="T-1", sender="kim", reply_to=f"ask-{number}", decision="APPROVED")
     yield said(ANSWER, f"again-{number}", task="T-1", sender="kim", reply_to=f"ask-{number}")
@@ -201,13 +205,13 @@ def asked_and_answered(number: int) -> Iterator[Said]:
     yield said(COMMIT, f"wrong-{number}", task="T-1", approval="none")
 
 
-def moved_about(number: int) -> Iterator[Said]:
+def moved_about(number: int) -> Iterator[WorkMessage]:
     yield said(STATUS, f"status-{number}", task="T-1", status="FAILED")
     yield said(MOVE, f"move-{number}", task="T-1", came_from="planning", goes_to="planning")
     yield said(MOVE, f"wrong-{number}", task="T-1", came_from="planning", goes_to="nowhere")
 
 
-def asked_to_stop(number: int) -> Iterator[Said]:
+def asked_to_stop(number: int) -> Iterator[WorkMessage]:
     yield said(STOP, f"stop-{number}", at=3.0 + number, inboxes=("ada",))
     yield said(STOPPED, f"not-{number}", request=f"stop-{number}", approved=False)
     yield said(STOPPED, f"never-{number}", request="never", sender="kim", approved=False)
@@ -240,7 +244,7 @@ def steps_taken(act: Callable[[], Any]) -> int:
 @pytest.mark.parametrize("way", ["copied", "owned"])
 @pytest.mark.parametrize("story", STORIES)
 def test_a_message_in_a_long_topic_takes_as_many_steps_as_in_a_short_one(
-    story: Callable[[int], Iterator[Said]], way: str
+    story: Callable[[int], Iterator[WorkMessage]], way: str
 ) -> None:
     """Those of Python itself: who copies still copies, which is a hundred times as quick as looking through it."""
     book: dict[str, Any] = {}
@@ -254,11 +258,11 @@ def test_a_message_in_a_long_topic_takes_as_many_steps_as_in_a_short_one(
     assert taken[MANY] == taken[FEW]
 
 
-def put_down(book: dict[str, Any], one: Said, keep: Callable[[str, Any], Any]) -> None:
+def put_down(book: dict[str, Any], one: WorkMessage, keep: Callable[[str, Any], Any]) -> None:
     """As a bus does, and a replay: what may not pass is not written."""
-    if not pages.weigh(one, book, GROUND):
-        for topic in pages.belongs(one, book):
-            book[topic] = keep(pages.kind_of(topic), pages.fold(topic, book.get(topic), one))
+    if not reducer.weigh(one, book, GROUND):
+        for topic in reducer.belongs(one, book):
+            book[topic] = keep(reducer.kind_of(topic), reducer.fold(topic, book.get(topic), one))
 
 
 @proves("book/long")
@@ -280,9 +284,9 @@ def test_nothing_is_copied_for_whoever_alone_holds_a_state() -> None:
 
 @proves("book/long")
 def test_what_others_hold_is_not_written_into() -> None:
-    state = pages.fold("shutdown", None, said(STOP, "m-0", inboxes=("ada",)))
+    state = reducer.fold("shutdown", None, said(STOP, "m-0", inboxes=("ada",)))
     ours = owned("shutdown", state)
-    pages.fold("shutdown", ours, said(STOPPED, "m-1", request="m-0", approved=False))
+    reducer.fold("shutdown", ours, said(STOPPED, "m-1", request="m-0", approved=False))
     assert (len(ours.calls[0].answers), len(state.calls[0].answers)) == (1, 0)
     assert [list(NO_ASKS), list(NO_STEPS), list(NO_SHUTDOWNS.calls)] == [[], [], []]
     assert {kind: owned(kind, "anything") for kind in FOLDS if kind not in OWNED} == dict.fromkeys(

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from telex.dialects.blanks import is_blank
-from telex.dialects.reading import read
+from telex.dialects.parse.reader import read
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.dialects.spec import Dialect, MessageType
-from telex.dialects.writing import write
-from telex.flow.admission import Desk, check
+from telex.dialects.schema import Dialect, MessageType
+from telex.dialects.write import write
 from telex.translation.markdown import ITEMS_MAX, TEXT_CHARACTERS_MAX, render
-from telex.translation.report import Header
+from telex.translation.result import MessageHeader
+from telex.validation.check import Desk, check
 from tests.markdown_reader import codes
 from tests.proofs import proves
 
-HEADER = Header("msg-1", 0.0, "ada", "dev", "lead", "lead", "T-1")
+HEADER = MessageHeader("msg-1", 0.0, "ada", "dev", "lead", "lead", "T-1")
 PLAIN_ANSWER = "telex send --as lead --to ada --reply-to msg-1 -"
 ASKING = [
     pytest.param(dialect, type_, id=f"{dialect.name} {type_.name}")
@@ -32,7 +32,7 @@ def spoken(dialect: str, type_: str) -> tuple[Dialect, MessageType]:
     return found, found.types[type_]
 
 
-def page(dialect: str, type_: str, header: Header = HEADER, **changes: Any) -> str:
+def page(dialect: str, type_: str, header: MessageHeader = HEADER, **changes: Any) -> str:
     """The type's example as markdown, with some of its own fields changed."""
     found, meant = spoken(dialect, type_)
     example = meant.example

@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import TYPE, Dialect, MessageType, Tree
-from telex.model.showing import shown
+from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
+from telex.model.escape import shown
 from telex.testing.strategies import wire
 from telex.translation.markdown import LINE_CHARACTERS_MAX, render
-from telex.translation.report import Header
+from telex.translation.result import MessageHeader
 from tests.arbitrary import KEYS, VALUES
 from tests.markdown_reader import codes, kinds, layout, lines
 from tests.proofs import proves
 
 Spoken = tuple[Dialect, MessageType]
 TYPES = st.sampled_from([(dialect, type_) for dialect in BUILT_IN for type_ in dialect.types.values()])
-HEADER = Header("msg-1", 0.0, "ada", "dev", "lead", "lead", "T-1", "ask-1")
+HEADER = MessageHeader("msg-1", 0.0, "ada", "dev", "lead", "lead", "T-1", "ask-1")
 OURS = {"text", "softbreak", "strong_open", "strong_close", "code_inline", "inline", "fence"} | {
     f"{what}_{end}"
     for what in ("heading", "paragraph", "bullet_list", "list_item", "blockquote")
@@ -129,7 +129,7 @@ def test_a_name_that_the_sender_chose_stays_a_name(spoken: Spoken, key: str, val
     spoken=TYPES, name=ONE_LINE.filter(str.strip), place=st.sampled_from(["id", "sender", "recipient", "sender_role"])
 )
 def test_a_name_that_a_shell_would_act_on_stands_in_no_command(spoken: Spoken, name: str, place: str) -> None:
-    page = render(spoken[1].example, *spoken, Header(**(HEADER._asdict() | {place: name})))
+    page = render(spoken[1].example, *spoken, MessageHeader(**(HEADER._asdict() | {place: name})))
     assert kinds(page) <= OURS
     assert [kind for kind in layout(page) if "heading" in kind] == ["heading_openh1", "heading_closeh1"]
     for command in codes(page):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from telex.publish.prompt import tokens_estimated
+from telex.connection import connect
+from telex.generate.prompt import tokens_estimated
 from telex.surfaces.mcp.tools import INSTRUCTIONS, TOOLS
-from telex.wiring import connect
 from tests.proofs import proves
 from tests.test_cli_kit import LACKING, PROGRESS
 from tests.test_mcp_kit import DOORS, ERAS, NEW, OLD, QUICK, Agent, at_hand, tokens_of

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from mcp import MCPError
 
-from telex.model.refusal import Finding
-from telex.ports.bus import Presence, Receipt, Story
-from telex.surfaces.mcp import calls
+from telex.model.finding import Finding
+from telex.ports.bus import MessageHistory, Presence, Receipt
+from telex.protocol import made
+from telex.surfaces.mcp import tool_calls
 from telex.surfaces.mcp.tools import TOKENS_MIN
-from telex.wire import made
 from tests.contract_team import contract
 from tests.proofs import proves
 from tests.test_cli_kit import LACKING, PROGRESS
@@ -145,9 +145,9 @@ def test_a_call_that_is_not_answered_is_told_before_the_client_gives_up(
         assert "find out whether it was kept" in nameless.text
         assert "Do it again" in (await dev.team()).text
 
-    monkeypatch.setattr("telex.surfaces.mcp.answer.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("telex.surfaces.mcp.result.PATIENCE_SECONDS", 0.01)
     for tool in ("send", "team"):
-        monkeypatch.setitem(calls.CALLS, tool, silent)
+        monkeypatch.setitem(tool_calls.CALLS, tool, silent)
     played(play, tmp_path)
 
 
@@ -164,7 +164,7 @@ def test_a_mistake_of_our_own_is_told_as_one_and_logged(
         assert "secret" not in said.text
         assert "Traceback" not in said.text
 
-    monkeypatch.setitem(calls.CALLS, "why", broken)
+    monkeypatch.setitem(tool_calls.CALLS, "why", broken)
     played(play, tmp_path)
     assert "secret inside" in caplog.text
 
@@ -236,7 +236,7 @@ def test_what_the_tools_answer_is_made_into_the_values_of_the_bus(tmp_path: Path
         dev = await meet("dev")
         receipt = made(Receipt, (await dev.send(message="It is red.", to="lead", id="n-1")).tree)
         assert receipt == Receipt(True, "n-1", "stored", ("lead",), "plain")
-        [story] = [made(Story, one) for one in (await dev.why(id="n-1")).tree["answer"]]
+        [story] = [made(MessageHistory, one) for one in (await dev.why(id="n-1")).tree["answer"]]
         assert (story.message.raw, story.state) == (b"It is red.", "stored")
         again = made(Receipt, (await dev.send(message="It is red.", to="lead", id="n-1")).tree)
         assert again.duplicate

@@ -8,8 +8,8 @@ import httpx2
 import pytest
 from mcp import MCPError
 
+from telex.connection import connect
 from telex.errors import StoreUnavailable
-from telex.wiring import connect
 from tests.doors import Time, running_hub
 from tests.proofs import proves
 from tests.test_mcp_kit import ERAS, NEW, OLD, QUICK, Agent, at_hand, over_http, served
@@ -174,7 +174,7 @@ async def _headers(address: str, era: str) -> dict[str, str]:
 def test_a_hub_without_the_sdk_says_at_its_mcp_door_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("telex.surfaces.http.serving_parts.find_spec", lambda name: None)
+    monkeypatch.setattr("telex.surfaces.http.app_builder.find_spec", lambda name: None)
     with running_hub(tmp_path / "hub.db", Time()) as hub, httpx2.Client(base_url=hub.url) as client:
         for method in ("GET", "POST"):
             told = client.request(method, "/mcp?as=dev")

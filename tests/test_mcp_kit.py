@@ -17,12 +17,12 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from telex.config import Settings
+from telex.connection import connect
 from telex.ports.bus import Bus
 from telex.surfaces.http.caller import AT_HOME, Caller
+from telex.surfaces.mcp.context import CallContext, Identity, ProjectFiles
 from telex.surfaces.mcp.http import mcp_app
-from telex.surfaces.mcp.place import Identity, Place, Project
 from telex.surfaces.mcp.server import make_server
-from telex.wiring import connect
 
 TELEX = str(Path(sys.executable).parent / "telex")
 OLD, NEW, PROBED = "legacy", "2026-07-28", "auto"
@@ -153,8 +153,8 @@ async def at_hand(folder: Path | None, era: str = NEW) -> AsyncIterator[Meet]:
     async with connect(where, settings=QUICK) as bus, AsyncExitStack() as stack:
 
         async def meet(name: str, role: str | None = None) -> Agent:
-            async def place_of(_: Any) -> Place:
-                return Place(bus, QUICK, lambda: Identity(name, role), Project(str(folder)))
+            async def place_of(_: Any) -> CallContext:
+                return CallContext(bus, QUICK, lambda: Identity(name, role), ProjectFiles(str(folder)))
 
             return Agent(await stack.enter_async_context(Client(make_server(place_of), mode=era)))
 

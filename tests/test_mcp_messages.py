@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.errors import StoreUnavailable
-from telex.publish.prompt import tokens_estimated
-from telex.surfaces.mcp.calls import CALLS
+from telex.generate.prompt import tokens_estimated
+from telex.surfaces.mcp.tool_calls import CALLS
 from telex.surfaces.mcp.tools import TOKENS_MIN, TOOLS
 from tests.bus_team import speech_of
 from tests.proofs import proves

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.dialects.spec import OneOf, Tree, walk_kinds
-from telex.flow.admission import Checked, Desk, check
-from telex.model.nearest import folded, nearest
+from telex.dialects.schema import OneOf, Tree, walk_kinds
+from telex.model.suggestion import folded, nearest
+from telex.validation.check import Checked, Desk, check
 
 PROGRESS: Tree = {"type": "dev_progress", "task": "T1", "plan_id": "P1", "commit": "c0ffee1", "status": "complete"}
 

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import telex
 from telex.model.event import Event
 from telex.model.message import Message
-from telex.surfaces.http.metrics import OTHER, VALUES_MAX, Metrics, Routes
+from telex.surfaces.http.metrics import OTHER, VALUES_MAX, Metrics, RouteLabels
 from tests.bus_team import speech_of
 from tests.doors import SECONDS_MAX, Hub, Time, running_hub
 from tests.proofs import proves
@@ -208,5 +208,5 @@ def test_two_hubs_in_one_process_have_numbers_of_their_own() -> None:
     ],
 )
 def test_a_path_is_known_by_its_shape(path: str, route: str) -> None:
-    routes = Routes(("/send", "/messages/{id}", "/messages/{id}/settled", "/static/{file:path}"))
+    routes = RouteLabels(("/send", "/messages/{id}", "/messages/{id}/settled", "/static/{file:path}"))
     assert routes.named(path) == route

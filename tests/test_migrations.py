@@ -19,9 +19,9 @@ import telex
 from telex.client import SyncBus, drive
 from telex.config import Settings
 from telex.errors import StoreError, StoreTooNew
-from telex.stores import sqlite_file
-from telex.stores.sqlite import SqliteStore
-from telex.stores.sqlite_schema import MIGRATIONS, VERSION
+from telex.stores.sqlite import connection
+from telex.stores.sqlite.schema import MIGRATIONS, VERSION
+from telex.stores.sqlite.store import SqliteStore
 from tests.bus_team import flow
 
 IDS = [f"m{number}" for number in range(5)]
@@ -29,11 +29,11 @@ NEXT = "CREATE TABLE planted (seq INTEGER PRIMARY KEY) STRICT; INSERT INTO plant
 LATER = """
 import os, sys, apsw, telex
 from telex.config import Settings
-from telex.stores import sqlite_file
+from telex.stores.sqlite import connection
 
 apsw.connection_hooks.append(lambda connection: connection.create_scalar_function("die", lambda: os._exit(9)))
-sqlite_file.MIGRATIONS = (*sqlite_file.MIGRATIONS, sys.argv[2])
-sqlite_file.VERSION += 1
+connection.MIGRATIONS = (*connection.MIGRATIONS, sys.argv[2])
+connection.VERSION += 1
 print("ready", flush=True)
 with telex.connect(sys.argv[1], settings=Settings()) as bus:
     print(*[message.id for _, message in bus.inbox("lead")])
@@ -58,8 +58,8 @@ def later(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, migration: str) -> None:
-    monkeypatch.setattr(sqlite_file, "MIGRATIONS", (*MIGRATIONS, migration))
-    monkeypatch.setattr(sqlite_file, "VERSION", VERSION + 1)
+    monkeypatch.setattr(connection, "MIGRATIONS", (*MIGRATIONS, migration))
+    monkeypatch.setattr(connection, "VERSION", VERSION + 1)
 
 
 def process(store: Path, migration: str = NEXT) -> subprocess.Popen[str]:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from telex.errors import NotFound
-from telex.flow.admission import STRICT, check
 from telex.ports.bus import Receipt
+from telex.validation.check import STRICT, check
 from tests.bus_team import OpenTeam, Team, codes, open_team, speech, speech_of
 from tests.own_words import KANBAN
 from tests.proofs import proves

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.writing import write
-from telex.flow.admission import STRICT, check
-from telex.model.message import Leased
+from telex.dialects.write import write
+from telex.model.message import Lease
 from telex.ports.bus import Receipt
+from telex.validation.check import STRICT, check
 from tests.bus_team import Shell, Team, open_team, shell, team
 from tests.proofs import proves
 
@@ -35,7 +35,7 @@ class Five:
 
     def __init__(self, team: Team) -> None:
         self.team = team
-        self.given: dict[str, list[Leased]] = {name: [] for name in READS}
+        self.given: dict[str, list[Lease]] = {name: [] for name in READS}
         for name, reads in READS.items():
             team.bus.join(name, dialects=[reads])
 
@@ -76,7 +76,7 @@ class Five:
                 self.team.bus.ack(leased.token, agent=name)
 
 
-def told(leased: Leased, reads: str) -> str:
+def told(leased: Lease, reads: str) -> str:
     """As what the agent was given it; nothing but its own dialect, or markdown, is ever given to anybody."""
     dialect, type_ = leased.message.dialect, leased.message.type
     if leased.rendering is not None:

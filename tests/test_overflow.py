@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.errors import StoreUnavailable
-from telex.stores import overflow
-from telex.stores.overflow import Overflow
+from telex.stores import temp_table
+from telex.stores.temp_table import TempTable
 from tests.proofs import proves
 from tests.put_away_kit import SmallDisk
 
@@ -24,8 +24,8 @@ THINGS = st.lists(st.tuples(NAMES, st.binary(max_size=20) | st.just(b"x" * 9_000
 @proves("replay/put-away")
 @given(st.lists(THINGS, max_size=6), NAMES, st.sampled_from([1, 4, 1 << 16]))
 def test_what_was_put_there_is_found_under_its_name(batches: list[Any], other: str, places: int) -> None:
-    with pytest.MonkeyPatch.context() as patch, Overflow(BytesIO) as away:
-        patch.setattr(overflow, "PLACES", places)  # with few, most share one
+    with pytest.MonkeyPatch.context() as patch, TempTable(BytesIO) as away:
+        patch.setattr(temp_table, "PLACES", places)  # with few, most share one
         put: list[tuple[str, bytes]] = []
         for things in batches:
             assert away.put(iter(things))
@@ -40,7 +40,7 @@ def test_what_was_put_there_is_found_under_its_name(batches: list[Any], other: s
 @proves("replay/put-away-full")
 @given(THINGS, THINGS, st.integers(0, 30_000))
 def test_what_there_is_no_room_for_leaves_everything_as_it_was(first: Any, then: Any, room: int) -> None:
-    with Overflow(lambda: SmallDisk(room)) as away:
+    with TempTable(lambda: SmallDisk(room)) as away:
         kept = first if away.put(first) else []
         kept = [*kept, *then] if away.put(then) else kept
         assert list(away.items()) == kept
@@ -66,20 +66,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _well(away: Overflow) -> None:
+def _well(away: TempTable) -> None:
     assert away.put([("a", b"b")])
 
 
-def _badly(away: Overflow) -> None:
+def _badly(away: TempTable) -> None:
     _well(away)
     raise KeyboardInterrupt
 
 
 @proves("replay/put-away-gone")
 @pytest.mark.parametrize("goes", [_well, _badly])
-def test_the_file_has_no_name_and_is_gone_afterwards(goes: Callable[[Overflow], None], folder: Path) -> None:
+def test_the_file_has_no_name_and_is_gone_afterwards(goes: Callable[[TempTable], None], folder: Path) -> None:
     try:
-        with Overflow() as away:
+        with TempTable() as away:
             assert not open_files(folder)  # it is not opened before it is needed
             assert away.put([("c", b"d")])
             assert (list(folder.iterdir()), len(open_files(folder))) == ([], 1)
@@ -91,7 +91,7 @@ def test_the_file_has_no_name_and_is_gone_afterwards(goes: Callable[[Overflow], 
 
 @proves("replay/put-away-gone")
 def test_nobody_else_may_read_the_file(folder: Path) -> None:
-    with Overflow() as away:
+    with TempTable() as away:
         assert away.put([("a", b"b")])
         file: Any = away._file
         assert os.fstat(file.fileno()).st_mode & 0o077 == 0
@@ -104,7 +104,7 @@ class Failing(BytesIO):
 
 @proves("replay/put-away-full")
 def test_a_disk_that_fails_to_give_it_back_is_told_as_that() -> None:
-    away = Overflow(Failing)
+    away = TempTable(Failing)
     assert away.put([("a", b"b")])
     assert away.get("never put there") is None
     with pytest.raises(StoreUnavailable, match="Input/output error"):

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.evaluation import put
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import TYPE, Dialect, ListOf, MapOf, MessageType, Text, walk_kinds
-from telex.dialects.writing import write
+from telex.dialects.rule_evaluation import put
+from telex.dialects.schema import TYPE, Dialect, ListOf, MapOf, MessageType, Text, walk_kinds
+from telex.dialects.write import write
 from telex.model.event import BRINGING
 from telex.ports.store import Query
 from telex.surfaces.http.page_markup import CHARACTERS_MAX, markup

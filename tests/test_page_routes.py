@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.schema import Dialect, MessageType
 from telex.model.event import KINDS
 from telex.surfaces.http.page_static import WEB, listed
 from tests.bus_team import Team, every_type, open_team, speech, speech_of, team

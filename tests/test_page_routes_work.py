@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from telex.connection import connect
+from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, MessageType
-from telex.dialects.vbw_typed import APPROVAL_REQUEST
+from telex.dialects.schema import Dialect, MessageType
 from telex.errors import StoreUnavailable
 from telex.model.event import BRINGING
-from telex.surfaces.http.page_record import Record
-from telex.surfaces.http.page_shared import Shared
-from telex.wiring import connect
+from telex.surfaces.http.page_cache import SharedResponse
+from telex.surfaces.http.page_events import RecentEvents
 from tests.bus_team import Team, every_type, open_team, team
 from tests.contract_team import answer, ask, contract, kept, report, send, typed
 from tests.page_kit import Page
@@ -88,7 +88,7 @@ def test_however_often_the_page_asks_the_record_is_read_once(team: Team) -> None
     async def run() -> tuple[int, int, int]:
         async with connect(team.path, settings=team.settings) as bus:
             counting = Counting(bus)
-            record = Record(counting)
+            record = RecentEvents(counting)
             await asyncio.gather(*(record.caught_up() for _ in range(5)))
             first = counting.heard
             await record.caught_up()
@@ -111,7 +111,7 @@ def test_a_screen_that_many_ask_for_at_once_is_put_together_once_and_is_never_ol
             said.append(len(said))
             return said[-1]
 
-        shared = Shared(made, apart=0.0)
+        shared = SharedResponse(made, apart=0.0)
         first = asyncio.ensure_future(shared())
         await asyncio.sleep(0.001)
         assert not first.done()
@@ -134,7 +134,7 @@ def test_a_screen_that_could_not_be_put_together_is_tried_anew_for_the_next() ->
                 raise StoreUnavailable("the disk is away")
             return "here again"
 
-        shared = Shared(made, apart=0.0)
+        shared = SharedResponse(made, apart=0.0)
         found: list[str | BaseException] = await asyncio.gather(*(shared() for _ in range(3)), return_exceptions=True)
         return found
 

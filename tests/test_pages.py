@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from telex.dialects.registry import by_name
-from telex.flow.admission import Desk, check
-from telex.model.refusal import refusals
+from telex.model.finding import refusals
+from telex.validation.check import Desk, check
 from tests.pages import Example, build_flow, signal_md, vbw_company, vbw_handoff, vbw_typed
 from tests.proofs import proves
 from tests.tables.notation import Steps, get, path_of, put

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.rules.paths import Odd, folded, is_gits_own, normal, real
+from telex.validation.project_paths import InvalidPath, folded, is_gits_own, normal, real
 from tests.bus_team import OpenTeam, Team, open_team
 from tests.contract_team import contract, kept, report, send, told
 from tests.proofs import proves
@@ -155,7 +155,7 @@ ANY_PATH = st.lists(PARTS, min_size=1, max_size=8).map("/".join) | st.text(max_s
 @given(ANY_PATH)
 def test_a_normal_path_stays_as_it_is_and_never_leads_upwards(path: str) -> None:
     found = normal(path)
-    if isinstance(found, Odd):
+    if isinstance(found, InvalidPath):
         assert found.why
         return
     assert normal(found) == found
@@ -178,7 +178,7 @@ def test_what_is_folded_stays_folded(text: str) -> None:
     assert folded(folded(text)) == folded(text)
 
 
-@pytest.mark.parametrize("led, wanted", [(None, Odd), ("src/a", str), ("../x", Odd), ("", Odd)])
+@pytest.mark.parametrize("led, wanted", [(None, InvalidPath), ("src/a", str), ("../x", InvalidPath), ("", InvalidPath)])
 def test_a_path_is_where_it_leads(led: str | None, wanted: type) -> None:
     assert isinstance(real("src/link", lambda path: led), wanted)
 

@@ -8,8 +8,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from telex.rules.coverage import Patterns, allowing, forbidding
-from telex.rules.patterns import Name, compiled, covers, flaw, name_fits
+from telex.validation.pattern_set import PatternSet, allowing, forbidding
+from telex.validation.patterns import Name, compiled, covers, flaw, name_fits
 from tests.proofs import proves
 
 LETTERS = "ab.-"
@@ -64,7 +64,7 @@ def test_a_pattern_covers_what_it_covers_in_a_gitignore(pattern: str, path: str)
 @given(st.lists(PATTERNS, max_size=8), st.lists(PATHS, min_size=1, max_size=8))
 def test_many_patterns_cover_what_one_of_them_covers(patterns: list[str], paths: list[str]) -> None:
     made = [one for pattern in patterns if (one := compiled(pattern)) is not None]
-    together = Patterns(made)
+    together = PatternSet(made)
     for path in filter(is_ordinary, paths):
         found = together.cover(path)
         assert (found is not None) is any(covers(one, path) for one in made)
@@ -136,7 +136,7 @@ def test_of_thousands_of_patterns_few_are_looked_at_closely(form: str, monkeypat
         looks.append(given)
         return name_fits(name, given)
 
-    monkeypatch.setattr("telex.rules.patterns.name_fits", counted)
+    monkeypatch.setattr("telex.validation.patterns.name_fits", counted)
     many = allowing(tuple(form.format(number) for number in range(5_000)))
     paths = [f"src/d{number % 10}/f{number}.py" for number in range(100)]
     assert [many.cover(path) for path in paths] == [None] * len(paths)

@@ -12,11 +12,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect
-from telex.dialects.writing import write
-from telex.flow.admission import Checked, Desk, check
-from telex.model.refusal import refusals
-from telex.testing.strategies import Wired, wire
+from telex.dialects.schema import Dialect
+from telex.dialects.write import write
+from telex.model.finding import refusals
+from telex.testing.strategies import WireMessage, wire
+from telex.validation.check import Checked, Desk, check
 
 EVERY_DIALECT = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
 WIRED = {dialect.name: st.one_of([wire(dialect, type_) for type_ in dialect.types.values()]) for dialect in BUILT_IN}
@@ -68,14 +68,14 @@ def test_a_valid_message_may_be_sent_by_its_senders_to_its_receivers(dialect: Di
     assert "role-may-not-receive" not in {finding.code for finding in checked.findings}
 
 
-def fenced(wired: Wired, text: str) -> str:
+def fenced(wired: WireMessage, text: str) -> str:
     fence = "`" * 3
     while fence in text:
         fence += "`"
     return f"{fence}{'json' if wired.body is None else ''}\n{text}\n{fence}"
 
 
-WRAPPINGS: dict[str, Callable[[Wired, str, str], str]] = {
+WRAPPINGS: dict[str, Callable[[WireMessage, str, str], str]] = {
     "fence": lambda wired, text, prose: fenced(wired, text),
     "prose before": lambda wired, text, prose: f"{prose}\n\n{text}",
     "fence in prose": lambda wired, text, prose: f"{prose}\n\n{fenced(wired, text)}\n\n{prose}",
@@ -89,7 +89,7 @@ WRAPPINGS: dict[str, Callable[[Wired, str, str], str]] = {
 
 @pytest.mark.parametrize("wrapping", WRAPPINGS)
 @given(wired=st.one_of([*WIRED.values()]), prose=PROSE)
-def test_wrapping_changes_nothing_but_adds_notes(wrapping: str, wired: Wired, prose: str) -> None:
+def test_wrapping_changes_nothing_but_adds_notes(wrapping: str, wired: WireMessage, prose: str) -> None:
     assume(wired.body is None or wrapping not in ("prose after", "encoded twice"))  # prose after a body is body
     bare = check(wired.raw)
     wrapped = check(WRAPPINGS[wrapping](wired, wired.raw.decode(), prose).encode())

@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.spec import Dialect
-from telex.dialects.writing import write
-from telex.flow.admission import NEVER_PASSED, Checked, Desk, check
+from telex.dialects.schema import Dialect
+from telex.dialects.write import write
+from telex.model.finding import Severity, refusals
 from telex.model.limits import LIMITS
-from telex.model.refusal import Severity, refusals
+from telex.validation.check import NEVER_PASSED, Checked, Desk, check
 from tests.arbitrary import ANY_BYTES, ANY_JSON, FRONT_MATTER, NEARLY_MESSAGES, SOUP, ascii_json
 
 DESKS = [Desk(), Desk(preferred="vbw-company"), *(Desk(forced=dialect) for dialect in (*BUILT_IN, PLAIN))]

@@ -8,14 +8,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from telex.dialects.blanks import is_blank
+from telex.dialects.builtin.vbw_company import VBW_COMPANY
+from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect
-from telex.dialects.vbw_company import VBW_COMPANY
-from telex.dialects.vbw_handoff import VBW_HANDOFF
-from telex.dialects.writing import write
-from telex.flow.admission import Checked, Desk, check
-from telex.model.paths import join
-from telex.model.refusal import refusals
+from telex.dialects.schema import Dialect
+from telex.dialects.write import write
+from telex.model.finding import refusals
+from telex.model.json_path import join
+from telex.validation.check import Checked, Desk, check
 from tests.damage import Damaged, damage
 
 EVERY_DIALECT = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)

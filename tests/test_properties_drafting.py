@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.drafting import draft
+from telex.dialects.draft import draft
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, MessageType, Tree
-from telex.dialects.writing import write
-from telex.flow.admission import Desk, check
-from telex.messages.making import python_name
-from telex.model.refusal import refusals
+from telex.dialects.schema import Dialect, MessageType, Tree
+from telex.dialects.write import write
+from telex.messages.builders import python_name
+from telex.model.finding import refusals
 from telex.testing.strategies import messages
+from telex.validation.check import Desk, check
 from tests.test_properties_damaged import blanks, filled
 
 EVERY_DIALECT = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.build_flow import BUILD_FLOW
-from telex.dialects.declared import declare
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.dialects.spec import OPEN, Dialect, Group, MessageType, fields, types_by_name
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.flow.admission import Checked, Desk, check
-from telex.flow.express import Express
+from telex.dialects.schema import OPEN, Dialect, Group, MessageType, fields, types_by_name
+from telex.dialects.toml.loader import declare
 from telex.model.limits import LIMITS, Limits
 from telex.testing.strategies import wire
+from telex.validation.check import Checked, Desk, check
+from telex.validation.fast_validator import Express
 from tests.arbitrary import ANY_BYTES, ANY_JSON
 from tests.damage import damage
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.builtin.vbw_company import VBW_COMPANY
+from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.signal_md import SIGNAL_MD
-from telex.dialects.spec import Dialect
-from telex.dialects.vbw_company import VBW_COMPANY
-from telex.dialects.vbw_handoff import VBW_HANDOFF
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.publish.asyncapi import asyncapi
+from telex.dialects.schema import Dialect
+from telex.generate.asyncapi import asyncapi
 from tests.own_dialect import OWN
 
 every_dialect = pytest.mark.parametrize("dialect", [*BUILT_IN, PLAIN, OWN], ids=lambda dialect: dialect.name)

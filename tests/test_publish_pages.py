@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from telex.dialects.builtin.vbw_company import VBW_COMPANY
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.spec import PRIORITY_CLASSES, Dialect, OneOf, walk_kinds
-from telex.dialects.vbw_company import VBW_COMPANY
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.flow.admission import Desk, check
-from telex.publish.__main__ import write_files
-from telex.publish.files import files
-from telex.publish.pages import class_table, dialect_page, overview_page
+from telex.dialects.schema import PRIORITY_CLASSES, Dialect, OneOf, walk_kinds
+from telex.generate.__main__ import write_files
+from telex.generate.files import files
+from telex.generate.pages import class_table, dialect_page, overview_page
+from telex.validation.check import Desk, check
 from tests.own_dialect import OWN
 
 ROOT = Path(__file__).parent.parent
@@ -23,7 +23,7 @@ every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect:
 
 @pytest.mark.parametrize("path", files())
 def test_a_made_file_is_as_it_would_be_made_now(path: str) -> None:
-    assert (ROOT / path).read_text(encoding="utf-8") == files()[path], "run `python -m telex.publish`"
+    assert (ROOT / path).read_text(encoding="utf-8") == files()[path], "run `python -m telex.generate`"
 
 
 def test_only_what_differs_is_written(tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from telex.dialects.registry import BUILT_IN
+from telex.generate import page_parts as made
+from telex.generate.__main__ import write_files
+from telex.generate.page_parts import DELIVERY_PAGE, END, classes_table, events_table, filled, moves_diagram, parts
 from telex.model.delivery import MOVES, STATES
 from telex.model.event import KINDS
-from telex.publish import parts as made
-from telex.publish.__main__ import write_files
-from telex.publish.parts import DELIVERY_PAGE, END, classes_table, events_table, filled, moves_diagram, parts
 
 ROOT = Path(__file__).parent.parent
 PAGE = f"# By hand\n\n<!-- made: one -->\nold\n{END}\n\nBy hand too.\n"
@@ -18,7 +18,7 @@ PAGE = f"# By hand\n\n<!-- made: one -->\nold\n{END}\n\nBy hand too.\n"
 def test_every_page_has_its_parts_as_they_would_be_made_now() -> None:
     pages = {path: (ROOT / path).read_text(encoding="utf-8") for path in parts()}
     drifted = [path for path, made in parts().items() if filled(pages[path], made) != pages[path]]
-    assert drifted == [], "run `python -m telex.publish`"
+    assert drifted == [], "run `python -m telex.generate`"
 
 
 def test_only_what_stands_between_the_marks_is_written() -> None:

@@ -7,11 +7,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from telex.dialects.build_flow import BUILD_FLOW
-from telex.dialects.expressions import Node, compile_rule, parse
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.builtin.vbw_company import VBW_COMPANY
+from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.signal_md import SIGNAL_MD
-from telex.dialects.spec import (
+from telex.dialects.rule_language import Node, compile_rule, parse
+from telex.dialects.schema import (
     Dialect,
     Fields,
     Group,
@@ -25,14 +28,11 @@ from telex.dialects.spec import (
     Text,
     walk_kinds,
 )
-from telex.dialects.vbw_company import VBW_COMPANY
-from telex.dialects.vbw_handoff import VBW_HANDOFF
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.flow.admission import Desk, check
-from telex.publish.json_schema import type_schema
-from telex.publish.prompt import prompt, tokens_estimated
-from telex.publish.roles import may_send
-from telex.publish.rule_text import simplified, written
+from telex.generate.json_schema import type_schema
+from telex.generate.prompt import prompt, tokens_estimated
+from telex.generate.roles import may_send
+from telex.generate.rule_text import simplified, written
+from telex.validation.check import Desk, check
 from tests.own_dialect import OWN
 from tests.prompt_reader import Lesson, Shape, ShownField, keeps_to_the_rules, make_message, read_prompt, write_message
 
@@ -100,7 +100,7 @@ def shape_of(kind: Kind, required: bool = True) -> Shape:
             return Shape("map", inner=shape_of(value))
         case Group(fields):
             return Shape("object", fields=shown(fields))
-    return Shape({"Boolean": "bool", "Moment": "time", "Anything": "any"}[type(kind).__name__])
+    return Shape({"Boolean": "bool", "Timestamp": "time", "Anything": "any"}[type(kind).__name__])
 
 
 def shown(fields: Fields) -> dict[str, ShownField]:

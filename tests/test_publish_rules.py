@@ -8,13 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from telex.dialects.spec import (
+from telex.dialects.schema import (
     BOOLEAN,
     NOTE,
     OPEN,
     Dialect,
     Field,
-    Filling,
+    FieldDefault,
     Group,
     HardRule,
     Integer,
@@ -23,8 +23,8 @@ from telex.dialects.spec import (
     fields,
     one_of,
 )
-from telex.publish.json_schema import type_schema
-from telex.rules.validation import validate
+from telex.generate.json_schema import type_schema
+from telex.validation.fields import validate
 from tests.own_dialect import OWN
 
 
@@ -100,7 +100,7 @@ def dialect_with(expression: str) -> tuple[Dialect, MessageType]:
     type_ = OWN.types["shout"]._replace(
         fields={**SMALL, "later": Field(NOTE, required=False, later_spelling="newer")},
         rules=(HardRule("the-rule", expression, "note", ""),),
-        fillings=(Filling("filled", "not has(filled)", 3),),
+        fillings=(FieldDefault("filled", "not has(filled)", 3),),
     )
     return OWN._replace(envelope={}, types={"shout": type_}, payload="payload"), type_
 

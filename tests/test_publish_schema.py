@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator, Draft202012Validator
 
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.spec import (
+from telex.dialects.schema import (
     Dialect,
     Field,
     Fields,
@@ -17,10 +17,10 @@ from telex.dialects.spec import (
     OneOf,
     walk_kinds,
 )
-from telex.model.refusal import refusals
-from telex.publish.json_schema import dialect_schema, message_schema, type_schema
-from telex.rules.authorization import authorise
-from telex.rules.validation import validate
+from telex.generate.json_schema import dialect_schema, message_schema, type_schema
+from telex.model.finding import refusals
+from telex.validation.authorization import authorise
+from telex.validation.fields import validate
 from tests.own_dialect import OWN
 
 DIALECTS = (*BUILT_IN, OWN)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect
-from telex.publish.typed_stub import builders_stub
+from telex.dialects.schema import Dialect
+from telex.generate.stubs import builders_stub
 from tests.own_dialect import OWN
 
 every_dialect = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.spec import Dialect, MessageType, OneOf
-from telex.publish.typescript import typescript
+from telex.dialects.schema import Dialect, MessageType, OneOf
+from telex.generate.typescript import typescript
 from tests.own_dialect import OWN
 
 STRICTEST = ("--strict", "--noEmit", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--target", "es2022")

@@ -6,9 +6,9 @@ import pytest
 
 from telex.model.digest import digest_of
 from telex.model.event import Event
-from telex.model.message import Entry, Message
-from telex.record.export import Flawed, exported, imported
-from telex.record.records import LogRecord, log_facts, records, said
+from telex.model.message import Message, NewMessage
+from telex.record.export import InvalidLine, exported, imported
+from telex.record.log_records import LogRecord, log_facts, records, said
 from tests.proofs import proves
 
 NOON = 1_769_860_800.0
@@ -107,7 +107,7 @@ def line(raw: bytes, **changes: object) -> bytes:
 @pytest.mark.parametrize("raw", [b'{"a": 1}', "ünï\u202e\r\n\x1b".encode(), b"\xff\x00\xfe", b""])
 def test_every_byte_comes_back(raw: bytes) -> None:
     [entry] = imported([line(raw)])
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, NewMessage)
     assert (entry.raw, entry.digest, entry.kind, entry.inboxes) == (raw, digest_of(raw), "imported", ())
     assert (entry.id, entry.at, entry.sender, entry.correlation) == ("m1", NOON, "dev", "T1")
 
@@ -116,13 +116,13 @@ def test_a_refused_message_comes_back_refused_with_what_was_found() -> None:
     findings = [{"code": "not-one-of", "path": "$.status"}]
     refused = event("refused", 0, "dev", None, findings=findings)
     [entry] = imported([json.dumps(exported(refused, message(b"{}", refused=True))).encode()])
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, NewMessage)
     assert (entry.kind, json.loads(entry.detail or "")) == ("refused", {"findings": findings})
 
 
 def test_a_refusal_whose_detail_is_nonsense_is_named() -> None:
     facts = exported(event("refused", 0, "dev", None), message(b"{}", refused=True)) | {"detail": [3]}
-    assert list(imported([json.dumps(facts).encode()])) == [Flawed(1, "detail is to be an object")]
+    assert list(imported([json.dumps(facts).encode()])) == [InvalidLine(1, "detail is to be an object")]
 
 
 def test_events_that_bring_no_message_name_it_and_are_passed_over_when_read() -> None:
@@ -150,6 +150,6 @@ def test_a_line_that_was_tampered_with_is_named(changed: dict[str, object], told
     facts = json.loads(line(b"Good morning"))
     facts["message"] |= changed
     [_, flaw] = imported([line(b"fine"), json.dumps(facts).encode()])
-    assert isinstance(flaw, Flawed)
+    assert isinstance(flaw, InvalidLine)
     assert flaw.line == 2
     assert told in flaw.say

@@ -17,12 +17,12 @@ import telex
 from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.errors import OutcomeUnknown, StoreUnavailable
-from telex.flow.admission import STRICT
-from telex.ports.carrying import carrying
+from telex.http_client.bus import RemoteBus
+from telex.http_client.transport import BlockingTransport, HttpQuery, HttpReply, RetryTransport
 from telex.ports.store import Query
-from telex.remote.bus import RemoteBus
-from telex.remote.line import BlockingWire, Line, Question, Reply
+from telex.ports.trace_context import carrying
 from telex.telemetry import carried_by
+from telex.validation.check import STRICT
 from tests.bus_team import speech_of
 from tests.doors import SECONDS_MAX, Hub, hub
 from tests.proofs import proves
@@ -38,15 +38,15 @@ class Faulty:
     """A wire on which some answers are lost after the hub has done what was asked, or before it was asked at all."""
 
     def __init__(self, url: str, faults: list[str | None]) -> None:
-        self._wire, self.faults, self.asked = BlockingWire(url, {}), faults, list[Question]()
+        self._wire, self.faults, self.asked = BlockingTransport(url, {}), faults, list[HttpQuery]()
 
-    async def ask(self, question: Question) -> Reply:
+    async def ask(self, question: HttpQuery) -> HttpReply:
         self.asked.append(question)
         fault = self.faults.pop(0) if self.faults else None
         if fault == "not there":
             raise httpx2.ConnectError("refused")
         if fault == "busy":
-            return Reply(429, b'{"code": "too-many", "detail": "Try again."}')
+            return HttpReply(429, b'{"code": "too-many", "detail": "Try again."}')
         reply = await self._wire.ask(question)
         if fault == "lost":
             raise httpx2.ReadError("gone")
@@ -61,7 +61,7 @@ class Faulty:
 
 def over(wire: Faulty, patience: float = 60.0) -> SyncBus:
     clock = SteadyClock(sleep=lambda seconds: None)
-    return SyncBus(RemoteBus(Line(wire, clock, "http://hub", patience), clock, STRICT))
+    return SyncBus(RemoteBus(RetryTransport(wire, clock, "http://hub", patience), clock, STRICT))
 
 
 # --- again -----------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_whoever_waits_for_a_hub_is_told_so_once_and_not_for_a_moment(
 
     def asked(faults: int) -> list[str]:
         caplog.clear()
-        bus = SyncBus(RemoteBus(Line(Faulty(hub.url, ["not there"] * faults), clock, hub.url), clock, STRICT))
+        bus = SyncBus(RemoteBus(RetryTransport(Faulty(hub.url, ["not there"] * faults), clock, hub.url), clock, STRICT))
         bus.roster()
         bus.close()
         return [record.getMessage() for record in caplog.records if record.name == "telex.remote"]
@@ -155,7 +155,7 @@ def test_whoever_waits_for_a_hub_is_told_so_once_and_not_for_a_moment(
 
 @proves("remote/long-poll")
 def test_a_long_wait_is_asked_for_in_steps(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.remote.bus.STEP_SECONDS", 0.05)
+    monkeypatch.setattr("telex.http_client.bus.STEP_SECONDS", 0.05)
     wire = Faulty(hub.url, [])
     bus = over(wire)
     assert bus.receive("lead", wait=0.3) == []

@@ -37,7 +37,7 @@ def replayed(team: Team, *args: str, code: int = 0) -> list[Any]:
     """The lines of a replay of the team's own store, at the team's own time of day."""
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(io.StringIO()):
-        patch.setattr("telex.wiring.SteadyClock", team.wall_clock)
+        patch.setattr("telex.connection.SteadyClock", team.wall_clock)
         assert main(["replay", "--store", str(team.path), "--json", *args]) == code
     return [json.loads(line) for line in out.getvalue().splitlines()]
 

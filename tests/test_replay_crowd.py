@@ -8,18 +8,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from telex.delivery import membership, validator_cache
+from telex.delivery.routing import Route, normal_address, route
+from telex.delivery.validator_cache import OPENED_AFTER, Participants, ValidatorCache
 from telex.dialects.registry import BUILT_IN
-from telex.flow import lanes, membership
-from telex.flow.admission import STRICT, Desk
-from telex.flow.lanes import OPENED_AFTER, Lanes, Pair
-from telex.flow.routing import Route, normal_address, route
 from telex.model.event import Event
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, TELEX, Member, roster_of
-from telex.replay import remembered
-from telex.replay.lines import Told, line_reader
-from telex.replay.team import Team
-from telex.replay.trial import Trial
+from telex.replay import pair_cache
+from telex.replay.reader import LogEntry, line_reader
+from telex.replay.simulate import Simulator
+from telex.replay.team import ReplayTeam
+from telex.validation.check import STRICT, Desk
 from tests.bus_team import EVERY_TYPE, speech, speech_of
 from tests.proofs import proves
 from tests.replay_kit import flowing
@@ -61,7 +61,7 @@ CROWDS: dict[str, Lines] = {
 }
 
 
-def played(trial: Trial, lines: Iterable[Any], *, quick: bool = True) -> list[Any]:
+def played(trial: Simulator, lines: Iterable[Any], *, quick: bool = True) -> list[Any]:
     """What is said to each message of them."""
     read, found = line_reader(BUILT_IN), list[Any]()
     for number, line in enumerate(lines, 1):
@@ -70,7 +70,7 @@ def played(trial: Trial, lines: Iterable[Any], *, quick: bool = True) -> list[An
         told = read(number, raw) if judged is None else None
         if isinstance(told, Event):
             trial.happened(told)
-        elif isinstance(told, Told):
+        elif isinstance(told, LogEntry):
             judged = trial.judge(told) if quick else trial.patiently(told)
         if judged is not None:
             found.append(judged.told())
@@ -101,7 +101,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 def test_a_new_agent_costs_no_more_the_more_there_are(crowd: str, looks: Callable[[], int]) -> None:
     told = []
     for count in (100, 200):
-        trial = Trial()
+        trial = Simulator()
         trial.open_track()
         played(trial, [line for number in range(count) for line in CROWDS[crowd](number)])
         told.append(looks())
@@ -124,10 +124,10 @@ def test_who_writes_to_a_role_that_nobody_has_is_told_so_in_one_go(looks: Callab
 @pytest.mark.parametrize("inboxes", [50, 10**6])
 def test_what_is_remembered_of_who_speaks_to_whom_is_bounded(inboxes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     crowd = [*map(came, range(30)), *[kept(number, "*") for number in range(30)] * 2]
-    whole = played(Trial(), crowd)
-    monkeypatch.setattr(remembered, "INBOXES_MAX", inboxes)
-    monkeypatch.setattr(remembered, "ENTRIES_MAX", 7)
-    trial = Trial()
+    whole = played(Simulator(), crowd)
+    monkeypatch.setattr(pair_cache, "INBOXES_MAX", inboxes)
+    monkeypatch.setattr(pair_cache, "ENTRIES_MAX", 7)
+    trial = Simulator()
     trial.open_track()
     assert played(trial, crowd) == whole
     for known in (trial._team._ways, trial._roads._known):
@@ -137,11 +137,11 @@ def test_what_is_remembered_of_who_speaks_to_whom_is_bounded(inboxes: int, monke
 
 @proves("replay/crowd")
 def test_pairs_that_hardly_speak_are_not_counted_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "PAIRS_MAX", 6)
-    desk, raw = Lanes(STRICT), json.dumps(said(1, "lead")).encode()
-    regular = Pair(as_name="worker-1")
+    monkeypatch.setattr(validator_cache, "PAIRS_MAX", 6)
+    desk, raw = ValidatorCache(STRICT), json.dumps(said(1, "lead")).encode()
+    regular = Participants(as_name="worker-1")
     for number in range(1, 2 * OPENED_AFTER):
-        assert desk.look(raw, Pair(as_name=f"stranger-{number}")).checked is not None
+        assert desk.look(raw, Participants(as_name=f"stranger-{number}")).checked is not None
         assert (desk.look(raw, regular).checked is None) is (number >= OPENED_AFTER), "it has its lane all the same"
         assert len(desk._used) <= 6
 
@@ -200,7 +200,7 @@ CLOSED = [Member("dev", "dev", declared=True), Member("w3", "dev", declared=True
 def test_whoever_comes_and_goes_under_whatever_name_both_ways_say_the_same(
     log: list[Any], strict: bool, closed: bool
 ) -> None:
-    quick, patient = (Trial(Desk(strict=strict), CLOSED if closed else ()) for _ in range(2))
+    quick, patient = (Simulator(Desk(strict=strict), CLOSED if closed else ()) for _ in range(2))
     quick.open_track()
     assert played(quick, log) == played(patient, log, quick=False)
     assert quick.book == patient.book
@@ -212,7 +212,7 @@ def test_a_recipient_of_blanks_is_nobody_in_particular() -> None:
     who = {"sender": "build-orchestrator", "role": "build-orchestrator", "raw": raw}
     exported = kept(1, " ") | {"message": kept(1, " ")["message"] | who}
     for line in (raw.encode(), recorded(1) | {"agent": "build-orchestrator", "message": raw}, exported):
-        quick, patient = Trial(), Trial()
+        quick, patient = Simulator(), Simulator()
         quick.open_track()
         assert played(quick, [line]) == played(patient, [line], quick=False)
         assert quick.book == patient.book != {}
@@ -225,7 +225,7 @@ def doubted(found: Any) -> bool:
     return isinstance(found, Finding) and found.code in IN_DOUBT
 
 
-def asked_of_the_bus(team: Team, name: str, role: str | None) -> Member | Finding:
+def asked_of_the_bus(team: ReplayTeam, name: str, role: str | None) -> Member | Finding:
     known = team.roster.find(name)
     if known is not None:
         return known if role in (None, known.role) else membership.role_differs(known, role or "", STRICT.limits)
@@ -235,7 +235,7 @@ def asked_of_the_bus(team: Team, name: str, role: str | None) -> Member | Findin
     return found if isinstance(found, Finding) else Member(name, found.role)
 
 
-def routed_by_the_bus(team: Team, address: str, sender: Member) -> Route | Finding:
+def routed_by_the_bus(team: ReplayTeam, address: str, sender: Member) -> Route | Finding:
     found = route(address, sender, team.roster)
     if doubted(found):
         return () if address == EVERYONE or address.startswith(ALL_OF_ROLE) else (address,)
@@ -249,7 +249,7 @@ def routed_by_the_bus(team: Team, address: str, sender: Member) -> Route | Findi
 def test_what_was_taken_is_answered_as_the_bus_does_but_for_those_it_does_not_know(
     before: list[Any], name: str, to: str
 ) -> None:
-    team, read = Team(STRICT), line_reader(BUILT_IN)
+    team, read = ReplayTeam(STRICT), line_reader(BUILT_IN)
     for one in before:
         event = read(1, json.dumps(one).encode()) if isinstance(one, dict) else None
         if isinstance(event, Event):

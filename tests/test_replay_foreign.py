@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Tree
-from telex.replay.lines import Told, line_reader
-from telex.replay.trial import Trial
+from telex.dialects.schema import Tree
+from telex.replay.reader import LogEntry, line_reader
+from telex.replay.simulate import Simulator
 from telex.surfaces.cli.main import main
 from tests.bus_team import Shell, Team, open_team, shell, speech_of, team
 from tests.proofs import proves
@@ -82,12 +82,12 @@ def test_what_the_bus_itself_said_is_nobodys_to_judge(team: Team, shell: Shell, 
 
 @proves("replay/foreign")
 def test_only_so_many_ids_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.replay.repeats.IDS_MAX", 2)
-    trial, read = Trial(), line_reader(BUILT_IN)
+    monkeypatch.setattr("telex.replay.dedup.IDS_MAX", 2)
+    trial, read = Simulator(), line_reader(BUILT_IN)
 
     def verdict(id: str) -> str:
         line = read(1, json.dumps(typed("scout_findings", id)).encode())
-        assert isinstance(line, Told)
+        assert isinstance(line, LogEntry)
         return trial.judge(line).verdict
 
     assert [verdict(name) for name in ("a", "b", "c", "b", "d", "e", "c")] == [
@@ -204,12 +204,12 @@ def test_an_export_that_somebody_has_tampered_with_ends_nothing(sender: str, det
     message = {"id": "a", "at": 1.0, "sender": sender, "role": sender, "to": "dev", "raw": raw}
     line = {"telex": 1, "seq": 1, "kind": "accepted", "at": 1.0, "detail": detail, "message": message}
     told = line_reader(BUILT_IN)(1, json.dumps(line).encode())
-    assert isinstance(told, Told)
-    assert Trial().judge(told).verdict in ("passed", "own")
+    assert isinstance(told, LogEntry)
+    assert Simulator().judge(told).verdict in ("passed", "own")
 
 
 @proves("replay/hostile")
 def test_a_sender_that_is_no_text_is_nobody() -> None:
     told = line_reader(BUILT_IN)(1, b'{"author_role": "\xff"}')
-    assert isinstance(told, Told)
-    assert Trial().judge(told).verdict == "refused"
+    assert isinstance(told, LogEntry)
+    assert Simulator().judge(told).verdict == "refused"

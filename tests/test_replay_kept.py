@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.flow.admission import Desk
 from telex.model.event import Event
 from telex.model.roster import Member
-from telex.replay.judged import Judged
-from telex.replay.lines import Line, Told, line_reader, of_store
-from telex.replay.trial import Trial
+from telex.replay.reader import Line, LogEntry, line_reader, of_store
+from telex.replay.result import SimulatedResult
+from telex.replay.simulate import Simulator
 from telex.stores.memory import MemoryStore
+from telex.validation.check import Desk
 from tests.bus_team import EVERY_TYPE, speech, speech_of
 from tests.proofs import proves
 from tests.replay_story import STORIES, Story
@@ -29,13 +29,13 @@ MOMENT = "2026-03-02T10:00:00Z"
 
 def both_ways(lines: list[Line], *of: Any) -> None:
     """The same is said quickly and patiently, and the work then stands alike."""
-    quick, patient = Trial(*of), Trial(*of)
+    quick, patient = Simulator(*of), Simulator(*of)
     quick.open_track()
     for line in lines:
         if isinstance(line, Event):
             quick.happened(line)
             patient.happened(line)
-        elif isinstance(line, Told):
+        elif isinstance(line, LogEntry):
             assert quick.judge(line).told() == patient.judge(line).told(), line
     assert quick.book == patient.book
 
@@ -55,7 +55,7 @@ def test_whoever_speaks_to_whomever_is_judged_alike(
 ) -> None:
     """Names that the log tells need not be those that the message claims."""
     lines: list[Line] = [
-        Told(number, how["raw"], sender, role, to, 1.0 + number, kept=bool(number % 2))
+        LogEntry(number, how["raw"], sender, role, to, 1.0 + number, kept=bool(number % 2))
         for number, (how, sender, role, to) in enumerate(said, 1)
     ]
     declared = [Member("dev", "dev", declared=True), Member("lead", "lead", declared=True)] if closed else []
@@ -75,29 +75,29 @@ def test_log_records_of_a_day_of_work_are_told_quickly_too(said: list[tuple[str,
 
 @proves("replay/quick")
 def test_most_messages_of_a_kept_log_take_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow(self: Trial, line: Told) -> Judged:
+    def slow(self: Simulator, line: LogEntry) -> SimulatedResult:
         raise AssertionError(f"{line} was looked at twice")
 
-    monkeypatch.setattr(Trial, "patiently", slow)
-    trial = Trial()
+    monkeypatch.setattr(Simulator, "patiently", slow)
+    trial = Simulator()
     trial.open_track()
     for number, (dialect, type_) in enumerate(EVERY_TYPE, 1):
         if dialect.form != "json" or type_.deed is None or type_.deed.does not in ("progress", "status", "ask", "stop"):
             continue
         said = speech(dialect, type_)
-        line = Told(number, said.raw, said.sender, None, None, 1.0, f"m{number}", kept=True)
+        line = LogEntry(number, said.raw, said.sender, None, None, 1.0, f"m{number}", kept=True)
         assert trial.judge(line).verdict == "passed", type_.name
 
 
 @proves("replay/quick")
 @pytest.mark.parametrize("quick", [False, True])
 def test_a_log_record_under_an_id_that_was_used_is_repeated_or_refused(quick: bool) -> None:
-    trial, verdicts = Trial(), []
+    trial, verdicts = Simulator(), []
     if quick:
         trial.open_track()
     said = speech_of("vbw-typed", "scout_findings", "same")
     other = said.raw.replace(b", ", b",  ", 1)
     for number, raw in enumerate((said.raw, said.raw, other), 1):
-        verdicts.append(trial.judge(Told(number, raw, said.sender, at=1.0)))
+        verdicts.append(trial.judge(LogEntry(number, raw, said.sender, at=1.0)))
     assert [one.verdict for one in verdicts] == ["passed", "repeated", "refused"]
     assert [one.code for one in verdicts[2].findings] == ["id-reused"]

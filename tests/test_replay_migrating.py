@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect
-from telex.flow.admission import Desk, check
-from telex.model.refusal import refusals
-from telex.replay.lines import Told, line_reader
-from telex.replay.migrating import Migration
+from telex.dialects.schema import Dialect
+from telex.model.finding import refusals
+from telex.replay.migrate import Migration
+from telex.replay.reader import LogEntry, line_reader
 from telex.surfaces.cli.main import main
 from telex.testing.strategies import wire
+from telex.validation.check import Desk, check
 from tests.bus_team import EVERY_TYPE, Shell, Team, open_team, shell, speech, speech_of, team
 from tests.proofs import proves
 from tests.test_cli_kit import COMMAND, Ran, example, process, put, terminal
@@ -189,7 +189,7 @@ def test_every_message_is_right_in_its_new_dialect_or_as_it_was(
         assert written == line
         return
     told = line_reader((to,))(1, written)
-    assert isinstance(told, Told)
+    assert isinstance(told, LogEntry)
     assert not refusals(check(told.raw, Desk(dialects=(to,))).findings)
 
 

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.flow.admission import Desk
 from telex.model.event import Event
-from telex.model.refusal import Finding, refusals
-from telex.replay import own_words
-from telex.replay.judged import in_words
-from telex.replay.lines import Told, of_store
-from telex.replay.trial import Trial
+from telex.model.finding import Finding, refusals
+from telex.replay import user_dialect_requests
+from telex.replay.reader import LogEntry, of_store
+from telex.replay.result import in_words
+from telex.replay.simulate import Simulator
+from telex.validation.check import Desk
 from tests.bus_team import OpenTeam, Team, open_team, speech, speech_of
 from tests.own_words import KANBAN
 from tests.proofs import proves
@@ -41,14 +41,14 @@ def answer(team: Team, sender: str = "lead", asked: str = ASKED, id: str = "yes-
 
 
 def replayed(team: Team, *, quick: bool) -> list[tuple[str, tuple[Finding, ...]]]:
-    trial, found = Trial(Desk(dialects=(KANBAN, *BUILT_IN))), list[tuple[str, tuple[Finding, ...]]]()
+    trial, found = Simulator(Desk(dialects=(KANBAN, *BUILT_IN))), list[tuple[str, tuple[Finding, ...]]]()
     if quick:
         trial.open_track()
     for event, message in team.bus.events():
         line = of_store(event, message)
         if isinstance(line, Event):
             trial.happened(line)
-        elif isinstance(line, Told):
+        elif isinstance(line, LogEntry):
             judged = trial.judge(line)
             found.append((judged.verdict, tuple(in_words(one) for one in judged.findings)))
     assert all(one.waits for one in trial.book.values()), "an intent gives leave for nothing"
@@ -91,7 +91,7 @@ def test_an_answer_in_own_words_is_judged_as_it_was(team: Team, quick: bool) -> 
 
 @proves("replay/own-words")
 def test_only_so_many_questions_are_remembered(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_words, "ASKED_MAX", 2)
+    monkeypatch.setattr(user_dialect_requests, "ASKED_MAX", 2)
     for number in range(5):
         ask(team, f"ask-{number}")
     for number in range(5):

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 from telex.client import drive
 from telex.dialects.registry import BUILT_IN
-from telex.flow.admission import Desk
 from telex.model.event import Event, detail_of
 from telex.model.message import Message
 from telex.ports.store import Store
 from telex.record.export import exported
-from telex.replay import moment as moment_room
-from telex.replay.judged import Judged
-from telex.replay.lines import Line, Told, line_reader, of_store
-from telex.replay.moment import as_it_was
-from telex.replay.trial import Trial
+from telex.replay import time_travel as moment_room
+from telex.replay.reader import Line, LogEntry, line_reader, of_store
+from telex.replay.result import SimulatedResult
+from telex.replay.simulate import Simulator
+from telex.replay.time_travel import as_it_was
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import SqliteStore
-from telex.surfaces.cli.answers import json_line
+from telex.stores.sqlite.store import SqliteStore
+from telex.surfaces.cli.check_output import json_line
 from telex.testing.strategies import wire
+from telex.validation.check import Desk
 from tests.bus_team import EVERY_TYPE, speech, speech_of
 from tests.proofs import proves
 from tests.replay_story import STORIES, Story, told
@@ -93,12 +93,12 @@ def codes(findings: Any) -> list[str]:
     return sorted(one["code"] for one in findings if one.get("severity", "refusal") == "refusal")
 
 
-def judged(trial: Trial, lines: list[Line]) -> list[Judged]:
+def judged(trial: Simulator, lines: list[Line]) -> list[SimulatedResult]:
     found = []
     for line in lines:
         if isinstance(line, Event):
             trial.happened(line)
-        elif isinstance(line, Told):
+        elif isinstance(line, LogEntry):
             found.append(trial.judge(line).told())
     return found
 
@@ -111,7 +111,7 @@ def brought(events: list[tuple[Event, Message | None]]) -> list[tuple[Event, Mes
 @given(STORIES, st.booleans())
 def test_under_the_same_settings_everything_is_answered_as_it_was(acts: list[Any], strict: bool) -> None:
     story = Story(MemoryStore(), strict=strict).play(acts)
-    events, trial = story.events(), Trial(Desk(strict=strict))
+    events, trial = story.events(), Simulator(Desk(strict=strict))
     verdicts = judged(trial, [of_store(*one) for one in events])
     for (event, message), verdict in zip(brought(events), verdicts, strict=True):
         if verdict.verdict == "own":
@@ -129,7 +129,7 @@ def test_an_export_is_judged_like_its_store(acts: list[Any]) -> None:
     events = Story(MemoryStore()).play(acts).events()
     read = line_reader(BUILT_IN)
     lines = [read(number, json_line(exported(*one)).encode()) for number, one in enumerate(events, 1)]
-    assert judged(Trial(), lines) == judged(Trial(), [of_store(*one) for one in events])
+    assert judged(Simulator(), lines) == judged(Simulator(), [of_store(*one) for one in events])
 
 
 BARE = st.one_of(
@@ -142,19 +142,19 @@ BARE = st.one_of(
 @given(st.lists(BARE, min_size=1, max_size=10), st.booleans(), st.booleans())
 def test_the_quick_way_says_what_the_patient_way_says(raws: list[bytes], strict: bool, work: bool) -> None:
     desk = Desk(strict=strict, work=work)
-    quick, patient = Trial(desk), Trial(desk)
+    quick, patient = Simulator(desk), Simulator(desk)
     read = line_reader(BUILT_IN)
     quick.open_track()
     for number, raw in enumerate([*raws, raws[0]], 1):
         line = read(number, raw)
-        assert isinstance(line, Told)
+        assert isinstance(line, LogEntry)
         assert (quick.quick(number, raw) or quick.judge(line)).told() == patient.judge(line).told()
     assert quick.book == patient.book
 
 
 @proves("replay/quick")
 def test_most_messages_of_a_long_log_take_the_quick_way() -> None:
-    trial = Trial()
+    trial = Simulator()
     trial.open_track()
     quick = {type_.name for dialect, type_ in EVERY_TYPE if trial.quick(1, speech(dialect, type_).raw) is not None}
     assert quick >= {"scout_findings", "execution_update", "qa_verdict", "dev_progress", "STATUS_UPDATE"}

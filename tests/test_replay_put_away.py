@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.flow.admission import Desk
-from telex.flow.book.pages import kind_of
-from telex.model.contract import NONE, Listed, Plan
-from telex.replay.lines import of_store
-from telex.replay.packing import packed, unpacked
-from telex.replay.shelved_plans import ShelvedPlans
-from telex.replay.trial import Trial
+from telex.model.contracts import NONE, Plan, PlanSummary
+from telex.replay.plan_cache import PlanCache
+from telex.replay.reader import of_store
+from telex.replay.simulate import Simulator
+from telex.replay.state_codec import packed, unpacked
 from telex.stores.memory import MemoryStore
-from telex.stores.overflow import Overflow
+from telex.stores.temp_table import TempTable
+from telex.validation.check import Desk
+from telex.work.reducer import kind_of
 from tests.bus_team import speech_of
 from tests.proofs import proves
 from tests.put_away_kit import (
@@ -46,7 +46,7 @@ LONG = list(at_work(40))
 @given(DAYS, st.booleans())
 def test_a_day_of_work_is_judged_the_same_with_hardly_any_memory(said: Any, quick: bool) -> None:
     lines = lines_of(raw for _, raw in written(said))
-    little, much = forgetful(), Trial()
+    little, much = forgetful(), Simulator()
     assert answers(little, lines, quick=quick) == answers(much, lines, quick=quick)
     assert same_book(little, much)
 
@@ -56,7 +56,7 @@ def test_a_day_of_work_is_judged_the_same_with_hardly_any_memory(said: Any, quic
 @given(STORIES, st.booleans())
 def test_whatever_a_team_does_is_judged_the_same(acts: list[Any], strict: bool) -> None:
     lines = [of_store(*one) for one in Story(MemoryStore(), strict=strict).play(acts).events()]
-    little, much = forgetful(desk=Desk(strict=strict)), Trial(Desk(strict=strict))
+    little, much = forgetful(desk=Desk(strict=strict)), Simulator(Desk(strict=strict))
     assert answers(little, lines) == answers(much, lines)
     assert same_book(little, much)
 
@@ -66,7 +66,7 @@ def test_whatever_a_team_does_is_judged_the_same(acts: list[Any], strict: bool) 
 @given(st.lists(BARE | messages().map(lambda how: how["raw"]), min_size=4, max_size=14), st.booleans())
 def test_whatever_stands_in_a_log_is_judged_the_same(raws: list[bytes], quick: bool) -> None:
     lines = lines_of(raws)
-    little, much = forgetful(), Trial()
+    little, much = forgetful(), Simulator()
     assert answers(little, lines, quick=quick) == answers(much, lines, quick=quick)
     assert same_book(little, much)
 
@@ -87,7 +87,7 @@ LATER = [
 @pytest.mark.parametrize("topics_max", [2, 7, 20, 60])
 def test_what_was_said_long_ago_still_counts(topics_max: int, quick: bool) -> None:
     lines = lines_of([*LONG, *LATER])
-    little, much = forgetful(topics_max=topics_max), Trial()
+    little, much = forgetful(topics_max=topics_max), Simulator()
     found = answers(little, lines, quick=quick)
     assert found == answers(much, lines, quick=quick)
     codes = {one.code for answer in found[len(LONG) :] for one in answer[-1]}
@@ -102,7 +102,7 @@ def test_a_matter_that_was_handed_up_long_ago_is_still_known() -> None:
     other = speech_of("build-flow", "ESCALATION_REQUEST", "up-1", **{"from": "fullstack-developer"}).raw
     answer = speech_of("build-flow", "VALIDATION_RESPONSE", "yes", replyTo="up-1").raw
     lines = lines_of([first, *LONG, other, *LONG, answer])
-    little, much = forgetful(topics_max=20), Trial()
+    little, much = forgetful(topics_max=20), Simulator()
     found = answers(little, lines)
     assert found == answers(much, lines)
     assert [one.code for one in found[len(LONG) + 1][-1]] == ["id-reused"]
@@ -155,7 +155,7 @@ def test_a_short_log_asks_nothing_of_the_disk() -> None:
     assert trial.book
 
 
-class Counting(Overflow):
+class Counting(TempTable):
     """Knows how often something has come back."""
 
     hits = 0
@@ -197,8 +197,8 @@ def _no_file() -> Any:
 def test_a_full_disk_does_not_end_a_replay(room: int | None) -> None:
     """What there was room for is found there, and the rest is in memory."""
     lines = lines_of([*LONG, *LATER])
-    away = Overflow(_no_file if room is None else lambda: SmallDisk(room))
-    little, much = forgetful(away, topics_max=20), Trial()
+    away = TempTable(_no_file if room is None else lambda: SmallDisk(room))
+    little, much = forgetful(away, topics_max=20), Simulator()
     assert answers(little, lines, quick=True) == answers(much, lines, quick=True)
     assert len(topics_in_memory(little)) > 60
     assert same_book(little, much)
@@ -211,7 +211,7 @@ def test_a_full_disk_does_not_end_a_replay(room: int | None) -> None:
 @FEWER
 @given(STORIES)
 def test_every_state_is_read_again_as_it_was_written(acts: list[Any]) -> None:
-    trial = Trial(Desk(strict=False))
+    trial = Simulator(Desk(strict=False))
     answers(trial, [of_store(*one) for one in Story(MemoryStore(), strict=False).play(acts).events()])
     for topic, state in trial.book.items():
         if ":" in topic:
@@ -229,7 +229,7 @@ def test_so_is_one_that_no_ordinary_message_has_made(plan: Plan) -> None:
 
 PLANS, TASKS = st.sampled_from(["p", "q", "r", "\ud800"]), st.sampled_from(["t1", "t2", "t\ud801"])
 LISTED = st.builds(
-    Listed,
+    PlanSummary,
     st.lists(st.sampled_from(["dev", "*"]), max_size=2).map(tuple),
     st.sampled_from(["lead", "dev"]),
     st.lists(TASKS, max_size=2).map(tuple),
@@ -240,8 +240,8 @@ LISTED = st.builds(
 @proves("replay/put-away")
 @given(st.lists(st.tuples(PLANS, LISTED) | st.lists(PLANS), max_size=14), st.lists(PLANS, max_size=3).map(tuple))
 def test_a_list_of_contracts_that_plans_have_left_reads_as_if_they_had_not(acts: list[Any], likely: Any) -> None:
-    away, all_ = Overflow(BytesIO), dict[str, Listed]()
-    shelved = ShelvedPlans({}, away)
+    away, all_ = TempTable(BytesIO), dict[str, PlanSummary]()
+    shelved = PlanCache({}, away)
     for act in acts:
         if isinstance(act, tuple):
             all_[act[0]] = act[1]
@@ -262,6 +262,6 @@ def test_a_list_of_contracts_that_plans_have_left_reads_as_if_they_had_not(acts:
             assert shelved.having(task, known * 9) == tuple(_having(all_, task, known * 9))
 
 
-def _having(plans: dict[str, Listed], task: str, likely: tuple[str, ...]) -> Iterator[str]:
+def _having(plans: dict[str, PlanSummary], task: str, likely: tuple[str, ...]) -> Iterator[str]:
     both = [plan for plan in likely if task in plans[plan].tasks]
     yield from both or [plan for plan, one in plans.items() if task in one.tasks]

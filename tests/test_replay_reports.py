@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from telex.bus.local import LocalBus
 from telex.client import drive
 from telex.dialects.registry import BUILT_IN
-from telex.flow.book.chapter import Book
-from telex.model.refusal import refusals
-from telex.replay import reports
-from telex.replay.judged import Judged, in_words
-from telex.replay.lines import Told, line_reader
-from telex.replay.trial import Trial
+from telex.model.finding import refusals
+from telex.replay import plan_report_checks
+from telex.replay.reader import LogEntry, line_reader
+from telex.replay.result import SimulatedResult, in_words
+from telex.replay.simulate import Simulator
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
+from telex.work.rule_set import Book
 from tests.bus_team import speech_of
 from tests.proofs import proves
 from tests.replay_kit import typed
@@ -88,13 +88,13 @@ def written(said: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, bytes]]:
     return found
 
 
-def replayed(raws: list[bytes], *, quick: bool) -> tuple[list[Judged], Book]:
-    trial, read, found = Trial(), line_reader(BUILT_IN), []
+def replayed(raws: list[bytes], *, quick: bool) -> tuple[list[SimulatedResult], Book]:
+    trial, read, found = Simulator(), line_reader(BUILT_IN), []
     if quick:
         trial.open_track()
     for number, raw in enumerate(raws, 1):
         line = read(number, raw)
-        assert isinstance(line, Told)
+        assert isinstance(line, LogEntry)
         judged = (trial.quick(number, raw) if quick else None) or trial.judge(line)
         found.append(judged.told())
     return found, trial.book
@@ -115,13 +115,13 @@ def test_the_quick_way_says_what_the_bus_says(said: list[tuple[str, dict[str, An
     for name in TEAM:
         drive(bus.join(name, role=name))
     messages = written(said)
-    trial = Trial(begin=[one.member for one in drive(bus.roster())])
+    trial = Simulator(begin=[one.member for one in drive(bus.roster())])
     trial.open_track()
     read = line_reader(BUILT_IN)
     for number, (sender, raw) in enumerate(messages, 1):
         receipt = drive(bus.send(raw, sender=sender, to="*"))
         line = read(number, raw)
-        assert isinstance(line, Told)
+        assert isinstance(line, LogEntry)
         judged = trial.quick(number, raw) or trial.judge(line)
         assert (judged.verdict == "refused") == (not receipt.accepted), (judged, receipt)
         ours = refusals([in_words(one) for one in judged.findings])
@@ -147,8 +147,8 @@ def report(id: str, **payload: Any) -> bytes:
     return json.dumps(typed("execution_update", id, words)).encode()
 
 
-def trial_after(*raws: bytes) -> Trial:
-    trial = Trial()
+def trial_after(*raws: bytes) -> Simulator:
+    trial = Simulator()
     trial.open_track()
     for number, raw in enumerate(raws, 1):
         judged = trial.quick(number, raw)
@@ -164,7 +164,7 @@ def test_an_ordinary_report_is_not_read_as_a_whole(monkeypatch: pytest.MonkeyPat
     blocked = json.dumps(typed("blocker_report", "b1", {"plan_id": "p", "task_id": "t1"})).encode()
     trial = trial_after(contract(), report("u1"), blocked)
     weighed: list[Any] = []
-    monkeypatch.setattr(Trial, "_weighed", lambda *args: weighed.append(args))
+    monkeypatch.setattr(Simulator, "_weighed", lambda *args: weighed.append(args))
     last = report("u6", status="complete", task_id="t2")
     again = json.dumps(typed("blocker_report", "b2", {"plan_id": "p", "task_id": "t2"})).encode()
     spent = report("u3", tokens_used=90)
@@ -238,8 +238,8 @@ def test_a_plan_that_opens_again_holds_up_those_that_wait_for_it() -> None:
 
 @proves("replay/long")
 def test_what_is_remembered_of_plans_and_files_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reports, "FILES_MAX", 3)
-    monkeypatch.setattr(reports, "PLANS_MAX", 2)
+    monkeypatch.setattr(plan_report_checks, "FILES_MAX", 3)
+    monkeypatch.setattr(plan_report_checks, "PLANS_MAX", 2)
     plans = [contract(plan_id=f"p{number}").replace(b'"c1"', b'"c%d"' % number) for number in range(9)]
     files = [report(f"f{number}", plan_id="p0", files_modified=[f"src/{number}.py"]) for number in range(9)]
     each = [report(f"u{number}", plan_id=f"p{number}") for number in range(9)]

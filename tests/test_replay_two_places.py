@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from telex.dialects.declared import declare
+from telex.delivery.validator_cache import OPENED_AFTER, Participants, ValidatorCache
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect
-from telex.flow.admission import Desk
-from telex.flow.lanes import OPENED_AFTER, Lanes, Pair
+from telex.dialects.schema import Dialect
+from telex.dialects.toml.loader import declare
 from telex.model.event import Event
-from telex.replay.lines import Told, line_reader, of_store
-from telex.replay.trial import Trial
+from telex.replay.reader import LogEntry, line_reader, of_store
+from telex.replay.simulate import Simulator
+from telex.validation.check import Desk
 from tests.bus_team import OpenTeam, open_team
 from tests.proofs import proves
 
@@ -81,9 +81,9 @@ def words(kind: str) -> list[bytes]:
 @pytest.mark.parametrize("kind", INSIDE)
 def test_the_fast_lane_finds_what_the_patient_way_finds(kind: str) -> None:
     desk = Desk(dialects=(slips(kind), *BUILT_IN))
-    lanes, passed = Lanes(desk), 0
+    lanes, passed = ValidatorCache(desk), 0
     for raw in [*words(kind)[:1] * OPENED_AFTER, *words(kind)]:
-        looked, patient = lanes.look(raw, Pair()), Lanes(desk).look(raw, Pair())
+        looked, patient = lanes.look(raw, Participants()), ValidatorCache(desk).look(raw, Participants())
         assert (looked.facts, looked.kind) == (patient.facts, patient.kind)
         assert all(fact is None or isinstance(fact, str) for fact in looked.facts)
         passed += looked.checked is None
@@ -94,13 +94,13 @@ def test_the_fast_lane_finds_what_the_patient_way_finds(kind: str) -> None:
 @pytest.mark.parametrize("kind", INSIDE)
 def test_both_ways_read_it_from_the_same_place(kind: str) -> None:
     desk = Desk(dialects=(slips(kind), *BUILT_IN))
-    quick, patient, read, took = Trial(desk), Trial(desk), line_reader(desk.dialects), 0
+    quick, patient, read, took = Simulator(desk), Simulator(desk), line_reader(desk.dialects), 0
     quick.open_track()
     for kind_of_event, trial in product(("joined", "left"), (quick, patient)):  # then it matters for whom a message is
         trial.happened(Event(0, 0.0, kind_of_event, "boss", detail='{"role": "boss"}'))
     for number, raw in enumerate(words(kind), 1):
         told = read(number, raw)
-        assert isinstance(told, Told)
+        assert isinstance(told, LogEntry)
         judged = quick.quick(number, raw)
         took += judged is not None
         assert (judged or quick.judge(told)).told() == patient.patiently(told).told()
@@ -112,10 +112,10 @@ def test_both_ways_read_it_from_the_same_place(kind: str) -> None:
 @pytest.mark.parametrize("to", [None, "boss", "maker"])
 def test_so_do_they_where_the_log_tells_between_whom_it_was(kind: str, to: str | None) -> None:
     desk = Desk(dialects=(slips(kind), *BUILT_IN))
-    quick, patient = Trial(desk), Trial(desk)
+    quick, patient = Simulator(desk), Simulator(desk)
     quick.open_track()
     for number, raw in enumerate(words(kind), 1):
-        told = Told(number, raw, "max", "maker", to, 1.0, f"kept-{number}", kept=True)
+        told = LogEntry(number, raw, "max", "maker", to, 1.0, f"kept-{number}", kept=True)
         assert quick.judge(told).told() == patient.patiently(told).told()
 
 
@@ -135,11 +135,11 @@ def test_a_replay_knows_each_message_by_the_id_that_the_bus_has_given_it(
     brought = [message for event, message in events if message is not None and event.seq == message.seq]
     assert len(brought) == 2 * OPENED_AFTER
     for opened in (True, False):
-        trial, found = Trial(Desk(dialects=(dialect, *BUILT_IN), strict=False)), []
+        trial, found = Simulator(Desk(dialects=(dialect, *BUILT_IN), strict=False)), []
         if opened:
             trial.open_track()
         for line in [of_store(*one) for one in events]:
-            if isinstance(line, Told):
+            if isinstance(line, LogEntry):
                 found.append(trial.judge(line))
             elif isinstance(line, Event):
                 trial.happened(line)

@@ -7,31 +7,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.moments import read_moment
-from telex.flow.book.own_contracts import OwnPlans, owned
-from telex.flow.book.plan_finding import covering
-from telex.model.contract import Contracts, Grant, Listed, Plan, Revision, Words
-from telex.rules.contracts import Scope, judge, may_touch
+from telex.dialects.timestamps import read_moment
+from telex.model.contracts import ContractIndex, ContractTerms, Grant, Plan, PlanSummary, Revision
+from telex.validation.contracts import ContractScope, judge, may_touch
+from telex.work.mutable_contracts import MutablePlans, owned
+from telex.work.plan_lookup import covering
 from tests.proofs import proves
 from tests.replay_kit import typed
 from tests.test_replay_reports import replayed
 
 NAMES = st.sampled_from(["p", "q", "r"])
 ADDRESSES = st.lists(st.sampled_from(["dev", "role:dev", "all:dev", "*", "qa"]), max_size=2).map(tuple)
-LISTED = st.builds(Listed, ADDRESSES, st.sampled_from(["lead", "dev"]), st.just(("t1",)), st.booleans())
+LISTED = st.builds(PlanSummary, ADDRESSES, st.sampled_from(["lead", "dev"]), st.just(("t1",)), st.booleans())
 
 
 @proves("replay/quick")
 @given(st.lists(st.tuples(NAMES, LISTED), max_size=8))
-def test_a_list_of_contracts_that_is_written_into_is_the_list_that_is_copied(puts: list[tuple[str, Listed]]) -> None:
-    copied: dict[str, Listed] = {}
-    plans = OwnPlans({})
+def test_a_list_of_contracts_that_is_written_into_is_the_list_that_is_copied(
+    puts: list[tuple[str, PlanSummary]],
+) -> None:
+    copied: dict[str, PlanSummary] = {}
+    plans = MutablePlans({})
     for name, one in puts:
         copied = {**copied, name: one}
         assert plans.put(name, one) is plans
         assert list(plans.items()) == list(copied.items())
         assert list(plans.still_open.items()) == [(name, one) for name, one in copied.items() if not one.closed]
-        by_copy, by_owner = Contracts(copied), owned(Contracts(copied))
+        by_copy, by_owner = ContractIndex(copied), owned(ContractIndex(copied))
         assert by_owner == by_copy
         assert covering(by_owner, "dev", "dev") == covering(by_copy, "dev", "dev")
 
@@ -84,10 +86,10 @@ PATHS = st.sampled_from(["src/a/x.py", "src/A/x.py", "src/b.md", "docs/x", "../x
 def test_whether_a_path_may_be_touched_does_not_depend_on_who_asks_why(
     allowed: Any, forbidden: Any, granted: Any, lifted: Any, path: str
 ) -> None:
-    words = Words("1", "", (), allowed, forbidden, (), (), (), None)
+    words = ContractTerms("1", "", (), allowed, forbidden, (), (), (), None)
     grants = tuple(
         Grant(patterns, override, "lead", "lead", 0.0, "ask-1", "dev")
         for patterns, override in ((granted, False), (lifted, True))
     )
-    scope = Scope(Plan("p", (Revision(1, "", words, "c1", 1, "lead", 0.0, "vbw-typed"),), grants=grants))
+    scope = ContractScope(Plan("p", (Revision(1, "", words, "c1", 1, "lead", 0.0, "vbw-typed"),), grants=grants))
     assert may_touch(path, scope) is (judge(path, [scope]).code is None)

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 import telex
-from telex.bus import sending
-from telex.bus.office import Office
-from telex.bus.placing import Sending
+from telex.bus import send
+from telex.bus.correlate import SendRequest
+from telex.bus.directory import BusContext
 from telex.clock import SteadyClock
 from telex.config import Settings
-from telex.dialects.vbw_typed import EXECUTION_UPDATE
+from telex.dialects.builtin.vbw_typed import EXECUTION_UPDATE
 from telex.ports.bus import Receipt
 from tests.contract_team import typed
 
@@ -31,13 +31,13 @@ def test_others_who_write_slow_nobody_down(tmp_path: Path, monkeypatch: pytest.M
     ticking = Ticking()
     clock = SteadyClock(wall=ticking, monotonic=ticking)
     patient: list[str] = []
-    send_now = sending.send_now
+    send_now = send.send_now
 
-    async def counted(office: Office, asked: Sending) -> Receipt:
+    async def counted(office: BusContext, asked: SendRequest) -> Receipt:
         patient.append(asked.sender)
         return await send_now(office, asked)
 
-    monkeypatch.setattr(sending, "send_now", counted)
+    monkeypatch.setattr(send, "send_now", counted)
     store = tmp_path / "telex.db"
     with telex.connect(store, settings=Settings(), clock=clock) as bus, telex.connect(store) as other:
         for number in range(30):

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from telex.model.machine import TASK_STATES, Steps, standing
-from telex.model.register import Register
-from telex.model.row import Row
+from telex.model.ordered_index import OrderedIndex
+from telex.model.persistent_list import PersistentList
 from telex.model.shutdown import TOPIC
-from telex.model.trail import Trail
+from telex.model.task_states import TASK_STATES, TaskHistory, standing
+from telex.model.tuple_view import TupleView
 from tests.bus_team import Team, open_team, speech_of, team
 from tests.proofs import proves
 from tests.test_tasks import DEV, HEAD, move, tell
@@ -25,17 +25,17 @@ class Item(NamedTuple):
 ITEMS = (Item("a"), Item("b"), Item("a", "later"))
 
 
-def gone_on_from() -> Trail[Item]:
+def gone_on_from() -> PersistentList[Item]:
     """A trail from which somebody else has gone on."""
-    trail = Trail(ITEMS)
+    trail = PersistentList(ITEMS)
     assert len(trail.and_then(Item("c"))) == 4
     return trail
 
 
-ROWS: dict[str, Row[Item]] = {
-    "register": Register(ITEMS),
-    "own register": Register(ITEMS).owned(),
-    "trail": Trail(ITEMS),
+ROWS: dict[str, TupleView[Item]] = {
+    "register": OrderedIndex(ITEMS),
+    "own register": OrderedIndex(ITEMS).owned(),
+    "trail": PersistentList(ITEMS),
     "trail gone on from": gone_on_from(),
 }
 
@@ -71,7 +71,7 @@ def test_a_row_is_equal_to_what_its_tuple_would_be_equal_to_and_found_by_it(name
 
 @proves("book/long")
 def test_two_who_go_on_from_the_same_place_do_not_meet_again() -> None:
-    first = Trail([1])
+    first = PersistentList([1])
     one, other = first.and_then(2), first.and_then(3)
     assert (list(first), list(one), list(other), list(one.and_then(4))) == ([1], [1, 2], [1, 3], [1, 2, 4])
 
@@ -83,7 +83,7 @@ def test_what_a_bus_tells_of_a_task_is_hashed_and_written_as_json_like_any_tuple
     task = team.bus.book("task")["task:TASK-001"]
     assert (type(task.steps), type(task.asks)) == (tuple, tuple)
     assert [one[7] for one in json.loads(json.dumps(task))[3]] == [task.steps[0].whom]
-    assert {task} == {task._replace(steps=Steps(task.steps))}
+    assert {task} == {task._replace(steps=TaskHistory(task.steps))}
     assert standing(TASK_STATES, task.steps).state == "assigned"
     assert move(team, "assigned", "planning").accepted
     assert (len(task.steps), len(team.bus.book("task")["task:TASK-001"].steps)) == (1, 2)

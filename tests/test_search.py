@@ -5,12 +5,12 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.bus.driving import drive
+from telex.bus.run_sync import drive
 from telex.model.digest import digest_of
-from telex.model.message import Entry
+from telex.model.message import NewMessage
 from telex.ports.store import Query, Store
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 
 LETTERS = st.sampled_from("abAB12 éÉßẞåñ_-./'\"*():^+\n\t日本語\u0301\u00ad\u200b😀½")
 TEXT = st.text(LETTERS, max_size=12)
@@ -19,7 +19,7 @@ TEXT = st.text(LETTERS, max_size=12)
 def found(store: Store, bodies: list[str], wanted: str) -> list[str]:
     raws = [body.encode() for body in bodies]
     made = [
-        Entry(f"m{number}", 1.0, "dev", "dev", "lead", None, None, 3, None, None, digest_of(raw), raw, ("lead",))
+        NewMessage(f"m{number}", 1.0, "dev", "dev", "lead", None, None, 3, None, None, digest_of(raw), raw, ("lead",))
         for number, raw in enumerate(raws)
     ]
     drive(store.append(made))

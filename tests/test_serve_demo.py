@@ -6,23 +6,23 @@ from pathlib import Path
 import pytest
 
 from telex.client import SyncBus
-from telex.demo import rounds
-from telex.demo.company import Company
-from telex.demo.rounds import RoundBus, RoundProject, WallClock, keep_playing
-from telex.demo.stage import prepare
+from telex.connection import connect
+from telex.demo import loop
+from telex.demo.agents import DemoTeam
+from telex.demo.environment import prepare
+from telex.demo.loop import LoopBus, LoopProject, WallClock, keep_playing
 from telex.demo.story import play
 from telex.model.limits import LIMITS
-from telex.wiring import connect
 from tests.proofs import proves
 
-BRISK = rounds.SETTINGS._replace(limits=LIMITS._replace(escalation_seconds=0.5, retention_seconds=3_600.0))
+BRISK = loop.SETTINGS._replace(limits=LIMITS._replace(escalation_seconds=0.5, retention_seconds=3_600.0))
 
 
 @pytest.fixture(autouse=True)
 def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same at six hundred times the pace of life."""
     for name, value in {"PACE": 600.0, "READ_SECONDS": 0.0, "REST_SECONDS": 0.0, "SETTINGS": BRISK}.items():
-        monkeypatch.setattr(rounds, name, value)
+        monkeypatch.setattr(loop, name, value)
 
 
 def refused(bus: SyncBus) -> list[str]:
@@ -31,7 +31,7 @@ def refused(bus: SyncBus) -> list[str]:
 
 @proves("doors/demo")
 def test_two_rounds_in_one_store_are_two_whole_stories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "ROUNDS_MAX", 2)
+    monkeypatch.setattr(loop, "ROUNDS_MAX", 2)
     path, troubles = prepare(str(tmp_path / "demo/telex.db")), list[Exception]()
     keep_playing(path, str(tmp_path / "demo"), threading.Event(), troubles.append)
     assert troubles == []
@@ -61,34 +61,34 @@ def test_it_stops_in_the_middle_when_nobody_watches_any_more(tmp_path: Path) -> 
 def test_a_round_that_somebody_spoilt_is_told_and_the_next_one_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "ROUNDS_MAX", 2)
+    monkeypatch.setattr(loop, "ROUNDS_MAX", 2)
     told = list[Exception]()
     begun: list[int] = []
 
-    def spoilt(company: Company) -> object:
+    def spoilt(company: DemoTeam) -> object:
         begun.append(len(begun))
         if len(begun) == 1:
             raise ValueError("not enough values to unpack")
         return iter(())
 
-    monkeypatch.setattr(rounds, "play", spoilt)
+    monkeypatch.setattr(loop, "play", spoilt)
     keep_playing(prepare(str(tmp_path / "demo/telex.db")), str(tmp_path / "demo"), threading.Event(), told.append)
     assert (len(told), begun) == (1, [0, 1])
 
 
 @proves("doors/demo")
 def test_the_store_of_the_demo_keeps_an_hour_and_no_more() -> None:
-    assert rounds.SETTINGS.limits.retention_seconds <= 3_600.0
-    assert rounds.ROUNDS_MAX <= 1_000
+    assert loop.SETTINGS.limits.retention_seconds <= 3_600.0
+    assert loop.ROUNDS_MAX <= 1_000
 
 
 def test_only_the_plan_is_renamed_and_nothing_that_looks_like_it(tmp_path: Path) -> None:
     with connect(tmp_path / "telex.db", settings=BRISK) as bus:
-        third = RoundBus(bus, 3)
+        third = LoopBus(bus, 3)
         told = {"a": "1-1", "b": ["1-1-T2 is blocked", "2026-11-16T01-1"], "c": 1, "d": "11-1 1-10 x1-1 1-1-1"}
         assert third._told(told) == {
             "a": "3-1", "b": ["3-1-T2 is blocked", "2026-11-16T01-1"], "c": 1, "d": "11-1 1-10 x1-1 1-1-1",
         }  # fmt: skip
         clock = WallClock(threading.Event())
-        company = Company(third, clock, RoundProject(str(tmp_path), clock, 3))
+        company = DemoTeam(third, clock, LoopProject(str(tmp_path), clock, 3))
         next(play(company))

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 import pytest
 
 import telex
-from telex.bus.driving import drive
 from telex.bus.local import LocalBus
-from telex.bus.sharing import SharedPlace
+from telex.bus.run_sync import drive
+from telex.bus.shared_notify import SharedSubscription
 from telex.config import Settings
 from telex.errors import NotAMember, RequestFailed, StoreUnavailable
 from telex.model.limits import Limits
-from telex.model.message import Leased
+from telex.model.message import Lease
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
 from tests.proofs import proves
@@ -49,9 +49,9 @@ class Looks:
         store: Any = bus.store
         self._lease, store.lease = store.lease, self._counted
 
-    async def _counted(self, inboxes: Any, holder: str, *rest: Any) -> list[Leased]:
+    async def _counted(self, inboxes: Any, holder: str, *rest: Any) -> list[Lease]:
         self.by[holder] += 1
-        leases: list[Leased] = await self._lease(inboxes, holder, *rest)
+        leases: list[Lease] = await self._lease(inboxes, holder, *rest)
         return leases
 
     async def until_all_wait(self, names: list[str]) -> None:
@@ -126,9 +126,9 @@ def test_a_reader_gone_in_the_moment_it_is_woken_leaves_nothing_lying(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone: list[asyncio.Task[Any]] = []
-    wake = SharedPlace.wake
+    wake = SharedSubscription.wake
 
-    def woken(self: SharedPlace) -> None:
+    def woken(self: SharedSubscription) -> None:
         wake(self)
         if gone:
             gone.pop().cancel()  # it is the first in the line, so it is the one that was woken
@@ -141,7 +141,7 @@ def test_a_reader_gone_in_the_moment_it_is_woken_leaves_nothing_lying(
             await looks.until_all_wait(["qa-0"])
             second = asyncio.create_task(bus.receive("qa-1", wait=LONG * 2))
             await looks.until_all_wait(["qa-1"])
-            monkeypatch.setattr(SharedPlace, "wake", woken)
+            monkeypatch.setattr(SharedSubscription, "wake", woken)
             gone.append(first)
             await bus.send(NOTE, sender="lead", to="role:qa", id="n-1")
             taken = await second

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from telex.connection import connect
 from telex.errors import NotAMember
 from telex.model.event import Event
 from telex.model.roster import Member
-from telex.stores.sqlite import SqliteStore
-from telex.wiring import connect
+from telex.stores.sqlite.store import SqliteStore
 from tests.bus_team import QUICK, OpenTeam, Team, codes, open_team, speech_of, team
 from tests.proofs import proves
 from tests.test_shutdown_kit import agrees, joined, reply, request

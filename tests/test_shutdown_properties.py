@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.flow.book import pages
-from telex.model.refusal import Finding
-from telex.model.shutdown import Shutdowns
+from telex.model.finding import Finding
+from telex.model.shutdown import ShutdownState
+from telex.work import reducer
 from tests.bus_team import QUICK, Team, codes, empty_store, speech_of
 from tests.proofs import proves
 from tests.test_shutdown_kit import reply
@@ -121,7 +121,7 @@ class World:
         assert self.bus.book("shutdown") == before
 
     def agrees_with_the_model(self) -> None:
-        book: Shutdowns = self.bus.book("shutdown").get("shutdown", Shutdowns())
+        book: ShutdownState = self.bus.book("shutdown").get("shutdown", ShutdownState())
         answers = {call.id: {name: one.approved for name, one in call.answers.items()} for call in book.calls}
         assert answers == self.model.answers
         assert {call.id: set(call.asked) for call in book.calls} == self.model.asked
@@ -146,6 +146,6 @@ def test_the_bus_agrees_with_a_simple_model_and_with_itself_from_nothing(life: l
             team.do(act)
         team.agrees_with_the_model()
         live = team.bus.book("shutdown")
-        assert pages.written(team.bus.events(), DIALECTS).get("shutdown") == live.get("shutdown")
+        assert reducer.written(team.bus.events(), DIALECTS).get("shutdown") == live.get("shutdown")
         team.do(Act("reopen", "", 0, False))
         team.agrees_with_the_model()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from telex.client import SyncBus
-from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.errors import LeaseLost, NotAMember, ValueWrong
 from telex.model.roster import Member
 from telex.model.shutdown import ShutdownReport

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from telex.bus.beaten import ordinary
-from telex.bus.office import Office, Whom
+from telex.bus.directory import BusContext, Whom
+from telex.bus.fast_path import ordinary
 from telex.model.event import KINDS
-from telex.model.message import Entry
+from telex.model.message import NewMessage
 from telex.testing.planted import BUGS
-from telex.testing.simulator import Run, main, run
+from telex.testing.simulator import SimulationRun, main, run
 
 SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_BUG = 500, 40, 40
 # Kinds of events that nobody in a simulated team causes.
@@ -32,7 +32,7 @@ NOTICED = {  # by the bug: what the simulator says when it has found it
 }
 
 
-def failures(runs: list[Run]) -> str:
+def failures(runs: list[SimulationRun]) -> str:
     """Empty, or everything that went wrong and how to see it again."""
     return "\n\n".join(f"{run.report()}\nreplay: make torture SEED={run.seed}" for run in runs if run.violations)
 
@@ -42,7 +42,7 @@ def beaten() -> Iterator[list[str]]:
     """The ids of messages that took the beaten track."""
     took_it: list[str] = []
 
-    def watched(office: Office, raw: bytes, whom: Whom, began: float) -> Entry | None:
+    def watched(office: BusContext, raw: bytes, whom: Whom, began: float) -> NewMessage | None:
         entry = ordinary(office, raw, whom, began)
         took_it.extend([entry.id] if entry is not None else [])
         return entry
@@ -53,17 +53,17 @@ def beaten() -> Iterator[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def on_memory(beaten: list[str]) -> list[Run]:
+def on_memory(beaten: list[str]) -> list[SimulationRun]:
     return [run(seed) for seed in range(SEEDS_ON_MEMORY)]
 
 
 @pytest.mark.slow
-def test_five_hundred_teams_lose_nothing_and_are_told_nothing_false(on_memory: list[Run]) -> None:
+def test_five_hundred_teams_lose_nothing_and_are_told_nothing_false(on_memory: list[SimulationRun]) -> None:
     assert failures(on_memory) == ""
 
 
 @pytest.mark.slow
-def test_all_that_can_happen_does_happen_to_some_team(on_memory: list[Run]) -> None:
+def test_all_that_can_happen_does_happen_to_some_team(on_memory: list[SimulationRun]) -> None:
     kinds = sum((one.kinds for one in on_memory), Counter[str]())
     assert set(KINDS) - NOT_SIMULATED - set(kinds) == set()
     assert kinds["acked"] > 10 * SEEDS_ON_MEMORY
@@ -72,7 +72,7 @@ def test_all_that_can_happen_does_happen_to_some_team(on_memory: list[Run]) -> N
 
 @pytest.mark.slow
 def test_some_teams_have_two_who_talk_so_much_that_they_take_the_beaten_track(
-    on_memory: list[Run], beaten: list[str]
+    on_memory: list[SimulationRun], beaten: list[str]
 ) -> None:
     assert len(beaten) > 5 * SEEDS_ON_MEMORY
 
@@ -86,7 +86,7 @@ def test_teams_of_two_processes_on_one_file_lose_nothing(beaten: list[str]) -> N
 
 @pytest.mark.parametrize("bug", ["no-dedup", "lossy"])
 def test_what_is_wrong_only_on_the_beaten_track_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def flawed(office: Office, raw: bytes, whom: Whom, began: float) -> Entry | None:
+    def flawed(office: BusContext, raw: bytes, whom: Whom, began: float) -> NewMessage | None:
         entry = ordinary(office, raw, whom, began)
         wrong = {"same_since": None} if bug == "no-dedup" else {"inboxes": ()}
         return entry._replace(**wrong) if entry is not None else None

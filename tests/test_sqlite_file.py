@@ -13,11 +13,11 @@ import pytest
 import telex
 from telex.client import SyncBus
 from telex.config import Settings
+from telex.connection import Connection
 from telex.errors import OutcomeUnknown, StoreFull
 from telex.ports.bus import Receipt
-from telex.stores import sqlite_file, sqlite_tail
-from telex.stores.sqlite_batch import Batch
-from telex.wiring import Connection
+from telex.stores.sqlite import connection, dedup
+from telex.stores.sqlite.batch import Batch
 
 NOTE = "all is well\n"
 
@@ -62,7 +62,7 @@ class Syncs:
 @pytest.fixture
 def syncs(store: Path, monkeypatch: pytest.MonkeyPatch) -> Syncs:
     syncs = Syncs()
-    monkeypatch.setattr(sqlite_file, "fdatasync", syncs)
+    monkeypatch.setattr(connection, "fdatasync", syncs)
     return syncs
 
 
@@ -305,7 +305,7 @@ def test_on_a_full_disk_an_ack_gives_up_the_ballast_before_it_gives_up(store: Pa
 
 def test_what_was_undone_is_not_taken_for_indexed(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ids of m1 and m2 go into their index in the very transaction that fails."""
-    monkeypatch.setattr(sqlite_tail, "TAIL_MAX", 1)
+    monkeypatch.setattr(dedup, "TAIL_MAX", 1)
     with opened(store) as bus:
         send(bus, "m1")
         send(bus, "m2")

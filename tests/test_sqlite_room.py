@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from telex.bus.driving import drive
-from telex.model.message import Part
+from telex.bus.run_sync import drive
+from telex.model.message import WorkChange
 from telex.ports.store import Settlement
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 from tests.store_kit import NOW, entry
 
 Open = Callable[[], SqliteStore]
@@ -62,7 +62,7 @@ def test_what_comes_along_in_the_same_group_counts(open_: Open) -> None:
     store = open_()
     put(store, 7)
     report = entry("report")._replace(sender="telex", same_since=None)
-    told = entry("told", "qa", 10)._replace(part=Part(("work",), (), (report, report._replace(id="other"))))
+    told = entry("told", "qa", 10)._replace(part=WorkChange(("work",), (), (report, report._replace(id="other"))))
     group = [told, entry("unlimited"), *(entry(f"n-{number}", inbox_max=10) for number in range(2))]
     assert [one.outcome for one in drive(store.append(group))] == ["kept", "kept", "inbox-full", "inbox-full"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from telex.bus.driving import drive
-from telex.model.message import Part
-from telex.stores import sqlite_tail
-from telex.stores.sqlite import SqliteStore
-from telex.stores.sqlite_batch import Batch
+from telex.bus.run_sync import drive
+from telex.model.message import WorkChange
+from telex.stores.sqlite import dedup
+from telex.stores.sqlite.batch import Batch
+from telex.stores.sqlite.store import SqliteStore
 from tests.store_kit import NOW, entry, full_at_first
 
 Open = Callable[[], SqliteStore]
@@ -20,10 +20,10 @@ Open = Callable[[], SqliteStore]
 @pytest.fixture
 def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     """Everything that happens after thousands of messages happens here after a few."""
-    monkeypatch.setattr(sqlite_tail, "TAIL_MAX", 3)
-    monkeypatch.setattr(sqlite_tail, "LEFT_MAX", 3)
-    monkeypatch.setattr(sqlite_tail, "SIEVE_FROM", 3)
-    monkeypatch.setattr(sqlite_tail, "LOADED_AT_ONCE", 2)
+    monkeypatch.setattr(dedup, "TAIL_MAX", 3)
+    monkeypatch.setattr(dedup, "LEFT_MAX", 3)
+    monkeypatch.setattr(dedup, "SIEVE_FROM", 3)
+    monkeypatch.setattr(dedup, "LOADED_AT_ONCE", 2)
     return lambda: SqliteStore.open(str(tmp_path / "telex.db"), durable=False)
 
 
@@ -71,7 +71,7 @@ def test_what_others_have_written_and_indexed_meanwhile_is_not_taken_for_new(ope
 
 
 def test_a_sieve_that_has_missed_too_much_is_begun_anew(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_tail, "GAP_MAX", 5)
+    monkeypatch.setattr(dedup, "GAP_MAX", 5)
     first, second = open_(), open_()
     sent(first, *numbered("a", 30))
     sent(second, *numbered("b", 30))
@@ -91,7 +91,7 @@ def test_what_was_there_before_is_found_while_the_sieve_is_still_loading(open_: 
 def test_a_sieve_as_coarse_as_you_like_only_costs_time(
     open_: Open, monkeypatch: pytest.MonkeyPatch, slots: int
 ) -> None:
-    monkeypatch.setattr(sqlite_tail, "SLOTS", slots)
+    monkeypatch.setattr(dedup, "SLOTS", slots)
     store = open_()
     assert sent(store, *numbered("m", 40)) == ["kept"] * 40
     assert sent(store, *numbered("m", 40), *numbered("n", 5)) == ["duplicate"] * 40 + ["kept"] * 5
@@ -108,9 +108,9 @@ def test_new_ids_are_told_without_a_look_at_their_index(open_: Open, monkeypatch
 
 def test_a_sieve_in_which_too_much_was_caught_is_begun_anew(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids that are out of the window stay in a sieve; in a process that runs for months it would let all through."""
-    monkeypatch.setattr(sqlite_tail, "SLOTS", 256)
-    monkeypatch.setattr(sqlite_tail, "WORN_AFTER", 64)
-    monkeypatch.setattr(sqlite_tail, "LOADED_AT_ONCE", 100)
+    monkeypatch.setattr(dedup, "SLOTS", 256)
+    monkeypatch.setattr(dedup, "WORN_AFTER", 64)
+    monkeypatch.setattr(dedup, "LOADED_AT_ONCE", 100)
     store = open_()
     for number in range(1_000):
         later = NOW + number * 600.0
@@ -168,7 +168,7 @@ def test_a_group_of_which_some_was_refused_and_some_reported_on_is_kept_once(ope
     """As many were kept as were sent, and yet not the same: a report came along, and a message was stale."""
     store = open_()
     report = entry("report", "qa")._replace(sender="telex", same_since=None)
-    told, stale = Part(("work",), (), (report,)), Part((), (("blockers", 7),))
+    told, stale = WorkChange(("work",), (), (report,)), WorkChange((), (("blockers", 7),))
     group = [entry("told")._replace(part=told), entry("stale")._replace(part=stale)]
     assert [one.outcome for one in drive(store.append(group))] == ["kept", "stale"]
     assert sent(store, "told", "stale", "report") == ["duplicate", "kept", "kept"]
@@ -186,15 +186,15 @@ def test_nothing_to_be_kept_beside_something_is_answered_with_nothing(tmp_path: 
 
 def test_a_matter_that_others_go_on_with_is_noticed_however_often_it_was_not(open_: Open) -> None:
     first, second = open_(), open_()
-    weighed = Part((), (("contracts", 0), ("blockers", 0)))
+    weighed = WorkChange((), (("contracts", 0), ("blockers", 0)))
 
-    def outcome(store: SqliteStore, id_: str, part: Part) -> str:
+    def outcome(store: SqliteStore, id_: str, part: WorkChange) -> str:
         return drive(store.append([entry(id_)._replace(part=part)]))[0].outcome
 
     assert [outcome(first, f"m-{number}", weighed) for number in range(3)] == ["kept"] * 3
-    assert outcome(second, "elsewhere", Part(("work",), (("work", 0),))) == "kept"
+    assert outcome(second, "elsewhere", WorkChange(("work",), (("work", 0),))) == "kept"
     assert outcome(first, "still", weighed) == "kept"
-    assert outcome(second, "plan", Part(("contracts",), (("contracts", 0),))) == "kept"
+    assert outcome(second, "plan", WorkChange(("contracts",), (("contracts", 0),))) == "kept"
     assert [outcome(first, f"n-{number}", weighed) for number in range(2)] == ["stale"] * 2
 
 
@@ -249,9 +249,9 @@ def test_ids_that_are_out_of_the_window_are_not_kept_for_good(open_: Open) -> No
 
 def test_history_that_is_taken_in_leaves_little_to_look_through(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever looks for an id looks through everything above the mark, one by one: an import looks for each."""
-    monkeypatch.setattr(sqlite_tail, "TAIL_MAX", 8)
+    monkeypatch.setattr(dedup, "TAIL_MAX", 8)
     store = open_()
     for number in range(40):
         drive(store.append([entry(f"h-{number}")._replace(kind="imported", inboxes=(), same_since=None)]))
-        assert number + 1 - int(store._file.value(sqlite_tail.INDEXED)) <= 4
+        assert number + 1 - int(store._file.value(dedup.INDEXED)) <= 4
     assert [len(drive(store.find(f"h-{number}"))) for number in range(40)] == [1] * 40

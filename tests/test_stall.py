@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.flow.stall import STEPS_MAX, Approval, Silent, circles, graph_of, quoted, reached, stalls
 from telex.model.stall import WHYS, Stall, Wait
-from telex.trace.waits import render
+from telex.trace.stall_mermaid import render
+from telex.work.stall import STEPS_MAX, IdleConversation, PendingApproval, circles, graph_of, quoted, reached, stalls
 from tests.proofs import proves
 
 NOW = 1_000.0
@@ -114,15 +114,15 @@ def test_two_that_as_many_wait_for_are_both_named_and_one_waiter_is_nothing() ->
 @proves("stall/nobody-may-answer")
 def test_an_approval_is_named_only_while_nobody_may_give_it() -> None:
     wait = Wait("dev", "lead", "approval", "ask-1", 1.0, "src/api", "ask-1")
-    [knot] = stalls([wait], [Approval(wait, (), ("lead", "architect"))], (), NOW).knots
+    [knot] = stalls([wait], [PendingApproval(wait, (), ("lead", "architect"))], (), NOW).knots
     assert (knot.kind, knot.who) == ("nobody-may-answer", ("dev",))
     assert "lead or architect" in knot.say
-    assert stalls([wait], [Approval(wait, ("lead",), ("lead",))], (), NOW).knots == ()
+    assert stalls([wait], [PendingApproval(wait, ("lead",), ("lead",))], (), NOW).knots == ()
 
 
 @proves("stall/silent")
 def test_a_silent_agent_is_named_only_with_something_to_do() -> None:
-    idle, busy = Silent("ben", 0.0, (), 0), Silent("ada", 0.0, ("m1",), 2)
+    idle, busy = IdleConversation("ben", 0.0, (), 0), IdleConversation("ada", 0.0, ("m1",), 2)
     [knot] = stalls([], (), [idle, busy], NOW).knots
     assert (knot.kind, knot.who, knot.remedy.command) == ("silent", ("ada",), "telex team leave ada")
 

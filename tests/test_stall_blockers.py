@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.flow.book import pages
-from telex.flow.book.blockers import KIND
+from telex.work import reducer
+from telex.work.blockers import KIND
 from tests.bus_team import QUICK, Team, empty_store, speech_of
 from tests.proofs import proves
 
@@ -36,5 +36,5 @@ def test_who_is_held_up_is_known_live_after_reopening_and_from_the_log(steps: li
             team.bus = team.other() if reopens else team.bus
         live = team.bus.book(KIND)
         assert {one.task for one in live.values() if one is not None} == held
-        told = pages.written(team.bus.events(), DIALECTS)
+        told = reducer.written(team.bus.events(), DIALECTS)
         assert {topic: state for topic, state in told.items() if topic.startswith(f"{KIND}:")} == live

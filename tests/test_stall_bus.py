@@ -10,10 +10,10 @@ import pytest
 
 from telex.client import SyncBus
 from telex.dialects.registry import BUILT_IN
-from telex.flow.admission import Desk, check
-from telex.flow.book import pages
-from telex.flow.book.blockers import KIND
-from telex.model.stall import Knot, Wait
+from telex.model.stall import Deadlock, Wait
+from telex.validation.check import Desk, check
+from telex.work import reducer
+from telex.work.blockers import KIND
 from tests.bus_team import Shell, Team, flow, open_team, shell, speech_of, team
 from tests.proofs import proves
 from tests.test_escalation import FIVE_MINUTES, escalate
@@ -34,7 +34,7 @@ def pairs(bus: SyncBus, *whys: str) -> set[tuple[str, str]]:
     return {(wait.who, wait.whom) for wait in bus.stall().waits if not whys or wait.why in whys}
 
 
-def knots(team: Team, kind: str) -> list[Knot]:
+def knots(team: Team, kind: str) -> list[Deadlock]:
     return [knot for knot in team.bus.stall().knots if knot.kind == kind]
 
 
@@ -75,7 +75,7 @@ def test_a_blocker_holds_until_there_is_progress_on_its_task(team: Team) -> None
     progress(team, "p", "u1")
     live = team.other().book(KIND)
     assert held_up(live) == ["b2"]
-    told = pages.written(team.bus.events(), {dialect.name: dialect for dialect in BUILT_IN})
+    told = reducer.written(team.bus.events(), {dialect.name: dialect for dialect in BUILT_IN})
     assert {topic: state for topic, state in told.items() if topic.startswith(f"{KIND}:")} == live
 
 
@@ -225,7 +225,7 @@ def test_plans_that_wait_for_each_other_are_set_going_by_a_contract(
     assert knots(team, "cycle") == []
 
 
-def _typed_as_it_stands(knot: Knot, shell: Shell) -> None:
+def _typed_as_it_stands(knot: Deadlock, shell: Shell) -> None:
     ran = shell(*shlex.split(knot.remedy.command)[1:])
     assert ran.code == 0, ran
 

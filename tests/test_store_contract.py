@@ -8,18 +8,18 @@ from typing import Any, TypeVar, cast
 import pytest
 
 pytest.register_assert_rewrite(
-    "telex.testing.contract_asking",
+    "telex.testing.contract_requests",
     "telex.testing.contract_base",
     "telex.testing.contract_delivery",
-    "telex.testing.contract_keeping",
-    "telex.testing.contract_record",
-    "telex.testing.contract_sharing",
+    "telex.testing.contract_messages",
+    "telex.testing.contract_events",
+    "telex.testing.contract_members",
 )
 
 from telex.ports.store import Store  # noqa: E402 - the promises must not be imported before they are rewritten
-from telex.stores import sqlite_tail  # noqa: E402
 from telex.stores.memory import MemoryStore  # noqa: E402
-from telex.stores.sqlite import SqliteStore  # noqa: E402
+from telex.stores.sqlite import dedup  # noqa: E402
+from telex.stores.sqlite.store import SqliteStore  # noqa: E402
 from telex.testing import FakeClock, StoreContract  # noqa: E402
 from telex.testing.contract_base import ids, promise  # noqa: E402
 from telex.testing.planted import BUGS  # noqa: E402
@@ -44,9 +44,9 @@ class TestSqliteWithAShortTail(TestSqlite):
 
     @pytest.fixture(autouse=True)
     def _short(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sqlite_tail, "TAIL_MAX", 1)
-        monkeypatch.setattr(sqlite_tail, "SIEVE_FROM", 1)
-        monkeypatch.setattr(sqlite_tail, "LOADED_AT_ONCE", 1)
+        monkeypatch.setattr(dedup, "TAIL_MAX", 1)
+        monkeypatch.setattr(dedup, "SIEVE_FROM", 1)
+        monkeypatch.setattr(dedup, "LOADED_AT_ONCE", 1)
 
 
 class TestSqliteInGroups(TestSqlite):

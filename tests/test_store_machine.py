@@ -17,11 +17,11 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from telex.client import drive
 from telex.model.delivery import AT_ONCE
 from telex.model.digest import digest_of
-from telex.model.message import Entry, Leased
-from telex.ports.store import Ask, Settlement, Store
-from telex.stores import sqlite_tail
+from telex.model.message import Lease, NewMessage
+from telex.ports.store import PendingRequest, Settlement, Store
 from telex.stores.memory import MemoryStore
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite import dedup
+from telex.stores.sqlite.store import SqliteStore
 from telex.testing.clock import FakeClock
 from telex.testing.planted import BUGS
 from tests.store_model import Lying, Model
@@ -49,7 +49,7 @@ class StoreMachine(RuleBasedStateMachine):
         super().__init__()
         self.clock = FakeClock()
         self.model = Model()
-        self.tokens: list[Leased] = []  # every lease ever given; old ones too
+        self.tokens: list[Lease] = []  # every lease ever given; old ones too
         self.store = self.open()
 
     def open(self) -> Store:
@@ -146,7 +146,7 @@ class StoreMachine(RuleBasedStateMachine):
     def remind(self, data: st.DataObject, due_in: float | None, inboxes: tuple[str, ...], late: bool) -> None:
         message = data.draw(st.sampled_from(sorted(self.model.asks)))
         due_at, attempts = self.model.asks[message]
-        ask = Ask(message, due_at, attempts - 1 if late else attempts)
+        ask = PendingRequest(message, due_at, attempts - 1 if late else attempts)
         next_at = None if due_in is None else self.now + due_in
         assert self.run(self.store.remind(ask, self.now, next_at, inboxes, "{}")) == (not late)
         if late:
@@ -236,7 +236,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     # --- helpers ----------------------------------------------------------------------------------------------------
 
-    def entry(self, **given: Any) -> Entry:
+    def entry(self, **given: Any) -> NewMessage:
         inboxes = given.get("inboxes", ())
         plain: dict[str, Any] = {
             "at": self.now,
@@ -252,9 +252,9 @@ class StoreMachine(RuleBasedStateMachine):
             "same_since": self.now - WINDOW_SECONDS,
         }
         made = plain | given
-        return Entry(digest=digest_of(made["raw"]), **made)
+        return NewMessage(digest=digest_of(made["raw"]), **made)
 
-    def keep(self, entry: Entry, seq: int) -> None:
+    def keep(self, entry: NewMessage, seq: int) -> None:
         self.model.keep(entry, seq)
         self.number(seq)
 
@@ -274,8 +274,8 @@ SMALL_TAIL = {"TAIL_MAX": 1, "SIEVE_FROM": 2, "LOADED_AT_ONCE": 1, "LEFT_MAX": 1
 class SqliteMachine(StoreMachine):
     def __init__(self) -> None:
         self.folder = TemporaryDirectory(prefix="telex-machine-")
-        self.usual_tail = {name: vars(sqlite_tail)[name] for name in SMALL_TAIL}
-        vars(sqlite_tail).update(SMALL_TAIL)
+        self.usual_tail = {name: vars(dedup)[name] for name in SMALL_TAIL}
+        vars(dedup).update(SMALL_TAIL)
         try:
             super().__init__()
         except BaseException:
@@ -292,7 +292,7 @@ class SqliteMachine(StoreMachine):
             self.clean_up()
 
     def clean_up(self) -> None:
-        vars(sqlite_tail).update(self.usual_tail)
+        vars(dedup).update(self.usual_tail)
         self.folder.cleanup()
 
     @rule()

@@ -12,10 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from telex.model.message import Entry
+from telex.model.message import NewMessage
 from telex.ports.store import Store
-from telex.stores import sqlite_tail
-from telex.stores.sqlite_batch import Batch
+from telex.stores.sqlite import dedup
+from telex.stores.sqlite.batch import Batch
 from tests.store_kit import full_at_first
 from tests.test_store_machine import INBOXES, SOME_INBOXES, WINDOW_SECONDS, SqliteMachine
 
@@ -28,7 +28,7 @@ TOGETHER = st.lists(
 
 class SharedMachine(SqliteMachine):
     def __init__(self) -> None:
-        self.tiny = patch.multiple(sqlite_tail, **TINY)
+        self.tiny = patch.multiple(dedup, **TINY)
         self.tiny.start()
         self.others: list[Store] = []
         super().__init__()
@@ -60,7 +60,7 @@ class SharedMachine(SqliteMachine):
             since = self.now - WINDOW_SECONDS
             self.run(self.store.tidy(self.now, same_since=since, keep_since=-1.0, silent_since=-1.0, most=1000))
 
-    def append_all(self, entries: list[Entry]) -> None:
+    def append_all(self, entries: list[NewMessage]) -> None:
         for entry, appended in zip(entries, self.run(self.store.append(entries)), strict=True):
             assert appended.outcome == self.model.outcome(entry), entry.id
             if appended.outcome == "kept":

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from telex.flow.admission import check
-from telex.model.machine import TASK_STATES, Standing, standing
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
+from telex.model.task_states import TASK_STATES, TaskStatus, standing
 from telex.ports.bus import Receipt
+from telex.validation.check import check
 from tests.bus_team import OpenTeam, Team, codes, flow, open_team, team
 from tests.proofs import proves
 
@@ -46,7 +46,7 @@ def fail(team: Team, times: int, task: str = "TASK-001") -> None:
         assert receipt.accepted, receipt.findings
 
 
-def stands(team: Team, task: str = "TASK-001") -> Standing:
+def stands(team: Team, task: str = "TASK-001") -> TaskStatus:
     found = team.bus.book("task").get(f"task:{task}")
     return standing(TASK_STATES, found.steps if found is not None else ())
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.flow.book import pages
-from telex.flow.book.said import Said
-from telex.flow.book.tasks import Task
-from telex.model.machine import TASK_STATES, Step, moves, standing, state_name
+from telex.model.task_states import TASK_STATES, TaskStep, moves, standing, state_name
+from telex.work import reducer
+from telex.work.tasks import Task
+from telex.work.view import WorkMessage
 from tests.bus_team import QUICK, Team, empty_store, flow
 from tests.proofs import proves
 from tests.test_tasks import CTO, DEV, HEAD, WAY, escalations
@@ -126,7 +126,7 @@ def test_the_bus_agrees_with_a_simple_model_and_with_its_record(plays: list[tupl
             receipt = team.bus.send(raw, sender=HEAD)
             assert receipt.accepted == passes, (model.state, does, one, other, receipt.findings)
         book = team.bus.book("task")
-        written = pages.written(team.bus.events(), {dialect.name: dialect for dialect in BUILT_IN})
+        written = reducer.written(team.bus.events(), {dialect.name: dialect for dialect in BUILT_IN})
         assert {topic: state for topic, state in written.items() if topic.startswith("task:")} == book
         if book:
             stands = standing(TASK_STATES, book["task:TASK-001"].steps)
@@ -136,7 +136,7 @@ def test_the_bus_agrees_with_a_simple_model_and_with_its_record(plays: list[tupl
 
 
 steps = st.builds(
-    Step,
+    TaskStep,
     st.sampled_from(("assign", "move", "fail")),
     st.text(max_size=3),
     st.floats(0, 1e9),
@@ -148,7 +148,7 @@ steps = st.builds(
 
 @proves("tasks/folded")
 @given(st.lists(steps, max_size=20))
-def test_any_steps_bring_a_task_somewhere(given_: list[Step]) -> None:
+def test_any_steps_bring_a_task_somewhere(given_: list[TaskStep]) -> None:
     stands = standing(TASK_STATES, given_)
     assert set(moves(TASK_STATES, stands)) <= set(STATES)
     assert not stands.placed or stands.state in STATES
@@ -168,6 +168,6 @@ def test_a_state_compared_is_compared_the_same_again(text: str) -> None:
 def test_the_fold_takes_any_message_that_may_belong_to_it(kind: Any, changes: dict[str, Any]) -> None:
     dialect, type_ = kind
     tree = json.loads(json.dumps(type_.example)) | changes
-    heard = Said(1, "m", 0.0, "dev", "dev", "lead", (), dialect, type_, tree)
+    heard = WorkMessage(1, "m", 0.0, "dev", "dev", "lead", (), dialect, type_, tree)
     for state in (None, Task("T")):
-        assert isinstance(pages.fold("task:T", state, heard), Task)
+        assert isinstance(reducer.fold("task:T", state, heard), Task)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from telex.config.reading import read
+from telex.config.loader import read
 from telex.errors import SettingsError
-from telex.flow.admission import check
-from telex.model.machine import TASK_STATES, TaskState, ends_reached
+from telex.generate.task_states import diagram
+from telex.model.task_states import TASK_STATES, TaskState, ends_reached
 from telex.ports.bus import Receipt
-from telex.publish.task_states import diagram
+from telex.validation.check import check
 from tests.bus_team import OpenTeam, Shell, Team, codes, flow, open_team, shell, team
 from tests.proofs import proves
 from tests.test_tasks import CTO, DEV, HEAD, WAY, escalations, fail, go, move, refused, tell

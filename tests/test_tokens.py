@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.surfaces.cli.exits import DONE, NOT_FOUND, REFUSED, USAGE
+from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, REFUSED, USAGE
 from telex.surfaces.cli.main import main
+from telex.surfaces.http.token_file import TokenFile, tokens_path
 from telex.surfaces.http.tokens import masked, matching, new_token
-from telex.surfaces.http.tokens_file import TokenFile, tokens_path
 from tests.proofs import proves
 from tests.test_cli_kit import Ran
 from tests.test_doorkeeper_kit import made_token

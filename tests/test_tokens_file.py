@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from telex.errors import StoreDamaged, StoreUnavailable
-from telex.surfaces.cli.exits import FAILED
+from telex.surfaces.cli.exit_codes import FAILED
 from telex.surfaces.cli.main import main
+from telex.surfaces.http.token_file import TokenFile
 from telex.surfaces.http.tokens import matching, new_token, read, written
-from telex.surfaces.http.tokens_file import TokenFile
 from tests.proofs import proves
 from tests.test_cli_kit import COMMAND, Ran
 from tests.test_doorkeeper_kit import made_token

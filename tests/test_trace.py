@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from telex.ports.bus import Story
+from telex.ports.bus import MessageHistory
 from telex.trace import mermaid, sequence, svg, tree
 from telex.trace.steps import conversation, holds
-from telex.trace.words import cells, lasting, moment, offset, squeezed
+from telex.trace.text import cells, lasting, moment, offset, squeezed
 from tests.trace_stories import (
     BEGAN_AT,
     Teller,
@@ -23,7 +23,7 @@ from tests.trace_stories import (
     whole_release,
 )
 
-PICTURES: dict[str, Callable[[Sequence[Story]], str]] = {
+PICTURES: dict[str, Callable[[Sequence[MessageHistory]], str]] = {
     "tree": tree.render,
     "sequence": sequence.render,
     "mermaid": mermaid.render,
@@ -33,7 +33,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 each_picture = pytest.mark.parametrize("picture", PICTURES)
 
 
-def read(picture: str, stories: Sequence[Story]) -> str:
+def read(picture: str, stories: Sequence[MessageHistory]) -> str:
     """What a person reads in the picture, whatever its syntax."""
     text = PICTURES[picture](stories)
     if picture == "svg":
@@ -237,7 +237,7 @@ def test_mermaid_is_told_nothing_but_participants_arrows_notes_and_activations()
 
 
 @pytest.mark.parametrize("stories", [broadcast(), whole_release()], ids=["one lease still runs", "all settled"])
-def test_mermaid_is_told_of_an_activation_only_with_its_end(stories: list[Story]) -> None:
+def test_mermaid_is_told_of_an_activation_only_with_its_end(stories: list[MessageHistory]) -> None:
     active: dict[str, int] = {}
     for line in mermaid.render(stories).splitlines():
         verb, _, who = line.strip().partition(" ")
@@ -265,7 +265,7 @@ def test_a_long_reason_is_folded_and_stays_one_note() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 100])
 @pytest.mark.parametrize("stories", [broadcast(), request_and_reply(), whole_release()], ids=["all", "answer", "long"])
-def test_the_tree_fits_the_width_and_tells_the_same(stories: list[Story], width: int) -> None:
+def test_the_tree_fits_the_width_and_tells_the_same(stories: list[MessageHistory], width: int) -> None:
     narrow = tree.render(stories, width)
     assert max(map(cells, narrow.splitlines())) <= width
     bare = str.maketrans("", "", " │├└─\n,")

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.flow.admission import Desk, check
-from telex.publish import migration, translation
+from telex.generate import migration, translation_matrix
 from telex.surfaces.cli.main import main
-from telex.trace.words import cells
-from telex.translation.lexicon import pairs
+from telex.trace.text import cells
+from telex.translation.mappings import pairs
+from telex.validation.check import Desk, check
 from tests.proofs import proves
 from tests.test_cli_kit import SAMPLES, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
 
@@ -275,7 +275,7 @@ def test_the_matrix_can_be_asked_for_one_dialect_and_for_ones_own(capsys: Captur
 
 @proves("rendering/matrix/page")
 def test_the_page_has_the_matrix_with_its_counts() -> None:
-    page = (SAMPLES.parent / translation.PAGE).read_text(encoding="utf-8")
+    page = (SAMPLES.parent / translation_matrix.PAGE).read_text(encoding="utf-8")
     shown = re.findall(r"\[\w+\]\(dialects/[\w-]+\.md#\w+\) \d+/\d+/\d+", page)
     assert len(shown) == len(EVERY_PAIR) >= 60
     version = (SAMPLES.parent / migration.PAGE).read_text(encoding="utf-8")

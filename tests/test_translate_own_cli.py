@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from telex.dialects.registry import by_name
-from telex.flow.admission import Desk, check
-from telex.trace.words import cells
+from telex.trace.text import cells
+from telex.validation.check import Desk, check
 from tests.own_words import AWKWARD_FILE, KANBAN, KANBAN_FILE
 from tests.proofs import proves
 from tests.test_cli_kit import UPDATE, example, put, terminal

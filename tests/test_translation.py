@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.builtin.vbw_company import VBW_COMPANY
+from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.intents import INTENTS
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.dialects.signal_md import SIGNAL_MD
-from telex.dialects.spec import Boolean, Dialect, OneOf, kind_at
-from telex.dialects.vbw_company import VBW_COMPANY
-from telex.dialects.vbw_handoff import VBW_HANDOFF
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.translation import lexicon
+from telex.dialects.schema import Boolean, Dialect, OneOf, kind_at
+from telex.translation import mappings
+from telex.translation.mapping import TypeMapping
 from telex.translation.roles import INSTEAD, TRADES, counterpart
-from telex.translation.row import Row
-from telex.translation.translate import Header, NoCounterpart, Translation, header_of, translate
+from telex.translation.translate import MessageHeader, NoCounterpart, Translation, header_of, translate
 from tests.arbitrary import VALUES
 from tests.proofs import proves
 from tests.translating import Sent, refused, unaccounted
@@ -39,7 +39,7 @@ def dialect(name: str) -> Dialect:
 
 
 @pytest.mark.parametrize("dialect, row", ROWS)
-def test_a_plain_message_is_told_as_it_is_written_down(dialect: Dialect, row: Row) -> None:
+def test_a_plain_message_is_told_as_it_is_written_down(dialect: Dialect, row: TypeMapping) -> None:
     for to in BUILT_IN:
         if to is not dialect:
             pair = Told(dialect, row, to)
@@ -150,7 +150,7 @@ def test_what_would_be_refused_there_is_mended_and_told(
 
 @proves("translation/pairs")
 def test_there_are_at_least_sixty_type_to_type_translations() -> None:
-    found = list(lexicon.pairs())
+    found = list(mappings.pairs())
     assert len({(one.name, type_, to.name, other) for one, type_, to, other in found}) == len(found) >= 60
     for one, type_, to, other in found:
         assert type_ in one.types
@@ -161,11 +161,11 @@ def test_there_are_at_least_sixty_type_to_type_translations() -> None:
 @pytest.mark.parametrize("one", BUILT_IN, ids=lambda one: one.name)
 def test_a_pair_with_no_counterpart_says_why(one: Dialect) -> None:
     for type_ in one.types:
-        assert lexicon.ROWS[one.name], type_
-        assert any(row.type == type_ for row in lexicon.ROWS[one.name]), f"{type_} has no row"
+        assert mappings.ROWS[one.name], type_
+        assert any(row.type == type_ for row in mappings.ROWS[one.name]), f"{type_} has no row"
         for to in BUILT_IN:
-            if to is not one and not lexicon.counterparts(one, type_, to):
-                reason = lexicon.why_not(one, type_, to)
+            if to is not one and not mappings.counterparts(one, type_, to):
+                reason = mappings.why_not(one, type_, to)
                 assert reason.startswith(f"{to.name} has no message that ")
                 assert reason.endswith(".")
 
@@ -175,7 +175,7 @@ def test_a_dialect_that_nobody_has_written_rows_for_says_so() -> None:
     typed = dialect("vbw-typed")
     own = typed._replace(name="ours")
     type_ = typed.types["qa_verdict"]
-    header = Header("01-id", 0.0, "qa", "qa")
+    header = MessageHeader("01-id", 0.0, "qa", "qa")
     for one, to in ((own, typed), (typed, own)):
         told = translate(type_.example, one, type_, to, header)
         assert isinstance(told, NoCounterpart)
@@ -186,7 +186,7 @@ def test_a_dialect_that_nobody_has_written_rows_for_says_so() -> None:
 @pytest.mark.parametrize(
     "dialect, row", [(one, row) for one, row in every_row()], ids=lambda one: getattr(one, "type", "")
 )
-def test_a_row_speaks_of_what_there_is(dialect: Dialect, row: Row) -> None:
+def test_a_row_speaks_of_what_there_is(dialect: Dialect, row: TypeMapping) -> None:
     """A word that no dialect has, or a slot that the type has not, would silently lose what it is for."""
     type_ = dialect.types[row.type]
     assert type_.deed is not None

@@ -6,12 +6,12 @@ from typing import Any, NoReturn
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.writing import write
-from telex.flow.admission import Desk, check
+from telex.dialects.write import write
+from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.model.refusal import refusals
-from telex.translation.lexicon import counterparts
+from telex.translation.mappings import counterparts
 from telex.translation.translate import NoCounterpart, Translation, header_of, translate
+from telex.validation.check import Desk, check
 from tests.bus_team import Shell, Team, open_team, shell, speech_of, team
 from tests.proofs import proves
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from telex.dialects.registry import by_name
-from telex.dialects.spec import Dialect
-from telex.translation.bodies import SILENT
+from telex.dialects.schema import Dialect
+from telex.translation.markdown_sections import SILENT
 from telex.translation.translate import NoCounterpart, Translation, header_of, translate
 from tests.proofs import proves
 

@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.builtin.vbw_company import VBW_COMPANY
+from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.intents import INTENTS, TRADES
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.dialects.signal_md import SIGNAL_MD
-from telex.dialects.spec import Dialect, MessageType, Tree
-from telex.dialects.vbw_company import VBW_COMPANY
-from telex.dialects.vbw_handoff import VBW_HANDOFF
-from telex.dialects.vbw_typed import VBW_TYPED
+from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.testing.strategies import bodies, messages
 from telex.translation import roles, translate
-from telex.translation.lexicon import ROWS, counterparts
-from telex.translation.places import places_of
+from telex.translation.mappings import ROWS, counterparts
 from telex.translation.roles import counterpart
+from telex.translation.slots import places_of
 from telex.translation.translate import NoCounterpart, Translation, header_of
 from tests.own_words import AWKWARD, AWKWARD_FILE, EXTENDING, EXTENDING_FILE, KANBAN, NOTES, OWN, PLAIN_FILE, declared
 from tests.proofs import proves

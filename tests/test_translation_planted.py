@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from telex.dialects.registry import by_name
-from telex.dialects.spec import Dialect
-from telex.translation import bodies, lexicon, translate
-from telex.translation.row import Row
+from telex.dialects.schema import Dialect
+from telex.translation import mappings, markdown_sections, translate
+from telex.translation.mapping import TypeMapping
 from telex.translation.translate import Translation
 from tests.proofs import proves
 from tests.translating import Sent, refused, unaccounted, unreported
@@ -22,9 +22,9 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     def change(dialect: str, type_: str, intent: str, **changes: Any) -> None:
         rows = tuple(
             row._replace(**changes) if (row.type, row.intents[0]) == (type_, intent) else row
-            for row in lexicon.ROWS[dialect]
+            for row in mappings.ROWS[dialect]
         )
-        monkeypatch.setattr(lexicon, "ROWS", {**lexicon.ROWS, dialect: rows})
+        monkeypatch.setattr(mappings, "ROWS", {**mappings.ROWS, dialect: rows})
         _forget()
 
     yield change
@@ -40,7 +40,7 @@ def told(dialect: str, type_: str, intent: str, to: str, **fields: Any) -> tuple
     one, other = by_name(dialect), by_name(to)
     assert one is not None
     assert other is not None
-    row = next(row for row in lexicon.ROWS[dialect] if (row.type, row.intents[0]) == (type_, intent))
+    row = next(row for row in mappings.ROWS[dialect] if (row.type, row.intents[0]) == (type_, intent))
     sent = _with(Told(one, row, other), fields)
     found = sent.translated(other)
     return sent, found if isinstance(found, Translation) else None
@@ -99,7 +99,7 @@ def test_two_slots_in_one_place_are_found_on_the_way_back(plant: Callable[..., N
 def test_a_change_that_is_not_told_is_found(
     monkeypatch: pytest.MonkeyPatch, forgotten: str, way: tuple[str, str, str, str]
 ) -> None:
-    monkeypatch.setattr(f"telex.translation.account.Account.{forgotten}", lambda *_: None)
+    monkeypatch.setattr(f"telex.translation.loss_report.LossReport.{forgotten}", lambda *_: None)
     sent, found = told(*way)
     assert found is not None
     assert unaccounted(sent, found)
@@ -107,7 +107,7 @@ def test_a_change_that_is_not_told_is_found(
 
 @proves("translation/planted")
 def test_a_narrowing_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.translation.account.Account.narrow", lambda *_: None)
+    monkeypatch.setattr("telex.translation.loss_report.LossReport.narrow", lambda *_: None)
     sent, found = told("build-flow", "STATUS_UPDATE", "blocked", "vbw-handoff")
     assert found is not None
     assert any("$.payload.blockers" in wrong for wrong in back(sent, found, sent.dialect))
@@ -119,8 +119,8 @@ def test_a_body_that_cannot_be_read_back_is_told(monkeypatch: pytest.MonkeyPatch
     sent, found = told("vbw-handoff", "dev_blocker", "blocked", "signal-md", **hostile)
     assert found is not None
     assert back(sent, found, sent.dialect) == []
-    monkeypatch.setattr(bodies, "surely_told", lambda *_: True)
-    monkeypatch.setattr(bodies, "_written", str)
+    monkeypatch.setattr(markdown_sections, "surely_told", lambda *_: True)
+    monkeypatch.setattr(markdown_sections, "_written", str)
     sent, found = told("vbw-handoff", "dev_blocker", "blocked", "signal-md", **hostile)
     assert found is not None
     assert back(sent, found, sent.dialect) != []
@@ -128,6 +128,6 @@ def test_a_body_that_cannot_be_read_back_is_told(monkeypatch: pytest.MonkeyPatch
 
 def test_rows_are_what_they_were(plant: Callable[..., None]) -> None:
     """A planted row is gone with its test."""
-    assert all(isinstance(row, Row) for rows in lexicon.ROWS.values() for row in rows)
+    assert all(isinstance(row, TypeMapping) for rows in mappings.ROWS.values() for row in rows)
     _, found = told("vbw-handoff", "dev_progress", "progress", "vbw-typed", status="complete", commit="")
     assert found is not None

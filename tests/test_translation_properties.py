@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect, MessageType, Tree
+from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.testing.strategies import bodies, messages
-from telex.translation.lexicon import counterparts
+from telex.translation.mappings import counterparts
 from telex.translation.translate import NoCounterpart, Translation, header_of
 from tests.proofs import proves
 from tests.translating import Sent, refused, unaccounted, unreported

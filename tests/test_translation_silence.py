@@ -1,9 +1,9 @@
 """What becomes of a message that is silent, or says what nobody has a word for, where another dialect has to choose?"""
 
-from telex.dialects.build_flow import BUILD_FLOW
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.signal_md import SIGNAL_MD
-from telex.dialects.vbw_typed import VBW_TYPED
 from telex.translation.translate import Translation
 from tests.own_words import AWKWARD, PLAIN_FILE, declared
 from tests.proofs import proves

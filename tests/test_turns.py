@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import telex
-from telex.bus import turns
-from telex.bus.turns import Turns
+from telex.bus import sender_lock
+from telex.bus.sender_lock import SenderLock
 from telex.config import Settings
-from telex.dialects.spec import Tree
-from telex.dialects.vbw_typed import BLOCKER_REPORT, EXECUTION_UPDATE
+from telex.dialects.builtin.vbw_typed import BLOCKER_REPORT, EXECUTION_UPDATE
+from telex.dialects.schema import Tree
 from telex.model.roster import Member
 from telex.ports.bus import Bus
 from telex.ports.store import Query
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 from tests.contract_team import contract, report, typed
 from tests.proofs import proves
 
@@ -114,7 +114,7 @@ def test_others_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             await for_ever.wait()
             return ()
 
-        monkeypatch.setattr("telex.bus.sending.look_for_evidence", weighing)
+        monkeypatch.setattr("telex.bus.send.look_for_evidence", weighing)
         plan = asyncio.ensure_future(bus.send(_bytes(contract("P")), sender="lead", to="dev"))
         later = asyncio.ensure_future(bus.send(b"do you have it?", sender="lead", to="dev", id="later"))
         assert (await bus.send(b"all is well", sender="dev", to="lead", id="meanwhile")).accepted
@@ -138,7 +138,7 @@ def test_the_quick_way_overtakes_nothing_either(tmp_path: Path, monkeypatch: pyt
             await go_on.wait()
             return ()
 
-        monkeypatch.setattr("telex.bus.sending.look_for_evidence", weighing)
+        monkeypatch.setattr("telex.bus.send.look_for_evidence", weighing)
         first, second = typed(BLOCKER_REPORT, id="blocked"), typed(EXECUTION_UPDATE, id="update")
         blocked = asyncio.ensure_future(bus.send(_bytes(first), sender="dev", to="lead"))
         await asyncio.sleep(0)
@@ -197,7 +197,7 @@ def test_what_is_sent_in_the_moment_in_which_others_may_go_on_is_behind_them(
             third.append(asyncio.ensure_future(bus.send(b"third", sender=spelt, to="dev", id="third")))
             return ()
 
-        monkeypatch.setattr("telex.bus.sending.look_for_evidence", weighing)
+        monkeypatch.setattr("telex.bus.send.look_for_evidence", weighing)
         first = asyncio.ensure_future(bus.send(_bytes(contract("P")), sender="lead", to="dev"))
         await asyncio.sleep(0)
         second = asyncio.ensure_future(bus.send(b"second", sender=spelt, to="dev", id="second"))
@@ -218,7 +218,7 @@ def test_whoever_gives_up_waiting_at_whatever_moment_leaves_the_others_in_order(
     line = data.draw(st.lists(members, max_size=8))
     kept, called_off = list[int](), set[int]()
 
-    async def send(turns: Turns, number: int, rounds: int | None) -> None:
+    async def send(turns: SenderLock, number: int, rounds: int | None) -> None:
         await turns.wait("dev")
         if rounds is None:
             kept.append(number)
@@ -232,7 +232,7 @@ def test_whoever_gives_up_waiting_at_whatever_moment_leaves_the_others_in_order(
             turns.give_up("dev")
 
     async def work() -> bool:
-        turns, tasks = Turns(), list[asyncio.Task[None]]()
+        turns, tasks = SenderLock(), list[asyncio.Task[None]]()
         for number, (pause, rounds, off) in enumerate(line):
             tasks.append(asyncio.ensure_future(send(turns, number, rounds)))
             for _ in range(pause):
@@ -251,14 +251,14 @@ def test_whoever_gives_up_waiting_at_whatever_moment_leaves_the_others_in_order(
 @proves("bus/order/sender")
 def test_those_who_wait_are_not_all_woken_for_every_one_who_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred plans at once: each waits its turn once, and perhaps once more behind one that was told with it."""
-    waited, told = 0, turns._told
+    waited, told = 0, sender_lock._told
 
     async def counted(line: Any) -> None:
         nonlocal waited
         waited += 1
         await told(line)
 
-    async def one(line: Turns, number: int, done: list[int]) -> None:
+    async def one(line: SenderLock, number: int, done: list[int]) -> None:
         await line.wait("lead")
         await line.take("lead")
         await asyncio.sleep(0)
@@ -266,10 +266,10 @@ def test_those_who_wait_are_not_all_woken_for_every_one_who_goes_on(monkeypatch:
         line.give_up("lead")
 
     async def many() -> list[int]:
-        line, done = Turns(), list[int]()
+        line, done = SenderLock(), list[int]()
         await asyncio.gather(*(one(line, number, done) for number in range(100)))
         return done
 
-    monkeypatch.setattr(turns, "_told", counted)
+    monkeypatch.setattr(sender_lock, "_told", counted)
     assert asyncio.run(many()) == [*range(100)]
     assert waited <= 300

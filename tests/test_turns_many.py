@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import telex
-from telex.bus.turns import Turns
+from telex.bus.sender_lock import SenderLock
 from telex.config import Settings
 from telex.ports.bus import Bus
 from telex.ports.store import Query
@@ -50,7 +50,7 @@ def test_whoever_is_told_a_second_time_is_still_ahead_of_those_behind(notes: lis
     """So many notes before each plan; some of the callers are gone while they wait."""
     line, kept = [one for count in notes for one in (*[GOES_ON] * count, TAKES)], list[int]()
 
-    async def send(turns: Turns, number: int, takes: bool) -> None:
+    async def send(turns: SenderLock, number: int, takes: bool) -> None:
         await turns.wait("dev")
         if not takes:
             kept.append(number)
@@ -63,7 +63,7 @@ def test_whoever_is_told_a_second_time_is_still_ahead_of_those_behind(notes: lis
             turns.give_up("dev")
 
     async def work() -> bool:
-        turns = Turns()
+        turns = SenderLock()
         tasks = [asyncio.ensure_future(send(turns, *one)) for one in enumerate([TAKES, *line])]
         await asyncio.sleep(0)
         for number in called_off:

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.message import Message
-from telex.model.refusal import Finding
 from telex.ports.bus import Bus
-from telex.wire import Misfit, decoded, encoded, made, plain
-from telex.wire.arguments import CODE, from_texts, from_tree
-from telex.wire.hints import is_value, type_hints
-from telex.wire.schema import Schemas
-from telex.wire.verbs import VERBS, Happening, answer_kind, arguments, book_kinds
+from telex.protocol import CodecError, decoded, encoded, made, plain
+from telex.protocol.arguments import CODE, from_texts, from_tree
+from telex.protocol.schema import SchemaBuilder
+from telex.protocol.type_hints import is_value, type_hints
+from telex.protocol.verbs import VERBS, EventRecord, answer_kind, arguments, book_kinds
 from tests.proofs import proves
 
 NOT_ASKED_FOR = {"close": "a hub closes its bus itself, when it ends"}
@@ -69,7 +69,7 @@ KINDS: dict[str, Any] = {
     **{f"{name} answers": answer_kind(name) for name in VERBS},
     **{f"{name} takes {one.name}": one.kind for name in VERBS for one in arguments(name).values()},
     **{f"a book of {name}": kind for name, kind in book_kinds().items()},
-    "what is told live": Happening,
+    "what is told live": EventRecord,
 }
 once = {repr(kind): (name, kind) for name, kind in reversed(KINDS.items())}.values()
 every_kind = pytest.mark.parametrize("kind", [pytest.param(kind, id=name) for name, kind in once])
@@ -78,7 +78,7 @@ every_kind = pytest.mark.parametrize("kind", [pytest.param(kind, id=name) for na
 @proves("wire/there-and-back", "wire/schema")
 @every_kind
 def test_every_value_comes_back_as_it_was_and_fits_its_schema(kind: Any) -> None:
-    schemas = Schemas()
+    schemas = SchemaBuilder()
     schema = {**schemas.of(kind), "components": {"schemas": schemas.named}}
     validator = jsonschema.Draft202012Validator(schema)
 
@@ -109,9 +109,9 @@ def test_what_is_no_number_is_told_as_null(number: float, beside: Any) -> None:
 @proves("wire/large-numbers")
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**400])
 def test_a_number_that_no_store_can_hold_does_not_fit(number: int) -> None:
-    with pytest.raises(Misfit):
+    with pytest.raises(CodecError):
         made(int, number)
-    with pytest.raises(Misfit):
+    with pytest.raises(CodecError):
         made(Message, plain(Message(1, "", 0.0, "", "", "", None, None, 3, None, None, b"", b"")) | {"seq": number})
     assert made(int, 2**63 - 1) == 2**63 - 1
 
@@ -151,10 +151,10 @@ def test_a_tree_that_fits_nothing_is_a_misfit_and_never_anything_else(kind: Any)
     put()
 
 
-def misfit_of(kind: Any, tree: Any) -> Misfit | None:
+def misfit_of(kind: Any, tree: Any) -> CodecError | None:
     try:
         made(kind, tree)
-    except Misfit as misfit:
+    except CodecError as misfit:
         return misfit
     return None
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from telex.client import drive
-from telex.dialects.signal_md import SIGNAL_MD
+from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.errors import NotFound, ValueWrong
-from telex.flow.work.due import due
+from telex.work.pipeline.pending_dispatches import due
 from tests.bus_team import Team, open_team, team
 from tests.proofs import proves
 from tests.work_team import REQUEST, Changes, Crew, crew, dispatches, fields_of, result, smooth, text_of

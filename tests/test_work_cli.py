@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from telex.flow.work.machine import MOVES
-from telex.publish.work_machine import PAGE
+from telex.generate.pipeline_page import PAGE
+from telex.work.pipeline.machine import MOVES
 from tests.bus_team import Shell, Team, open_team, shell, team
 from tests.proofs import proves
 from tests.work_team import Crew, but, result, smooth

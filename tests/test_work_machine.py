@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.flow.work.drawing import MEANINGS, diagram, figure, rows
-from telex.flow.work.due import due
-from telex.flow.work.machine import GUARDS, MOVES, OPENINGS, Answer, Move, answered, begun, dispatched, spread
-from telex.flow.work.search import Bounds, Found, moves_never_made, search
-from telex.flow.work.state import BEGINS, OPEN, Place, Work, again, dispatch_id, is_work_id, place_called
+from telex.work.pipeline.diagram import MEANINGS, diagram, figure, rows
+from telex.work.pipeline.machine import GUARDS, MOVES, OPENINGS, Move, SignalResult, answered, begun, dispatched, spread
+from telex.work.pipeline.model_check import SearchBounds, SearchResult, moves_never_made, search
+from telex.work.pipeline.pending_dispatches import due
+from telex.work.pipeline.state import BEGINS, OPEN, PipelineStep, Work, again, dispatch_id, is_work_id, place_called
 from tests.proofs import proves
 
-ONE_STEP = Bounds(0, ((1, 1),))
+ONE_STEP = SearchBounds(0, ((1, 1),))
 
 
 @cache
-def found() -> Found:
+def found() -> SearchResult:
     return search()
 
 
@@ -41,10 +41,10 @@ def test_the_longest_way_is_as_long_as_the_revisions_allow() -> None:
     assert found().longest == 1 + 2 + 1 + four_steps * tries * signals
 
 
-def altered(monkeypatch: pytest.MonkeyPatch, when: str, **changes: object) -> Found:
+def altered(monkeypatch: pytest.MonkeyPatch, when: str, **changes: object) -> SearchResult:
     """What the search finds when one row of the table is another one."""
     moves = tuple(move._replace(**changes) if move.when == when else move for move in MOVES)  # type: ignore[arg-type]
-    monkeypatch.setattr("telex.flow.work.machine.MOVES", moves)
+    monkeypatch.setattr("telex.work.pipeline.machine.MOVES", moves)
     return search(ONE_STEP)
 
 
@@ -97,15 +97,15 @@ def test_steps_are_dealt_out_evenly_and_no_wave_is_empty(waves: int, steps: int)
 
 
 PLACES = [
-    Place("triage", "triage", "triage"),
-    Place("research.2", "research", "research"),
-    Place("plan", "plan", "plan"),
-    Place("w1.s12", "step", "working"),
+    PipelineStep("triage", "triage", "triage"),
+    PipelineStep("research.2", "research", "research"),
+    PipelineStep("plan", "plan", "plan"),
+    PipelineStep("w1.s12", "step", "working"),
 ]
 
 
 @given(st.sampled_from(PLACES), st.integers(0, 20), st.integers(0, 5), st.sampled_from(["", "review", "audit"]))
-def test_a_dispatch_is_told_from_its_id_alone(place: Place, round_: int, iteration: int, check: str) -> None:
+def test_a_dispatch_is_told_from_its_id_alone(place: PipelineStep, round_: int, iteration: int, check: str) -> None:
     place = place._replace(round=round_, iteration=iteration if place.kind == "step" else 0)
     check = check if place.kind == "step" else ""
     work = Work("reset-1", "o", 0.0, {one.name: one for one in PLACES} | {place.name: place})
@@ -124,12 +124,12 @@ def test_what_could_be_taken_for_a_dispatch_or_not_be_typed_is_no_id_of_a_work(n
 def test_any_text_may_stand_where_a_dispatch_is_named(text: str) -> None:
     work = begun("W", "orchestrator", 0.0)
     assert place_called(work, text) is None or text.startswith("W")
-    after = answered(work, text, Answer("plan", "plan_complete"))
+    after = answered(work, text, SignalResult("plan", "plan_complete"))
     assert (after.places, after.odd_count) == (work.places, 1)
 
 
 def test_a_place_is_asked_once_for_each_round_and_iteration() -> None:
-    work = answered(begun("W", "orchestrator", 0.0), "W", Answer("triage", "triage_complete"))
+    work = answered(begun("W", "orchestrator", 0.0), "W", SignalResult("triage", "triage_complete"))
     assert [one.id for one in due(work)] == ["W.plan"]
     sent = dispatched(work, "W.plan", "plan", 1.0)
     assert sent is not None

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from telex.bus.orchestrating import Orchestrator, Turn
+from telex.bus.orchestrator import Orchestrator, OrchestratorRound
 from telex.client import SyncBus, drive
 from telex.clock import SteadyClock
+from telex.connection import connect
 from telex.dialects.registry import BUILT_IN
-from telex.flow.book import pages
-from telex.flow.work.state import Work
 from telex.testing import FakeClock
-from telex.wiring import connect
+from telex.work import reducer
+from telex.work.pipeline.state import Work
 from tests.bus_team import QUICK, Team, open_team, team
 from tests.proofs import proves
 from tests.work_account import Account
@@ -87,7 +87,7 @@ class Mortal:
 
 
 def told_from_the_log(bus: SyncBus) -> Work:
-    work = pages.written(bus.events(), DIALECTS)["work:W"]
+    work = reducer.written(bus.events(), DIALECTS)["work:W"]
     assert isinstance(work, Work)
     return work
 
@@ -215,7 +215,7 @@ def test_two_who_lead_a_work_at_the_same_moment_send_each_dispatch_once(
     crew.start()
     crew.act("architect")
     boss, look = Orchestrator(team.other().awaitable, "boss", role="orchestrator"), Orchestrator._was_sent
-    turns: list[Turn] = []
+    turns: list[OrchestratorRound] = []
 
     async def interrupted(self: Orchestrator, *about: Any) -> bool:
         """Just when it has seen that nothing was sent, the other sends it."""

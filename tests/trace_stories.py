@@ -6,7 +6,7 @@ from typing import Any
 from telex.model.delivery import Delivery, State
 from telex.model.event import Event
 from telex.model.message import Message
-from telex.ports.bus import Story
+from telex.ports.bus import MessageHistory
 
 BEGAN_AT = 1_767_268_800.0  # 2026-01-01 12:00:00 UTC
 
@@ -67,9 +67,9 @@ class Teller:
         message, _, events = self._stories[id]
         events.append(Event(self._next(), BEGAN_AT + at, kind, None, message.seq))
 
-    def stories(self) -> list[Story]:
+    def stories(self) -> list[MessageHistory]:
         return [
-            Story(message, _state(message, deliveries), tuple(deliveries), tuple(events))
+            MessageHistory(message, _state(message, deliveries), tuple(deliveries), tuple(events))
             for message, deliveries, events in self._stories.values()
         ]
 
@@ -87,7 +87,7 @@ NOT_YOURS = {
 }
 
 
-def request_and_reply() -> list[Story]:
+def request_and_reply() -> list[MessageHistory]:
     told = Teller()
     told.send(0.0, "q1", "lead", "dev", "task_request", rank=2)
     told.taken(0.4, "q1", "dev")
@@ -97,14 +97,14 @@ def request_and_reply() -> list[Story]:
     return told.stories()
 
 
-def refusal() -> list[Story]:
+def refusal() -> list[MessageHistory]:
     told = Teller()
     told.send(0.0, "v1", "dev", "lead", "qa_verdict", rank=2, refused=NOT_YOURS)
     told.send(2.5, "v2", "dev", "lead", "execution_update")
     return told.stories()
 
 
-def retries_and_a_dead_letter() -> list[Story]:
+def retries_and_a_dead_letter() -> list[MessageHistory]:
     told = Teller()
     told.send(0.0, "b1", "dev", "ops", "blocker_report", rank=0)
     told.happens(0.2, "leased", "b1", "ops", "leased")
@@ -118,7 +118,7 @@ def retries_and_a_dead_letter() -> list[Story]:
     return told.stories()
 
 
-def broadcast() -> list[Story]:
+def broadcast() -> list[MessageHistory]:
     told = Teller()
     told.send(0.0, "s1", "lead", "*", "phase_started", "dev", "qa", "ops")
     told.taken(0.1, "s1", "qa", 0.3)
@@ -127,7 +127,7 @@ def broadcast() -> list[Story]:
     return told.stories()
 
 
-def whole_release() -> list[Story]:
+def whole_release() -> list[MessageHistory]:
     """A little of everything, as a picture in the docs would have it."""
     told = Teller()
     told.send(0.0, "s1", "lead", "*", "phase_started", "dev", "qa", "ops")

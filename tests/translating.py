@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from telex.dialects.spec import TYPE, Dialect, Fields, Group, MessageType, Tree
-from telex.dialects.writing import write
-from telex.flow.admission import Desk, check
-from telex.model.paths import join, within
-from telex.model.refusal import Finding, refusals
-from telex.translation.bodies import SILENT
-from telex.translation.translate import Header, NoCounterpart, Translation, translate
+from telex.dialects.schema import TYPE, Dialect, Fields, Group, MessageType, Tree
+from telex.dialects.write import write
+from telex.model.finding import Finding, refusals
+from telex.model.json_path import join, within
+from telex.translation.markdown_sections import SILENT
+from telex.translation.translate import MessageHeader, NoCounterpart, Translation, translate
+from telex.validation.check import Desk, check
 
 BODY = "$.body"
 
@@ -19,7 +19,7 @@ class Sent(NamedTuple):
     type: MessageType
     tree: Tree
     body: str | None
-    header: Header
+    header: MessageHeader
 
     def translated(self, to: Dialect) -> Translation | NoCounterpart:
         return translate(self.tree, self.dialect, self.type, to, self.header, self.body)
@@ -53,7 +53,7 @@ def _leaves(value: Any, fields: Fields | None, path: str, found: dict[str, Any])
         found[path] = value
 
 
-def refused(told: Translation, header: Header) -> list[Finding]:
+def refused(told: Translation, header: MessageHeader) -> list[Finding]:
     """What its own dialect would refuse in it, from a sender who may send it."""
     raw = write(told.dialect, told.tree, told.body)
     name = header.sender if told.dialect.addresses == "names" else None

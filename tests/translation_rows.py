@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from telex.dialects.reaching import put
+from telex.dialects.field_access import put
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect
-from telex.translation.lexicon import ROWS
-from telex.translation.row import Row
-from telex.translation.translate import Change, NoCounterpart, header_of
+from telex.dialects.schema import Dialect
+from telex.translation.mapping import TypeMapping
+from telex.translation.mappings import ROWS
+from telex.translation.translate import FieldChange, NoCounterpart, header_of
 from tests.translating import Sent
 
 WRITTEN = Path(__file__).parent / "translations.jsonl"
@@ -40,7 +40,7 @@ class Told(NamedTuple):
     """A row of one dialect and what it is in another."""
 
     dialect: Dialect
-    row: Row
+    row: TypeMapping
     to: Dialect
 
     @property
@@ -82,11 +82,11 @@ def _at(tree: Any, steps: tuple[str, ...]) -> Any:
     return tree
 
 
-def _paths(changes: tuple[Change, ...]) -> list[str]:
+def _paths(changes: tuple[FieldChange, ...]) -> list[str]:
     return [one.path for one in changes]
 
 
-def every_row() -> Iterator[tuple[Dialect, Row]]:
+def every_row() -> Iterator[tuple[Dialect, TypeMapping]]:
     for dialect in BUILT_IN:
         yield from ((dialect, row) for row in ROWS[dialect.name])
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from telex.bus.orchestrating import Orchestrator, Turn
+from telex.bus.orchestrator import Orchestrator, OrchestratorRound
 from telex.client import SyncBus, drive
-from telex.dialects.signal_md import SIGNAL_MD
-from telex.dialects.writing import write
-from telex.flow.book.said import tree_of
-from telex.flow.work.state import Work
+from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.write import write
 from telex.model.message import Message
 from telex.ports.bus import Receipt
+from telex.work.pipeline.state import Work
+from telex.work.view import tree_of
 from tests.bus_team import Team
 
 REQUEST = "Let people reset their password."
@@ -65,7 +65,7 @@ class Crew:
         assert receipt.accepted, receipt.findings
         return receipt
 
-    def turn(self) -> Turn:
+    def turn(self) -> OrchestratorRound:
         return drive(self.orchestrator.step())
 
     def work(self, work: str = "W") -> Work:

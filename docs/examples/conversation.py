@@ -17,7 +17,7 @@ import telex
 from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.messages import vbw_typed
-from telex.model.message import Leased
+from telex.model.message import Lease
 from telex.trace import svg
 
 TASK = "2-1"
@@ -94,7 +94,7 @@ class Play:
         message = MESSAGES[id] | envelope | {"timestamp": "2026-03-02T10:00:00Z"}
         return self.bus.send(message, sender=sender, to=to).accepted
 
-    def take(self, agent: str, *, after: float) -> Leased:
+    def take(self, agent: str, *, after: float) -> Lease:
         self.stage.later(after)
         [leased] = self.bus.receive(agent)
         return leased

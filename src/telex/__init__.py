@@ -10,15 +10,15 @@ What is public is listed in `__all__`. Names are fetched when first used, so tha
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from telex.dialects.declared import declare
+    from telex.connection import connect
     from telex.dialects.registry import BUILT_IN
-    from telex.dialects.spec import Dialect
-    from telex.dialects.writing import write
-    from telex.flow.admission import Checked, Desk, check
-    from telex.flow.express import Express
-    from telex.model.refusal import Finding
-    from telex.translating import Told, translate
-    from telex.wiring import connect
+    from telex.dialects.schema import Dialect
+    from telex.dialects.toml.loader import declare
+    from telex.dialects.write import write
+    from telex.model.finding import Finding
+    from telex.translator import Told, translate
+    from telex.validation.check import Checked, Desk, check
+    from telex.validation.fast_validator import Express
 
 __version__ = "0.1.0"
 __all__ = [
@@ -38,17 +38,17 @@ __all__ = [
 
 _HOMES = {
     "BUILT_IN": "telex.dialects.registry",
-    "Checked": "telex.flow.admission",
-    "Desk": "telex.flow.admission",
-    "Dialect": "telex.dialects.spec",
-    "Express": "telex.flow.express",
-    "Finding": "telex.model.refusal",
-    "Told": "telex.translating",
-    "check": "telex.flow.admission",
-    "connect": "telex.wiring",
-    "declare": "telex.dialects.declared",
-    "translate": "telex.translating",
-    "write": "telex.dialects.writing",
+    "Checked": "telex.validation.check",
+    "Desk": "telex.validation.check",
+    "Dialect": "telex.dialects.schema",
+    "Express": "telex.validation.fast_validator",
+    "Finding": "telex.model.finding",
+    "Told": "telex.translator",
+    "check": "telex.validation.check",
+    "connect": "telex.connection",
+    "declare": "telex.dialects.toml.loader",
+    "translate": "telex.translator",
+    "write": "telex.dialects.write",
 }
 
 

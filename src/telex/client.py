@@ -7,20 +7,20 @@ thread, and nothing to import. Each thread opens a bus of its own.
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from telex.bus.driving import drive as drive  # whoever drives a bus by hand takes it from here
-from telex.bus.driving import driven
 from telex.bus.local import LocalBus
-from telex.bus.sending import Raw
+from telex.bus.run_sync import drive as drive  # whoever drives a bus by hand takes it from here
+from telex.bus.run_sync import driven
+from telex.bus.send import Raw
 from telex.model.delivery import Delivery
 from telex.model.event import Event
-from telex.model.message import Entry, Leased, Message, Rendering
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
+from telex.model.message import Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
-from telex.ports.bus import Bus, Presence, Receipt, Story
-from telex.ports.store import EVERYTHING, Appended, Query
+from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
+from telex.ports.store import EVERYTHING, AppendResult, Query
 
 if TYPE_CHECKING:
-    from telex.model.contract import Verdict  # whoever only sends does without
+    from telex.model.contracts import PathVerdict  # whoever only sends does without
     from telex.model.escalation import Escalation
     from telex.model.shutdown import ShutdownReport
     from telex.model.stall import Stall
@@ -55,7 +55,7 @@ class SyncBus:
 
     def receive(
         self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
-    ) -> list[Leased]:
+    ) -> list[Lease]:
         return drive(self._bus.receive(agent, role=role, most=most, wait=wait, lease=lease))
 
     def ack(self, token: str, *, agent: str) -> bool:
@@ -78,7 +78,7 @@ class SyncBus:
         reply_to: str | None = None,
         correlation: str | None = None,
         timeout: float | None = None,
-    ) -> Receipt | Leased:
+    ) -> Receipt | Lease:
         asking = self._bus.request(
             raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation, timeout=timeout
         )
@@ -93,10 +93,10 @@ class SyncBus:
     def rendering(self, message: Message, *, agent: str) -> Rendering | None:
         return drive(self._bus.rendering(message, agent=agent))
 
-    def why(self, id: str) -> list[Story]:
+    def why(self, id: str) -> list[MessageHistory]:
         return drive(self._bus.why(id))
 
-    def settled(self, id: str, *, sender: str, until: str, timeout: float) -> Story:
+    def settled(self, id: str, *, sender: str, until: str, timeout: float) -> MessageHistory:
         return drive(self._bus.settled(id, sender=sender, until=until, timeout=timeout))
 
     def events(
@@ -107,7 +107,7 @@ class SyncBus:
     def search(self, text: str, *, most: int = 50) -> list[Message]:
         return drive(self._bus.search(text, most=most))
 
-    def trace(self, correlation: str) -> list[Story]:
+    def trace(self, correlation: str) -> list[MessageHistory]:
         return drive(self._bus.trace(correlation))
 
     def book(self, kind: str) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class SyncBus:
         role: str | None = None,
         plan: str | None = None,
         resolve: Callable[[str], str | None] | None = None,
-    ) -> "list[Verdict]":
+    ) -> "list[PathVerdict]":
         return drive(self._bus.guard(paths, agent=agent, role=role, plan=plan, resolve=resolve))
 
     def escalations(self, *, answered: bool = False) -> "list[Escalation]":
@@ -184,7 +184,7 @@ class SyncBus:
     def drop(self, id: str, *, reason: str, agent: str = "human") -> int:
         return drive(self._bus.drop(id, reason=reason, agent=agent))
 
-    def import_messages(self, entries: Sequence[Entry]) -> list[Appended]:
+    def import_messages(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         return drive(self._bus.import_messages(entries))
 
     def sweep(self) -> int:

@@ -13,10 +13,10 @@ from typing import Any, cast
 
 from telex.errors import StoreError, TelexError
 from telex.model.event import BRINGING, detail_of
-from telex.model.message import Leased, Message
+from telex.model.message import Lease, Message
 from telex.ports.bus import Bus, Receipt
-from telex.ports.carrying import TRACEPARENT, as_traceparent, carrying, traceparent
 from telex.ports.store import Query
+from telex.ports.trace_context import TRACEPARENT, as_traceparent, carrying, traceparent
 
 try:
     from opentelemetry import context as otel_context
@@ -38,7 +38,7 @@ def traced(bus: Bus, *, provider: TracerProvider | None = None) -> Bus:
 
 
 @contextmanager
-def processing(bus: Bus, leased: Leased) -> Iterator[None]:
+def processing(bus: Bus, leased: Lease) -> Iterator[None]:
     """What is done in here is part of dealing with that message: spans made in here stand below its own."""
     span = bus.held.get(leased.token) if isinstance(bus, TracedBus) else None
     if span is None:
@@ -65,16 +65,16 @@ class TracedBus:
             _tell_receipt(span, receipt)
             return receipt
 
-    async def request(self, raw: Any, *, sender: str, to: str | None = None, **more: Any) -> Receipt | Leased:
+    async def request(self, raw: Any, *, sender: str, to: str | None = None, **more: Any) -> Receipt | Lease:
         with self._sending(raw, sender, to) as span:
             answer = await self._bus.request(raw, sender=sender, to=to, **more)
             if isinstance(answer, Receipt):
                 _tell_receipt(span, answer)
-        if isinstance(answer, Leased):
+        if isinstance(answer, Lease):
             self._hold([answer], await self._sent([answer]))
         return answer
 
-    async def receive(self, agent: str, **more: Any) -> list[Leased]:
+    async def receive(self, agent: str, **more: Any) -> list[Lease]:
         """A wait in which nothing came is no span: a thousand idle readers would bury all else."""
         self._let_go(time())
         began = time_ns()
@@ -120,12 +120,12 @@ class TracedBus:
                 _fail(span, error.code, error.say)
                 raise
 
-    async def _sent(self, leases: Sequence[Leased]) -> list[SpanContext | None]:
+    async def _sent(self, leases: Sequence[Lease]) -> list[SpanContext | None]:
         """Under which span each of them was sent."""
         return [_context_of(await carried_by(self._bus, one.message)) for one in leases]
 
     def _hold(
-        self, leases: Sequence[Leased], sent: Sequence[SpanContext | None], received: SpanContext | None = None
+        self, leases: Sequence[Lease], sent: Sequence[SpanContext | None], received: SpanContext | None = None
     ) -> None:
         """From here on they are being dealt with, until they are settled."""
         for leased, above in zip(leases, sent, strict=True):
@@ -178,7 +178,7 @@ def _operation(name: str, where: str | None) -> dict[str, Any]:
     return found if where is None else found | {"messaging.destination.name": where}
 
 
-def _attributes(leased: Leased) -> dict[str, Any]:
+def _attributes(leased: Lease) -> dict[str, Any]:
     message = leased.message
     found = _operation("process", leased.inbox) | {
         "messaging.message.id": message.id,

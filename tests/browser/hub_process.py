@@ -21,7 +21,12 @@ from telex.surfaces.cli.main import main
 
 ENDS_SECONDS = 60.0
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
-NEEDED = ("telex.surfaces.http.serving", "telex.surfaces.mcp.http", "telex.stores.sqlite", "telex.surfaces.cli.serve")
+NEEDED = (
+    "telex.surfaces.http.server",
+    "telex.surfaces.mcp.http",
+    "telex.stores.sqlite.store",
+    "telex.surfaces.cli.serve",
+)
 BIRTH = multiprocessing.get_context("forkserver")
 BIRTH.set_forkserver_preload([__name__, *NEEDED])
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from telex.dialects.vbw_typed import APPROVAL_REQUEST
+from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST
 from tests.browser.hub_process import HubProcess
 from tests.contract_team import typed
 from tests.proofs import proves

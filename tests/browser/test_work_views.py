@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from telex.dialects.vbw_typed import APPROVAL_REQUEST, PLAN_CONTRACT
+from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST, PLAN_CONTRACT
 from telex.model.event import detail_of
 from telex.ports.store import Query
 from tests.browser.conftest import Watch

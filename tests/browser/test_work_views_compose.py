@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import ANY, Dialect
+from telex.dialects.schema import ANY, Dialect
 from tests.browser.conftest import Watch
 from tests.browser.hub_process import HubProcess
 from tests.bus_team import speech

@@ -7,15 +7,15 @@ from typing import Any
 from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.config import Settings
-from telex.dialects.vbw_typed import (
+from telex.connection import connect
+from telex.delivery.system_messages import moment
+from telex.dialects.builtin.vbw_typed import (
     APPROVAL_REQUEST,
     BLOCKER_REPORT,
     EXECUTION_UPDATE,
     PLAN_CONTRACT,
     SHUTDOWN_RESPONSE,
 )
-from telex.flow.reports import moment
-from telex.wiring import connect
 from tests.bus_team import flow, speech_of
 from tests.contract_team import typed
 

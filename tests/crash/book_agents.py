@@ -15,16 +15,16 @@ from random import Random
 from typing import Any
 
 import telex
-from telex.bus import booking
-from telex.bus.orchestrating import Orchestrator
+from telex.bus import work_cache
+from telex.bus.orchestrator import Orchestrator
 from telex.client import SyncBus, drive
 from telex.errors import LeaseLost, StoreError
-from telex.flow.book.tasks import Task
-from telex.flow.work.state import OPEN
-from telex.model.machine import TASK_STATES, Standing, moves, standing
-from telex.model.shutdown import NO_SHUTDOWNS, Shutdowns
-from telex.ports.store import Appended
-from telex.stores.sqlite import SqliteStore
+from telex.model.shutdown import NO_SHUTDOWNS, ShutdownState
+from telex.model.task_states import TASK_STATES, TaskStatus, moves, standing
+from telex.ports.store import AppendResult
+from telex.stores.sqlite.store import SqliteStore
+from telex.work.pipeline.state import OPEN
+from telex.work.tasks import Task
 from tests.crash.agents import SETTINGS
 from tests.crash.book_letters import PLANS, TASKS, sending
 from tests.crash.logbook import Line, Logbook, words_of
@@ -89,7 +89,7 @@ class Talker:
         return "move", task, stands.state, self.random.choice([*there, *there, *there, "planning"])
 
 
-def unfinished(tasks: dict[str, Task]) -> Iterator[tuple[str, Standing]]:
+def unfinished(tasks: dict[str, Task]) -> Iterator[tuple[str, TaskStatus]]:
     """The tasks that have not come to an end, and new ones after them."""
     for name in (f"MOVE-{number}" for number in count()):
         known = tasks.get(f"task:{name}")
@@ -145,12 +145,12 @@ class Mortal(Talker):
         return agent, self.a_report() if chance < 0.85 else self.a_move(bus)
 
 
-def shutdowns(bus: SyncBus) -> Shutdowns:
-    found: Shutdowns = bus.book("shutdown").get("shutdown", NO_SHUTDOWNS)
+def shutdowns(bus: SyncBus) -> ShutdownState:
+    found: ShutdownState = bus.book("shutdown").get("shutdown", NO_SHUTDOWNS)
     return found
 
 
-def current_mortal(known: Shutdowns) -> str:
+def current_mortal(known: ShutdownState) -> str:
     """The first that has not shut down."""
     gone = {name for call in known.calls for name, one in call.answers.items() if one.approved}
     return next(name for name in (f"mortal-{number}" for number in count()) if name not in gone)
@@ -199,7 +199,7 @@ def talker(name: str, logs: Path, random: Random) -> Talker | None:
 
 def run(name: str, store: str, logs: Path, seed: int) -> None:
     """One life of one of them, which only a signal ends."""
-    vars(booking)["LONG"] = LONG
+    vars(work_cache)["LONG"] = LONG
     log = Logbook(logs / f"{name}.log")
     watch_stale(lambda: log.say("stale"))
     own = talker(name, logs, Random(seed))
@@ -223,7 +223,7 @@ def watch_stale(tell: Callable[[], object]) -> None:
     """From now on, in this process, tell of every message that was weighed against what was no longer so."""
     append = SqliteStore.append
 
-    async def watched(self: SqliteStore, entries: Any) -> list[Appended]:
+    async def watched(self: SqliteStore, entries: Any) -> list[AppendResult]:
         found = await append(self, entries)
         for one in found:
             if one.outcome == "stale":

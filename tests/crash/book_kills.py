@@ -18,12 +18,12 @@ from random import Random
 from typing import Any
 
 import telex
-from telex.bus.orchestrating import Orchestrator
+from telex.bus.orchestrator import Orchestrator
 from telex.client import SyncBus, drive
-from telex.flow.book.deeds import FOLDS
-from telex.flow.book.snapshots import frozen
-from telex.flow.work.state import OPEN
-from telex.stores.sqlite_batch import Batch
+from telex.stores.sqlite.batch import Batch
+from telex.work.actions import FOLDS
+from telex.work.pipeline.state import OPEN
+from telex.work.snapshots import frozen
 from tests.crash.agents import SETTINGS
 from tests.crash.book_agents import NAMES, WITNESS, crew_turn, run, talker
 from tests.crash.book_verdict import BookVerdict, judge

@@ -5,9 +5,9 @@ Under the same id the same words make the same bytes, in whichever life they are
 
 from typing import Any
 
-from telex.dialects.spec import Tree
-from telex.dialects.vbw_typed import SHUTDOWN_REQUEST, SHUTDOWN_RESPONSE, VBW_TYPED
-from telex.dialects.writing import write
+from telex.dialects.builtin.vbw_typed import SHUTDOWN_REQUEST, SHUTDOWN_RESPONSE, VBW_TYPED
+from telex.dialects.schema import Tree
+from telex.dialects.write import write
 from tests.bus_team import flow
 from tests.contract_team import answer, ask, contract, report, typed
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from telex.dialects.registry import BUILT_IN
-from telex.flow.book import pages
-from telex.flow.book.said import Said, heard
-from telex.flow.book.snapshots import frozen
 from telex.model.event import Event
 from telex.model.message import Message
-from telex.model.row import with_tuples
+from telex.model.tuple_view import with_tuples
 from telex.ports.store import EVERYTHING
-from telex.stores.doctor import Looking
-from telex.stores.doctor_book import wrong_topics
-from telex.stores.sqlite import SqliteStore
+from telex.stores.doctor import ReadOnlyConnection
+from telex.stores.doctor_work_state import wrong_topics
+from telex.stores.sqlite.store import SqliteStore
+from telex.work import reducer
+from telex.work.snapshots import frozen
+from telex.work.view import WorkMessage, heard
 from tests.crash.logbook import read_all, words_of
 from tests.crash.verdict import integrity
 
@@ -58,8 +58,8 @@ def judge(folder: Path, kills: int, unfinished: int, live: Mapping[str, str], se
     log = asyncio.run(_log(path))
     kept = [message for event, message in log if event.kind == "accepted" and message is not None]
     said = list(_said(log))
-    folded = {topic: frozen(with_tuples(state)) for topic, state in pages.written(log, DIALECTS).items()}
-    file = Looking(str(path))
+    folded = {topic: frozen(with_tuples(state)) for topic, state in reducer.written(log, DIALECTS).items()}
+    file = ReadOnlyConnection(str(path))
     wrong, snapshots = wrong_topics(file)[1], file.value("SELECT count(*) FROM snapshots")
     file.close()
     return BookVerdict(
@@ -93,7 +93,7 @@ async def _log(path: Path) -> Log:
         await store.close()
 
 
-def _said(log: Log) -> Iterator[Said]:
+def _said(log: Log) -> Iterator[WorkMessage]:
     for event, message in log:
         dialect = DIALECTS.get(message.dialect or "") if message is not None else None
         if event.kind == "accepted" and message is not None and dialect is not None:
@@ -111,12 +111,12 @@ def _lost(promised: set[tuple[str, str]], kept: list[Message]) -> list[str]:
     return [f"{sender} {id_}: {times[sender, id_]} times" for sender, id_ in promised if times[sender, id_] != 1]
 
 
-def _after_its_end(said: list[Said], kept: list[Message]) -> list[str]:
+def _after_its_end(said: list[WorkMessage], kept: list[Message]) -> list[str]:
     ends = {one.sender: one.seq for one in reversed(said) if one.does == "stopped" and one.get("approved") is True}
     return [f"{one.sender}: {one.id}" for one in kept if one.seq > ends.get(one.sender, one.seq)]
 
 
-def _out_of_place(said: list[Said]) -> list[str]:
+def _out_of_place(said: list[WorkMessage]) -> list[str]:
     stands: dict[str, str] = {}
     odd = []
     for one in said:

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from telex.bus import local
-from telex.bus.beaten import ordinary
-from telex.bus.office import Office, Whom
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.model.message import Entry
+from telex.bus.directory import BusContext, Whom
+from telex.bus.fast_path import ordinary
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
+from telex.model.message import NewMessage
 
 SENDERS, READERS = "dev", "lead"  # their roles
 TO = f"role:{READERS}"
@@ -40,7 +40,7 @@ def sending(id_: str) -> tuple[bytes, dict[str, Any]]:
 def watch_beaten_track(tell: Callable[[str], object]) -> None:
     """From now on, in this process, `tell` the id of every message that takes it."""
 
-    def watched(office: Office, raw: bytes, whom: Whom, began: float) -> Entry | None:
+    def watched(office: BusContext, raw: bytes, whom: Whom, began: float) -> NewMessage | None:
         entry = ordinary(office, raw, whom, began)
         if entry is not None:
             tell(entry.id)

@@ -6,16 +6,16 @@ Each takes one promise away, and the test that guards the promise has to fail on
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from telex.model.message import Entry, Leased
-from telex.ports.store import Appended, Settled, Settlement
-from telex.stores.sqlite import SqliteStore
+from telex.model.message import Lease, NewMessage
+from telex.ports.store import AppendResult, Settlement, SettleResult
+from telex.stores.sqlite.store import SqliteStore
 
 
 def no_fencing() -> None:
     """Whoever says that a message is done is believed, whether the lease is still theirs or not."""
     settle = SqliteStore.settle
 
-    async def unfenced(self: SqliteStore, settlements: Sequence[Settlement]) -> list[Settled]:
+    async def unfenced(self: SqliteStore, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await settle(self, [one._replace(fence=None, holder=None, running_at=None) for one in settlements])
 
     _replace("settle", unfenced)
@@ -25,7 +25,7 @@ def dedup_off() -> None:
     """A message that is sent again is another message."""
     append = SqliteStore.append
 
-    async def forgetful(self: SqliteStore, entries: Sequence[Entry]) -> list[Appended]:
+    async def forgetful(self: SqliteStore, entries: Sequence[NewMessage]) -> list[AppendResult]:
         return await append(self, [entry._replace(same_since=None) for entry in entries])
 
     _replace("append", forgetful)
@@ -35,7 +35,7 @@ def read_is_ack() -> None:
     """What a reader was handed counts as done."""
     lease = SqliteStore.lease
 
-    async def hasty(self: SqliteStore, inboxes: Sequence[str], holder: str, now: float, *rest: Any) -> list[Leased]:
+    async def hasty(self: SqliteStore, inboxes: Sequence[str], holder: str, now: float, *rest: Any) -> list[Lease]:
         leased = await lease(self, inboxes, holder, now, *rest)
         await self.settle([Settlement(one.delivery, "leased", "acked", now, "acked", holder) for one in leased])
         return leased

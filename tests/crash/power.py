@@ -22,9 +22,9 @@ import apsw
 
 from telex.errors import StoreError
 from telex.model.digest import digest_of
-from telex.model.message import Entry
+from telex.model.message import NewMessage
 from telex.stores.disk import BALLAST_BYTES
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 from tests.crash.disk import CUTS, Cut, Disk
 from tests.crash.letters import body_of
 from tests.crash.power_plants import PLANTS
@@ -124,7 +124,7 @@ async def kept(store: SqliteStore, promise: str) -> bool:
 async def use(store: SqliteStore) -> None:
     """The store after the cut is one like any other."""
     raw = b"the power is back"
-    entry = Entry("after", 1.0, "dev", "dev", "qa", None, None, 3, None, None, digest_of(raw), raw, ("after",))
+    entry = NewMessage("after", 1.0, "dev", "dev", "qa", None, None, 3, None, None, digest_of(raw), raw, ("after",))
     await store.append([entry])
     leased = await store.lease(("after",), "qa", 2.0, 3.0, 10)
     assert [one.message.raw for one in leased] == [raw], leased

@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from telex.stores import sqlite_file
-from telex.stores.sqlite_file import SqliteFile
+from telex.stores.sqlite import connection
+from telex.stores.sqlite.connection import SqliteConnection
 
 
 def no_sync() -> None:
@@ -15,9 +15,9 @@ def no_sync() -> None:
 
 def nothing_synced() -> None:
     """Not even a checkpoint waits."""
-    opened = SqliteFile._open
+    opened = SqliteConnection._open
 
-    def careless(self: SqliteFile) -> None:
+    def careless(self: SqliteConnection) -> None:
         opened(self)
         self.run("PRAGMA synchronous = OFF")
 
@@ -27,9 +27,9 @@ def nothing_synced() -> None:
 
 def synced_too_early() -> None:
     """Synced when all is said and done, but for the commit."""
-    transact = SqliteFile._transact
+    transact = SqliteConnection._transact
 
-    def hasty(self: SqliteFile, work: Callable[[], Any], promised: bool) -> Any:
+    def hasty(self: SqliteConnection, work: Callable[[], Any], promised: bool) -> Any:
         def synced() -> Any:
             done = work()
             if promised:
@@ -46,16 +46,16 @@ def wrong_file_synced() -> None:
 
     descriptors: dict[str, int] = {}  # kept open: closing one would take SQLite's locks away
 
-    def misled(self: SqliteFile) -> None:
+    def misled(self: SqliteConnection) -> None:
         if self.path not in descriptors:
             descriptors[self.path] = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
-        sqlite_file.fdatasync(descriptors[self.path])
+        connection.fdatasync(descriptors[self.path])
 
     _replace("_sync", misled)
 
 
 def _replace(name: str, method: Callable[..., Any]) -> None:
-    setattr(SqliteFile, name, method)
+    setattr(SqliteConnection, name, method)
 
 
 PLANTS: dict[str, Callable[[], None]] = {

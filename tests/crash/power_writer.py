@@ -19,9 +19,9 @@ from typing import Any
 import telex
 from telex.config import Settings
 from telex.model.digest import digest_of
-from telex.model.message import Entry
+from telex.model.message import NewMessage
 from telex.ports.bus import Bus
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 from tests.crash.letters import READERS, body_of, sending, watch_beaten_track
 from tests.crash.power_plants import PLANTS
 
@@ -89,7 +89,7 @@ async def put_old_messages(store: str) -> None:
     bodies = ((id_, body_of(id_)) for id_ in (f"old-{number}" for number in range(OLD_MESSAGES)))
     await opened.append(
         [
-            Entry(id_, at, "lead", "lead", "qa", None, None, 3, "old", None, digest_of(raw), raw, kind="imported")
+            NewMessage(id_, at, "lead", "lead", "qa", None, None, 3, "old", None, digest_of(raw), raw, kind="imported")
             for id_, raw in bodies
         ]
     )

@@ -14,9 +14,9 @@ from telex.clock import SteadyClock
 from telex.errors import LeaseLost
 from telex.model.digest import digest_of
 from telex.model.limits import LIMITS
-from telex.model.message import Entry
+from telex.model.message import NewMessage
 from telex.ports.store import Settlement
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 from tests.crash.places import ROOT
 
 NOTE = "all is well\n"
@@ -152,9 +152,9 @@ def test_an_inbox_of_a_hundred_thousand_costs_no_more_to_read_or_fill_than_one_o
     assert steps_many <= steps_few * 2  # trees are deeper, and that is all
 
 
-def entry(number: int) -> Entry:
+def entry(number: int) -> NewMessage:
     raw = f"note {number}".encode()
-    return Entry(
+    return NewMessage(
         *(f"m{number}", 1000.0, "dev", "dev", "lead", None, None, 3, None, None, digest_of(raw), raw, ("lead",)),
         same_since=0.0,
         inbox_max=1_000_000,

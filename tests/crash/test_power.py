@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 from tests.crash.power import NAME, SENT, Outcome, cases_of, record_writers, simulate
 from tests.crash.power_plants import PLANTS
 from tests.crash.syscalls import STRACE, Act, Create, Promise, Sync, Unlink, Write

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import apsw
 
 from telex.model.event import Event
-from telex.stores.sqlite import SqliteStore
+from telex.stores.sqlite.store import SqliteStore
 from tests.crash.letters import body_of
 from tests.crash.logbook import Line, read_all, words_of
 

@@ -18,7 +18,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from telex.dialects.vbw_typed import EXECUTION_UPDATE
+from telex.dialects.builtin.vbw_typed import EXECUTION_UPDATE
 from tests.load.hub_process import Cost, HubProcess
 from tests.load.lean import HOST, Line
 

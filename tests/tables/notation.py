@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from telex.dialects.registry import by_name
-from telex.dialects.spec import Dialect
-from telex.dialects.writing import write
-from telex.flow.admission import Desk
+from telex.dialects.schema import Dialect
+from telex.dialects.write import write
+from telex.validation.check import Desk
 
 Notation = str | list | dict
 Steps = tuple[str | int, ...]

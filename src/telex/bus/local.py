@@ -4,35 +4,35 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from telex.bus import receiving, sending, sweeping, telling
-from telex.bus.beaten import ordinary
-from telex.bus.following import happenings
-from telex.bus.leaving import take_back
-from telex.bus.numbers import count, searched, seconds
-from telex.bus.office import Office
-from telex.bus.placing import Sending
-from telex.bus.reporting import MAY_ANSWER, wait_for_others
-from telex.bus.sending import Raw, as_bytes
-from telex.bus.waiting import Waiting
-from telex.bus.work_verbs import WorkVerbs
+from telex.bus import maintenance, queries, receive, send
+from telex.bus.arguments import count, searched, seconds
+from telex.bus.correlate import SendRequest
+from telex.bus.directory import BusContext
+from telex.bus.failure_notices import MAY_ANSWER, wait_for_others
+from telex.bus.fast_path import ordinary
+from telex.bus.follow import happenings
+from telex.bus.inbox_withdrawal import take_back
+from telex.bus.notify import Notifier
+from telex.bus.send import Raw, as_bytes
+from telex.bus.work_api import WorkApi
+from telex.delivery import lifecycle
 from telex.errors import NotFound, RequestFailed, RequestTimedOut
-from telex.flow import lifecycle
-from telex.flow.admission import STRICT, Desk
 from telex.model.delivery import OPEN, Delivery
 from telex.model.event import BRINGING, Event
-from telex.model.message import Entry, Leased, Message, Rendering
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
+from telex.model.message import Lease, Message, NewMessage, Rendering
 from telex.model.roster import Member
-from telex.ports.bus import Bus, Presence, Receipt, Story
+from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
 from telex.ports.clock import Clock
 from telex.ports.evidence import Evidence
-from telex.ports.store import EVERYTHING, Appended, Query, Store
-from telex.rules.authorization import normalised
+from telex.ports.store import EVERYTHING, AppendResult, Query, Store
+from telex.validation.authorization import normalised
+from telex.validation.check import STRICT, Desk
 
 FAR_AWAY = 1e12  # a moment that never comes
 
 
-class LocalBus(WorkVerbs):
+class LocalBus(WorkApi):
     def __init__(
         self,
         store: Store,
@@ -40,11 +40,11 @@ class LocalBus(WorkVerbs):
         *,
         desk: Desk = STRICT,
         members: Sequence[Member] = (),
-        waiting: Callable[[Office], Waiting] = Waiting,
+        waiting: Callable[[BusContext], Notifier] = Notifier,
         work: Mapping[str, Any] | None = None,
         evidence: Evidence | None = None,
     ) -> None:
-        self._office = Office(store, clock, desk, members, work, evidence)
+        self._office = BusContext(store, clock, desk, members, work, evidence)
         self._waiting = waiting(self._office)
 
     @property
@@ -52,7 +52,9 @@ class LocalBus(WorkVerbs):
         return self._office.store
 
     def carry(self, trace: Callable[[], str | None]) -> None:
-        """From here on the trace that a message is sent in, as `ports.carrying` has it, is written down with it."""
+        """From here on the trace that a message is sent in, as `ports.trace_context` has it, is written down with
+        it.
+        """
         self._office.carried = trace
 
     async def send(
@@ -76,35 +78,35 @@ class LocalBus(WorkVerbs):
                 await office.roster(now)
             entry = ordinary(office, raw, (sender, role, to), now)
         if entry is None:
-            asked = Sending(as_bytes(raw), sender, role, to, id, reply_to, correlation)
-            receipt = await sending.send_now(office, asked)
+            asked = SendRequest(as_bytes(raw), sender, role, to, id, reply_to, correlation)
+            receipt = await send.send_now(office, asked)
         else:
             [appended] = await office.store.append((entry,))
             if appended.outcome in ("stale", "stopped"):  # somebody has just begun to keep to contracts, or shut down
-                receipt = await sending.send(office, Sending(entry.raw, sender, role, to, entry.id))
+                receipt = await send.send(office, SendRequest(entry.raw, sender, role, to, entry.id))
             elif appended.outcome == "kept":
                 receipt = Receipt(True, entry.id, "stored", entry.inboxes, entry.dialect, entry.type)
             else:
-                asked = Sending(entry.raw, sender, role, to)
-                receipt = await sending.answer(office, asked, None, entry, appended, entry.at)
+                asked = SendRequest(entry.raw, sender, role, to)
+                receipt = await send.answer(office, asked, None, entry, appended, entry.at)
         self._waiting.nudge()
         return receipt
 
     async def receive(
         self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
-    ) -> list[Leased]:
-        return await receiving.receive(self._office, self._waiting, agent, role, most, wait, lease)
+    ) -> list[Lease]:
+        return await receive.receive(self._office, self._waiting, agent, role, most, wait, lease)
 
     async def ack(self, token: str, *, agent: str) -> bool:
-        return await receiving.ack(self._office, token, agent)
+        return await receive.ack(self._office, token, agent)
 
     async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
-        delivery = await receiving.nack(self._office, token, agent, reason, delay)
+        delivery = await receive.nack(self._office, token, agent, reason, delay)
         self._waiting.nudge()
         return delivery
 
     async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
-        return await receiving.extend(self._office, token, agent, seconds)
+        return await receive.extend(self._office, token, agent, seconds)
 
     async def request(
         self,
@@ -117,11 +119,11 @@ class LocalBus(WorkVerbs):
         reply_to: str | None = None,
         correlation: str | None = None,
         timeout: float | None = None,
-    ) -> Receipt | Leased:
+    ) -> Receipt | Lease:
         office = self._office
         within = office.limits.request_seconds if timeout is None else seconds("timeout", timeout)
-        asked = Sending(as_bytes(raw), sender, role, to, id, reply_to, correlation, within)
-        receipt = await sending.send(office, asked)
+        asked = SendRequest(as_bytes(raw), sender, role, to, id, reply_to, correlation, within)
+        receipt = await send.send(office, asked)
         if not receipt.accepted:
             return receipt
         self._waiting.nudge()
@@ -134,9 +136,9 @@ class LocalBus(WorkVerbs):
             raise RequestTimedOut(_no_answer(receipt.id, within), receipt.id)
         return answer
 
-    async def _answer(self, question: Message, deadline: float) -> Leased | None:
+    async def _answer(self, question: Message, deadline: float) -> Lease | None:
         office = self._office
-        member = await receiving.member_or_raise(office, question.sender)
+        member = await receive.member_or_raise(office, question.sender)
         dialect = office.dialects.get(question.dialect or "")
         type_ = dialect.types.get(question.type or "") if dialect else None
         wanted = (type_.reply,) if type_ is not None and type_.reply is not None else ()
@@ -145,11 +147,11 @@ class LocalBus(WorkVerbs):
             while True:
                 inboxes = await office.inboxes(member)
                 await place.look(inboxes, (question.seq,))
-                await sweeping.sweep_lapsed(office)
+                await maintenance.sweep_lapsed(office)
                 now = office.clock.now()
                 found = await self._answers(question, inboxes, wanted)
                 until = now + office.limits.lease_seconds
-                if found and (leases := await receiving.hand_out(office, member, inboxes, now, until, 1, found)):
+                if found and (leases := await receive.hand_out(office, member, inboxes, now, until, 1, found)):
                     return leases[0]
                 if now >= deadline:
                     return None
@@ -165,7 +167,7 @@ class LocalBus(WorkVerbs):
         office = self._office
         found = await office.store.answers_to(inboxes, question, wanted)
         if found and office.desk.work and office.deed_of(question) == "ask":
-            from telex.bus.approving import deciding
+            from telex.bus.approve import deciding
 
             found = await deciding(office, question, found)
         return found[:1]
@@ -173,10 +175,10 @@ class LocalBus(WorkVerbs):
     # --- what became of it -------------------------------------------------------------------------------------------
 
     async def read(self, id: str, *, agent: str) -> Message:
-        return await telling.read(self._office, id, agent)
+        return await queries.read(self._office, id, agent)
 
     async def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
-        member = await receiving.member_or_raise(self._office, agent, role)
+        member = await receive.member_or_raise(self._office, agent, role)
         await self.sweep()
         return await self.store.waiting(await self._office.inboxes(member), count("most", most))
 
@@ -185,15 +187,15 @@ class LocalBus(WorkVerbs):
         member = roster.find(name) or roster.members.get(name)
         if member is None:
             raise NotFound(f"{name[:128]} is not in the team: telex team shows who is.")
-        from telex.bus.rendering import given
+        from telex.bus.render import given
 
         return await given(self._office, message, member)
 
-    async def why(self, id: str) -> list[Story]:
+    async def why(self, id: str) -> list[MessageHistory]:
         await self.sweep()
-        return await telling.why(self._office, id)
+        return await queries.why(self._office, id)
 
-    async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> Story:
+    async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> MessageHistory:
         """A message further on than asked for is settled too: one that was acked need not be seen read first."""
         office, name = self._office, normalised(sender)
         deadline = office.clock.now() + seconds("timeout", timeout)
@@ -229,20 +231,20 @@ class LocalBus(WorkVerbs):
         wanted = count("most", most)
         return [message for _, message in await self.store.events(query, wanted) if message is not None]
 
-    async def trace(self, correlation: str) -> list[Story]:
+    async def trace(self, correlation: str) -> list[MessageHistory]:
         await self.sweep()
-        return await telling.trace(self._office, correlation)
+        return await queries.trace(self._office, correlation)
 
     # --- the team ----------------------------------------------------------------------------------------------------
 
     async def roster(self) -> list[Presence]:
         await self.sweep()
-        return await telling.presence(self._office)
+        return await queries.presence(self._office)
 
     async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
         office, reads = self._office, tuple(dialects)
         if reads:
-            from telex.flow.versions import understood
+            from telex.delivery.dialect_versions import understood
 
             found = [understood(one, office.dialects.values(), office.limits) for one in reads]
             wrong = next((one for one in found if isinstance(one, Finding)), None)
@@ -251,7 +253,7 @@ class LocalBus(WorkVerbs):
             reads = tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
             declared = next((one for one in office.declared if one.name == normalised(name)), None)
             if declared is not None and declared.dialects:
-                from telex.flow.membership import reads_differ
+                from telex.delivery.membership import reads_differ
 
                 if (differs := reads_differ(declared, reads, office.limits)) is not None:
                     return differs
@@ -308,19 +310,19 @@ class LocalBus(WorkVerbs):
 
     # --- the record --------------------------------------------------------------------------------------------------
 
-    async def import_messages(self, entries: Sequence[Entry]) -> list[Appended]:
+    async def import_messages(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         """Keep messages of another record as history: they are found and shown, and delivered to nobody.
 
         What is here already is left as it is, so that importing twice is the same as importing once.
         """
-        answers: list[Appended] = []
-        fresh: list[Entry] = []
+        answers: list[AppendResult] = []
+        fresh: list[NewMessage] = []
         taken: set[tuple[str, str, bytes, float]] = set()
         for entry in entries:
             same = (entry.sender, entry.digest, entry.at)
             here = [m.seq for m in await self.store.find(entry.id) if (m.sender, m.digest, m.at) == same]
             again = bool(here) or (entry.id, *same) in taken
-            answers.append(Appended("duplicate" if again else "kept", here[0] if here else 0))
+            answers.append(AppendResult("duplicate" if again else "kept", here[0] if here else 0))
             taken.add((entry.id, *same))
             if not again:
                 kind = "refused" if entry.kind == "refused" else "imported"
@@ -330,14 +332,14 @@ class LocalBus(WorkVerbs):
         return [next(kept) if answer.outcome == "kept" else answer for answer in answers]
 
     async def sweep(self) -> int:
-        return await sweeping.sweep(self._office)
+        return await maintenance.sweep(self._office)
 
     async def close(self) -> None:
         self._waiting.close()
         await self.store.close()
 
 
-def _as_history(entry: Entry, kind: str) -> Entry:
+def _as_history(entry: NewMessage, kind: str) -> NewMessage:
     """Without everything that would make something happen now: it asks nobody, answers nothing and changes no matter of
     the work, whatever the record that it comes from says."""
     return entry._replace(kind=kind, inboxes=(), answer_by=None, answers=(), same_since=None, inbox_max=None, part=None)
@@ -347,7 +349,7 @@ NEVER_DELIVERED = frozenset({"refused", "kept"})  # kept as history: nobody will
 _OVER = frozenset({"acked", "dead", "expired", "withdrawn"}) | NEVER_DELIVERED
 
 
-def _has_come_to(story: Story, until: str) -> bool:
+def _has_come_to(story: MessageHistory, until: str) -> bool:
     """Has every delivery come that far, or can it not any more? One that was acked need not be seen read first."""
     if story.state in _OVER or until == "acked":
         return story.state in _OVER

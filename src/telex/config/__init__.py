@@ -1,7 +1,7 @@
 """What has this team settled for itself? telex.toml, found as git finds its folder, or nothing at all.
 
 A team without the file pays a few looks at the disk and no more: what reads TOML is imported when there is some. Which
-settings there are is `table.py`, how they are read `reading.py`; `docs/settings.md` is made from the same table.
+settings there are is `settings.py`, how they are read `loader.py`; `docs/settings.md` is made from the same table.
 """
 
 import os
@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect
+from telex.dialects.schema import Dialect
 from telex.errors import SettingsError
+from telex.model.finding import Severity
 from telex.model.limits import LIMITS, Limits
-from telex.model.refusal import Severity
 from telex.model.roster import Member
 
 if TYPE_CHECKING:
-    from telex.flow.admission import Desk  # brings every check with it, and a guard makes none
     from telex.model.hub_limits import HubLimits
-    from telex.model.machine import Machine
+    from telex.model.task_states import TaskStateMachine
+    from telex.validation.check import Desk  # brings every check with it, and a guard makes none
 
 FILE = "telex.toml"
 VARIABLE = "TELEX_CONFIG"  # names the file, wherever it is
@@ -38,7 +38,7 @@ class Settings(NamedTuple):
     store_path: str | None = None  # absolute, or `memory:`, or the address of a hub
     durable: bool = True  # False: a power cut may undo what was said to be kept
     limits: Limits = LIMITS
-    task_states: "Machine | None" = None  # None: those that come with Telex
+    task_states: "TaskStateMachine | None" = None  # None: those that come with Telex
     hub: "HubLimits | None" = None  # None: those that come with Telex
     source: str | None = None  # the file, if there is one
 
@@ -58,7 +58,7 @@ class Settings(NamedTuple):
 
     def desk(self) -> "Desk":
         """How this team reads messages."""
-        from telex.flow.admission import Desk
+        from telex.validation.check import Desk
 
         return Desk(
             dialects=self.dialects(),
@@ -88,7 +88,7 @@ def load_file(path: str) -> Settings:
     Raises:
         SettingsError: as for `load`.
     """
-    from telex.config.reading import read
+    from telex.config.loader import read
 
     return read(path, _text(path))
 

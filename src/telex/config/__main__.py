@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from telex.config.page import settings_page
+from telex.config.docs import settings_page
 
 if __name__ == "__main__":
     Path("docs/settings.md").write_text(settings_page(), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from telex.config.table import (
+from telex.config.settings import (
     HUB_BOUNDS,
     LIMIT_BOUNDS,
     MEMBER,
@@ -10,8 +10,8 @@ from telex.config.table import (
     STORE,
     TASK_STATES,
     TEAM,
-    Bounds,
     Setting,
+    ValueBounds,
     hub_default,
     limit_default,
 )
@@ -62,7 +62,7 @@ def _said(text: str) -> str:
     return "".join(f"{one}\n" for one in [*lines, line])
 
 
-def _numbers(table: Mapping[str, Bounds], default: Callable[[str], float]) -> str:
+def _numbers(table: Mapping[str, ValueBounds], default: Callable[[str], float]) -> str:
     return "".join(f"{_said(bounds.says)}# {name} = {_value(default(name))}\n" for name, bounds in table.items())
 
 

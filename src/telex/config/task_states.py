@@ -4,16 +4,16 @@ What would leave a task without a way on is a mistake in the table and is said b
 nothing leads to, one from which no end can be reached.
 """
 
-from telex.config.table import STATE, TASK_STATES
-from telex.dialects.declared_places import Place
-from telex.model.machine import ESCALATES_AFTER, Machine, TaskState, ends_reached, state_name
+from telex.config.settings import STATE, TASK_STATES
+from telex.dialects.toml.document import TomlValue
+from telex.model.task_states import ESCALATES_AFTER, TaskState, TaskStateMachine, ends_reached, state_name
 
 STATES_MAX = 200
 ESCALATES_AFTER_MAX = 1_000
 NAME_CHARACTERS_MAX = 64
 
 
-def machine_in(place: Place) -> Machine | None:
+def machine_in(place: TomlValue) -> TaskStateMachine | None:
     """The machine that stands there; None when something is wrong with it, which is then noted."""
     if not place.is_table():
         return None
@@ -26,14 +26,14 @@ def machine_in(place: Place) -> Machine | None:
     first, assigned, working = (_one(place, key, names) for key in TASK_STATES)
     if first is None or assigned is None or working is None or place.sheet.flaws:
         return None
-    machine = Machine(found, first, assigned, working)
+    machine = TaskStateMachine(found, first, assigned, working)
     if assigned != first and assigned not in found[first].leads_to:
         place.at("assigned").flaw(f"an assignment moves a task from {first} to {assigned}, and there is no such move")
     _hold_together(machine, states, names)
     return None if place.sheet.flaws else machine
 
 
-def _names(states: Place) -> dict[str, str]:
+def _names(states: TomlValue) -> dict[str, str]:
     """Every state by the way it is written here: the name it is compared by."""
     names: dict[str, str] = {}
     for key, entry in states.entries(STATES_MAX):
@@ -47,7 +47,7 @@ def _names(states: Place) -> dict[str, str]:
     return names
 
 
-def _state(entry: Place, names: dict[str, str]) -> TaskState:
+def _state(entry: TomlValue, names: dict[str, str]) -> TaskState:
     if not entry.is_table():
         return TaskState()
     entry.only(*STATE)
@@ -62,24 +62,24 @@ def _state(entry: Place, names: dict[str, str]) -> TaskState:
     )
 
 
-def _several(entry: Place, key: str, names: dict[str, str]) -> tuple[str, ...]:
+def _several(entry: TomlValue, key: str, names: dict[str, str]) -> tuple[str, ...]:
     items = entry.at(key).items(STATES_MAX) if entry.has(key) else []
     found = [_chosen(item, names) for item in items]
     return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
-def _one(place: Place, key: str, names: dict[str, str]) -> str | None:
+def _one(place: TomlValue, key: str, names: dict[str, str]) -> str | None:
     there = place.need(key, "one of the states")
     return _chosen(there, names) if there is not None else None
 
 
-def _chosen(place: Place, names: dict[str, str]) -> str | None:
+def _chosen(place: TomlValue, names: dict[str, str]) -> str | None:
     if isinstance(place.value, str) and state_name(place.value) in names.values():
         return state_name(place.value)
     return place.choice(list(names))
 
 
-def _hold_together(machine: Machine, states: Place, names: dict[str, str]) -> None:
+def _hold_together(machine: TaskStateMachine, states: TomlValue, names: dict[str, str]) -> None:
     led_to = {machine.first} | {other for state in machine.states.values() for other in state.leads_to}
     for key, name in names.items():
         if name not in led_to:

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from telex.demo.company import CAST, Company
-from telex.demo.telling import Beat, Happening, Scene
+from telex.demo.agents import CAST, DemoTeam
+from telex.demo.narration import Happening, Scene, StoryEvent
 from telex.messages import vbw_company
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
 
 PLAN, RESET, MAIL, GUIDE = "1-1", "1-1-T1", "1-1-T2", "1-1-T3"
 SHUTDOWN_SECONDS = 60.0
 Verdict = Literal["approve", "changes_requested"]
 
 
-def play(company: Company) -> Iterator[Happening]:
+def play(company: DemoTeam) -> Iterator[Happening]:
     yield from _contract(company)
     yield from _out_of_scope(company)
     yield from _escalation(company)
@@ -24,7 +24,7 @@ def play(company: Company) -> Iterator[Happening]:
 # --- 1 ----------------------------------------------------------------------------------------------------------------
 
 
-def _contract(company: Company) -> Iterator[Happening]:
+def _contract(company: DemoTeam) -> Iterator[Happening]:
     yield Scene("A contract", "says what may be touched, and every report is held against it.")
     for name, role in CAST.items():
         company.bus.join(name, role=role)
@@ -46,7 +46,7 @@ def _contract(company: Company) -> Iterator[Happening]:
     company.deal("lead")
 
 
-def _progress(company: Company, who: str, id: str, task: str, status: str, commit: str, *files: str) -> Beat:
+def _progress(company: DemoTeam, who: str, id: str, task: str, status: str, commit: str, *files: str) -> StoryEvent:
     what = f"{task} {status} in {commit}: {', '.join(files)}"
     return company.typed(
         who, "lead", id, "execution_update", what, task,
@@ -57,7 +57,7 @@ def _progress(company: Company, who: str, id: str, task: str, status: str, commi
 # --- 2 ----------------------------------------------------------------------------------------------------------------
 
 
-def _out_of_scope(company: Company) -> Iterator[Happening]:
+def _out_of_scope(company: DemoTeam) -> Iterator[Happening]:
     yield Scene("Out of scope", "is refused before it is done and after, until somebody widens it.")
     company.clock.later(35.0)
     verdict, beat = company.guard("dev", "src/mail/reset.txt")
@@ -88,7 +88,7 @@ def _out_of_scope(company: Company) -> Iterator[Happening]:
 # --- 3 ----------------------------------------------------------------------------------------------------------------
 
 
-def _escalation(company: Company) -> Iterator[Happening]:
+def _escalation(company: DemoTeam) -> Iterator[Happening]:
     yield Scene("An escalation", "that nobody answers climbs by itself, until it is with a person.")
     company.clock.later(30.0)
     yield company.typed(
@@ -116,7 +116,7 @@ def _escalation(company: Company) -> Iterator[Happening]:
         steps = len(matter.rungs)
         before, now = matter.rungs[-2:]
         what = f"no answer from {before.to.removeprefix('role:')} in 5 min: escalation-1 goes on"
-        yield Beat(company.clock.story, "climbed", "telex", now.to.removeprefix("role:"), what, id=now.id)
+        yield StoryEvent(company.clock.story, "climbed", "telex", now.to.removeprefix("role:"), what, id=now.id)
     company.clock.later(15.0)
     stall = company.bus.stall()
     knots = tuple(Finding(knot.kind, "$", knot.say, "note") for knot in stall.knots[:1])
@@ -133,7 +133,7 @@ def _escalation(company: Company) -> Iterator[Happening]:
 # --- 4 ----------------------------------------------------------------------------------------------------------------
 
 
-def _review(company: Company) -> Iterator[Happening]:
+def _review(company: DemoTeam) -> Iterator[Happening]:
     yield Scene("A review", "fails, is mended and passes. What git does not bear out is marked.")
     company.clock.later(120.0)
     commit = company.project.commit("Send the mail", {"src/auth/mail.py": "def mail(user): ...\n"})
@@ -163,7 +163,7 @@ def _review(company: Company) -> Iterator[Happening]:
     company.deal("lead")
 
 
-def _reviewed(company: Company, cycle: int, result: Verdict, *, findings: int, critical: int) -> Beat:
+def _reviewed(company: DemoTeam, cycle: int, result: Verdict, *, findings: int, critical: int) -> StoryEvent:
     message: dict[str, Any] = vbw_company.code_review_result(
         plan_id=PLAN, result=result, cycle=cycle, findings_count=findings, critical=critical,
         artifact="docs/review.md", committed=True,
@@ -176,7 +176,7 @@ def _reviewed(company: Company, cycle: int, result: Verdict, *, findings: int, c
 # --- 5 ----------------------------------------------------------------------------------------------------------------
 
 
-def _shutdown(company: Company) -> Iterator[Happening]:
+def _shutdown(company: DemoTeam) -> Iterator[Happening]:
     yield Scene("A shutdown", "ends, whether everybody answers or not; nothing is left lying.")
     company.clock.later(20.0)
     for guest in ("senior", "architect"):
@@ -186,7 +186,7 @@ def _shutdown(company: Company) -> Iterator[Happening]:
     company.clock.later(5.0)
     report = company.bus.shut_down(agent="lead", reason="plan_complete", deadline=SHUTDOWN_SECONDS, wait=False)
     [request] = report.requests
-    yield Beat(company.clock.story, "asked", "lead", "all", "shut down, please: the plan is complete", id=request)
+    yield StoryEvent(company.clock.story, "asked", "lead", "all", "shut down, please: the plan is complete", id=request)
     company.clock.later(4.0)
     company.deal("dev", "docs", "qa")
     yield company.send("Ok, bye!", "dev", "lead", "“Ok, bye!”", id="prose-1")
@@ -207,10 +207,10 @@ def _shutdown(company: Company) -> Iterator[Happening]:
     forced = ", ".join(one.member.name for one in report.of("forced"))
     back = f"; {len(report.handed_back)} handed back" if report.handed_back else ""
     ended = "the team is dissolved" if report.dissolved else "the team stands"
-    yield Beat(company.clock.story, "stopped", "lead", None, f"--force: {forced} is stopped{back}; {ended}")
+    yield StoryEvent(company.clock.story, "stopped", "lead", None, f"--force: {forced} is stopped{back}; {ended}")
 
 
-def _stopped(company: Company, who: str, request: str, status: str, pending: str | None = None) -> Beat:
+def _stopped(company: DemoTeam, who: str, request: str, status: str, pending: str | None = None) -> StoryEvent:
     fields: dict[str, Any] = {"request_id": request, "approve": pending is None, "final_status": status}
     if pending is not None:
         fields["pending_work"] = pending

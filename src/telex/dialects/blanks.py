@@ -5,7 +5,7 @@ A blank is text in any field, so it is never taken for a value: the check finds 
 
 from typing import Any
 
-from telex.dialects.spec import (
+from telex.dialects.schema import (
     Anything,
     Boolean,
     Fields,
@@ -14,10 +14,10 @@ from telex.dialects.spec import (
     Kind,
     ListOf,
     MapOf,
-    Moment,
     Number,
     OneOf,
     Text,
+    Timestamp,
 )
 
 OPENING, CLOSING = "<fill: ", ">"
@@ -49,7 +49,7 @@ def expected(kind: Kind) -> str:
             return "text"
         case Boolean():
             return "true or false"
-        case Moment():
+        case Timestamp():
             return "a time such as 2026-02-12T10:00:00Z"
         case ListOf(Text()):
             return "a list of texts"

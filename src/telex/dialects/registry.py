@@ -1,11 +1,11 @@
 """Which dialects there are, and in which order a tie between them is settled."""
 
-from telex.dialects.build_flow import BUILD_FLOW
-from telex.dialects.signal_md import SIGNAL_MD
-from telex.dialects.spec import Dialect
-from telex.dialects.vbw_company import VBW_COMPANY
-from telex.dialects.vbw_handoff import VBW_HANDOFF
-from telex.dialects.vbw_typed import VBW_TYPED
+from telex.dialects.builtin.build_flow import BUILD_FLOW
+from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.builtin.vbw_company import VBW_COMPANY
+from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
+from telex.dialects.schema import Dialect
 
 # The reading ladder: a full envelope says most, a flat message less, plain text nothing.
 BUILT_IN: tuple[Dialect, ...] = (VBW_TYPED, BUILD_FLOW, VBW_HANDOFF, VBW_COMPANY, SIGNAL_MD)

@@ -6,18 +6,18 @@ import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 
-from telex.evidence.git import Git, NoAnswer
-from telex.ports.evidence import Proof
+from telex.evidence.git import GitCommand, GitUnavailable
+from telex.ports.evidence import EvidenceResult
 
 STORE_FOLDER = ".telex"  # lies in the folder of the project
 
 
-def look(top: str, folder: str, commit: str | None, files: tuple[str, ...]) -> Proof | None:
+def look(top: str, folder: str, commit: str | None, files: tuple[str, ...]) -> EvidenceResult | None:
     """`folder` is where the store is: what a report calls a file is seen from its project, or from the top."""
     try:
-        git, project = Git(top), _project(top, folder)
+        git, project = GitCommand(top), _project(top, folder)
         return _commit(git, project, commit, files) if commit is not None else _files(git, top, project, files)
-    except NoAnswer:
+    except GitUnavailable:
         return None
 
 
@@ -32,52 +32,52 @@ def _project(top: str, folder: str) -> str:
 # --- a commit ---------------------------------------------------------------------------------------------------------
 
 
-def _commit(git: Git, project: str, name: str, files: tuple[str, ...]) -> Proof | None:
+def _commit(git: GitCommand, project: str, name: str, files: tuple[str, ...]) -> EvidenceResult | None:
     found = git.ask(["cat-file", "--batch"], f"{name}^{{commit}}\n".encode())
     head, _, body = found.partition(b"\n")
     words = head.decode("utf-8", "replace").split(" ")
     if words[-1] == "missing":
-        return None if _is_partial(git) else Proof()
+        return None if _is_partial(git) else EvidenceResult()
     if len(words) != 3 or words[1] != "commit" or not words[0].startswith(name):
         return None  # several begin so, or it is the name of a branch or tag: that may be anything tomorrow
     commit = words[0]
     if not files:
-        return Proof(commit)
+        return EvidenceResult(commit)
     parents = [line[7:].decode() for line in body.partition(b"\n\n")[0].split(b"\n") if line.startswith(b"parent ")]
     if parents and not _has(git, parents[0]):
-        return Proof(commit)  # history ends here, so that it cannot be told what was changed
+        return EvidenceResult(commit)  # history ends here, so that it cannot be told what was changed
     against = [parents[0], commit] if parents else ["--root", "--no-commit-id", commit]
     listing = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv"]
     changed = _listed(git.ask([*listing, "--ignore-submodules=none", *against]))
-    return Proof(commit, _strangers(files, project, changed))
+    return EvidenceResult(commit, _strangers(files, project, changed))
 
 
-def _has(git: Git, commit: str) -> bool:
+def _has(git: GitCommand, commit: str) -> bool:
     return not git.ask(["cat-file", "--batch-check"], f"{commit}\n".encode()).rstrip().endswith(b" missing")
 
 
-def _is_partial(git: Git) -> bool:
+def _is_partial(git: GitCommand) -> bool:
     """Does this clone leave out part of the history? Then what is missing here may well be there."""
     if git.ask(["rev-parse", "--is-shallow-repository"]).strip() == b"true":
         return True
     try:
         return bool(git.ask(["config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$"]))
-    except NoAnswer:  # how git says that there is no such setting
+    except GitUnavailable:  # how git says that there is no such setting
         return False
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _files(git: Git, top: str, project: str, files: tuple[str, ...]) -> Proof | None:
+def _files(git: GitCommand, top: str, project: str, files: tuple[str, ...]) -> EvidenceResult | None:
     git.ask(["rev-parse", "--is-inside-work-tree"])  # one that does not answer is not looked at by us either
     gone = [file for file in files if not _is_there(top, project, file)]
     if not gone:
-        return Proof()
+        return EvidenceResult()
     tracked = _listed(git.ask(["ls-files", "-z", "--cached", "--full-name"]))  # removed, and git knows what
-    with suppress(NoAnswer):  # nothing was committed yet
+    with suppress(GitUnavailable):  # nothing was committed yet
         tracked |= _listed(git.ask(["ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD"]))
-    return Proof(None, _strangers(gone, project, tracked))
+    return EvidenceResult(None, _strangers(gone, project, tracked))
 
 
 def _is_there(top: str, project: str, file: str) -> bool:

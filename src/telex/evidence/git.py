@@ -34,17 +34,17 @@ _ENVIRONMENT = {
 _silent_until = float("-inf")  # by the monotonic clock
 
 
-class NoAnswer(Exception):
+class GitUnavailable(Exception):
     """Git is not there, takes too long, or does not want to: nothing is claimed then."""
 
 
-class Git:
+class GitCommand:
     """The git of one repository, for as long as one message may take."""
 
     def __init__(self, top: str) -> None:
         program = shutil.which("git")
         if program is None or time.monotonic() < _silent_until:
-            raise NoAnswer
+            raise GitUnavailable
         self._deadline = time.monotonic() + ANSWER_SECONDS
         options = [word for setting in _SETTINGS for word in ("-c", setting)]
         self._command = [program, "--no-pager", "--literal-pathspecs", *options]
@@ -71,9 +71,9 @@ class Git:
             )
         except subprocess.TimeoutExpired as error:
             _silent_until = time.monotonic() + SULKING_SECONDS
-            raise NoAnswer from error
+            raise GitUnavailable from error
         except (OSError, ValueError) as error:
-            raise NoAnswer from error
+            raise GitUnavailable from error
         if asked.returncode != 0:
-            raise NoAnswer
+            raise GitUnavailable
         return asked.stdout

@@ -1,4 +1,4 @@
-# Made by `python -m telex.publish` from the dialect; a change here is lost.
+# Made by `python -m telex.generate` from the dialect; a change here is lost.
 # ruff: noqa: N803
 from typing import Any, Literal
 

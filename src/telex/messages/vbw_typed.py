@@ -1,6 +1,6 @@
 """Builders for vbw-typed; the stub beside this file names every argument."""
 
-from telex.dialects.vbw_typed import VBW_TYPED
-from telex.messages.making import builders_of
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
+from telex.messages.builders import builders_of
 
 globals().update(builders_of(VBW_TYPED))

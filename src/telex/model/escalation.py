@@ -9,7 +9,7 @@ def waits_for_ever(due_at: float) -> bool:
     return due_at >= NO_DEADLINE - 86_400.0  # it may have been worked out as so many seconds from now
 
 
-class Rung(NamedTuple):
+class EscalationLevel(NamedTuple):
     """One step of it: a message to whoever could settle it."""
 
     id: str
@@ -32,12 +32,12 @@ class Escalation(NamedTuple):
     severity: str
     correlation: str | None
     cause: str | None  # the message it followed from, where the bus itself raised it
-    rungs: tuple[Rung, ...]  # the first, and each climb
+    rungs: tuple[EscalationLevel, ...]  # the first, and each climb
     answered_by: str | None = None
     answered_at: float | None = None
 
     @property
-    def now(self) -> Rung:
+    def now(self) -> EscalationLevel:
         """Where it is."""
         return self.rungs[-1]
 

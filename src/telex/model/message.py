@@ -23,15 +23,15 @@ class Message(NamedTuple):
     refused: bool = False  # kept for the record, delivered to nobody
 
 
-class Part(NamedTuple):
+class WorkChange(NamedTuple):
     """What a message has to do with the work: written together with it, or not at all."""
 
-    topics: tuple[str, ...] = ()  # those it belongs to, see flow/book; it is kept as long as the store is
+    topics: tuple[str, ...] = ()  # those it belongs to, see work; it is kept as long as the store is
     expects: tuple[tuple[str, int], ...] = ()  # topics it was weighed against, and the last number each had then
-    reports: tuple["Entry", ...] = ()  # messages that follow from it
+    reports: tuple["NewMessage", ...] = ()  # messages that follow from it
     members: tuple[tuple[Member, Event], ...] = ()  # who changes with it, and the event that tells it
 
-    def dated(self, at: float) -> "Part":
+    def dated(self, at: float) -> "WorkChange":
         """As of the moment in which the message is kept: nothing that follows from it happens before it."""
         if not self.members and not self.reports:
             return self
@@ -39,7 +39,7 @@ class Part(NamedTuple):
         return self._replace(members=members, reports=tuple(report._replace(at=at) for report in self.reports))
 
 
-class Entry(NamedTuple):
+class NewMessage(NamedTuple):
     """A message to be kept, before it has a number, and everything that must be written together with it."""
 
     id: str
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
     answers: tuple[int, ...] = ()  # requests that wait for this one, by number: they wait no longer
     same_since: float | None = None  # an equal id from this moment on is the same message; None: never look
     inbox_max: int | None = None
-    part: Part | None = None  # None: it has no part in the work
+    part: WorkChange | None = None  # None: it has no part in the work
 
 
 class Rendering(NamedTuple):
@@ -81,7 +81,7 @@ class Rendering(NamedTuple):
         return len(self.raw) + sum(map(len, (*self.lost, *self.invented, *self.narrowed)))
 
 
-class Leased(NamedTuple):
+class Lease(NamedTuple):
     """A message in a reader's hands: settle it with `token` before `until`."""
 
     message: Message

@@ -7,7 +7,7 @@ always there, and others join. Members declared in telex.toml close it.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from telex.model.nearest import nearest
+from telex.model.suggestion import nearest
 
 HUMAN = "human"
 TELEX = "telex"  # who signs reports made by the bus itself; nobody may be called so

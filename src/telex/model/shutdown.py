@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple, Self
 
-from telex.model.refusal import Finding
-from telex.model.register import Register
+from telex.model.finding import Finding
+from telex.model.ordered_index import OrderedIndex
 from telex.model.roster import Member
 
 TOPIC = "shutdown"
@@ -25,7 +25,7 @@ WAITED = frozenset({"silent"})
 UNSETTLED = frozenset({"refused", "silent", "not asked"})
 
 
-class Answer(NamedTuple):
+class ShutdownAnswer(NamedTuple):
     """What an agent has answered last."""
 
     id: str  # of the message
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     pending: str  # what is left to do, in its own words
 
 
-class Call(NamedTuple):
+class ShutdownRequest(NamedTuple):
     """One request to stop."""
 
     id: str
@@ -45,10 +45,10 @@ class Call(NamedTuple):
     team: str
     at: float
     asked: tuple[str, ...]  # the inboxes it was put into
-    answers: Mapping[str, Answer]  # by agent
+    answers: Mapping[str, ShutdownAnswer]  # by agent
 
 
-class Calls(Register[Call]):
+class ShutdownRequests(OrderedIndex[ShutdownRequest]):
     """Every call there was, oldest first; and which was the last to reach an inbox is known as well."""
 
     __slots__ = ("_latest_at", "_reached")
@@ -62,7 +62,7 @@ class Calls(Register[Call]):
         calls._reached, calls._latest_at = {}, -inf
         return calls
 
-    def answered(self, call: Call, by: str, answer: Answer) -> Self:
+    def answered(self, call: ShutdownRequest, by: str, answer: ShutdownAnswer) -> Self:
         """With what an agent has said to one of these."""
         if not self.is_own:
             return self.replaced(call._replace(answers={**call.answers, by: answer}))
@@ -70,7 +70,7 @@ class Calls(Register[Call]):
         call.answers[by] = answer
         return self
 
-    def last_into(self, inboxes: Iterable[str], since: float) -> Call | None:
+    def last_into(self, inboxes: Iterable[str], since: float) -> ShutdownRequest | None:
         """The last call that was put into any of these, at that moment or later."""
         found = -1
         for inbox in inboxes:
@@ -83,7 +83,7 @@ class Calls(Register[Call]):
         """The lower, the later it was: the places of an inbox are in the order of this, too."""
         return -self._all[place].at
 
-    def added(self, one: Call) -> Self:
+    def added(self, one: ShutdownRequest) -> Self:
         calls = super().added(one)
         place = len(calls) - 1
         if one.at >= calls._latest_at:
@@ -113,34 +113,34 @@ class Calls(Register[Call]):
         return calls
 
 
-class Shutdowns(NamedTuple):
+class ShutdownState(NamedTuple):
     """Every call there was, oldest first: the state of the topic `shutdown`."""
 
-    calls: Sequence[Call] = Calls()
+    calls: Sequence[ShutdownRequest] = ShutdownRequests()
 
     @property
-    def known(self) -> Calls:
+    def known(self) -> ShutdownRequests:
         """What came over a wire, or out of an old file, is only a list of them."""
-        return self.calls if type(self.calls) is Calls else Calls(self.calls)
+        return self.calls if type(self.calls) is ShutdownRequests else ShutdownRequests(self.calls)
 
-    def call(self, id_: str) -> Call | None:
+    def call(self, id_: str) -> ShutdownRequest | None:
         """The last one of that id."""
         return self.known.get(id_)
 
 
-NO_SHUTDOWNS = Shutdowns()
+NO_SHUTDOWNS = ShutdownState()
 
 
-class Standing(NamedTuple):
+class MemberShutdown(NamedTuple):
     """Where one agent stands."""
 
     member: Member
     state: str  # one of STATES
-    call: Call | None = None  # the one that it was asked by last
-    answer: Answer | None = None
+    call: ShutdownRequest | None = None  # the one that it was asked by last
+    answer: ShutdownAnswer | None = None
 
 
-class HandedBack(NamedTuple):
+class ReturnedMessage(NamedTuple):
     """A message that waited for somebody who has stopped. Its sender was told."""
 
     id: str
@@ -154,11 +154,11 @@ class ShutdownReport(NamedTuple):
 
     by: str
     requests: tuple[str, ...]  # ids of the shutdown_requests it is about
-    agents: tuple[Standing, ...]
-    handed_back: tuple[HandedBack, ...] = ()
+    agents: tuple[MemberShutdown, ...]
+    handed_back: tuple[ReturnedMessage, ...] = ()
     dissolved: bool = False
     findings: tuple[Finding, ...] = ()  # why the team could not be asked; then nothing has happened
     until: float | None = None  # when it is waited for no longer
 
-    def of(self, *states: str) -> tuple[Standing, ...]:
+    def of(self, *states: str) -> tuple[MemberShutdown, ...]:
         return tuple(one for one in self.agents if one.state in states)

@@ -39,7 +39,7 @@ class Wait(NamedTuple):
     remedy: Remedy | None = None  # what would end it, where that takes more than an answer
 
 
-class Knot(NamedTuple):
+class Deadlock(NamedTuple):
     kind: KnotKind
     who: tuple[str, ...]
     waits: tuple[Wait, ...]
@@ -50,4 +50,4 @@ class Knot(NamedTuple):
 class Stall(NamedTuple):
     at: float
     waits: tuple[Wait, ...] = ()
-    knots: tuple[Knot, ...] = ()  # the gravest first
+    knots: tuple[Deadlock, ...] = ()  # the gravest first

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from telex.model.delivery import Delivery
 from telex.model.event import Event
-from telex.model.message import Entry, Leased, Message, Rendering
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
+from telex.model.message import Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
-from telex.ports.store import EVERYTHING, Appended, Query
+from telex.ports.store import EVERYTHING, AppendResult, Query
 
 if TYPE_CHECKING:
-    from telex.model.contract import Verdict  # whoever only sends does without
+    from telex.model.contracts import PathVerdict  # whoever only sends does without
     from telex.model.escalation import Escalation
     from telex.model.shutdown import ShutdownReport
     from telex.model.stall import Stall
@@ -33,7 +33,7 @@ class Receipt(NamedTuple):
     certain: bool = False  # is `mended` complete, or are there blanks to fill?
 
 
-class Story(NamedTuple):
+class MessageHistory(NamedTuple):
     """Everything about one message."""
 
     message: Message
@@ -74,7 +74,7 @@ class Bus(Protocol):
 
     async def receive(
         self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
-    ) -> list[Leased]:
+    ) -> list[Lease]:
         """Lease up to that many messages, waiting so many seconds for the first. Nothing there: an empty list."""
 
     async def ack(self, token: str, *, agent: str) -> bool:
@@ -101,7 +101,7 @@ class Bus(Protocol):
         reply_to: str | None = None,
         correlation: str | None = None,
         timeout: float | None = None,
-    ) -> Receipt | Leased:
+    ) -> Receipt | Lease:
         """Send, and wait for the reply, which is leased to the sender. Refused: the receipt.
 
         Raises:
@@ -122,14 +122,14 @@ class Bus(Protocol):
             NotFound: nobody of that name is or was in the team.
         """
 
-    async def why(self, id: str) -> list[Story]:
+    async def why(self, id: str) -> list[MessageHistory]:
         """The whole story of every message of that id: usually one.
 
         Raises:
             NotFound: none has it.
         """
 
-    async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> Story:
+    async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> MessageHistory:
         """Wait until a message is acked (or read, or leased), or cannot be any more. The story then, or at the end."""
 
     def events(
@@ -140,7 +140,7 @@ class Bus(Protocol):
     async def search(self, text: str, *, most: int = 50) -> list[Message]:
         """Messages in which all these words stand, newest first."""
 
-    async def trace(self, correlation: str) -> list[Story]:
+    async def trace(self, correlation: str) -> list[MessageHistory]:
         """The stories of every message of a conversation, oldest first."""
 
     async def book(self, kind: str) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Bus(Protocol):
         role: str | None = None,
         plan: str | None = None,
         resolve: Callable[[str], str | None] | None = None,
-    ) -> "list[Verdict]":
+    ) -> "list[PathVerdict]":
         """May this agent write these paths now? With the reason for each, and where not, the request to send.
 
         Who has the project's files at hand brings `resolve`: where a path of the project really leads, from its root,
@@ -225,7 +225,7 @@ class Bus(Protocol):
     async def drop(self, id: str, *, reason: str, agent: str = HUMAN) -> int:
         """Give up on the dead deliveries of a message. How many."""
 
-    async def import_messages(self, entries: Sequence[Entry]) -> list[Appended]:
+    async def import_messages(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         """Keep messages of another record as history: found and shown, delivered to nobody. Twice is once."""
 
     async def sweep(self) -> int:

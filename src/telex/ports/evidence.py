@@ -2,10 +2,10 @@
 
 from typing import NamedTuple, Protocol
 
-from telex.model.refusal import Severity
+from telex.model.finding import Severity
 
 
-class Proof(NamedTuple):
+class EvidenceResult(NamedTuple):
     """What the repository says to a claim."""
 
     commit: str | None = None  # its whole hash; None where it is not there, or none was named
@@ -17,8 +17,8 @@ class Evidence(Protocol):
 
     contradicted: Severity  # what it is to this team when the repository says otherwise
 
-    async def of_commit(self, commit: str, files: tuple[str, ...]) -> Proof | None:
+    async def of_commit(self, commit: str, files: tuple[str, ...]) -> EvidenceResult | None:
         """Is there such a commit, and did it change these files?"""
 
-    async def of_files(self, files: tuple[str, ...]) -> Proof | None:
+    async def of_files(self, files: tuple[str, ...]) -> EvidenceResult | None:
         """Are these files there to be committed, or to be removed by a commit?"""

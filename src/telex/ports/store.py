@@ -11,11 +11,11 @@ from typing import Literal, NamedTuple, Protocol
 
 from telex.model.delivery import Delivery, State
 from telex.model.event import Event
-from telex.model.message import Entry, Leased, Message
+from telex.model.message import Lease, Message, NewMessage
 from telex.model.roster import Member
 
 
-class Appended(NamedTuple):
+class AppendResult(NamedTuple):
     """What became of an entry."""
 
     # stale: what it was weighed against has gone on; stopped: its sender has shut down in the meantime
@@ -40,7 +40,7 @@ class Settlement(NamedTuple):
     due_at: float = 0.0
     attempts: int | None = None  # None: as they are
     detail: str | None = None  # JSON for the event
-    reports: tuple[Entry, ...] = ()  # messages that must be kept together with the change
+    reports: tuple[NewMessage, ...] = ()  # messages that must be kept together with the change
     release: bool = False  # no request of this message is waited for any longer
 
     def holds_for(self, delivery: Delivery) -> bool:
@@ -54,12 +54,12 @@ class Settlement(NamedTuple):
         )
 
 
-class Settled(NamedTuple):
+class SettleResult(NamedTuple):
     done: bool
     now: Delivery | None  # as it is after this call; None: there is no such delivery
 
 
-class Ask(NamedTuple):
+class PendingRequest(NamedTuple):
     """A request that waits for its answer."""
 
     message: int
@@ -67,7 +67,7 @@ class Ask(NamedTuple):
     attempts: int  # how often the deadline has passed
 
 
-class Touched(NamedTuple):
+class Changes(NamedTuple):
     """What has happened to whom since some event, told so that whoever waits for it can be woken."""
 
     upto: int  # the number of the last event
@@ -76,7 +76,7 @@ class Touched(NamedTuple):
     members: frozenset[str] = frozenset()  # those who have joined, left or stopped
 
 
-Beside = Callable[[Leased], Event | None]  # what is to be told of a lease beyond that it was given
+Beside = Callable[[Lease], Event | None]  # what is to be told of a lease beyond that it was given
 
 
 TEXT_CHARACTERS_MAX = 1_000  # of what is looked for
@@ -101,7 +101,7 @@ EVERYTHING = Query()
 
 
 class Store(Protocol):
-    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         """Keep each message with its deliveries, its event and its part in the work, durably. Repeating an entry does
         not keep it twice. One whose topics have gone on since it was weighed is `stale`, and one whose
         sender has shut down is `stopped`, unless it repeats an entry: nothing of either is kept."""
@@ -115,14 +115,14 @@ class Store(Protocol):
         most: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
-    ) -> list[Leased]:
+    ) -> list[Lease]:
         """Hand out what is due, by rank and then by number, at most that many. `only` these deliveries, if given. To a
         holder that has shut down, nothing.
 
         What `beside` says to a lease is written together with it; it may be asked twice about the same one.
         """
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         """Make each change whose delivery is still as it was seen. Telling twice is the same as telling once.
 
         With no settlements at all it still waits until everything that anybody has written so far is durable.
@@ -131,17 +131,17 @@ class Store(Protocol):
     async def lapsed(self, now: float, most: int) -> list[tuple[Delivery, Message]]:
         """Leases that have run out and have not been settled."""
 
-    async def overdue(self, now: float, most: int) -> list[tuple[Ask, Message, list[Delivery]]]:
+    async def overdue(self, now: float, most: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
         """Requests whose answer is late."""
 
     async def remind(
         self,
-        ask: Ask,
+        ask: PendingRequest,
         at: float,
         due_at: float | None,
         inboxes: Sequence[str],
         detail: str,
-        reports: Sequence[Entry] = (),
+        reports: Sequence[NewMessage] = (),
     ) -> bool:
         """Count a missed deadline, if it still stands at `ask.attempts`: an event `overdue`, the next deadline, and the
         message once more in these inboxes (each with an event `asked-again`). Without a next deadline an event
@@ -149,7 +149,7 @@ class Store(Protocol):
 
     async def asked(
         self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
-    ) -> list[tuple[Ask, Message]]:
+    ) -> list[tuple[PendingRequest, Message]]:
         """Requests still waiting for an answer that have this id, or else belong to this conversation; only those of
         these types, unless any will do. Most messages ask this, whatever waits: it must not mean looking through it."""
 
@@ -198,7 +198,7 @@ class Store(Protocol):
     async def next_due(self, inboxes: Sequence[str]) -> dict[str, float]:
         """For each of these inboxes that has something stored: when the first of it falls due."""
 
-    async def touched(self, after: int | None) -> Touched:
+    async def touched(self, after: int | None) -> Changes:
         """What anybody has done since that event. None: only the number of the last event there is."""
 
     async def story(self, message: int) -> list[Event]:

@@ -9,11 +9,11 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from telex.dialects.spec import PRIORITY_CLASSES
-from telex.flow.reports import moment as stamp
+from telex.delivery.system_messages import moment as stamp
+from telex.dialects.schema import PRIORITY_CLASSES
 from telex.model.digest import digest_of
 from telex.model.event import BRINGING, Event, detail_of
-from telex.model.message import Entry, Message
+from telex.model.message import Message, NewMessage
 
 VERSION = 1
 _REQUIRED = {"id": str, "at": (int, float), "sender": str, "role": str, "to": str, "rank": int}
@@ -22,7 +22,7 @@ TEXT_CHARACTERS_MAX = 1_024  # no id, name or conversation is longer
 _AT_MAX = 253_402_300_799  # the last second of the year 9999: no calendar here goes further
 
 
-class Flawed(NamedTuple):
+class InvalidLine(NamedTuple):
     """A line that cannot be taken in."""
 
     line: int
@@ -55,7 +55,7 @@ def _whole(message: Message) -> dict[str, Any]:
         return facts | {"raw_base64": b64encode(raw).decode("ascii")}
 
 
-def imported(lines: Iterable[bytes]) -> Iterator[Entry | Flawed | None]:
+def imported(lines: Iterable[bytes]) -> Iterator[NewMessage | InvalidLine | None]:
     """For each line its message, why it cannot be taken, or None where it brings none."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -63,7 +63,7 @@ def imported(lines: Iterable[bytes]) -> Iterator[Entry | Flawed | None]:
         try:
             yield _entry(json.loads(line))
         except (ValueError, RecursionError) as error:
-            yield Flawed(number, _why(error))
+            yield InvalidLine(number, _why(error))
 
 
 def _why(error: Exception) -> str:
@@ -72,7 +72,7 @@ def _why(error: Exception) -> str:
     return "nested too deep" if isinstance(error, RecursionError) else str(error)
 
 
-def _entry(facts: Any) -> Entry | None:
+def _entry(facts: Any) -> NewMessage | None:
     if not isinstance(facts, dict) or facts.get("telex") != VERSION:
         raise ValueError(f'not a line of an export: it has no "telex": {VERSION}')
     if facts.get("kind") not in BRINGING:
@@ -90,7 +90,7 @@ def _entry(facts: Any) -> Entry | None:
     made = digest_of(raw)
     if message.get("digest") != made.hex():
         raise ValueError("the bytes of the message are not those its digest was made of: something changed them")
-    entry = Entry(**known, digest=made, raw=raw, kind="imported")
+    entry = NewMessage(**known, digest=made, raw=raw, kind="imported")
     return entry._replace(kind="refused", detail=_why_refused(facts)) if facts["kind"] == "refused" else entry
 
 

@@ -8,17 +8,17 @@ doubt. In a team that is closed they are not: that is what a replay is to find o
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from telex.flow import membership
-from telex.flow.admission import Desk
-from telex.flow.lanes import Pair
-from telex.flow.routing import Route, normal_address, role_at, route
+from telex.delivery import membership
+from telex.delivery.routing import Route, normal_address, role_at, route
+from telex.delivery.validator_cache import Participants
 from telex.model.event import COMING_AND_GOING, Event, detail_of
+from telex.model.finding import Finding
 from telex.model.limits import Limits
-from telex.model.refusal import Finding
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE, Member, Roster
-from telex.replay.headcount import Headcount
-from telex.replay.remembered import Remembered
-from telex.rules.authorization import normalised
+from telex.replay.pair_cache import PairCache
+from telex.replay.role_counts import RoleCounts
+from telex.validation.authorization import normalised
+from telex.validation.check import Desk
 
 MEMBERS_MAX = 10_000  # of whom a log may make us remember
 
@@ -46,20 +46,20 @@ def changed(members: dict[str, Member], event: Event) -> None:
         members[name] = known._replace(left_at=left, stopped_at=stopped)
 
 
-NOBODY = Pair()  # nobody in particular, to nobody in particular
+NOBODY = Participants()  # nobody in particular, to nobody in particular
 
 
-class Way(NamedTuple):
+class ReplayPath(NamedTuple):
     """Who speaks to whom, as the bus would have seen it."""
 
     member: Member
     address: str | None
     inboxes: Route
     wrong: Finding | None  # what speaks against the recipient
-    pair: Pair
+    pair: Participants
 
 
-class Team:
+class ReplayTeam:
     def __init__(self, desk: Desk, declared: Iterable[Member] = (), begin: Iterable[Member] = ()) -> None:
         self._declared = {member.name: member for member in declared}
         self._limits: Limits = desk.limits
@@ -67,11 +67,11 @@ class Team:
         roles = () if self._declared else (normalised(role) for dialect in among for role in dialect.roles)
         self._default_roles = tuple(dict.fromkeys([*roles, HUMAN]))
         self._members = {member.name: member for member in begin if not self._declared} | self._declared
-        self._ways = Remembered[tuple[str, str | None, str | None, bool, bool], Way | Finding]()
-        self._reached = Remembered[tuple[str, bool, str, str, bool], tuple[str, Route, Finding | None]]()
+        self._ways = PairCache[tuple[str, str | None, str | None, bool, bool], ReplayPath | Finding]()
+        self._reached = PairCache[tuple[str, bool, str, str, bool], tuple[str, Route, Finding | None]]()
         self.changes = 0  # of who is there, as far as that was told
         self.roster = Roster(self._members, self._default_roles)
-        self._heads = Headcount(self.roster)
+        self._heads = RoleCounts(self.roster)
         self.somebody_is_gone = self._heads.somebody_is_gone
 
     @property
@@ -116,7 +116,7 @@ class Team:
         self.changes += 1
         self.somebody_is_gone = self._heads.somebody_is_gone
 
-    def way(self, sender: str, role: str | None, to: str | None, taken: bool, bare: bool) -> Way | Finding:
+    def way(self, sender: str, role: str | None, to: str | None, taken: bool, bare: bool) -> ReplayPath | Finding:
         """From whom to whom. `taken`: it was accepted, so that whoever is unknown here may have been known there.
 
         `bare`: all that is known of the sender is what the message says. It is then taken at its word, as a check takes
@@ -131,19 +131,19 @@ class Team:
             self._ways.keep(key, known, 0 if isinstance(known, Finding) else len(known.inboxes))
         return known
 
-    def _way(self, sender: str, role: str | None, to: str | None, taken: bool) -> Way | Finding:
+    def _way(self, sender: str, role: str | None, to: str | None, taken: bool) -> ReplayPath | Finding:
         member = self._member(normalised(sender), normalised(role) if role else None, taken)
         if isinstance(member, Finding):
             return member
         if not to:
-            return Way(member, None, (), None, Pair(member.role or None, None, member.name, None))
+            return ReplayPath(member, None, (), None, Participants(member.role or None, None, member.name, None))
         address = normal_address(to)
         by_name = address if self.roster.find(address) is not None else None
-        pair = Pair(member.role or None, self._role_at(address), member.name, by_name)
+        pair = Participants(member.role or None, self._role_at(address), member.name, by_name)
         found = self.heard_by(address, member, taken=taken)
         if isinstance(found, Finding):
-            return Way(member, address, (), found, pair)
-        return Way(member, address, found, None, pair)
+            return ReplayPath(member, address, (), found, pair)
+        return ReplayPath(member, address, found, None, pair)
 
     def heard_by(self, address: str, sender: Member, *, taken: bool) -> Route | Finding:
         """The inboxes that a (normal) address stands for."""

@@ -10,7 +10,7 @@ except ImportError:  # pragma: no cover - not a Unix; SQLite's own waiting has t
 BALLAST_BYTES = 1_048_576  # given up on a full disk, so that what is done can still be said to be done
 
 
-class Locked:
+class FileLock:
     """The operating system's lock on the store. It is fair, and a killed process lets go of it."""
 
     def __init__(self, descriptor: int) -> None:
@@ -25,7 +25,7 @@ class Locked:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
 
-class Ballast:
+class ReserveFile:
     """A file that takes up room, so that there is some to give up."""
 
     def __init__(self, path: str) -> None:

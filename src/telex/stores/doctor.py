@@ -11,8 +11,8 @@ import apsw
 
 from telex.errors import StoreError
 from telex.model.digest import digest_of
-from telex.stores.sqlite_errors import ours
-from telex.stores.sqlite_schema import APPLICATION_ID, VERSION
+from telex.stores.sqlite.errors import ours
+from telex.stores.sqlite.schema import APPLICATION_ID, VERSION
 
 WAL_BYTES_MAX = 256 * 1_048_576  # far more than a checkpoint leaves behind: somebody keeps it from happening
 FREE_BYTES_MIN = 64 * 1_048_576
@@ -25,13 +25,13 @@ NETWORKED = frozenset(
 )
 
 
-class Check(NamedTuple):
+class DoctorCheck(NamedTuple):
     name: str
     ok: bool | None  # None: could not be told, or worth knowing
     say: str
 
 
-class Looking:
+class ReadOnlyConnection:
     """A connection that cannot write: opening a store as everybody does would bring an older file up to date."""
 
     def __init__(self, path: str) -> None:
@@ -55,78 +55,82 @@ class Looking:
         self._connection.close(True)
 
 
-def examine(path: str, now: float) -> Iterator[Check]:
+def examine(path: str, now: float) -> Iterator[DoctorCheck]:
     """Look at everything, the cheapest first. `now` is the time by the wall clock."""
     if not os.path.exists(path):
-        yield Check("file", False, f"{path} is not there: the first telex send makes it.")
+        yield DoctorCheck("file", False, f"{path} is not there: the first telex send makes it.")
         return
     path = os.path.realpath(path)  # what counts is where the file lies, and not a link to it
-    yield Check("file", True, f"{path}, {_bytes(os.path.getsize(path))}")
+    yield DoctorCheck("file", True, f"{path}, {_bytes(os.path.getsize(path))}")
     yield from _surroundings(path)
     yield _sqlite()
     try:
-        file = Looking(path)
+        file = ReadOnlyConnection(path)
     except StoreError as error:
-        yield Check("store", False, error.say)
+        yield DoctorCheck("store", False, error.say)
         return
     try:
         yield (version := _version(file))
         if version.ok is not False:
             yield from _contents(file, now, known=version.ok is True)
     except StoreError as error:
-        yield Check("store", False, error.say)
+        yield DoctorCheck("store", False, error.say)
     finally:
         file.close()
 
 
-def _version(file: Looking) -> Check:
+def _version(file: ReadOnlyConnection) -> DoctorCheck:
     application, version = file.value("PRAGMA application_id"), file.value("PRAGMA user_version")
     if not application and not version and not file.value("SELECT count(*) FROM sqlite_schema"):
-        return Check("store", False, "nothing is in it yet: the first telex send makes a store of it.")
+        return DoctorCheck("store", False, "nothing is in it yet: the first telex send makes a store of it.")
     if application != APPLICATION_ID:
-        return Check("store", False, "it is a database, but not a Telex store.")
+        return DoctorCheck("store", False, "it is a database, but not a Telex store.")
     if version > VERSION:
-        return Check("version", False, f"file version {version}; this Telex knows {VERSION}: upgrade Telex to open it.")
+        return DoctorCheck(
+            "version", False, f"file version {version}; this Telex knows {VERSION}: upgrade Telex to open it."
+        )
     if version < VERSION:
         say = f"file version {version}; whoever opens it next with this Telex brings it to {VERSION}."
-        return Check("version", None, say)
-    return Check("version", True, f"file version {VERSION}")
+        return DoctorCheck("version", None, say)
+    return DoctorCheck("version", True, f"file version {VERSION}")
 
 
-def _surroundings(path: str) -> Iterator[Check]:
+def _surroundings(path: str) -> Iterator[DoctorCheck]:
     folder = os.path.dirname(path)
     system = file_system(folder)
     if system in NETWORKED:
         say = f"{system}: a store on a network file system can be damaged by two machines; use a local disk."
-        yield Check("file system", False, say)
+        yield DoctorCheck("file system", False, say)
     else:
-        yield Check("file system", None if system is None else True, system or "cannot be told on this system")
+        yield DoctorCheck("file system", None if system is None else True, system or "cannot be told on this system")
     writable = os.access(folder, os.W_OK) and os.access(path, os.W_OK)
-    yield Check("permissions", writable, "may be written" if writable else f"{path} or its folder may not be written.")
+    yield DoctorCheck(
+        "permissions", writable, "may be written" if writable else f"{path} or its folder may not be written."
+    )
     room = os.statvfs(folder)
     free = room.f_bavail * room.f_frsize
-    yield Check("disk", free >= FREE_BYTES_MIN, f"{_bytes(free)} free")
+    yield DoctorCheck("disk", free >= FREE_BYTES_MIN, f"{_bytes(free)} free")
     ballast = os.path.exists(path + "-ballast")
     say = "kept" if ballast else "given up for a full disk; it is kept again when there is room"
-    yield Check("ballast", True if ballast else None, say)
+    yield DoctorCheck("ballast", True if ballast else None, say)
     wal = os.path.getsize(path + "-wal") if os.path.exists(path + "-wal") else 0
     say = _bytes(wal) if wal <= WAL_BYTES_MAX else f"{_bytes(wal)}: somebody reads for so long that it cannot shrink."
-    yield Check("write-ahead log", wal <= WAL_BYTES_MAX, say)
+    yield DoctorCheck("write-ahead log", wal <= WAL_BYTES_MAX, say)
 
 
-def _sqlite() -> Check:
+def _sqlite() -> DoctorCheck:
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     ok = version >= SQLITE_MIN
     wanted = ".".join(map(str, SQLITE_MIN))
     say = f"SQLite {apsw.sqlite_lib_version()}" + ("" if ok else f" can damage a store that many write; take {wanted}.")
-    return Check("SQLite", ok, say)
+    return DoctorCheck("SQLite", ok, say)
 
 
-def _contents(file: Looking, now: float, *, known: bool) -> Iterator[Check]:
+def _contents(file: ReadOnlyConnection, now: float, *, known: bool) -> Iterator[DoctorCheck]:
     """`known`: the tables are those of this version, so that we can read them."""
     problems = [row[0] for row in file.rows(f"PRAGMA integrity_check({NAMED_MAX})")]
     ok = problems == ["ok"]
-    yield Check("integrity", ok, "ok" if ok else "; ".join(problems))
+    yield DoctorCheck("integrity", ok, "ok" if ok else "; ".join(problems))
     if not ok or not known:
         return
     yield _clock(file, now)
@@ -137,47 +141,49 @@ def _contents(file: Looking, now: float, *, known: bool) -> Iterator[Check]:
     waiting = file.value(
         "SELECT (SELECT count(*) FROM deliveries WHERE state = 0) + (SELECT count(*) FROM deliveries WHERE state = 1)"
     )
-    yield Check("contents", True, f"{_counted(messages, 'message')}, {waiting:,} waiting, {_counted(events, 'event')}")
+    yield DoctorCheck(
+        "contents", True, f"{_counted(messages, 'message')}, {waiting:,} waiting, {_counted(events, 'event')}"
+    )
 
 
-def _clock(file: Looking, now: float) -> Check:
+def _clock(file: ReadOnlyConnection, now: float) -> DoctorCheck:
     latest = float(file.value("SELECT max(at) FROM (SELECT at FROM events ORDER BY seq DESC LIMIT 100)") or 0.0)
     ahead = latest - now
     if ahead <= CLOCK_SECONDS_MAX:
-        return Check("clock", True, "not behind the store")
+        return DoctorCheck("clock", True, "not behind the store")
     say = (
         f"the clock is {ahead:,.0f} s behind what the store remembers: leases and deadlines go by the store until then."
     )
-    return Check("clock", False, say)
+    return DoctorCheck("clock", False, say)
 
 
-def _digests(file: Looking) -> Check:
+def _digests(file: ReadOnlyConnection) -> DoctorCheck:
     """SQLite does not notice a changed byte inside a row; the digest that was kept with the message does."""
     count, rotten, after = 0, [], 0
     while rows := file.rows("SELECT seq, id, digest, raw FROM messages WHERE seq > ? ORDER BY seq LIMIT 500", (after,)):
         count, after = count + len(rows), rows[-1][0]
         rotten += [_named(seq, id_) for seq, id_, digest, raw in rows if digest_of(raw) != digest]
     if not rotten:
-        return Check("digests", True, f"{_counted(count, 'message')} as received")
+        return DoctorCheck("digests", True, f"{_counted(count, 'message')} as received")
     more = f" and {len(rotten) - NAMED_MAX} more" if len(rotten) > NAMED_MAX else ""
-    return Check("digests", False, f"changed since they were received: {', '.join(rotten[:NAMED_MAX])}{more}")
+    return DoctorCheck("digests", False, f"changed since they were received: {', '.join(rotten[:NAMED_MAX])}{more}")
 
 
-def _orphans(file: Looking) -> Check:
+def _orphans(file: ReadOnlyConnection) -> DoctorCheck:
     sql = "SELECT count(*) FROM deliveries d LEFT JOIN messages m ON m.seq = d.message WHERE m.seq IS NULL"
     lost = file.value(sql)
     say = f"{_counted(lost, 'delivery', 'deliveries')} without a message" if lost else "each has its message"
-    return Check("deliveries", not lost, say)
+    return DoctorCheck("deliveries", not lost, say)
 
 
-def _book(file: Looking) -> Check:
-    from telex.stores.doctor_book import wrong_topics
+def _book(file: ReadOnlyConnection) -> DoctorCheck:
+    from telex.stores.doctor_work_state import wrong_topics
 
     topics, wrong = wrong_topics(file)
     if not wrong:
-        return Check("book", True, f"{_counted(topics, 'topic')} of the work, as the log has it")
+        return DoctorCheck("book", True, f"{_counted(topics, 'topic')} of the work, as the log has it")
     more = f" and {len(wrong) - NAMED_MAX} more" if len(wrong) > NAMED_MAX else ""
-    return Check("book", False, f"not what the log says: {', '.join(wrong[:NAMED_MAX])}{more}")
+    return DoctorCheck("book", False, f"not what the log says: {', '.join(wrong[:NAMED_MAX])}{more}")
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:

@@ -13,43 +13,43 @@ from itertools import islice
 
 from telex.model.delivery import OPEN, Delivery
 from telex.model.event import Event
-from telex.model.message import Entry, Leased, Message
+from telex.model.message import Lease, Message, NewMessage
 from telex.model.roster import TELEX, Member
-from telex.ports.store import Appended, Ask, Beside, Query, Settled, Settlement, Touched
-from telex.stores.fitting import fits
-from telex.stores.memory_shelves import Shelves
+from telex.ports.store import AppendResult, Beside, Changes, PendingRequest, Query, Settlement, SettleResult
+from telex.stores.memory_tables import MemoryTables
+from telex.stores.query_match import fits
 
 
-class MemoryStore(Shelves):
+class MemoryStore(MemoryTables):
     # --- keeping ----------------------------------------------------------------------------------------------------
 
-    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         return [self._append(entry) for entry in entries]
 
-    def _append(self, entry: Entry) -> Appended:
+    def _append(self, entry: NewMessage) -> AppendResult:
         assert entry.kind == "accepted" or not entry.inboxes, "only what was accepted is delivered"
         earlier = self._earlier(entry)
         if earlier is not None:
             if (earlier.digest, earlier.to) != (entry.digest, entry.to):
-                return Appended("id-reused", earlier.seq)
+                return AppendResult("id-reused", earlier.seq)
             self._tell(entry.at, "duplicate", agent=entry.sender, message=earlier.seq)
-            return Appended("duplicate", earlier.seq)
+            return AppendResult("duplicate", earlier.seq)
         if entry.same_since is not None and self._has_stopped(entry.sender):
-            return Appended("stopped", 0)
+            return AppendResult("stopped", 0)
         if entry.part is not None and any(
             last != (self._topics.get(name) or [0])[-1] for name, last in entry.part.expects
         ):
-            return Appended("stale", 0)
+            return AppendResult("stale", 0)
         for inbox in entry.inboxes:
             if entry.inbox_max is not None and len(self._open[inbox]) >= entry.inbox_max:
-                return Appended("inbox-full", 0, inbox)
+                return AppendResult("inbox-full", 0, inbox)
         seq = self._keep(entry)
         for asked in entry.answers:
             if self._wait_no_longer(asked):
                 self._tell(entry.at, "answered", agent=entry.sender, message=asked, detail=json.dumps({"by": seq}))
-        return Appended("kept", seq)
+        return AppendResult("kept", seq)
 
-    def _earlier(self, entry: Entry) -> Message | None:
+    def _earlier(self, entry: NewMessage) -> Message | None:
         """The message that this one repeats, or whose id it uses."""
         seq = self._ids.get((entry.sender, entry.id))
         if seq is None or entry.same_since is None:
@@ -72,7 +72,7 @@ class MemoryStore(Shelves):
         most: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
-    ) -> list[Leased]:
+    ) -> list[Lease]:
         if self._has_stopped(holder):
             return []
         wanted = set(only)
@@ -83,24 +83,24 @@ class MemoryStore(Shelves):
         ]
         return [self._lease(delivery, holder, now, until, beside) for delivery in nsmallest(most, due, key=_turn)]
 
-    def _lease(self, stored: Delivery, holder: str, now: float, until: float, beside: Beside | None) -> Leased:
+    def _lease(self, stored: Delivery, holder: str, now: float, until: float, beside: Beside | None) -> Lease:
         attempt, fence = stored.attempts + 1, stored.fence + 1
         delivery = stored._replace(state="leased", due_at=until, attempts=attempt, fence=fence, holder=holder)
         self._put(delivery)
         self._tell(now, "leased", agent=holder, of=delivery, detail=json.dumps({"until": until, "attempt": attempt}))
-        leased = Leased(self._messages[delivery.message], delivery.seq, delivery.inbox, attempt, fence, until)
+        leased = Lease(self._messages[delivery.message], delivery.seq, delivery.inbox, attempt, fence, until)
         told = beside(leased) if beside is not None else None
         if told is not None:
             self._tell(told.at, told.kind, agent=told.agent, of=delivery, detail=told.detail)
         return leased
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return [self._settle(settlement) for settlement in settlements]
 
-    def _settle(self, wanted: Settlement) -> Settled:
+    def _settle(self, wanted: Settlement) -> SettleResult:
         seen = self._deliveries.get(wanted.delivery)
         if seen is None or not wanted.holds_for(seen):
-            return Settled(False, seen)
+            return SettleResult(False, seen)
         attempts = seen.attempts if wanted.attempts is None else wanted.attempts
         now = self._put(seen._replace(state=wanted.becomes, due_at=wanted.due_at, attempts=attempts))
         self._tell(wanted.at, wanted.kind, agent=wanted.agent, of=now, detail=wanted.detail)
@@ -108,7 +108,7 @@ class MemoryStore(Shelves):
             self._wait_no_longer(now.message)
         for report in wanted.reports:
             self._keep(report)
-        return Settled(True, now)
+        return SettleResult(True, now)
 
     async def lapsed(self, now: float, most: int) -> list[tuple[Delivery, Message]]:
         late = [self._deliveries[seq] for seq in self._leased if self._deliveries[seq].due_at <= now]
@@ -121,8 +121,8 @@ class MemoryStore(Shelves):
         stored = [delivery for delivery in self._open_in(inboxes) if delivery.state == "stored"]
         return {one.inbox: one.due_at for one in sorted(stored, key=lambda one: one.due_at, reverse=True)}
 
-    async def touched(self, after: int | None) -> Touched:
-        return Touched(self._last_event) if after is None else self._touched(after)
+    async def touched(self, after: int | None) -> Changes:
+        return Changes(self._last_event) if after is None else self._touched(after)
 
     async def soonest(self, inboxes: Sequence[str]) -> float | None:
         stored = (await self.next_due(inboxes)).values()
@@ -145,18 +145,18 @@ class MemoryStore(Shelves):
 
     # --- requests and their answers ---------------------------------------------------------------------------------
 
-    async def overdue(self, now: float, most: int) -> list[tuple[Ask, Message, list[Delivery]]]:
+    async def overdue(self, now: float, most: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
         late = nsmallest(most, (ask for ask in self._asks.values() if ask.due_at <= now), key=lambda ask: ask.due_at)
         return [(ask, self._messages[ask.message], await self.deliveries(ask.message)) for ask in late]
 
     async def remind(
         self,
-        ask: Ask,
+        ask: PendingRequest,
         at: float,
         due_at: float | None,
         inboxes: Sequence[str],
         detail: str,
-        reports: Sequence[Entry] = (),
+        reports: Sequence[NewMessage] = (),
     ) -> bool:
         stands = self._asks.get(ask.message)
         if stands is None or stands.attempts != ask.attempts:
@@ -168,14 +168,14 @@ class MemoryStore(Shelves):
             self._wait_no_longer(ask.message)
             self._tell(at, "expired", message=ask.message, detail=detail)
         else:
-            self._asks[ask.message] = Ask(ask.message, due_at, ask.attempts + 1)
+            self._asks[ask.message] = PendingRequest(ask.message, due_at, ask.attempts + 1)
         for report in reports:
             self._keep(report)
         return True
 
     async def asked(
         self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
-    ) -> list[tuple[Ask, Message]]:
+    ) -> list[tuple[PendingRequest, Message]]:
         if id is None and correlation is None:
             return []
         found = self._asked.get(("id", id) if id is not None else ("correlation", correlation), {})

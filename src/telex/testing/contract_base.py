@@ -13,9 +13,9 @@ import pytest
 from telex.client import drive
 from telex.model.delivery import Delivery
 from telex.model.digest import digest_of
-from telex.model.message import Entry, Leased
+from telex.model.message import Lease, NewMessage
 from telex.ports.clock import Clock
-from telex.ports.store import Appended, Settled, Settlement, Store
+from telex.ports.store import AppendResult, Settlement, SettleResult, Store
 from telex.testing.clock import FakeClock
 
 T = TypeVar("T")
@@ -75,9 +75,9 @@ class ContractBase:
     def now(self) -> float:
         return self.clock.now()
 
-    def entry(self, id: str, *inboxes: str, raw: bytes = b'{"type": "note"}', **changes: Any) -> Entry:
+    def entry(self, id: str, *inboxes: str, raw: bytes = b'{"type": "note"}', **changes: Any) -> NewMessage:
         """A message from dev for these inboxes, which repeats one of the last hour if that has the same id."""
-        made = Entry(
+        made = NewMessage(
             id=id,
             at=self.now,
             sender="dev",
@@ -95,45 +95,45 @@ class ContractBase:
         )
         return made._replace(**changes)
 
-    def report(self, id: str, inbox: str) -> Entry:
+    def report(self, id: str, inbox: str) -> NewMessage:
         """What the bus itself tells somebody: never taken for a repetition, and never too much for an inbox."""
         return self.entry(id, inbox, sender="telex", role="telex", rank=ERROR, same_since=None)
 
-    async def keep(self, store: Store, *entries: Entry) -> list[int]:
+    async def keep(self, store: Store, *entries: NewMessage) -> list[int]:
         """Append, and see that every one was kept. Their numbers."""
         appended = await store.append(entries)
         assert [one.outcome for one in appended] == ["kept"] * len(entries)
         return [one.seq for one in appended]
 
-    async def take(self, store: Store, *inboxes: str, most: int = 1, holder: str = "lead") -> list[Leased]:
+    async def take(self, store: Store, *inboxes: str, most: int = 1, holder: str = "lead") -> list[Lease]:
         now = self.now
         return await store.lease(inboxes, holder, now, now + self.lease_seconds, most)
 
-    async def take_one(self, store: Store, *inboxes: str, holder: str = "lead") -> Leased:
+    async def take_one(self, store: Store, *inboxes: str, holder: str = "lead") -> Lease:
         [leased] = await self.take(store, *inboxes, holder=holder)
         return leased
 
-    def ack(self, leased: Leased) -> Settlement:
+    def ack(self, leased: Lease) -> Settlement:
         """As a bus settles an ack: under this lease, and only while it runs."""
         return Settlement(
             leased.delivery, "leased", "acked", self.now, "acked", "lead", fence=leased.fence, running_at=self.now
         )
 
-    def give_back(self, leased: Leased, *, due_at: float, **changes: Any) -> Settlement:
+    def give_back(self, leased: Lease, *, due_at: float, **changes: Any) -> Settlement:
         """As a bus settles a lease that ran out."""
         made = Settlement(leased.delivery, "leased", "stored", self.now, "lapsed", fence=leased.fence, due_at=due_at)
         return made._replace(**changes)
 
-    def bury(self, leased: Leased, *reports: Entry) -> Settlement:
+    def bury(self, leased: Lease, *reports: NewMessage) -> Settlement:
         """As a bus settles the last attempt."""
         made = self.give_back(leased, due_at=0.0)
         return made._replace(becomes="dead", kind="dead", reports=reports)
 
-    async def settle_one(self, store: Store, settlement: Settlement) -> Settled:
+    async def settle_one(self, store: Store, settlement: Settlement) -> SettleResult:
         [settled] = await store.settle([settlement])
         return settled
 
-    async def append_one(self, store: Store, entry: Entry) -> Appended:
+    async def append_one(self, store: Store, entry: NewMessage) -> AppendResult:
         [appended] = await store.append([entry])
         return appended
 
@@ -145,5 +145,5 @@ class ContractBase:
         await self.clock.sleep(self.lease_seconds)
 
 
-def ids(taken: list[Leased]) -> list[str]:
+def ids(taken: list[Lease]) -> list[str]:
     return [leased.message.id for leased in taken]

@@ -3,7 +3,7 @@
 import json
 
 from telex.model.delivery import AT_ONCE
-from telex.ports.store import Query, Settled, Store
+from telex.ports.store import Query, SettleResult, Store
 from telex.testing.contract_base import ERROR, ESCALATION, STATUS, VALIDATION, ContractBase, ids, promise
 
 
@@ -161,7 +161,7 @@ class DeliveryPromises(ContractBase):
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         leased = await self.take_one(store, "lead")
         settled = await self.settle_one(store, self.ack(leased)._replace(detail='{"ms": 3}'))
-        assert settled == Settled(True, await store.delivery(leased.delivery))
+        assert settled == SettleResult(True, await store.delivery(leased.delivery))
         assert settled.now is not None
         assert settled.now.state == "acked"
         event = (await store.story(seq))[-1]
@@ -188,7 +188,7 @@ class DeliveryPromises(ContractBase):
     async def test_settling_what_is_not_there_does_nothing(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         ack = self.ack(await self.take_one(store, "lead"))
-        assert await store.settle([ack._replace(delivery=ack.delivery + 999_999_999)]) == [Settled(False, None)]
+        assert await store.settle([ack._replace(delivery=ack.delivery + 999_999_999)]) == [SettleResult(False, None)]
 
     @promise
     async def test_a_settlement_decided_on_another_state_does_not_happen(self, store: Store) -> None:

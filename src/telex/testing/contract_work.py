@@ -3,7 +3,7 @@
 import pytest
 
 from telex.model.event import Event
-from telex.model.message import Part
+from telex.model.message import WorkChange
 from telex.model.roster import Member
 from telex.ports.store import Query, Store
 from telex.testing.contract_base import ContractBase, ids, promise
@@ -18,12 +18,12 @@ async def said_in(store: Store, topic: str, after: int = 0) -> list[str]:
 class WorkPromises(ContractBase):
     @promise
     async def test_a_topic_has_what_belongs_to_it_in_order_each_with_its_event(self, store: Store) -> None:
-        both = Part(("plan:1", "contracts"))
+        both = WorkChange(("plan:1", "contracts"))
         [first, _, last] = await self.keep(
             store,
             self.entry("a", "lead", part=both, detail='{"took": 1}'),
             self.entry("b", "lead"),
-            self.entry("c", "lead", part=Part(("plan:1",))),
+            self.entry("c", "lead", part=WorkChange(("plan:1",))),
         )
         assert await said_in(store, "plan:1") == ["a", "c"]
         assert await said_in(store, "plan:1", after=first) == ["c"]
@@ -36,40 +36,40 @@ class WorkPromises(ContractBase):
     @promise
     async def test_topics_are_listed_by_their_kind_and_no_other(self, store: Store) -> None:
         names = ("plan:b", "plan:a", "plan:", "plans:x", "pla:n", "plan;x", "contracts", "plan:ü")
-        await self.keep(store, self.entry("m1", "lead", part=Part(names)))
+        await self.keep(store, self.entry("m1", "lead", part=WorkChange(names)))
         assert sorted(await store.topics("plan")) == ["plan:", "plan:a", "plan:b", "plan:ü"]
         assert await store.topics("contracts") == ["contracts"]
         assert await store.topics("task") == []
 
     @promise
     async def test_what_was_weighed_against_an_older_state_is_not_kept(self, store: Store) -> None:
-        weighed = Part(("t",), (("t", 0), ("u", 0)))
+        weighed = WorkChange(("t",), (("t", 0), ("u", 0)))
         [seq] = await self.keep(store, self.entry("first", "lead", part=weighed))
         stale = await self.append_one(store, self.entry("second", "lead", part=weighed))
         assert (stale.outcome, stale.seq) == ("stale", 0)
         assert await store.find("second") == []
         assert await said_in(store, "t") == ["first"]
-        [_] = await self.keep(store, self.entry("second", "lead", part=Part(("t",), (("t", seq), ("u", 0)))))
+        [_] = await self.keep(store, self.entry("second", "lead", part=WorkChange(("t",), (("t", seq), ("u", 0)))))
         assert ids(await self.take(store, "lead", most=9)) == ["first", "second"]
 
     @promise
     async def test_of_two_that_come_together_the_second_is_stale(self, store: Store) -> None:
-        weighed = Part(("t",), (("t", 0),))
+        weighed = WorkChange(("t",), (("t", 0),))
         appended = await store.append([self.entry(name, "lead", part=weighed) for name in ("a", "b")])
         assert [one.outcome for one in appended] == ["kept", "stale"]
         assert await said_in(store, "t") == ["a"]
 
     @promise
     async def test_a_repetition_is_one_though_its_topics_have_gone_on(self, store: Store) -> None:
-        entry = self.entry("a", "lead", part=Part(("t",), (("t", 0),)))
+        entry = self.entry("a", "lead", part=WorkChange(("t",), (("t", 0),)))
         [seq] = await self.keep(store, entry)
         again = await self.append_one(store, entry)
         assert (again.outcome, again.seq) == ("duplicate", seq)
 
     @promise
     async def test_what_follows_is_kept_with_it_or_not_at_all(self, store: Store) -> None:
-        report = self.report("r", "human")._replace(part=Part(("escalation:r",)), answer_by=self.now + 5.0)
-        part = Part(("t",), (("t", 0),), (report,))
+        report = self.report("r", "human")._replace(part=WorkChange(("escalation:r",)), answer_by=self.now + 5.0)
+        part = WorkChange(("t",), (("t", 0),), (report,))
         [_] = await self.keep(store, self.entry("a", "lead", part=part))
         assert await said_in(store, "escalation:r") == ["r"]
         assert [message.id for _, message, _ in await store.overdue(self.now + 9.0, 9)] == ["r"]
@@ -81,7 +81,7 @@ class WorkPromises(ContractBase):
     @promise
     async def test_a_full_inbox_keeps_nothing_of_it(self, store: Store) -> None:
         await self.keep(store, self.entry("a", "lead"))
-        part = Part(("t",), (), (self.report("r", "human"),))
+        part = WorkChange(("t",), (), (self.report("r", "human"),))
         full = await self.append_one(store, self.entry("b", "lead", part=part, inbox_max=1))
         assert full.outcome == "inbox-full"
         assert await store.topics("t") == []
@@ -91,14 +91,14 @@ class WorkPromises(ContractBase):
     async def test_who_changes_with_a_message_has_changed_when_it_is_kept(self, store: Store) -> None:
         member = Member("dev", "dev", joined_at=1.0, stopped_at=self.now)
         event = Event(0, self.now, "joined", "dev", detail='{"role": "dev"}')
-        [seq] = await self.keep(store, self.entry("a", "lead", part=Part(("t",), (), (), ((member, event),))))
+        [seq] = await self.keep(store, self.entry("a", "lead", part=WorkChange(("t",), (), (), ((member, event),))))
         assert await store.members() == [member]
         [(told, _)] = await store.events(Query(kinds=("joined",)), 9)
         assert (told.agent, told.detail, told.seq > seq) == ("dev", event.detail, True)
 
     @promise
     async def test_what_belongs_to_a_topic_is_never_pruned(self, store: Store) -> None:
-        await self.keep(store, self.entry("kept", "lead", part=Part(("t",))), self.entry("gone", "lead"))
+        await self.keep(store, self.entry("kept", "lead", part=WorkChange(("t",))), self.entry("gone", "lead"))
         for leased in await self.take(store, "lead", most=9):
             assert (await self.settle_one(store, self.ack(leased))).done
         later = self.now + YEARS
@@ -129,20 +129,20 @@ class WorkPromises(ContractBase):
     async def test_topics_are_there_after_reopening(self, store: Store) -> None:
         if not self.reopens:
             pytest.skip("what this store keeps is gone when it is closed")
-        [seq] = await self.keep(store, self.entry("a", "lead", part=Part(("t", "u:1"), (("t", 0),))))
+        [seq] = await self.keep(store, self.entry("a", "lead", part=WorkChange(("t", "u:1"), (("t", 0),))))
         store = await self.reopen(store)
         assert await said_in(store, "t") == ["a"]
         assert await store.topics("u") == ["u:1"]
-        stale = await self.append_one(store, self.entry("b", "lead", part=Part(("t",), (("t", 0),))))
+        stale = await self.append_one(store, self.entry("b", "lead", part=WorkChange(("t",), (("t", 0),))))
         assert stale.outcome == "stale"
-        [_] = await self.keep(store, self.entry("b", "lead", part=Part(("t",), (("t", seq),))))
+        [_] = await self.keep(store, self.entry("b", "lead", part=WorkChange(("t",), (("t", seq),))))
 
     @promise
     async def test_who_has_shut_down_is_kept_no_more_from_and_leased_nothing(self, store: Store) -> None:
         here = Member("dev", "dev", joined_at=1.0)
         await store.enlist(here, None)
         gone = (here._replace(stopped_at=self.now), Event(0, self.now, "stopped", "dev"))
-        last = self.entry("last", "lead", sender="dev", part=Part(("t",), (), (), (gone,)))
+        last = self.entry("last", "lead", sender="dev", part=WorkChange(("t",), (), (), (gone,)))
         together = await store.append(
             [last, self.entry("late", "lead", sender="dev"), self.entry("other", "dev", sender="qa")]
         )

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from telex.model.delivery import Delivery
-from telex.model.message import Entry, Leased, Message
-from telex.ports.store import Appended, Ask, Beside, Settled, Settlement, Store
+from telex.model.message import Lease, Message, NewMessage
+from telex.ports.store import AppendResult, Beside, PendingRequest, Settlement, SettleResult, Store
 
 LOST_EVERY = 20  # appends
 
@@ -19,7 +19,7 @@ class Planted:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         return await self.inner.append(entries)
 
     async def lease(
@@ -31,24 +31,24 @@ class Planted:
         most: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
-    ) -> list[Leased]:
+    ) -> list[Lease]:
         return await self.inner.lease(inboxes, holder, now, until, most, only, beside)
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle(settlements)
 
 
 class NoFencing(Planted):
     """Takes an ack from whoever had the message once."""
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle([one._replace(fence=None, running_at=None) for one in settlements])
 
 
 class NoDedup(Planted):
     """Keeps a message as often as it is sent."""
 
-    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         return await self.inner.append([entry._replace(same_since=None) for entry in entries])
 
 
@@ -64,7 +64,7 @@ class ReadIsAck(Planted):
         most: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
-    ) -> list[Leased]:
+    ) -> list[Lease]:
         leased = await self.inner.lease(inboxes, holder, now, until, most, only, beside)
         await self.inner.settle(
             [Settlement(one.delivery, "leased", "acked", now, "acked", holder, one.fence) for one in leased]
@@ -79,12 +79,12 @@ class Lossy(Planted):
         super().__init__(store)
         self._appends = 0
 
-    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         answers = []
         for entry in entries:
             self._appends += 1
             lost = self._appends % LOST_EVERY == 0 and entry.kind == "accepted"
-            answers += [Appended("kept", 0)] if lost else await self.inner.append([entry])
+            answers += [AppendResult("kept", 0)] if lost else await self.inner.append([entry])
         return answers
 
 
@@ -95,10 +95,10 @@ class FalseDuplicate(Planted):
         super().__init__(store)
         self._appends = 0
 
-    async def append(self, entries: Sequence[Entry]) -> list[Appended]:
+    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         self._appends += 1
         if self._appends % LOST_EVERY == 0 and entries[0].kind == "accepted":
-            return [Appended("duplicate", 1) for _ in entries]
+            return [AppendResult("duplicate", 1) for _ in entries]
         return await self.inner.append(entries)
 
 
@@ -114,7 +114,7 @@ class LastInFirstOut(Planted):
         most: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
-    ) -> list[Leased]:
+    ) -> list[Lease]:
         waiting = await self.inner.waiting(inboxes, 10_000)
         due = [delivery for delivery, _ in waiting if delivery.state == "stored" and delivery.due_at <= now]
         chosen = list(only) or [delivery.seq for delivery in sorted(due, key=self.turn)[:most]]
@@ -134,17 +134,17 @@ class NoClasses(LastInFirstOut):
 class NoReports(Planted):
     """Lets messages die and tells nobody."""
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle([one._replace(reports=()) for one in settlements])
 
     async def remind(
         self,
-        ask: Ask,
+        ask: PendingRequest,
         at: float,
         due_at: float | None,
         inboxes: Sequence[str],
         detail: str,
-        reports: Sequence[Entry] = (),
+        reports: Sequence[NewMessage] = (),
     ) -> bool:
         return await self.inner.remind(ask, at, due_at, inboxes, detail)
 
@@ -152,16 +152,16 @@ class NoReports(Planted):
 class NoAttempts(Planted):
     """Never counts an attempt, so that nothing ever dies."""
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle([one._replace(attempts=0) for one in settlements])
 
 
 class AckForgotten(Planted):
     """Says that an ack was taken and does not write it down."""
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return [
-            Settled(True, await self.inner.delivery(one.delivery))
+            SettleResult(True, await self.inner.delivery(one.delivery))
             if one.kind == "acked"
             else (await self.inner.settle([one]))[0]
             for one in settlements
@@ -180,7 +180,7 @@ class TwoHands(Planted):
         most: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
-    ) -> list[Leased]:
+    ) -> list[Lease]:
         held = [delivery for delivery, _ in await self.inner.waiting(inboxes, 100) if delivery.state == "leased"]
         await self.inner.settle(
             [Settlement(one.seq, "leased", "stored", now, "lapsed", due_at=now) for one in held if one.holder != holder]

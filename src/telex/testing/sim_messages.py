@@ -7,15 +7,15 @@ from random import Random
 from typing import NamedTuple
 
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.dialects.spec import Dialect, MessageType, Tree
-from telex.dialects.writing import write
+from telex.dialects.schema import Dialect, MessageType, Tree
+from telex.dialects.write import write
 from telex.model.message import Message
-from telex.rules.authorization import may_receive, may_send
+from telex.validation.authorization import may_receive, may_send
 
 NONSENSE = (b"", b"\xff\xfe", b'{"type": "dev_blocker"', b'{"type": "dev_blokcer", "task": "T1"}', b"a\x00b", b"[1, 2]")
 
 
-class Said(NamedTuple):
+class SimMessage(NamedTuple):
     """Something to send, as often as it takes."""
 
     raw: bytes

@@ -12,11 +12,11 @@ from typing import TypeVar
 from telex.bus.local import LocalBus
 from telex.client import drive
 from telex.errors import LeaseLost, NotFound, RequestFailed, RequestTimedOut
-from telex.model.message import Leased
+from telex.model.message import Lease
 from telex.ports.bus import Receipt
 from telex.testing.clock import FakeClock
-from telex.testing.sim_messages import Said, nonsense, replies_to, sayable, written
-from telex.testing.sim_witness import Witness
+from telex.testing.sim_messages import SimMessage, nonsense, replies_to, sayable, written
+from telex.testing.sim_observer import SendObserver
 
 ROLES = {
     "lead": "lead",
@@ -44,23 +44,23 @@ T = TypeVar("T")
 
 
 @dataclass
-class Agent:
+class SimAgent:
     name: str
     role: str
     bus: LocalBus
     here: bool = True
     waits: bool = False  # within a verb that has not returned yet
-    held: list[Leased] = field(default_factory=list)
-    past: list[Leased] = field(default_factory=list)  # tokens of leases that are settled or forgotten
-    said: list[Said] = field(default_factory=list)
+    held: list[Lease] = field(default_factory=list)
+    past: list[Lease] = field(default_factory=list)  # tokens of leases that are settled or forgotten
+    said: list[SimMessage] = field(default_factory=list)
 
 
-class Team:
-    def __init__(self, random: Random, clock: FakeClock, witness: Witness, buses: list[LocalBus]) -> None:
+class SimTeam:
+    def __init__(self, random: Random, clock: FakeClock, witness: SendObserver, buses: list[LocalBus]) -> None:
         self.random, self.clock, self.witness = random, clock, witness
         names = random.sample(sorted(ROLES), random.randint(TEAM_MIN, TEAM_MAX))
-        self.agents = [Agent(name, ROLES[name], random.choice(buses)) for name in names]
-        self.acts: dict[Callable[[Agent], object], int] = {
+        self.agents = [SimAgent(name, ROLES[name], random.choice(buses)) for name in names]
+        self.acts: dict[Callable[[SimAgent], object], int] = {
             self.send: 20,
             self.receive: 20,
             self.ack: 20,
@@ -107,7 +107,7 @@ class Team:
 
     # --- saying -----------------------------------------------------------------------------------------------------
 
-    def _something(self, agent: Agent, *, asking: bool = False) -> Said | None:
+    def _something(self, agent: SimAgent, *, asking: bool = False) -> SimMessage | None:
         other = self.random.choice(self.agents)
         to = self.random.choice([other.name, other.name, other.name, f"role:{other.role}", f"all:{other.role}", "*"])
         to_role = None if to == "*" else other.role
@@ -119,48 +119,50 @@ class Team:
         id_ = self.clock.new_id()
         topic = f"T{self.random.randint(1, 4)}"
         raw = written(dialect, type_, agent.name, agent.role, to, to_role, id_, topic)
-        return Said(raw, to, id_, dialect.wire.id is not None)
+        return SimMessage(raw, to, id_, dialect.wire.id is not None)
 
-    def _send(self, agent: Agent, said: Said) -> Receipt:
+    def _send(self, agent: SimAgent, said: SimMessage) -> Receipt:
         beside = None if said.inside and self.random.random() < 0.5 else said.id
         receipt = drive(agent.bus.send(said.raw, sender=agent.name, to=said.to, id=beside))
         self.witness.sent(self.now, agent.name, said.to, said.raw, receipt)
         return receipt
 
-    def send(self, agent: Agent) -> None:
+    def send(self, agent: SimAgent) -> None:
         said = self._something(agent)
         if said is not None and self._send(agent, said).accepted:
             agent.said.append(said)
 
-    def chatter(self, _: Agent) -> None:
+    def chatter(self, _: SimAgent) -> None:
         """Two who have talked before: soon their messages take the beaten track."""
         agent, to, to_role = self.gossip, self.confidant.name, self.confidant.role
         choices = [one for one in sayable(agent.role, to_role) if one[0].wire.id is not None]
         burst = self.random.randint(BURST_MIN, BURST_MAX) if agent.here and not agent.waits else 0
         for dialect, type_ in self.random.choices(choices, k=burst):
             id_ = self.clock.new_id()
-            said = Said(written(dialect, type_, agent.name, agent.role, to, to_role, id_, "T1"), to, id_, inside=True)
+            said = SimMessage(
+                written(dialect, type_, agent.name, agent.role, to, to_role, id_, "T1"), to, id_, inside=True
+            )
             agent.said.append(said)
             for times in range(self.random.choice([1, 1, 1, 2])):
                 self.clock.leap(times * 0.002)
                 receipt = drive(agent.bus.send(said.raw, sender=agent.name, to=to))
                 self.witness.sent(self.now, agent.name, to, said.raw, receipt)
 
-    def repeat(self, agent: Agent) -> None:
+    def repeat(self, agent: SimAgent) -> None:
         """Once more, as after a crash; or carelessly, with other bytes under the same id."""
         if agent.said:
             said = self.random.choice(agent.said[-5:])
             other = said._replace(raw=said.raw + b"\n") if self.random.random() < 0.2 else said
             self._send(agent, other)
 
-    def babble(self, agent: Agent) -> None:
+    def babble(self, agent: SimAgent) -> None:
         said = self._something(agent)
         if said is not None:
             broken = said._replace(raw=nonsense(self.random, said.raw))
             nobody = said._replace(to=self.random.choice(["lede", "role:nobody", "somebody-else"]))
             self._send(agent, self.random.choice([broken, nobody]))
 
-    def answer(self, agent: Agent) -> None:
+    def answer(self, agent: SimAgent) -> None:
         """Answer a question in hand, if there is one."""
         for question in (leased.message for leased in agent.held):
             for dialect, type_ in replies_to(question, agent.role):
@@ -171,7 +173,7 @@ class Team:
                 self.witness.sent(self.now, agent.name, to, raw, receipt)
                 return
 
-    def ask(self, agent: Agent) -> None:
+    def ask(self, agent: SimAgent) -> None:
         """Ask and wait for the answer, while the others go on."""
         said = self._something(agent, asking=True)
         if said is None:
@@ -191,17 +193,17 @@ class Team:
             self.witness.offered(self.now, agent.name, answer, picked=True)
             agent.held.append(answer)
 
-    def _inboxes_of(self, agent: Agent, id_: str) -> tuple[str, ...]:
+    def _inboxes_of(self, agent: SimAgent, id_: str) -> tuple[str, ...]:
         stories = drive(agent.bus.why(id_))
         return tuple(delivery.inbox for story in stories for delivery in story.deliveries)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
-    def receive(self, agent: Agent) -> list[Leased]:
+    def receive(self, agent: SimAgent) -> list[Lease]:
         lease, wait = self.random.choice(LEASES_SECONDS), self.random.choice(WAITS_SECONDS)
         return self._receive(agent, self.random.randint(1, 3), lease, wait)
 
-    def _receive(self, agent: Agent, most: int, lease: float | None = None, wait: float = 0.0) -> list[Leased]:
+    def _receive(self, agent: SimAgent, most: int, lease: float | None = None, wait: float = 0.0) -> list[Lease]:
         with _waiting(agent):
             taken = drive(agent.bus.receive(agent.name, most=most, lease=lease, wait=wait))
         for leased in taken:
@@ -209,17 +211,17 @@ class Team:
         agent.held += taken
         return taken
 
-    def ack(self, agent: Agent) -> None:
+    def ack(self, agent: SimAgent) -> None:
         """Whether or not the lease still runs: an agent does not look at the clock."""
         if agent.held:
             self._ack(agent, agent.held.pop(self.random.randrange(len(agent.held))))
 
-    def _ack(self, agent: Agent, leased: Leased) -> None:
+    def _ack(self, agent: SimAgent, leased: Lease) -> None:
         answer = _or_lost(lambda: drive(agent.bus.ack(leased.token, agent=agent.name)))
         self.witness.settled(self.now, agent.name, leased, "acks", answer)
         agent.past.append(leased)
 
-    def nack(self, agent: Agent) -> None:
+    def nack(self, agent: SimAgent) -> None:
         if agent.held:
             leased = agent.held.pop()
             delay = self.random.choice([None, None, 0.0, 30.0])
@@ -227,19 +229,19 @@ class Team:
             self.witness.settled(self.now, agent.name, leased, "gives back", answer and answer.state)
             agent.past.append(leased)
 
-    def extend(self, agent: Agent) -> None:
+    def extend(self, agent: SimAgent) -> None:
         if agent.held:
             leased = self.random.choice(agent.held)
             answer = _or_lost(lambda: drive(agent.bus.extend(leased.token, agent=agent.name)))
             self.witness.settled(self.now, agent.name, leased, "extends", answer)
 
-    def crash(self, agent: Agent) -> None:
+    def crash(self, agent: SimAgent) -> None:
         """Forget everything in hand; a ghost may still ack it one day."""
         self.witness.note(self.now, f"{agent.name} crashes with {len(agent.held)} in hand")
         agent.past += agent.held
         agent.held = []
 
-    def come_late(self, agent: Agent) -> None:
+    def come_late(self, agent: SimAgent) -> None:
         """Settle what was settled before, or lost."""
         if agent.past:
             leased = self.random.choice(agent.past[-8:])
@@ -248,23 +250,23 @@ class Team:
 
     # --- the team ---------------------------------------------------------------------------------------------------
 
-    def sweep(self, agent: Agent) -> None:
+    def sweep(self, agent: SimAgent) -> None:
         drive(agent.bus.sweep())
 
-    def leave(self, agent: Agent) -> None:
+    def leave(self, agent: SimAgent) -> None:
         withdrawn = drive(agent.bus.leave(agent.name))
         self.witness.note(self.now, f"{agent.name} leaves, {withdrawn} withdrawn")
         agent.here = False
         agent.past += agent.held
         agent.held = []
 
-    def join(self, agent: Agent) -> None:
+    def join(self, agent: SimAgent) -> None:
         if self.random.random() < 0.3:
             joined = drive(agent.bus.join(agent.name, role=agent.role))
             self.witness.note(self.now, f"{agent.name} joins again: {joined}")
             agent.here = True
 
-    def dig(self, agent: Agent) -> None:
+    def dig(self, agent: SimAgent) -> None:
         """A person looks after the dead letters."""
         for _, message in drive(agent.bus.dead_letters(most=2)):
             again = self.random.random() < 0.7
@@ -298,7 +300,7 @@ class Team:
 
 
 @contextmanager
-def _waiting(agent: Agent) -> Iterator[None]:
+def _waiting(agent: SimAgent) -> Iterator[None]:
     agent.waits = True
     try:
         yield

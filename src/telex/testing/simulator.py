@@ -4,8 +4,8 @@
     python -m telex.testing.simulator --seeds 41 --history
 
 Everything comes from the seed: who is there, what they do, how time leaps. Afterwards time runs on until all is quiet,
-and `sim_checks` holds the record against what the agents were told. A failure prints its seed and its whole history,
-and the same seed tells the same story again. `--bug NAME` plants a bug, to see it found.
+and `sim_invariants` holds the record against what the agents were told. A failure prints its seed and its whole
+history, and the same seed tells the same story again. `--bug NAME` plants a bug, to see it found.
 """
 
 import argparse
@@ -20,22 +20,22 @@ from typing import Any, NamedTuple, cast
 
 from telex.bus.local import LocalBus
 from telex.client import drive
-from telex.flow.admission import Desk
 from telex.model.limits import Limits
 from telex.ports.store import Query, Store
 from telex.stores.memory import MemoryStore
 from telex.testing.clock import FakeClock
 from telex.testing.planted import BUGS
-from telex.testing.sim_checks import EVENTS_MAX, check
-from telex.testing.sim_team import Team
-from telex.testing.sim_witness import Witness
+from telex.testing.sim_invariants import EVENTS_MAX, check
+from telex.testing.sim_observer import SendObserver
+from telex.testing.sim_team import SimTeam
+from telex.validation.check import Desk
 
 STEPS = 150
 ROUNDS_OF_REST = 8
 INBOX_MAXIMA = (5, 10_000)
 
 
-class Run(NamedTuple):
+class SimulationRun(NamedTuple):
     """What one seed led to."""
 
     seed: int
@@ -47,21 +47,21 @@ class Run(NamedTuple):
         return "\n".join([*self.history, *(f"seed {self.seed}: {violation}" for violation in self.violations)])
 
 
-def simulate(seed: int, stores: list[Store], *, steps: int = STEPS) -> Run:
+def simulate(seed: int, stores: list[Store], *, steps: int = STEPS) -> SimulationRun:
     """A team on these stores, which are one and the same place, each opened by another process as it were."""
-    random, clock, witness = Random(seed), FakeClock(), Witness()
+    random, clock, witness = Random(seed), FakeClock(), SendObserver()
     limits = Limits(inbox_max=random.choice(INBOX_MAXIMA))
-    team = Team(
+    team = SimTeam(
         random, clock, witness, [LocalBus(store, clock, desk=Desk(limits=limits, work=False)) for store in stores]
     )
     with suppress(_Stop):
         _guarded(witness, lambda: _live(team, steps))
         _guarded(witness, lambda: drive(check(stores[0], witness, limits, team.readers(), clock.now())))
     events = drive(stores[0].events(Query(), EVENTS_MAX))
-    return Run(seed, witness.violations, witness.history, Counter(event.kind for event, _ in events))
+    return SimulationRun(seed, witness.violations, witness.history, Counter(event.kind for event, _ in events))
 
 
-def _live(team: Team, steps: int) -> None:
+def _live(team: SimTeam, steps: int) -> None:
     team.start()
     for _ in range(steps):
         team.step()
@@ -72,7 +72,7 @@ class _Stop(Exception):
     """There is nothing more to be learned from this seed."""
 
 
-def _guarded(witness: Witness, part: Callable[[], None]) -> None:
+def _guarded(witness: SendObserver, part: Callable[[], None]) -> None:
     """A bus that breaks down is a violation too, with the history that led to it."""
     try:
         part()
@@ -84,12 +84,12 @@ def _guarded(witness: Witness, part: Callable[[], None]) -> None:
         raise _Stop from error
 
 
-def run(seed: int, store: str = "memory", bug: str | None = None) -> Run:
+def run(seed: int, store: str = "memory", bug: str | None = None) -> SimulationRun:
     """One seed, on a new store of this kind."""
     flaw: Callable[[Store], Any] = BUGS[bug] if bug is not None else lambda good: good
     if store == "memory":
         return simulate(seed, [cast(Store, flaw(MemoryStore()))])
-    from telex.stores.sqlite import SqliteStore
+    from telex.stores.sqlite.store import SqliteStore
 
     with TemporaryDirectory(prefix="telex-simulator-") as folder:
         path = str(Path(folder) / "telex.db")

@@ -16,13 +16,13 @@ A store that waits (for a network, say) also says how it is run, `def run(self, 
 what clock it lives by: `clock = MyClock()` with a `lease_seconds` that is short enough to wait for.
 """
 
-from telex.testing.contract_asking import AskingPromises
 from telex.testing.contract_delivery import DeliveryPromises
-from telex.testing.contract_keeping import KeepingPromises
-from telex.testing.contract_record import RecordPromises
-from telex.testing.contract_sharing import SharingPromises
+from telex.testing.contract_events import EventPromises
+from telex.testing.contract_members import MemberPromises
+from telex.testing.contract_messages import MessagePromises
+from telex.testing.contract_requests import RequestPromises
 from telex.testing.contract_work import WorkPromises
 
 
-class StoreContract(KeepingPromises, DeliveryPromises, AskingPromises, RecordPromises, SharingPromises, WorkPromises):
+class StoreContract(MessagePromises, DeliveryPromises, RequestPromises, EventPromises, MemberPromises, WorkPromises):
     """Subclass it as `TestSomething`, say how your store is opened, and run pytest."""

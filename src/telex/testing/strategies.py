@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from telex.dialects.blanks import is_blank
-from telex.dialects.expressions import Binary, Call, Constant, Node, Not, Reference, names, parse
-from telex.dialects.frontmatter_writing import write_front_matter
-from telex.dialects.spec import (
+from telex.dialects.front_matter_writer import write_front_matter
+from telex.dialects.rule_language import Binary, Constant, FunctionCall, Node, Not, Reference, names, parse
+from telex.dialects.schema import (
     ANY,
     Anything,
     Boolean,
@@ -32,18 +32,18 @@ from telex.dialects.spec import (
     ListOf,
     MapOf,
     MessageType,
-    Moment,
     Number,
     OneOf,
     Text,
+    Timestamp,
     Tree,
 )
+from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.model.refusal import refusals
-from telex.rules.relations import relate
-from telex.rules.walk import Walk
+from telex.validation.field_walker import FieldWalker
+from telex.validation.rules import relate
 
-__all__ = ["Wired", "bodies", "messages", "moments", "values", "wire"]
+__all__ = ["WireMessage", "bodies", "messages", "moments", "values", "wire"]
 
 DRAWS_MAX = 3  # how often a message that breaks a rule is drawn anew before the example lends it its fields
 ITEMS_MAX = 3
@@ -60,7 +60,7 @@ _ANYTHING = st.recursive(
 )
 
 
-class Wired(NamedTuple):
+class WireMessage(NamedTuple):
     """A message and how it stands on the wire."""
 
     raw: bytes
@@ -81,7 +81,7 @@ def values(kind: Kind, form: Form = "json") -> st.SearchStrategy[Any]:
             return st.booleans()
         case OneOf(choices):
             return st.sampled_from(choices)
-        case Moment():
+        case Timestamp():
             return moments()
         case Anything():
             return _ANYTHING if form == "json" else _TEXT  # front matter has only text where no field says more
@@ -124,7 +124,7 @@ def messages(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[Tree]:
     return _keeping(whole, dialect, type_, rules) if rules else whole
 
 
-def wire(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[Wired]:
+def wire(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[WireMessage]:
     """Valid messages as they arrive: fields in any order, JSON compact or spread out, any markdown as a body."""
     shuffled = messages(dialect, type_).flatmap(
         lambda tree: st.permutations(list(tree)).map(lambda order: {name: tree[name] for name in order})
@@ -141,12 +141,12 @@ def bodies() -> st.SearchStrategy[str]:
     return st.lists(lines | text, max_size=6).map("\n".join)
 
 
-def _front_matter(tree: Tree, body: str) -> Wired:
-    return Wired(write_front_matter(tree, body).encode(), tree, body)
+def _front_matter(tree: Tree, body: str) -> WireMessage:
+    return WireMessage(write_front_matter(tree, body).encode(), tree, body)
 
 
-def _json(tree: Tree, indent: int | None, ascii_only: bool) -> Wired:
-    return Wired(json.dumps(tree, indent=indent, ensure_ascii=ascii_only).encode(), tree, None)
+def _json(tree: Tree, indent: int | None, ascii_only: bool) -> WireMessage:
+    return WireMessage(json.dumps(tree, indent=indent, ensure_ascii=ascii_only).encode(), tree, None)
 
 
 def _texts(kind: Text) -> st.SearchStrategy[str]:
@@ -202,7 +202,7 @@ def _nodes(node: Node) -> Iterator[Node]:
             yield from _nodes(operand)
         case Binary(_, left, right):
             yield from (*_nodes(left), *_nodes(right))
-        case Call(_, arguments):
+        case FunctionCall(_, arguments):
             yield from (inner for argument in arguments for inner in _nodes(argument))
 
 
@@ -222,7 +222,7 @@ def _keeping(
 
 
 def _is_broken(tree: Tree, dialect: Dialect, type_: MessageType) -> bool:
-    walk = Walk(LIMITS, frozenset())
+    walk = FieldWalker(LIMITS, frozenset())
     relate(walk, copy.deepcopy(tree), dialect, type_)
     return bool(refusals(walk.findings))
 

@@ -7,10 +7,10 @@ no digit and none of a few harmless signs is an entity code, and participants go
 import re
 from collections.abc import Iterator, Sequence
 
-from telex.ports.bus import Story
-from telex.trace.phrases import label, phrase
-from telex.trace.steps import Conversation, Step, conversation, holds
-from telex.trace.words import folded, moment, name_of, offset
+from telex.ports.bus import MessageHistory
+from telex.trace.labels import label, phrase
+from telex.trace.steps import Conversation, TraceStep, conversation, holds
+from telex.trace.text import folded, moment, name_of, offset
 
 _NOTE_WIDTH, _NOTE_LINES = 60, 6  # letters; Mermaid itself would draw a reason in one line, as wide as the page
 _BREAK = "<br/>"  # the only tag there is, and no message can write it
@@ -18,7 +18,7 @@ _END = re.compile(r"\be(?=nd\b)", re.IGNORECASE)
 _HARMLESS = frozenset(" _.,/()-+×")  # behind a colon; not another colon, # or ; (codes), % or { (directives), < (tags)
 
 
-def render(stories: Sequence[Story]) -> str:
+def render(stories: Sequence[MessageHistory]) -> str:
     """A `sequenceDiagram`, complete."""
     whole = conversation(stories)
     ids = {lane: f"p{number}" for number, lane in enumerate(whole.lanes, 1)}
@@ -48,14 +48,14 @@ def _lines(whole: Conversation, ids: dict[str, str]) -> Iterator[str]:
             yield f"deactivate {ends[index]}"
 
 
-def _arrows(step: Step, ids: dict[str, str], whole: Conversation) -> Iterator[str]:
+def _arrows(step: TraceStep, ids: dict[str, str], whole: Conversation) -> Iterator[str]:
     arrow = "-->>" if whole.about(step).parent is not None else "->>"
     words = f"{label(step, whole)}, {offset(step.at - whole.began_at)}"
     for lane in step.to:
         yield f"{ids[step.lane]}{arrow}{ids[lane]}: {written(words)}"
 
 
-def _note(step: Step, ids: dict[str, str], whole: Conversation) -> str:
+def _note(step: TraceStep, ids: dict[str, str], whole: Conversation) -> str:
     what = phrase(step)
     if step.kind == "refused":
         what = f"{label(step, whole)} to {name_of(whole.about(step).to)} {what.partition(' ')[2]}"

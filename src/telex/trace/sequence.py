@@ -6,10 +6,10 @@ A thick lane is an agent with a message in hand. More agents than lanes fit side
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from telex.ports.bus import Story
-from telex.trace.phrases import SIGNS, because, label, phrase, tone
-from telex.trace.steps import Conversation, Step, conversation, holds
-from telex.trace.words import cells, cut, folded, moment, name_of, offset, squeezed
+from telex.ports.bus import MessageHistory
+from telex.trace.labels import SIGNS, because, label, phrase, tone
+from telex.trace.steps import Conversation, TraceStep, conversation, holds
+from telex.trace.text import cells, cut, folded, moment, name_of, offset, squeezed
 
 WIDTH = 100
 _GUTTER = 14  # columns for the time
@@ -18,13 +18,13 @@ _LINES_MOST = 3  # of one reason
 _REST, _HELD = "│", "┃"
 
 
-class _Lanes(NamedTuple):
+class _Columns(NamedTuple):
     places: dict[str, int]  # the column of each lane
     pitch: int
     width: int
 
 
-def render(stories: Sequence[Story], width: int = WIDTH) -> str:
+def render(stories: Sequence[MessageHistory], width: int = WIDTH) -> str:
     """The diagram, in lines of at most that many columns."""
     whole = conversation(stories)
     lines = [cut(f"{name_of(whole.name)}  {moment(whole.began_at)}  {whole.heading}", width), ""]
@@ -33,7 +33,7 @@ def render(stories: Sequence[Story], width: int = WIDTH) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _laid_out(whole: Conversation, width: int) -> _Lanes | None:
+def _laid_out(whole: Conversation, width: int) -> _Columns | None:
     """Lanes as far apart as names and types ask for, if there is room. None: not even the least is there."""
     words = [name_of(lane) for lane in whole.lanes] + [label(step, whole) for step in whole.steps if step.to]
     wanted = max((cells(word) + 4 for word in words), default=0)
@@ -41,7 +41,7 @@ def _laid_out(whole: Conversation, width: int) -> _Lanes | None:
     if pitch < _PITCH_LEAST:
         return None
     start = _GUTTER + min(cells(words[0]), pitch) // 2 + 1 if words else _GUTTER
-    return _Lanes({lane: start + pitch * place for place, lane in enumerate(whole.lanes)}, pitch, width)
+    return _Columns({lane: start + pitch * place for place, lane in enumerate(whole.lanes)}, pitch, width)
 
 
 # --- with lanes ----------------------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def _laid_out(whole: Conversation, width: int) -> _Lanes | None:
 class _Line:
     """A line of the picture: characters by column, of which a wide one takes two."""
 
-    def __init__(self, lanes: _Lanes, held: dict[str, int]) -> None:
+    def __init__(self, lanes: _Columns, held: dict[str, int]) -> None:
         self.row = [" "] * lanes.width
         for lane, column in lanes.places.items():
             self.row[column] = _HELD if held.get(lane) else _REST
@@ -72,7 +72,7 @@ class _Line:
         return "".join(self.row)
 
 
-def _drawn(whole: Conversation, lanes: _Lanes) -> Iterator[str]:
+def _drawn(whole: Conversation, lanes: _Columns) -> Iterator[str]:
     yield from _names(whole, lanes)
     leases = holds(whole.steps)
     ends = {hold.last: hold.lane for hold in leases}
@@ -87,7 +87,7 @@ def _drawn(whole: Conversation, lanes: _Lanes) -> Iterator[str]:
     yield str(_Line(lanes, held))
 
 
-def _names(whole: Conversation, lanes: _Lanes) -> Iterator[str]:
+def _names(whole: Conversation, lanes: _Columns) -> Iterator[str]:
     """The names above their lanes: in one line if they fit, else in two by turns, and squeezed if need be."""
     names = [name_of(lane) for lane in whole.lanes]
     turns = 1 if all(cells(name) <= lanes.pitch - 1 for name in names) else 2
@@ -103,7 +103,7 @@ def _names(whole: Conversation, lanes: _Lanes) -> Iterator[str]:
         yield str(line)
 
 
-def _of_step(step: Step, whole: Conversation, lanes: _Lanes, held: dict[str, int]) -> Iterator[str]:
+def _of_step(step: TraceStep, whole: Conversation, lanes: _Columns, held: dict[str, int]) -> Iterator[str]:
     if step.kind == "leased" and step.attempt < 2:
         return  # the lane turns thick, which says it
     if step.kind == "refused":
@@ -119,11 +119,11 @@ def _of_step(step: Step, whole: Conversation, lanes: _Lanes, held: dict[str, int
     yield from map(str, lines)
 
 
-def _refused(step: Step, whole: Conversation) -> str:
+def _refused(step: TraceStep, whole: Conversation) -> str:
     return f"{label(step, whole)} to {name_of(whole.about(step).to)} refused"
 
 
-def _beside(step: Step, mark: str, said: list[str], lanes: _Lanes, held: dict[str, int]) -> list[_Line]:
+def _beside(step: TraceStep, mark: str, said: list[str], lanes: _Columns, held: dict[str, int]) -> list[_Line]:
     """Words beside the lane: to its right if they fit there, else on the side with more room, on several lines."""
     column, size = lanes.places[step.lane], cells(mark) + 1
     right, left = lanes.width - column - 1, column - _GUTTER
@@ -137,14 +137,14 @@ def _beside(step: Step, mark: str, said: list[str], lanes: _Lanes, held: dict[st
     return lines
 
 
-def _labelled(step: Step, whole: Conversation, lanes: _Lanes, held: dict[str, int]) -> _Line:
+def _labelled(step: TraceStep, whole: Conversation, lanes: _Columns, held: dict[str, int]) -> _Line:
     columns = [lanes.places[lane] for lane in (step.lane, *step.to)]
     words = label(step, whole)
     start = min(min(columns) + 2, max(lanes.width - cells(words), _GUTTER))
     return _Line(lanes, held).put(start, words)
 
 
-def _arrow(step: Step, whole: Conversation, lanes: _Lanes, held: dict[str, int]) -> _Line:
+def _arrow(step: TraceStep, whole: Conversation, lanes: _Columns, held: dict[str, int]) -> _Line:
     """From the sender's lane to that of everyone it reached; an answer is dashed."""
     line, start = _Line(lanes, held), lanes.places[step.lane]
     reached = [lanes.places[lane] for lane in step.to if lane != step.lane]

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from telex.model.event import BRINGING, Event, detail_of, rendered_as
 from telex.model.roster import EVERYONE, ONE_OF_ROLE
-from telex.ports.bus import Story
-from telex.rules.authorization import normalised
-from telex.trace.words import lasting
+from telex.ports.bus import MessageHistory
+from telex.trace.text import lasting
+from telex.validation.authorization import normalised
 
 # What ends a lease.
 SETTLING = frozenset({"acked", "failed", "lapsed", "dead", "expired", "withdrawn", "handed-back", "dropped"})
 UNTOLD = frozenset({"answered"})  # the answer is an arrow of its own
 
 
-class Step(NamedTuple):
+class TraceStep(NamedTuple):
     """One thing that happened: an arrow if it reached somebody, otherwise a mark where it happened."""
 
     seq: int
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     attempt: int = 0  # for what concerns a delivery: how often it had been offered by then
 
 
-class Fate(NamedTuple):
+class DeliveryOutcome(NamedTuple):
     """What became of one delivery. Times are seconds since the message was sent."""
 
     inbox: str
@@ -44,7 +44,7 @@ class Fate(NamedTuple):
     acked_after: float | None
 
 
-class Told(NamedTuple):
+class TraceMessage(NamedTuple):
     """One message of the conversation."""
 
     number: int
@@ -58,10 +58,10 @@ class Told(NamedTuple):
     parent: int | None  # the number of the message it answers
     refused: bool
     reason: str  # why it was refused
-    fates: tuple[Fate, ...]
+    fates: tuple[DeliveryOutcome, ...]
 
 
-class Hold(NamedTuple):
+class LeaseSpan(NamedTuple):
     """A message in somebody's hands, from one step to another (None: it still is)."""
 
     lane: str
@@ -75,10 +75,10 @@ class Conversation(NamedTuple):
     began_at: float
     ended_at: float
     lanes: tuple[str, ...]  # in the order in which they came in
-    messages: tuple[Told, ...]
-    steps: tuple[Step, ...]
+    messages: tuple[TraceMessage, ...]
+    steps: tuple[TraceStep, ...]
 
-    def about(self, step: Step) -> Told:
+    def about(self, step: TraceStep) -> TraceMessage:
         return self.messages[step.number - 1]
 
     @property
@@ -88,7 +88,7 @@ class Conversation(NamedTuple):
         return f"{messages}, {agents}, {lasting(self.ended_at - self.began_at)}"
 
 
-def conversation(stories: Sequence[Story]) -> Conversation:
+def conversation(stories: Sequence[MessageHistory]) -> Conversation:
     """Everything that is drawn, from what the bus tells about a correlation."""
     told = _told(stories)
     steps = sorted((step for number, story in enumerate(stories, 1) for step in _steps(number, story)), key=_order)
@@ -98,7 +98,7 @@ def conversation(stories: Sequence[Story]) -> Conversation:
     return Conversation(name, min(times), max(times), tuple(lanes), tuple(told), tuple(steps))
 
 
-def holds(steps: Sequence[Step]) -> list[Hold]:
+def holds(steps: Sequence[TraceStep]) -> list[LeaseSpan]:
     """Who had what in hand when: from each lease to what ended it."""
     begun: dict[int | None, int] = {}  # delivery: the step that leased it
     found = []
@@ -106,18 +106,18 @@ def holds(steps: Sequence[Step]) -> list[Hold]:
         if step.kind == "leased" or step.kind in SETTLING:
             first = begun.pop(step.delivery, None)
             if first is not None:
-                found.append(Hold(steps[first].lane, step.number, first, index))
+                found.append(LeaseSpan(steps[first].lane, step.number, first, index))
         if step.kind == "leased":
             begun[step.delivery] = index
-    found += [Hold(steps[first].lane, steps[first].number, first, None) for first in begun.values()]
+    found += [LeaseSpan(steps[first].lane, steps[first].number, first, None) for first in begun.values()]
     return sorted(found, key=lambda hold: hold.first)
 
 
-def _order(step: Step) -> tuple[int, float]:
+def _order(step: TraceStep) -> tuple[int, float]:
     return step.seq, step.at
 
 
-def _told(stories: Sequence[Story]) -> list[Told]:
+def _told(stories: Sequence[MessageHistory]) -> list[TraceMessage]:
     numbers: dict[str, int] = {}  # by id; only what was said before can be answered, so no message is its own ancestor
     told = []
     for number, (message, state, _, events, _) in enumerate(stories, 1):
@@ -126,20 +126,20 @@ def _told(stories: Sequence[Story]) -> list[Told]:
         sender, type_ = normalised(message.sender), message.type or message.dialect or "unreadable"
         fates = tuple(_fates(stories[number - 1]))
         told.append(
-            Told(number, message.id, message.at, sender, message.to, type_, message.rank, state, parent,
+            TraceMessage(number, message.id, message.at, sender, message.to, type_, message.rank, state, parent,
                  message.refused, reason, fates)
         )  # fmt: skip
         numbers[message.id] = number
     return told
 
 
-def _fates(story: Story) -> Iterator[Fate]:
+def _fates(story: MessageHistory) -> Iterator[DeliveryOutcome]:
     sent_at = story.message.at
     for delivery in story.deliveries:
         events = [event for event in story.events if event.delivery == delivery.seq]
         leased = [event for event in events if event.kind == "leased"]
         acked = [event for event in events if event.kind == "acked"]
-        yield Fate(
+        yield DeliveryOutcome(
             inbox=delivery.inbox,
             holder=delivery.holder,
             state=delivery.state,
@@ -149,7 +149,7 @@ def _fates(story: Story) -> Iterator[Fate]:
         )
 
 
-def _steps(number: int, story: Story) -> Iterator[Step]:
+def _steps(number: int, story: MessageHistory) -> Iterator[TraceStep]:
     """The message itself, even where its events have been pruned, and what happened to it."""
     lanes = _lanes(story)
     yield _brought(number, story, lanes)
@@ -166,10 +166,10 @@ def _steps(number: int, story: Story) -> Iterator[Step]:
             held = event.at - leased_at.pop(of)
         lane, to = _place(event, story, lanes)
         attempt = attempts.get(of, 0) if of is not None else 0
-        yield Step(event.seq, event.at, event.kind, number, lane, to, of, _reason([event]), held, attempt)
+        yield TraceStep(event.seq, event.at, event.kind, number, lane, to, of, _reason([event]), held, attempt)
 
 
-def _brought(number: int, story: Story, lanes: dict[int, str]) -> Step:
+def _brought(number: int, story: MessageHistory, lanes: dict[int, str]) -> TraceStep:
     message = story.message
     event = next((event for event in story.events if event.kind in BRINGING), None)
     kind = event.kind if event else "refused" if message.refused else "accepted"
@@ -178,10 +178,10 @@ def _brought(number: int, story: Story, lanes: dict[int, str]) -> Step:
     if not to and not message.refused and message.to not in ("", EVERYONE):  # history is delivered to nobody
         to = (normalised(message.to),)
     reason = _reason([event] if event else [])
-    return Step(message.seq, message.at, kind, number, normalised(message.sender), to, reason=reason)
+    return TraceStep(message.seq, message.at, kind, number, normalised(message.sender), to, reason=reason)
 
 
-def _place(event: Event, story: Story, lanes: dict[int, str]) -> tuple[str, tuple[str, ...]]:
+def _place(event: Event, story: MessageHistory, lanes: dict[int, str]) -> tuple[str, tuple[str, ...]]:
     """Where it happened, and whom it reached. What concerns no delivery concerns whoever waits: the sender."""
     sender = normalised(story.message.sender)
     reader = lanes.get(event.delivery) if event.delivery is not None else None
@@ -192,7 +192,7 @@ def _place(event: Event, story: Story, lanes: dict[int, str]) -> tuple[str, tupl
     return reader or sender, ()
 
 
-def _lanes(story: Story) -> dict[int, str]:
+def _lanes(story: MessageHistory) -> dict[int, str]:
     """On whose lane each delivery is drawn: one for a role belongs to whoever took it first."""
     takers = {event.delivery: event.agent for event in reversed(story.events) if event.kind == "leased"}
     lanes = {}

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from telex.ports.bus import Story
-from telex.rules.authorization import normalised
-from telex.trace.phrases import Tone, because, class_of, headline, label, tone
-from telex.trace.steps import Conversation, Hold, Step, conversation, holds
+from telex.ports.bus import MessageHistory
+from telex.trace.labels import Tone, because, class_of, headline, label, tone
+from telex.trace.steps import Conversation, LeaseSpan, TraceStep, conversation, holds
 from telex.trace.svg_legend import legend
 from telex.trace.svg_style import style, wide
-from telex.trace.words import cells, cut, folded, moment, name_of, offset, squeezed
+from telex.trace.text import cells, cut, folded, moment, name_of, offset, squeezed
+from telex.validation.authorization import normalised
 
 _GUTTER, _MARGIN, _TOP = 112, 24, 124  # pixels: the times, the rim, where the first row may begin
 _PITCH_LEAST, _PITCH_MOST, _WIDTH_LEAST = 150, 250, 640
@@ -22,7 +22,7 @@ _NOTE_CHARACTERS, _NOTE_LINES = 40, 3
 _BAR = 5  # half the width of an activation bar
 
 
-class _Sheet(NamedTuple):
+class _Canvas(NamedTuple):
     """Where everything stands."""
 
     whole: Conversation
@@ -33,7 +33,7 @@ class _Sheet(NamedTuple):
     bottom: float  # where the lifelines end
 
 
-def render(stories: Sequence[Story]) -> str:
+def render(stories: Sequence[MessageHistory]) -> str:
     """The whole file, readable on a light and on a dark ground."""
     sheet = _laid_out(conversation(stories))
     whole = sheet.whole
@@ -62,7 +62,7 @@ def render(stories: Sequence[Story]) -> str:
 # --- where everything stands ---------------------------------------------------------------------------------------
 
 
-def _laid_out(whole: Conversation) -> _Sheet:
+def _laid_out(whole: Conversation) -> _Canvas:
     labels = [wide(label(step, whole), strong=True) + 32 for step in whole.steps if step.to]
     names = [wide(name_of(lane), 13, strong=True) + 40 for lane in whole.lanes]
     pitch = min(max([_PITCH_LEAST, *labels, *names]), _PITCH_MOST)
@@ -73,10 +73,10 @@ def _laid_out(whole: Conversation) -> _Sheet:
         rows.append(y + above)
         y += above + below
     width = max(_GUTTER + pitch * len(lanes) + _MARGIN, _WIDTH_LEAST)
-    return _Sheet(whole, lanes, rows, pitch, width, y + 14)
+    return _Canvas(whole, lanes, rows, pitch, width, y + 14)
 
 
-def _room(step: Step) -> tuple[float, float]:
+def _room(step: TraceStep) -> tuple[float, float]:
     """How much a step needs above its line and below."""
     if step.kind == "leased":
         return (12, 12) if step.attempt > 1 else (6, 4)
@@ -88,19 +88,19 @@ def _room(step: Step) -> tuple[float, float]:
     return 14, 10
 
 
-def _is_note(step: Step) -> bool:
+def _is_note(step: TraceStep) -> bool:
     return tone(step) in ("wait", "bad")
 
 
-def _note_lines(step: Step) -> list[str]:
+def _note_lines(step: TraceStep) -> list[str]:
     return folded(because(step), _NOTE_CHARACTERS, _NOTE_LINES) if step.reason else []
 
 
-def _note_height(step: Step) -> float:
+def _note_height(step: TraceStep) -> float:
     return 24 + 15 * len(_note_lines(step))
 
 
-def _levelled(leases: Sequence[Hold]) -> Iterator[tuple[Hold, int]]:
+def _levelled(leases: Sequence[LeaseSpan]) -> Iterator[tuple[LeaseSpan, int]]:
     """Bars of one agent that overlap stand a little beside each other."""
     taken: dict[tuple[str, int], int | None] = {}  # by lane and level: the step that ends the last bar there
     for hold in leases:
@@ -118,7 +118,7 @@ def _reaches(last: int | None, first: int) -> bool:
 # --- parts ---------------------------------------------------------------------------------------------------------
 
 
-def _lifelines(sheet: _Sheet) -> Iterator[str]:
+def _lifelines(sheet: _Canvas) -> Iterator[str]:
     for lane, x in sheet.lanes.items():
         name = name_of(lane)
         while wide(name, 13, strong=True) > sheet.pitch - 34:
@@ -133,7 +133,7 @@ def _lifelines(sheet: _Sheet) -> Iterator[str]:
             yield _text(x, y + 22, name, "name")
 
 
-def _held(hold: Hold, level: int, sheet: _Sheet) -> str:
+def _held(hold: LeaseSpan, level: int, sheet: _Canvas) -> str:
     x, top = sheet.lanes[hold.lane] - _BAR + 6 * min(level, 4), sheet.rows[hold.first]
     bottom = sheet.bottom if hold.last is None else sheet.rows[hold.last]
     kind = class_of(sheet.whole.messages[hold.number - 1]).lower()
@@ -143,7 +143,7 @@ def _held(hold: Hold, level: int, sheet: _Sheet) -> str:
     return f'<rect class="paper" {place}/><rect class="held {kind}{still}" {place}>{title}</rect>'
 
 
-def _of_step(step: Step, y: float, sheet: _Sheet) -> Iterator[str]:
+def _of_step(step: TraceStep, y: float, sheet: _Canvas) -> Iterator[str]:
     if step.kind == "leased" and step.attempt < 2:
         return  # the bar begins here, which says it
     yield _text(_GUTTER - 14, y + 4, offset(step.at - sheet.whole.began_at), "when")
@@ -160,7 +160,7 @@ def _of_step(step: Step, y: float, sheet: _Sheet) -> Iterator[str]:
         yield from _backed(x + side * 14, y + 4, words, colour, "end" if side < 0 else "start")
 
 
-def _arrow(step: Step, y: float, sheet: _Sheet) -> Iterator[str]:
+def _arrow(step: TraceStep, y: float, sheet: _Canvas) -> Iterator[str]:
     told, x = sheet.whole.about(step), sheet.lanes[step.lane]
     kind = class_of(told).lower()
     drawn = f"arrow {kind} answer" if told.parent is not None else f"arrow {kind}"
@@ -188,7 +188,7 @@ def _head(x: float, y: float, side: int, kind: str) -> str:
     return f'<path class="head {kind}" d="M{x:.1f} {y:.1f}l{-side * 9} -4.5v9z"/>'
 
 
-def _note(step: Step, y: float, sheet: _Sheet) -> Iterator[str]:
+def _note(step: TraceStep, y: float, sheet: _Canvas) -> Iterator[str]:
     """A box beside the lane that says what went wrong and why."""
     x, mood, lines = sheet.lanes[step.lane], tone(step), _note_lines(step)
     first = f"#{step.number} {headline(step)}"
@@ -213,7 +213,7 @@ def _note(step: Step, y: float, sheet: _Sheet) -> Iterator[str]:
     yield from (_text(left + 11, y - height / 2 + 32 + 15 * i, line, "ink") for i, line in enumerate(lines))
 
 
-def _side(x: float, needed: float, preferred: int, sheet: _Sheet) -> int:
+def _side(x: float, needed: float, preferred: int, sheet: _Canvas) -> int:
     """To the right (1) or to the left (-1) of a lane: as preferred if it fits there, else where more room is."""
     room = {1: sheet.width - _MARGIN / 2 - x, -1: x - _GUTTER + 8}
     return preferred if needed <= room[preferred] or room[preferred] >= room[-preferred] else -preferred

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from telex.dialects.spec import PRIORITY_CLASSES
-from telex.trace.phrases import class_of
+from telex.dialects.schema import PRIORITY_CLASSES
+from telex.trace.labels import class_of
 from telex.trace.steps import Conversation
 from telex.trace.svg_style import wide
 

@@ -1,6 +1,6 @@
 """Which colours and letters does the picture have? One table for light and dark; no font that is not there already."""
 
-from telex.trace.words import cells
+from telex.trace.text import cells
 
 LIGHT_AND_DARK = {
     "paper": ("#ffffff", "#0f141b"),

@@ -6,10 +6,10 @@ Each message stands below the one it answers; what answers nothing stands at the
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from telex.ports.bus import Story
-from telex.trace.phrases import SIGNS, because, headline, tone
-from telex.trace.steps import Conversation, Fate, Step, Told, conversation
-from telex.trace.words import (
+from telex.ports.bus import MessageHistory
+from telex.trace.labels import SIGNS, because, headline, tone
+from telex.trace.steps import Conversation, DeliveryOutcome, TraceMessage, TraceStep, conversation
+from telex.trace.text import (
     REASON_MOST,
     TYPE_MOST,
     brief,
@@ -46,7 +46,7 @@ class _Row(NamedTuple):
         return f"{self.state}{self.timings and ', '}{self.timings}"
 
 
-def render(stories: Sequence[Story], width: int | None = None) -> str:
+def render(stories: Sequence[MessageHistory], width: int | None = None) -> str:
     """The tree as text, one line for each message and one for each thing that went wrong with it.
 
     With a width, lines of at most that many columns: then timings stand below what they belong to.
@@ -88,10 +88,10 @@ def _narrow(row: _Row, before: str, width: int) -> Iterator[str]:
 
 
 def _rows(whole: Conversation) -> Iterator[_Row]:
-    below: dict[int | None, list[Told]] = {}
+    below: dict[int | None, list[TraceMessage]] = {}
     for told in whole.messages:
         below.setdefault(told.parent, []).append(told)
-    marks: dict[int, list[Step]] = {}
+    marks: dict[int, list[TraceStep]] = {}
     for step in whole.steps:
         if step.kind in _WORTH_TELLING:
             marks.setdefault(step.number, []).append(step)
@@ -114,12 +114,12 @@ def _fitting(guide: str) -> str:
     return guide if len(guide) <= _GUIDE_MOST else "⋯" + guide[-_GUIDE_MOST + 1 :]
 
 
-def _head(told: Told) -> str:
+def _head(told: TraceMessage) -> str:
     sender, to = (squeezed(name_of(name), _NAME_MOST) for name in (told.sender, told.to))
     return f"#{told.number} {sender} → {to}  {brief(told.type, _TYPE_MOST)}"
 
 
-def _notes(told: Told, marks: list[Step], whole: Conversation) -> Iterator[str]:
+def _notes(told: TraceMessage, marks: list[TraceStep], whole: Conversation) -> Iterator[str]:
     if told.refused:
         yield f"{SIGNS['bad']} {brief(told.reason, REASON_MOST) or 'refused'}"
     if len(told.fates) > 1:
@@ -134,13 +134,13 @@ def _notes(told: Told, marks: list[Step], whole: Conversation) -> Iterator[str]:
         yield f"{SIGNS[tone(step)]} {headline(step)} at {at}{where}{because(step, ': ')}"
 
 
-def _reader(fate: Fate) -> str:
+def _reader(fate: DeliveryOutcome) -> str:
     """Whose inbox; for one that a role shares, also who took it."""
     inbox = name_of(fate.inbox)
     return f"{inbox} ({name_of(fate.holder)})" if fate.holder and fate.holder != fate.inbox else inbox
 
 
-def _timings(fate: Fate) -> str:
+def _timings(fate: DeliveryOutcome) -> str:
     said = [f"offered {fate.offered}×"] if fate.offered else []
     said += [f"leased after {lasting(fate.leased_after)}"] if fate.leased_after is not None else []
     said += [f"acked after {lasting(fate.acked_after)}"] if fate.acked_after is not None else []

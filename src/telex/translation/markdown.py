@@ -1,8 +1,8 @@
 """How does a message read to somebody who speaks none of its dialects? As short markdown, for people and agents.
 
 First who says what to whom, then the facts as a list, then whatever is long, then the answer that is asked for. Nothing
-that a message says can pose as a heading, a fact or a word of ours: see `neutral`. What is left out for length is said
-to be, and where it stands in full.
+that a message says can pose as a heading, a fact or a word of ours: see `markdown_escape`. What is left out for length
+is said to be, and where it stands in full.
 """
 
 import json
@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from telex.dialects.spec import TYPE, Dialect, MessageType, Tree
+from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
 from telex.model.roster import EVERYONE
-from telex.translation.neutral import on_one_line, quoted
-from telex.translation.replying import reply_lines
-from telex.translation.report import Header
+from telex.translation.markdown_escape import on_one_line, quoted
+from telex.translation.reply_text import reply_lines
+from telex.translation.result import MessageHeader
 
 LINE_CHARACTERS_MAX = 160  # what is longer is no fact among others and gets lines of its own
 TEXT_CHARACTERS_MAX = 4_000
@@ -27,7 +27,7 @@ _NOTHING: tuple[Any, ...] = ("", None, [], {})
 Facts = list[tuple[str, Any]]  # each with its label
 
 
-def render(tree: Tree, dialect: Dialect, type_: MessageType, header: Header, body: str | None = None) -> str:
+def render(tree: Tree, dialect: Dialect, type_: MessageType, header: MessageHeader, body: str | None = None) -> str:
     """The message as markdown. `body` is what stands under front matter."""
     facts = _facts(tree, dialect, type_, header)
     long = [(label, value) for label, value in facts if isinstance(value, str) and _is_long(value)]
@@ -44,7 +44,7 @@ def render(tree: Tree, dialect: Dialect, type_: MessageType, header: Header, bod
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _title(type_: MessageType, header: Header) -> str:
+def _title(type_: MessageType, header: MessageHeader) -> str:
     whom = "everybody" if header.recipient == EVERYONE else _named(header.recipient, header.recipient_role)
     title = f"# {on_one_line(type_.name)} from {_named(header.sender, header.sender_role)}"
     title += f" to {whom}" if whom else ""
@@ -60,7 +60,7 @@ def _named(name: str | None, role: str | None) -> str:
 # --- which facts -----------------------------------------------------------------------------------------------------
 
 
-def _facts(tree: Tree, dialect: Dialect, type_: MessageType, header: Header) -> Facts:
+def _facts(tree: Tree, dialect: Dialect, type_: MessageType, header: MessageHeader) -> Facts:
     """What the type says, in its order; then its envelope and what its sender added; then what the bus knows."""
     inside = tree.get(dialect.payload) if dialect.payload else tree
     inside = inside if isinstance(inside, dict) else {}  # a lenient team may let anything pass

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from telex.dialects.spec import ANY, Dialect
-from telex.rules.authorization import normalised
+from telex.dialects.schema import ANY, Dialect
+from telex.validation.authorization import normalised
 
 ROLES_REMEMBERED_MAX = 1_000  # a name is whatever a sender writes
 

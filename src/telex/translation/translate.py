@@ -7,53 +7,53 @@ The original is never changed and nothing is left out without being named: each 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from telex.dialects.field_access import reach
 from telex.dialects.intents import INTENTS
-from telex.dialects.moments import read_moment
-from telex.dialects.reaching import reach
-from telex.dialects.spec import ANY, Dialect, MessageType, Tree
-from telex.dialects.writing import write
+from telex.dialects.schema import ANY, Dialect, MessageType, Tree
+from telex.dialects.timestamps import read_moment
+from telex.dialects.write import write
+from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.model.refusal import refusals
-from telex.rules.authorization import authorise
-from telex.rules.validation import validate
-from telex.translation.kinds import canonical
-from telex.translation.lexicon import home_of, routes, why_not
-from telex.translation.places import names_of
-from telex.translation.plain_values import typed
-from telex.translation.plan import Plan
-from telex.translation.plans import make
-from telex.translation.report import Change, Header, NoCounterpart, Translation
-from telex.translation.telling import tell
+from telex.translation.kind_conversion import canonical
+from telex.translation.mapping_plan import MappingPlan
+from telex.translation.mappings import home_of, routes, why_not
+from telex.translation.planner import make
+from telex.translation.render import tell
+from telex.translation.result import FieldChange, MessageHeader, NoCounterpart, Translation
+from telex.translation.scalar_types import typed
+from telex.translation.slots import names_of
+from telex.validation.authorization import authorise
+from telex.validation.fields import validate
 
-__all__ = ["Change", "Header", "NoCounterpart", "Translation", "header_of", "translate"]
+__all__ = ["FieldChange", "MessageHeader", "NoCounterpart", "Translation", "header_of", "translate"]
 
 WAYS_REMEMBERED_MAX = 1_000
 _BYTES_OF_A_LETTER_MAX = 12  # as JSON and YAML write it, names and indentation included
 
 
-class Way(NamedTuple):
+class TranslationPath(NamedTuple):
     """One act that a message of a type may be, and what becomes of it."""
 
     whens: tuple[tuple[Callable[[Tree], Any], tuple[Any, ...]], ...]  # a place, and what it says then
-    plans: tuple[Plan, ...]
+    plans: tuple[MappingPlan, ...]
 
 
-class Known(NamedTuple):
+class TypeTranslation(NamedTuple):
     """What was found out about a type and a dialect. The values are kept with it, so that an id is never used again."""
 
     dialect: Dialect
     type: MessageType
     to: Dialect
-    ways: tuple[Way, ...]
+    ways: tuple[TranslationPath, ...]
     why_not: str  # where none of them leads anywhere
 
 
-_REMEMBERED: dict[tuple[int, int, int], Known] = {}
+_REMEMBERED: dict[tuple[int, int, int], TypeTranslation] = {}
 
 
 def header_of(
     tree: Tree, dialect: Dialect, type_: MessageType, *, id: str, at: float, sender: str, kept: bool = True
-) -> Header:
+) -> MessageHeader:
     """What a message says of itself, for whoever has nothing but its text. The arguments fill in what it does not.
 
     Where the dialect writes roles the sender is called by its role; where it says nothing, by the first that may send
@@ -68,7 +68,7 @@ def header_of(
     who, whom = said(wire.sender), said(wire.recipient)
     first = sender if type_.senders == ANY else type_.senders[0]
     roles = dialect.addresses == "roles"
-    return Header(
+    return MessageHeader(
         id=said(wire.id) or id,
         at=moment.timestamp() if moment is not None else at,
         sender=who or (first if roles else sender),
@@ -82,7 +82,7 @@ def header_of(
 
 
 def translate(
-    tree: Tree, dialect: Dialect, type_: MessageType, to: Dialect, header: Header, body: str | None = None
+    tree: Tree, dialect: Dialect, type_: MessageType, to: Dialect, header: MessageHeader, body: str | None = None
 ) -> Translation | NoCounterpart:
     """The message as a reader of that dialect would have been sent it. A dialect to itself gives the message back."""
     if to.name == dialect.name:
@@ -101,7 +101,7 @@ def translate(
     return NoCounterpart(to, known.why_not)
 
 
-def _known(dialect: Dialect, type_: MessageType, to: Dialect) -> Known:
+def _known(dialect: Dialect, type_: MessageType, to: Dialect) -> TypeTranslation:
     """Found out once for each type and dialect, and remembered. A type may be in a dialect and in what extends it."""
     key = (id(dialect), id(type_), id(to))
     found = _REMEMBERED.get(key)
@@ -109,17 +109,17 @@ def _known(dialect: Dialect, type_: MessageType, to: Dialect) -> Known:
         if len(_REMEMBERED) >= WAYS_REMEMBERED_MAX:
             _REMEMBERED.clear()
         ways = _find(dialect, type_, to)
-        found = _REMEMBERED[key] = Known(dialect, type_, to, ways, why_not(dialect, type_.name, to))
+        found = _REMEMBERED[key] = TypeTranslation(dialect, type_, to, ways, why_not(dialect, type_.name, to))
     return found
 
 
-def _find(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[Way, ...]:
+def _find(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[TranslationPath, ...]:
     ways = []
     for row, becomes in routes(dialect, type_.name, to):
         names = names_of(type_) if row.when else {}
         whens = tuple((reach(dialect.locate(type_, names[slot])), values) for slot, values in row.when.items())
         plans = tuple(make(dialect, row, to, other, home_of(other, dialect)) for other in becomes)
-        ways.append(Way(whens, plans))
+        ways.append(TranslationPath(whens, plans))
     return tuple(ways)
 
 
@@ -173,7 +173,7 @@ def _bytes_of(text: str) -> int:
     return len(text.encode("utf-8", "backslashreplace"))
 
 
-def _may_mean(tree: Tree, plan: Plan) -> bool:
+def _may_mean(tree: Tree, plan: MappingPlan) -> bool:
     """Does the type say by itself what the original says? Silence is not taken for a word.
 
     What passes for another act, as a release does for an answer, has no word for what it says by being what it is."""

@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from telex.dialects.spec import Dialect
-from telex.flow.book.approvals import Approval, answerers, answering
+from telex.dialects.schema import Dialect
 from telex.model.roster import Member
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import lines_option, store_option
-from telex.surfaces.cli.bus_option import opened_to_look, settings_here
-from telex.surfaces.cli.exits import DONE
-from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
+from telex.surfaces.cli.bus_options import lines_option, store_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE
+from telex.surfaces.cli.output import Screen, shown
 from telex.surfaces.cli.table import table_lines
-from telex.surfaces.cli.times import ago, stamp
+from telex.surfaces.cli.time_text import ago, stamp
+from telex.work.approvals import Approval, answerers, answering
 
 
 @click.command("approvals")
@@ -31,7 +31,7 @@ def command(everything: bool, store: str | None, as_json: bool) -> int:
     settings = settings_here()
     with opened_to_look(store, settings) as bus:
         found: list[Approval] = sorted(bus.book("approval").values(), key=lambda one: one.request.at)
-        able = Able(settings.dialects(), (one.member for one in bus.roster()))
+        able = AnswererLookup(settings.dialects(), (one.member for one in bus.roster()))
     seconds = settings.limits.request_seconds
     asked = [(one, deadline_of(one, seconds)) for one in found if everything or one.waits]
     now = time.time()
@@ -55,7 +55,7 @@ def deadline_of(approval: Approval, seconds: float) -> float:
     return own if own is not None and own > request.at else request.at + seconds
 
 
-class Able:
+class AnswererLookup:
     """Who may answer? An answer is written in the dialect of the request."""
 
     def __init__(self, dialects: Iterable[Dialect], members: Iterable[Member]) -> None:
@@ -66,7 +66,9 @@ class Able:
         return answerers(approval.request, answering(approval.request, self._dialects), self._members)
 
 
-def _table(asked: list[tuple[Approval, float]], now: float, screen: Screen, able: Able, everything: bool) -> list[str]:
+def _table(
+    asked: list[tuple[Approval, float]], now: float, screen: Screen, able: AnswererLookup, everything: bool
+) -> list[str]:
     """What waits, with who may answer; or all of it, with how it was decided."""
     headings = ("id", "decision") if everything else ("id", "due", "may answer")
     rows = [
@@ -93,7 +95,7 @@ def _due(deadline: float, now: float) -> str:
     return f"in {ago(now, deadline)}" if deadline > now else f"overdue {ago(deadline, now)}"
 
 
-def facts(approval: Approval, deadline: float, now: float, able: Able) -> dict[str, Any]:
+def facts(approval: Approval, deadline: float, now: float, able: AnswererLookup) -> dict[str, Any]:
     request, answer = approval.request, approval.answer
     told = None
     if answer is not None:

@@ -6,17 +6,17 @@ import click
 
 from telex.model.roster import HUMAN
 from telex.ports.bus import Receipt
-from telex.surfaces.cli import completing
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import lines_option, role_option, store_option, text_option
-from telex.surfaces.cli.bus_option import opened_to_look
-from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
-from telex.surfaces.cli.render import Screen, finding_lines, shown
+from telex.surfaces.cli import completion
+from telex.surfaces.cli.bus_connection import opened_to_look
+from telex.surfaces.cli.bus_options import lines_option, role_option, store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
+from telex.surfaces.cli.output import Screen, finding_lines, shown
 
-id_argument = click.argument("id", metavar="ID", shell_complete=completing.waiting_ids)
+id_argument = click.argument("id", metavar="ID", shell_complete=completion.waiting_ids)
 reason_option = text_option("--reason", "WORDS", "Why: it stands in the answer.")
 as_option = click.option(
-    "--as", "agent", metavar="NAME", default=HUMAN, shell_complete=completing.agents, help="Who you are, if not human."
+    "--as", "agent", metavar="NAME", default=HUMAN, shell_complete=completion.agents, help="Who you are, if not human."
 )
 condition_option = click.option(
     "--condition", "conditions", metavar="WORDS", multiple=True, help="What must be kept to; may be given again."

@@ -9,12 +9,12 @@ import os
 import sys
 from typing import NamedTuple
 
-from telex.flow.admission import Checked, Desk, check
 from telex.model.limits import LIMITS
-from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
-from telex.surfaces.cli.options import Asked, Option, help_text, parse
-from telex.surfaces.cli.render import Screen, finding_lines, mend_lines, shell_word, shown, verdict
-from telex.surfaces.cli.sources import STDIN, files_in, has_lines, pieces
+from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
+from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces
+from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
+from telex.surfaces.cli.output import Screen, finding_lines, mend_lines, shell_word, shown, verdict
+from telex.validation.check import Checked, Desk, check
 
 OPTIONS = (
     Option("--as", "ROLE", "who is sending; the message's own claim must agree"),
@@ -45,7 +45,7 @@ file, 64 wrong usage, 1 anything else.
 """
 
 
-class Task(NamedTuple):
+class CheckCommand(NamedTuple):
     """What was asked for, understood."""
 
     desk: Desk
@@ -69,12 +69,12 @@ def run(args: list[str]) -> int:
     files = files_in(asked.operands)
     if len(files) == 1 and not os.path.isdir(asked.operands[0]) and not has_lines(files[0], task.lines):
         return _one(files[0], task)
-    from telex.surfaces.cli.many import check_many
+    from telex.surfaces.cli.check_batch import check_many
 
     return check_many(files, task)
 
 
-def _task(asked: Asked) -> Task:
+def _task(asked: ParsedOptions) -> CheckCommand:
     options = asked.options
     limits = LIMITS._replace(message_bytes_max=bytes_max_from(options.get("--max-bytes")))
     desk = Desk(strict="--lenient" not in options, limits=limits)
@@ -83,7 +83,7 @@ def _task(asked: Asked) -> Task:
     format_ = options.get("--format", "json" if "--json" in options else "text")
     if format_ not in FORMATS:
         raise CommandError(f"no format {shown(format_)}; there are {', '.join(FORMATS)}")
-    return Task(
+    return CheckCommand(
         desk=desk,
         as_role=options.get("--as"),
         to_role=options.get("--to"),
@@ -113,7 +113,7 @@ def with_dialects(desk: Desk, forced: str | None, preferred: str | None) -> Desk
     Raises:
         CommandError: when there is no such dialect, or its file is missing or flawed.
     """
-    from telex.surfaces.cli.dialect_option import dialect_from
+    from telex.surfaces.cli.dialect_options import dialect_from
 
     if forced is not None:
         desk = desk._replace(forced=dialect_from(forced))
@@ -127,7 +127,7 @@ def with_dialects(desk: Desk, forced: str | None, preferred: str | None) -> Desk
 # --- one message ---------------------------------------------------------------------------------------------------
 
 
-def _one(path: str, task: Task) -> int:
+def _one(path: str, task: CheckCommand) -> int:
     bytes_max = task.desk.limits.message_bytes_max
     [(_, raw, size)] = pieces(path, bytes_max, lines=False)
     checked = sized(check(raw, task.desk, as_role=task.as_role, to_role=task.to_role), size, bytes_max)
@@ -144,17 +144,17 @@ def sized(checked: Checked, size: int, bytes_max: int) -> Checked:
     return checked._replace(findings=tuple(said))
 
 
-def mend_command(path: str, task: Task) -> str:
+def mend_command(path: str, task: CheckCommand) -> str:
     if path.startswith("-") and path != STDIN:
         path = os.path.join(os.curdir, path)  # a file, though it looks like an option
     return f"telex mend {shell_word(path)}{task.repeated}"
 
 
-def _say(checked: Checked, task: Task, mend: str) -> None:
+def _say(checked: Checked, task: CheckCommand, mend: str) -> None:
     if checked.valid and task.quiet:
         return
     if task.format != "text":
-        from telex.surfaces.cli.answers import ANSWERS
+        from telex.surfaces.cli.check_output import ANSWERS
 
         sys.stdout.write(ANSWERS[task.format](checked, None) + "\n")
     if task.format == "text" or (not checked.valid and stderr_has_its_own_reader()):
@@ -181,8 +181,8 @@ def _mend_lines(checked: Checked, command: str, screen: Screen) -> list[str]:
     tree = checked.mended or checked.skeleton
     if checked.valid or tree is None or checked.dialect is None:
         return []
-    from telex.surfaces.cli.blanks_left import blanks_in
-    from telex.surfaces.cli.wire import wire_text
+    from telex.surfaces.cli.blanks import blanks_in
+    from telex.surfaces.cli.message_output import wire_text
 
     if checked.mended is None and not any(blanks_in(tree)):
         return []  # the findings say what to change, and there is nothing that could be changed for the sender

@@ -13,70 +13,70 @@ from typing import NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from telex.model.nearest import nearest
-from telex.surfaces.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, CommandError
-from telex.surfaces.cli.options import Option
-from telex.surfaces.cli.render import shown
+from telex.model.suggestion import nearest
+from telex.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED, USAGE, CommandError
+from telex.surfaces.cli.option_parser import Option
+from telex.surfaces.cli.output import shown
 
 
-class Purpose(NamedTuple):
+class CommandInfo(NamedTuple):
     says: str
     home: str = ""  # the module, where it is not called like the command
     name: str = "command"  # of what the module has for it
 
 
-SECTIONS: dict[str, dict[str, Purpose]] = {
+SECTIONS: dict[str, dict[str, CommandInfo]] = {
     "Messages": {
-        "check": Purpose("Say what is wrong with messages, and how they would pass."),
-        "mend": Purpose("Print a message as it should be."),
-        "translate": Purpose("Print a message as a reader of another dialect gets it."),
-        "new": Purpose("Begin a message; what only you know is a marked blank."),
-        "prompt": Purpose("Print what an agent must be told to send its messages."),
-        "schema": Purpose("Print JSON Schema, AsyncAPI or TypeScript of a dialect."),
-        "dialects": Purpose("List the dialects, or one dialect's types."),
-        "explain": Purpose("Say why a finding happens and how to mend it."),
+        "check": CommandInfo("Say what is wrong with messages, and how they would pass."),
+        "mend": CommandInfo("Print a message as it should be."),
+        "translate": CommandInfo("Print a message as a reader of another dialect gets it."),
+        "new": CommandInfo("Begin a message; what only you know is a marked blank."),
+        "prompt": CommandInfo("Print what an agent must be told to send its messages."),
+        "schema": CommandInfo("Print JSON Schema, AsyncAPI or TypeScript of a dialect."),
+        "dialects": CommandInfo("List the dialects, or one dialect's types."),
+        "explain": CommandInfo("Say why a finding happens and how to mend it."),
     },
     "The bus": {
-        "send": Purpose("Check a message and keep it for its recipients."),
-        "inbox": Purpose("Show what waits for you; looking takes nothing."),
-        "receive": Purpose("Take what waits for you, until its lease runs out."),
-        "ack": Purpose("Say that you are done with a message.", "settling", "ack"),
-        "nack": Purpose("Give a message back, with the reason.", "settling", "nack"),
-        "extend": Purpose("Keep a message longer, while you work on it.", "settling", "extend"),
-        "request": Purpose("Send a message and print the answer to it."),
-        "dead": Purpose("Show dead letters; try them again or drop them."),
+        "send": CommandInfo("Check a message and keep it for its recipients."),
+        "inbox": CommandInfo("Show what waits for you; looking takes nothing."),
+        "receive": CommandInfo("Take what waits for you, until its lease runs out."),
+        "ack": CommandInfo("Say that you are done with a message.", "ack", "ack"),
+        "nack": CommandInfo("Give a message back, with the reason.", "ack", "nack"),
+        "extend": CommandInfo("Keep a message longer, while you work on it.", "ack", "extend"),
+        "request": CommandInfo("Send a message and print the answer to it."),
+        "dead": CommandInfo("Show dead letters; try them again or drop them."),
     },
     "The record": {
-        "why": Purpose("Tell the whole story of a message."),
-        "trace": Purpose("Draw a conversation, message by message."),
-        "show": Purpose("Print a message as it was received."),
-        "log": Purpose("Print the log; write it to a file or take one in."),
-        "events": Purpose("Print what happened, and follow what happens next."),
-        "search": Purpose("Find the messages in which some words stand."),
-        "replay": Purpose("Try other settings on a log; show how things stood once."),
-        "migrate-log": Purpose("Read a log of one version under another.", "migrate_log"),
-        "doctor": Purpose("Look the store over."),
+        "why": CommandInfo("Tell the whole story of a message."),
+        "trace": CommandInfo("Draw a conversation, message by message."),
+        "show": CommandInfo("Print a message as it was received."),
+        "log": CommandInfo("Print the log; write it to a file or take one in."),
+        "events": CommandInfo("Print what happened, and follow what happens next."),
+        "search": CommandInfo("Find the messages in which some words stand."),
+        "replay": CommandInfo("Try other settings on a log; show how things stood once."),
+        "migrate-log": CommandInfo("Read a log of one version under another.", "migrate_log"),
+        "doctor": CommandInfo("Look the store over."),
     },
     "The work": {
-        "contract": Purpose("Show what was agreed about a plan, and its revisions."),
-        "guard": Purpose("Say whether an agent may write a path, and why not."),
-        "approvals": Purpose("Show what waits for approval, and who may give it."),
-        "approve": Purpose("Say yes to what was asked.", "approve", "approve"),
-        "reject": Purpose("Say no to what was asked.", "approve", "reject"),
-        "task": Purpose("Show tasks, their states, and the moves there are."),
-        "escalations": Purpose("Show what was handed up and waits for an answer."),
-        "answer": Purpose("Answer an escalation or a message in plain words.", "escalations", "answer"),
-        "work": Purpose("Begin a work, route its signals, and see how far it is."),
-        "stall": Purpose("Show who waits for whom, and what would set it going."),
-        "demo": Purpose("Watch a team of eight play a whole story."),
+        "contract": CommandInfo("Show what was agreed about a plan, and its revisions."),
+        "guard": CommandInfo("Say whether an agent may write a path, and why not."),
+        "approvals": CommandInfo("Show what waits for approval, and who may give it."),
+        "approve": CommandInfo("Say yes to what was asked.", "approve", "approve"),
+        "reject": CommandInfo("Say no to what was asked.", "approve", "reject"),
+        "task": CommandInfo("Show tasks, their states, and the moves there are."),
+        "escalations": CommandInfo("Show what was handed up and waits for an answer."),
+        "answer": CommandInfo("Answer an escalation or a message in plain words.", "escalations", "answer"),
+        "work": CommandInfo("Begin a work, route its signals, and see how far it is."),
+        "stall": CommandInfo("Show who waits for whom, and what would set it going."),
+        "demo": CommandInfo("Watch a team of eight play a whole story."),
     },
     "The team": {
-        "team": Purpose("Show who is in it and who is here; join, leave, shut down."),
+        "team": CommandInfo("Show who is in it and who is here; join, leave, shut down."),
     },
     "The doors": {
-        "serve": Purpose("Open the bus to the network and to people: HTTP, MCP, a page."),
-        "token": Purpose("Make, list and revoke the tokens that serve asks for."),
-        "mcp": Purpose("Serve one coding agent, as an MCP server on stdin and stdout."),
+        "serve": CommandInfo("Open the bus to the network and to people: HTTP, MCP, a page."),
+        "token": CommandInfo("Make, list and revoke the tokens that serve asks for."),
+        "mcp": CommandInfo("Serve one coding agent, as an MCP server on stdin and stdout."),
     },
 }
 COMMANDS = {name: purpose for section in SECTIONS.values() for name, purpose in section.items()}
@@ -93,7 +93,7 @@ HELP_NAMES = ["-h", "--help"]
 COMPLETION = "_TELEX_COMPLETE"  # set by a shell that wants to know how a word may go on
 
 
-class _Fast(click.Command):
+class _FastCommand(click.Command):
     """A command that reads its own words; click only passes them on, and tells a shell which options there are."""
 
     def __init__(self, name: str) -> None:
@@ -111,7 +111,7 @@ class _Fast(click.Command):
         ]
 
 
-class _Lazy(click.Group):
+class _LazyGroup(click.Group):
     """A group that knows its commands' names and purposes without importing any of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -121,7 +121,7 @@ class _Lazy(click.Group):
         if cmd_name not in COMMANDS:
             return None
         if cmd_name in FAST:
-            return _Fast(cmd_name)
+            return _FastCommand(cmd_name)
         _, home, name = COMMANDS[cmd_name]
         command = getattr(import_module(f"telex.surfaces.cli.{home or cmd_name}"), name)
         assert isinstance(command, click.Command)
@@ -158,7 +158,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     ctx.exit()
 
 
-TELEX = _Lazy(
+TELEX = _LazyGroup(
     name="telex",
     help=HELP,
     epilog="Exit codes: 0 done, 2 refused, 3 not found, 4 timed out, 64 wrong usage, 1 anything else.",

@@ -6,15 +6,15 @@ from typing import Any
 
 import click
 
-from telex.model.contract import Grant, Plan, Revision, Words
-from telex.model.nearest import nearest
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import lines_option, refuse_misplaced, store_option, text_option
-from telex.surfaces.cli.bus_option import opened_to_look
-from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
-from telex.surfaces.cli.render import Screen, shown, wrapped
+from telex.model.contracts import ContractTerms, Grant, Plan, Revision
+from telex.model.suggestion import nearest
+from telex.surfaces.cli.bus_connection import opened_to_look
+from telex.surfaces.cli.bus_options import lines_option, refuse_misplaced, store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
+from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.table import table_lines
-from telex.surfaces.cli.times import ago, day_time, stamp
+from telex.surfaces.cli.time_text import ago, day_time, stamp
 
 plan_argument = click.argument("plan", metavar="PLAN")
 _LISTS = ("tasks", "allowed", "forbidden", "depends_on", "must_haves", "checks")
@@ -116,9 +116,9 @@ def _revision(plan: Plan, number: str) -> Revision:
     return found[0]
 
 
-def _changes(old: Words, new: Words) -> "list[tuple[str, list[str], list[str]]]":
+def _changes(old: ContractTerms, new: ContractTerms) -> "list[tuple[str, list[str], list[str]]]":
     found = []
-    for name in Words._fields:
+    for name in ContractTerms._fields:
         before, after = _values(old, name), _values(new, name)
         gone, come = [one for one in before if one not in after], [one for one in after if one not in before]
         if gone or come:
@@ -126,7 +126,7 @@ def _changes(old: Words, new: Words) -> "list[tuple[str, list[str], list[str]]]"
     return found
 
 
-def _values(words: Words, name: str) -> list[str]:
+def _values(words: ContractTerms, name: str) -> list[str]:
     value = getattr(words, name)
     return [str(one) for one in value] if isinstance(value, tuple) else [str(value)] if value not in (None, "") else []
 

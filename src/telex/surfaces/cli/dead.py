@@ -9,16 +9,16 @@ import click
 from telex.errors import NotFound
 from telex.model.delivery import Delivery
 from telex.model.message import Message
-from telex.surfaces.cli import completing
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import lines_option, max_option, refuse_misplaced, store_option, text_option
-from telex.surfaces.cli.bus_option import opened_to_look
-from telex.surfaces.cli.exits import DONE, CommandError
-from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli import completion
+from telex.surfaces.cli.bus_connection import opened_to_look
+from telex.surfaces.cli.bus_options import lines_option, max_option, refuse_misplaced, store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, CommandError
+from telex.surfaces.cli.output import Screen, shown
 from telex.surfaces.cli.table import table_lines
-from telex.surfaces.cli.times import ago, stamp
+from telex.surfaces.cli.time_text import ago, stamp
 
-id_argument = click.argument("id", metavar="ID", shell_complete=completing.dead_ids)
+id_argument = click.argument("id", metavar="ID", shell_complete=completion.dead_ids)
 
 
 @click.group("dead", invoke_without_command=True)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from telex.surfaces.cli.bus_option import explained, stay_for_long
-from telex.surfaces.cli.demo_screen import lines, opening, seconds_to_read
-from telex.surfaces.cli.exits import DONE, INTERRUPTED
-from telex.surfaces.cli.render import Screen, shell_word, shown
+from telex.surfaces.cli.bus_connection import explained, stay_for_long
+from telex.surfaces.cli.demo_output import lines, opening, seconds_to_read
+from telex.surfaces.cli.exit_codes import DONE, INTERRUPTED
+from telex.surfaces.cli.output import Screen, shell_word, shown
 
 if TYPE_CHECKING:
-    from telex.demo.playing import Playing
+    from telex.demo.runner import DemoRun
 
 TO_TRY = {
     "why update-2": "why it was refused",
@@ -36,7 +36,7 @@ def command(fast: bool, store: str | None) -> int:
 
     It takes a minute, and leaves a store to look around in.
     """
-    from telex.demo.playing import playing
+    from telex.demo.runner import playing
 
     screen = Screen(sys.stdout)
     stay_for_long()
@@ -49,8 +49,8 @@ def command(fast: bool, store: str | None) -> int:
     return DONE
 
 
-def _show(play: "Playing", screen: Screen, *, fast: bool) -> None:
-    from telex.demo.telling import Scene
+def _show(play: "DemoRun", screen: Screen, *, fast: bool) -> None:
+    from telex.demo.narration import Scene
 
     screen.line("\n".join(opening(screen)))
     scenes = 0
@@ -65,7 +65,7 @@ def _show(play: "Playing", screen: Screen, *, fast: bool) -> None:
     screen.line("\n".join(_ending(play, screen, len(refused), sum(refused.values()))))
 
 
-def _ending(play: "Playing", screen: Screen, sent: int, refused: int) -> list[str]:
+def _ending(play: "DemoRun", screen: Screen, sent: int, refused: int) -> list[str]:
     place = shell_word(play.path.removesuffix("/telex.db"))
     commands = {f"telex {words} --store {place}": says for words, says in TO_TRY.items()}
     widest = max(map(len, commands))

@@ -6,13 +6,13 @@ from typing import Any
 import click
 
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.spec import ANY, Dialect, MessageType
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.asking import json_option
-from telex.surfaces.cli.dialect_option import looked_at
-from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
-from telex.surfaces.cli.render import Screen
+from telex.dialects.schema import ANY, Dialect, MessageType
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.dialect_options import looked_at
+from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
+from telex.surfaces.cli.output import Screen
 from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.type_options import json_option
 
 ALL = (*BUILT_IN, PLAIN)
 
@@ -30,7 +30,7 @@ def command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int
     if is_matrix and page:
         raise CommandError("say --matrix or --page, not both")
     if is_matrix:
-        from telex.surfaces.cli.matrix import tell
+        from telex.surfaces.cli.translation_matrix import tell
 
         tell((dialect,) if dialect else BUILT_IN, as_json=as_json)
     elif page:
@@ -47,7 +47,7 @@ def command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int
 
 
 def _page(dialect: Dialect | None) -> str:
-    from telex.publish.pages import dialect_page, overview_page
+    from telex.generate.pages import dialect_page, overview_page
 
     return dialect_page(dialect) if dialect else overview_page(ALL)
 

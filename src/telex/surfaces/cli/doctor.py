@@ -5,11 +5,11 @@ import time
 
 import click
 
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import lines_option, store_option
-from telex.surfaces.cli.bus_option import explained, store_path, store_there
-from telex.surfaces.cli.exits import DONE, FAILED
-from telex.surfaces.cli.render import Screen, shown, wrapped
+from telex.surfaces.cli.bus_connection import explained, store_path, store_there
+from telex.surfaces.cli.bus_options import lines_option, store_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, FAILED
+from telex.surfaces.cli.output import Screen, shown, wrapped
 
 _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("note ", "yellow")}
 

@@ -8,19 +8,19 @@ import click
 
 from telex.model.escalation import Escalation
 from telex.model.roster import HUMAN, TELEX
-from telex.surfaces.cli import completing, receipts
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import lines_option, role_option, store_option, text_option
-from telex.surfaces.cli.bus_option import opened_to_look, settings_here
-from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
-from telex.surfaces.cli.render import Screen, shell_word, shown
-from telex.surfaces.cli.sources import STDIN, pieces
+from telex.surfaces.cli import completion, receipts
+from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
+from telex.surfaces.cli.bus_options import lines_option, role_option, store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
+from telex.surfaces.cli.inputs import STDIN, pieces
+from telex.surfaces.cli.output import Screen, shell_word, shown
 from telex.surfaces.cli.table import table_lines
-from telex.surfaces.cli.times import ago, clock_time, stamp
+from telex.surfaces.cli.time_text import ago, clock_time, stamp
 
 if TYPE_CHECKING:
     from telex.client import SyncBus
-    from telex.ports.bus import Story
+    from telex.ports.bus import MessageHistory
 
 
 @click.command("escalations")
@@ -86,11 +86,11 @@ def facts(matter: Escalation) -> dict[str, Any]:
 
 
 @click.command("answer")
-@click.argument("id", metavar="ID", shell_complete=completing.waiting_ids)
+@click.argument("id", metavar="ID", shell_complete=completion.waiting_ids)
 @click.argument("text", metavar="TEXT|-")
-@text_option("--as", "NAME", "Who you are; human if not given.", into="agent", complete=completing.agents)
+@text_option("--as", "NAME", "Who you are; human if not given.", into="agent", complete=completion.agents)
 @role_option
-@text_option("--to", "ADDRESS", "Who is to hear it; whoever asked, if not given.", complete=completing.agents)
+@text_option("--to", "ADDRESS", "Who is to hear it; whoever asked, if not given.", complete=completion.agents)
 @store_option
 @lines_option
 def answer(
@@ -116,7 +116,7 @@ def answer(
     return DONE if receipt.accepted else REFUSED
 
 
-def _whom(bus: "SyncBus", story: "Story", matter: Escalation | None, agent: str) -> str:
+def _whom(bus: "SyncBus", story: "MessageHistory", matter: Escalation | None, agent: str) -> str:
     """Who waits for it. What the bus itself raised goes to whoever spoke last before that."""
     message = story.message
     if matter is not None and matter.by != TELEX:

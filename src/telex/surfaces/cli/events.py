@@ -7,15 +7,15 @@ import click
 
 from telex.model.event import KINDS, Event, detail_of
 from telex.model.message import Message
-from telex.model.nearest import nearest
-from telex.surfaces.cli import completing
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import filters, lines_option, query_from, store_option
-from telex.surfaces.cli.bus_option import opened_to_look, stay_for_long
-from telex.surfaces.cli.exits import DONE, CommandError
-from telex.surfaces.cli.happenings import happening
-from telex.surfaces.cli.render import Screen, shown, wrapped
-from telex.surfaces.cli.times import day_time, stamp
+from telex.model.suggestion import nearest
+from telex.surfaces.cli import completion
+from telex.surfaces.cli.bus_connection import opened_to_look, stay_for_long
+from telex.surfaces.cli.bus_options import filters, lines_option, query_from, store_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.event_text import happening
+from telex.surfaces.cli.exit_codes import DONE, CommandError
+from telex.surfaces.cli.output import Screen, shown, wrapped
+from telex.surfaces.cli.time_text import day_time, stamp
 
 _KINDS_WIDTH = max(map(len, KINDS))
 _INDENT = 23 + 2 + _KINDS_WIDTH + 2
@@ -34,7 +34,7 @@ def _known(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
 @click.command("events")
 @click.option("--follow", "-f", is_flag=True, help="Go on with what happens next, until interrupted.")
 @click.option(
-    "--kind", "kinds", metavar="KIND", multiple=True, callback=_known, shell_complete=completing.kinds,
+    "--kind", "kinds", metavar="KIND", multiple=True, callback=_known, shell_complete=completion.kinds,
     help="Only of this kind; may be given again.",
 )  # fmt: skip
 @filters

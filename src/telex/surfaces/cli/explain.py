@@ -5,16 +5,16 @@ import sys
 import click
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect
-from telex.model.nearest import nearest
-from telex.publish.codes import EVERY, page
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.asking import dialect_option, json_option
-from telex.surfaces.cli.dialect_option import dialect_from
-from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
-from telex.surfaces.cli.own_rules import own_page, own_rules, rule_facts
-from telex.surfaces.cli.render import Screen, shown, wrapped
+from telex.dialects.schema import Dialect
+from telex.generate.codes import EVERY, page
+from telex.model.suggestion import nearest
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.dialect_options import dialect_from
+from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
+from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.type_options import dialect_option, json_option
+from telex.surfaces.cli.user_rules import own_page, own_rules, rule_facts
 
 
 def _codes(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:

@@ -8,16 +8,16 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from telex.surfaces.cli.bus_option import explained, is_there, opened, place_of, settings_here
-from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
-from telex.surfaces.cli.guard_disk import Disk, root_of
-from telex.surfaces.cli.options import Asked, Option, help_text, parse
-from telex.surfaces.cli.render import Screen, shell_word, shown, wrapped
+from telex.surfaces.cli.bus_connection import explained, is_there, opened, place_of, settings_here
+from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
+from telex.surfaces.cli.guard_disk import LinkResolver, root_of
+from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
+from telex.surfaces.cli.output import Screen, shell_word, shown, wrapped
 
 if TYPE_CHECKING:
-    from telex.model.contract import Verdict
-    from telex.rules.paths import Resolver
-    from telex.surfaces.cli.guard_git import Staged
+    from telex.model.contracts import PathVerdict
+    from telex.surfaces.cli.guard_git import StagedPaths
+    from telex.validation.project_paths import Resolver
 
 AGENT = "TELEX_AGENT"  # who is working here, where nobody says so
 OPTIONS = (
@@ -71,24 +71,24 @@ def run(args: list[str]) -> int:
     return _guard(asked, agent_of(asked), staged=bool(doing))
 
 
-def agent_of(asked: Asked) -> str:
+def agent_of(asked: ParsedOptions) -> str:
     agent = asked.options.get("--as") or os.environ.get(AGENT)
     if not agent:
         raise CommandError(f"who is to write? {USAGE_LINE}")
     return agent
 
 
-def _guard(asked: Asked, agent: str, *, staged: bool) -> int:
+def _guard(asked: ParsedOptions, agent: str, *, staged: bool) -> int:
     if staged:
-        from telex.surfaces.cli.guard_git import Staged
+        from telex.surfaces.cli.guard_git import StagedPaths
 
-        changes = Staged()  # git looks while the store is opened
+        changes = StagedPaths()  # git looks while the store is opened
         verdicts = _verdicts(asked, agent, lambda: _staged(changes))
     else:
         root = root_of(os.getcwd())
         here = os.path.relpath(os.getcwd(), root).replace(os.sep, "/")
         paths = [_from_root(path, here) for path in asked.operands]
-        verdicts = _verdicts(asked, agent, lambda: (paths, Disk(root).leads_to))
+        verdicts = _verdicts(asked, agent, lambda: (paths, LinkResolver(root).leads_to))
         verdicts = [one._replace(path=typed) for one, typed in zip(verdicts, asked.operands, strict=True)]
     refused = [one for one in verdicts if not one.allowed]
     if "--ask" in asked.options:
@@ -105,17 +105,19 @@ def _from_root(path: str, here: str) -> str:
     return path if here == "." or not path or path[0] in "/~\\" else f"{here}/{path}"
 
 
-def _staged(changes: "Staged") -> "tuple[list[str], Resolver | None]":
+def _staged(changes: "StagedPaths") -> "tuple[list[str], Resolver | None]":
     """A commit writes what is staged, whatever lies on the disk, and git stages nothing behind a link: so only where
     the staged links lead is looked up."""
     paths, links = changes.paths(), changes.links
     if not links:
         return paths, None
-    disk = Disk(changes.root)
+    disk = LinkResolver(changes.root)
     return paths, lambda path: disk.leads_to(path) if path in links else path
 
 
-def _verdicts(asked: Asked, agent: str, look: "Callable[[], tuple[list[str], Resolver | None]]") -> "list[Verdict]":
+def _verdicts(
+    asked: ParsedOptions, agent: str, look: "Callable[[], tuple[list[str], Resolver | None]]"
+) -> "list[PathVerdict]":
     store = asked.options.get("--store")
     path = place_of(store)
     if not is_there(path):
@@ -124,7 +126,7 @@ def _verdicts(asked: Asked, agent: str, look: "Callable[[], tuple[list[str], Res
         sys.stderr.write("no store here, so there is no contract: only the paths themselves were looked at\n")
         return without_contracts(*look())
     role, plan = asked.options.get("--role"), asked.options.get("--plan")
-    from telex.wiring import gate, is_hub
+    from telex.connection import gate, is_hub
 
     if is_hub(path):
         with opened(store) as hub:
@@ -138,22 +140,27 @@ def _verdicts(asked: Asked, agent: str, look: "Callable[[], tuple[list[str], Res
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def _print_json(verdicts: "Sequence[Verdict]") -> None:
-    from telex.surfaces.cli.answers import json_line
+def _print_json(verdicts: "Sequence[PathVerdict]") -> None:
+    from telex.surfaces.cli.check_output import json_line
 
     for one in verdicts:
         sys.stdout.write(json_line(one._asdict()) + "\n")
 
 
-def _print_asks(refused: "Sequence[Verdict]") -> None:
-    from telex.surfaces.cli.answers import json_line
+def _print_asks(refused: "Sequence[PathVerdict]") -> None:
+    from telex.surfaces.cli.check_output import json_line
 
     for tree in {id(one.ask): one.ask for one in refused if one.ask is not None}.values():
         sys.stdout.write(json_line(tree) + "\n")
 
 
 def _tell(
-    verdicts: "Sequence[Verdict]", refused: "Sequence[Verdict]", asked: Asked, agent: str, *, staged: bool
+    verdicts: "Sequence[PathVerdict]",
+    refused: "Sequence[PathVerdict]",
+    asked: ParsedOptions,
+    agent: str,
+    *,
+    staged: bool,
 ) -> None:
     if "--quiet" not in asked.options:
         screen = Screen(sys.stdout)
@@ -172,7 +179,7 @@ def _tell(
         screen.line("\n".join(_how_to_ask(refused, asked, agent, staged=staged)))
 
 
-def _line(verdict: "Verdict", screen: Screen) -> str:
+def _line(verdict: "PathVerdict", screen: Screen) -> str:
     word, colour = ("allowed", "green") if verdict.allowed else ("refused", "red")
     override = " (by override)" if verdict.override else ""
     head = f"{screen.paint(word, colour)}  {screen.paint(shown(verdict.path), 'bold')}{override}"
@@ -180,7 +187,7 @@ def _line(verdict: "Verdict", screen: Screen) -> str:
     return "\n".join([head, *(f"         {line}" for line in wrapped(told, screen.width, 9))])
 
 
-def _how_to_ask(refused: "Sequence[Verdict]", asked: Asked, agent: str, *, staged: bool) -> list[str]:
+def _how_to_ask(refused: "Sequence[PathVerdict]", asked: ParsedOptions, agent: str, *, staged: bool) -> list[str]:
     """The command that sends the requests; nothing where no request would help."""
     receivers = dict.fromkeys(one.ask_to for one in refused if one.ask_to is not None)
     if not receivers:

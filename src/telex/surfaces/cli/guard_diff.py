@@ -3,22 +3,22 @@
 import os
 import sys
 
-from telex.dialects.spec import Dialect
-from telex.flow.book.said import heard
+from telex.dialects.schema import Dialect
 from telex.model.event import Event
 from telex.model.message import Message
 from telex.ports.store import Query
-from telex.rules.authorization import normalised
-from telex.rules.paths import Odd, normal
-from telex.surfaces.cli.bus_option import opened_to_look, settings_here
-from telex.surfaces.cli.exits import DONE, REFUSED
+from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
+from telex.surfaces.cli.exit_codes import DONE, REFUSED
 from telex.surfaces.cli.guard_disk import root_of
 from telex.surfaces.cli.guard_git import changed_since
-from telex.surfaces.cli.options import Asked
-from telex.surfaces.cli.render import Screen, shown
+from telex.surfaces.cli.option_parser import ParsedOptions
+from telex.surfaces.cli.output import Screen, shown
+from telex.validation.authorization import normalised
+from telex.validation.project_paths import InvalidPath, normal
+from telex.work.view import heard
 
 
-def run(asked: Asked, agent: str) -> int:
+def run(asked: ParsedOptions, agent: str) -> int:
     root, name = root_of(os.getcwd()), normalised(agent)
     changed = {_same(path) for path in changed_since(root, asked.options["--diff"])}
     settings = settings_here()
@@ -39,7 +39,7 @@ def run(asked: Asked, agent: str) -> int:
 def _same(path: str) -> str:
     """A path as it is compared; an odd one is only ever the same as itself."""
     found = normal(path)
-    return path if isinstance(found, Odd) else found
+    return path if isinstance(found, InvalidPath) else found
 
 
 def _files(message: Message, event: Event, dialects: dict[str, Dialect], plan: str | None) -> tuple[str, ...]:
@@ -50,9 +50,9 @@ def _files(message: Message, event: Event, dialects: dict[str, Dialect], plan: s
     return said.texts("files")
 
 
-def _tell(missing: list[str], extra: list[str], right: int, agent: str, asked: Asked) -> None:
+def _tell(missing: list[str], extra: list[str], right: int, agent: str, asked: ParsedOptions) -> None:
     if "--json" in asked.options:
-        from telex.surfaces.cli.answers import json_line
+        from telex.surfaces.cli.check_output import json_line
 
         facts = {"agent": agent, "base": asked.options["--diff"], "right": right, "missing": missing, "extra": extra}
         sys.stdout.write(json_line(facts) + "\n")

@@ -4,13 +4,13 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from telex.rules.contracts import judge
+from telex.validation.contracts import judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from telex.model.contract import Verdict
-    from telex.rules.paths import Resolver
+    from telex.model.contracts import PathVerdict
+    from telex.validation.project_paths import Resolver
 
 _KIND, _LINK = 0o170000, 0o120000  # as in stat.S_IFMT and stat.S_IFLNK, which cost an import
 LOOKS_MIN, LISTED_PER_LOOK = 2, 16  # a folder is listed as far as that may be cheaper than to look at each name
@@ -58,7 +58,7 @@ def _nearest(folder: str, *marks: str) -> str | None:
     return folder
 
 
-class Disk:
+class LinkResolver:
     """Follows links. A folder is looked at once, however many of its files are asked about."""
 
     def __init__(self, root: str) -> None:
@@ -129,15 +129,15 @@ class Disk:
         return led[len(above) :].replace(os.sep, "/") if led.startswith(above) else None
 
 
-def without_contracts(paths: "Sequence[str]", resolve: "Resolver | None") -> "list[Verdict]":
+def without_contracts(paths: "Sequence[str]", resolve: "Resolver | None") -> "list[PathVerdict]":
     """Where there is no store, a path may still be one that nobody should write."""
-    from telex.flow.book.plan_checks import NO_GROUND, sentence
-    from telex.model.contract import Verdict
+    from telex.model.contracts import PathVerdict
+    from telex.work.plan_checks import NO_GROUND, sentence
 
     judged = [judge(path, (), resolve) for path in paths]
     return [
-        Verdict(path, True, None, "No contract covers it, so nothing is forbidden.")
+        PathVerdict(path, True, None, "No contract covers it, so nothing is forbidden.")
         if one.code is None
-        else Verdict(path, False, one.code, sentence(one, "", NO_GROUND))
+        else PathVerdict(path, False, one.code, sentence(one, "", NO_GROUND))
         for path, one in zip(paths, judged, strict=True)
     ]

@@ -4,9 +4,9 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
-from telex.surfaces.cli.exits import FAILED, NOT_FOUND, CommandError
+from telex.surfaces.cli.exit_codes import FAILED, NOT_FOUND, CommandError
 from telex.surfaces.cli.guard_disk import root_of, top_of
-from telex.surfaces.cli.render import shown
+from telex.surfaces.cli.output import shown
 
 # A rename counts as what it is to a contract: one path taken away and another written.
 # A submodule counts by the commit that is taken from it, whatever the repository's settings want left out.
@@ -17,7 +17,7 @@ PIPE_BYTES = 1_048_576
 _LINK = " 120000 "  # the mode that it is to have
 
 
-class Running:
+class GitProcess:
     """A git command under way, whose answer is read when it is wanted."""
 
     def __init__(self, root: str, words: Sequence[str]) -> None:
@@ -61,7 +61,7 @@ def _all_of(pipe: int) -> bytes:
 
 
 def git(root: str, *words: str) -> bytes:
-    return Running(root, words).answer()
+    return GitProcess(root, words).answer()
 
 
 def texts_in(answer: bytes) -> list[str]:
@@ -82,13 +82,13 @@ def paths_in(names: list[str], root: str, top: str) -> list[str]:
     return [name[len(inside) :] if name.startswith(inside) else upwards + name for name in names]
 
 
-class Staged:
+class StagedPaths:
     """Everything that the next commit would write or take away."""
 
     def __init__(self) -> None:
         self.root = root_of(os.getcwd())
         self._top = top_of(os.getcwd())
-        self._git = Running(self._top, [*MODES, "--cached"])
+        self._git = GitProcess(self._top, [*MODES, "--cached"])
         self.links: frozenset[str] = frozenset()  # those of the paths that are links; known once those are
 
     def paths(self) -> list[str]:

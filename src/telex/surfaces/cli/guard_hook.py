@@ -3,11 +3,11 @@
 import os
 import sys
 
-from telex.surfaces.cli.exits import DONE, FAILED, CommandError
+from telex.surfaces.cli.exit_codes import DONE, FAILED, CommandError
 from telex.surfaces.cli.guard_disk import root_of, top_of
 from telex.surfaces.cli.guard_git import git
-from telex.surfaces.cli.options import Asked
-from telex.surfaces.cli.render import shell_word, shown
+from telex.surfaces.cli.option_parser import ParsedOptions
+from telex.surfaces.cli.output import shell_word, shown
 
 HOOK, BEFORE = "pre-commit", "pre-commit.before-telex"
 MARK = "# made by telex guard --install"
@@ -21,7 +21,7 @@ if [ -x "$before" ]; then "$before" "$@" || exit $?; fi
 MODE = 0o755
 
 
-def run(doing: str, asked: Asked, agent: str | None) -> int:
+def run(doing: str, asked: ParsedOptions, agent: str | None) -> int:
     top = top_of(os.getcwd())
     folder = _hooks(top)
     if doing == "--uninstall":

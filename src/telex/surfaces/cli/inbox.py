@@ -6,24 +6,24 @@ from typing import Any, NamedTuple
 
 import click
 
-from telex.dialects.spec import PRIORITY_CLASSES
+from telex.dialects.schema import PRIORITY_CLASSES
 from telex.model.delivery import Delivery
 from telex.model.message import Message, Rendering
 from telex.model.roster import HUMAN
-from telex.rules.authorization import normalised
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.awaiting import awaited
-from telex.surfaces.cli.bodies import body_lines, rendering_facts, text_of, whence
-from telex.surfaces.cli.bus_asking import agent_option, lines_option, max_option, role_option, store_option
-from telex.surfaces.cli.bus_option import opened, settings_here
-from telex.surfaces.cli.exits import DONE
-from telex.surfaces.cli.matters import matter_facts, matter_lines, matters_for_a_person
-from telex.surfaces.cli.render import Screen, headed, shown
+from telex.surfaces.cli.bus_connection import opened, settings_here
+from telex.surfaces.cli.bus_options import agent_option, lines_option, max_option, role_option, store_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE
+from telex.surfaces.cli.message_text import body_lines, rendering_facts, text_of, whence
+from telex.surfaces.cli.output import Screen, headed, shown
+from telex.surfaces.cli.pending_for_human import matter_facts, matter_lines, matters_for_a_person
+from telex.surfaces.cli.reply_hints import awaited
 from telex.surfaces.cli.table import table_lines
-from telex.surfaces.cli.times import ago, clock_time, stamp
+from telex.surfaces.cli.time_text import ago, clock_time, stamp
+from telex.validation.authorization import normalised
 
 
-class Lying(NamedTuple):
+class InboxRow(NamedTuple):
     """What lies in an inbox, and who has answered it, though it may not have been taken out."""
 
     delivery: Delivery
@@ -51,7 +51,7 @@ def command(agent: str, role: str | None, most: int, full: bool, store: str | No
         matters = matters_for_a_person(bus, settings.limits.request_seconds) if is_person else []
         beyond, waiting = len(waiting) > most, waiting[:most]
         lying = [
-            Lying(delivery, message, awaited(bus, message).answered_by, bus.rendering(message, agent=agent))
+            InboxRow(delivery, message, awaited(bus, message).answered_by, bus.rendering(message, agent=agent))
             for delivery, message in waiting
         ]
         if full:
@@ -77,12 +77,12 @@ def command(agent: str, role: str | None, most: int, full: bool, store: str | No
     return DONE
 
 
-def _table(lying: list[Lying], now: float, screen: Screen) -> list[str]:
+def _table(lying: list[InboxRow], now: float, screen: Screen) -> list[str]:
     headings = ("id", "class", "type", "from", "age", "tries", "state")
     return table_lines(headings, [_row(one, now) for one in lying], screen)
 
 
-def _row(lying: Lying, now: float) -> tuple[str | int, ...]:
+def _row(lying: InboxRow, now: float) -> tuple[str | int, ...]:
     delivery, message, answered_by, rendering = lying
     read = rendering or message
     answered = f", answered by {shown(answered_by)}" if answered_by is not None else ""
@@ -106,7 +106,7 @@ def state_of(delivery: Delivery, now: float) -> str:
     return delivery.state
 
 
-def _full(lying: list[Lying], now: float, screen: Screen) -> list[str]:
+def _full(lying: list[InboxRow], now: float, screen: Screen) -> list[str]:
     lines: list[str] = []
     for one in lying:
         id_, class_, type_, sender, age, _, state = map(str, _row(one, now))
@@ -116,7 +116,7 @@ def _full(lying: list[Lying], now: float, screen: Screen) -> list[str]:
     return lines
 
 
-def _facts(lying: Lying, full: bool) -> dict[str, Any]:
+def _facts(lying: InboxRow, full: bool) -> dict[str, Any]:
     delivery, message, answered_by, rendering = lying
     facts = {
         "id": message.id,

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from telex.record.records import KINDS, LogRecord, log_facts, records
-from telex.rules.authorization import normalised
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import filters, lines_option, query_from, store_option, text_option
-from telex.surfaces.cli.bus_option import opened, opened_to_look, stay_for_long
-from telex.surfaces.cli.exits import DONE, CommandError
-from telex.surfaces.cli.log_files import take_in, write_out
-from telex.surfaces.cli.render import Screen, shown, wrapped
-from telex.surfaces.cli.times import day_time, span
+from telex.record.log_records import KINDS, LogRecord, log_facts, records
+from telex.surfaces.cli.bus_connection import opened, opened_to_look, stay_for_long
+from telex.surfaces.cli.bus_options import filters, lines_option, query_from, store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, CommandError
+from telex.surfaces.cli.log_export import take_in, write_out
+from telex.surfaces.cli.output import Screen, shown, wrapped
+from telex.surfaces.cli.time_text import day_time, span
+from telex.validation.authorization import normalised
 
 if TYPE_CHECKING:
     from telex.client import SyncBus

@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 
-from telex.surfaces.cli.exits import FAILED, INTERRUPTED, CommandError
+from telex.surfaces.cli.exit_codes import FAILED, INTERRUPTED, CommandError
 
 AT_ONCE = frozenset({"check", "send", "guard"})  # run for every message, file and commit
 
@@ -62,7 +62,7 @@ def _run(args: list[str]) -> int:
 
 
 def _say(error: CommandError) -> int:
-    from telex.surfaces.cli.render import Screen, wrapped
+    from telex.surfaces.cli.output import Screen, wrapped
 
     screen, name = Screen(sys.stderr), "telex: "
     for line in error.say.split("\n"):

@@ -5,16 +5,16 @@ import sys
 
 import click
 
-from telex.surfaces.cli import completing
-from telex.surfaces.cli.bus_asking import role_option, store_option, text_option
-from telex.surfaces.cli.bus_option import MEMORY, explained, stay_for_long
-from telex.surfaces.cli.exits import DONE, FAILED, CommandError
+from telex.surfaces.cli import completion
+from telex.surfaces.cli.bus_connection import MEMORY, explained, stay_for_long
+from telex.surfaces.cli.bus_options import role_option, store_option, text_option
+from telex.surfaces.cli.exit_codes import DONE, FAILED, CommandError
 
 AGENT, STORE = "TELEX_AGENT", "TELEX_STORE"
 
 
 @click.command("mcp")
-@text_option("--as", "NAME", f"Who the agent is; {AGENT} if not given.", into="agent", complete=completing.agents)
+@text_option("--as", "NAME", f"Who the agent is; {AGENT} if not given.", into="agent", complete=completion.agents)
 @role_option
 @text_option("--hub", "URL", "Through a hub, such as http://127.0.0.1:4477, instead of a store.")
 @store_option
@@ -42,7 +42,7 @@ def _serve(agent: str, role: str | None, where: str | None) -> int:
         import asyncio
         import signal
 
-        from telex.surfaces.mcp.place import Identity
+        from telex.surfaces.mcp.context import Identity
         from telex.surfaces.mcp.stdio import serve
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("mcp", "mcp_types", "anyio", "starlette", "pydantic"):

@@ -5,16 +5,22 @@ import sys
 
 import click
 
-from telex.flow.admission import Checked, Desk, check
 from telex.model.limits import LIMITS
-from telex.surfaces.cli.answers import answer_of, json_line
-from telex.surfaces.cli.asking import dialect_option, json_option, receiver_option, role_option, team_dialect_option
-from telex.surfaces.cli.blanks_left import blank_lines, blanks_in
+from telex.surfaces.cli.blanks import blank_lines, blanks_in
 from telex.surfaces.cli.check import bytes_max_from, sized, with_dialects
-from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
-from telex.surfaces.cli.render import Screen, finding_lines, shown, shown_block, verdict
-from telex.surfaces.cli.sources import STDIN, files_in, pieces
-from telex.surfaces.cli.wire import wire_text
+from telex.surfaces.cli.check_output import answer_of, json_line
+from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
+from telex.surfaces.cli.inputs import STDIN, files_in, pieces
+from telex.surfaces.cli.message_output import wire_text
+from telex.surfaces.cli.output import Screen, finding_lines, shown, shown_block, verdict
+from telex.surfaces.cli.type_options import (
+    dialect_option,
+    json_option,
+    receiver_option,
+    role_option,
+    team_dialect_option,
+)
+from telex.validation.check import Checked, Desk, check
 
 
 @click.command("mend")

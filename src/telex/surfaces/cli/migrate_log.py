@@ -6,17 +6,17 @@ from typing import Any
 
 import click
 
-from telex.replay.migrating import Migration
-from telex.surfaces.cli.answers import json_line, visible_json
-from telex.surfaces.cli.bus_asking import text_option
-from telex.surfaces.cli.bus_option import stay_for_long
-from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, CommandError
+from telex.replay.migrate import Migration
+from telex.surfaces.cli.bus_connection import stay_for_long
+from telex.surfaces.cli.bus_options import text_option
+from telex.surfaces.cli.check_output import json_line, visible_json
+from telex.surfaces.cli.exit_codes import DONE, FAILED, NOT_FOUND, CommandError
+from telex.surfaces.cli.inputs import STDIN, files_in, lines_as_they_are
+from telex.surfaces.cli.output import Screen, shell_word, shown
+from telex.surfaces.cli.output_file import OutputFile, begins_a_store, writing
 from telex.surfaces.cli.progress import Progress
-from telex.surfaces.cli.reader_option import reader_from, readers
-from telex.surfaces.cli.render import Screen, shell_word, shown
-from telex.surfaces.cli.sources import STDIN, files_in, lines_as_they_are
+from telex.surfaces.cli.reader_options import reader_from, readers
 from telex.surfaces.cli.table import Row, table_lines
-from telex.surfaces.cli.target_file import Target, begins_a_store, writing
 
 LINE_BYTES_MAX = 64 * 1_048_576
 CHANGES_SHOWN_MAX = 40
@@ -65,7 +65,7 @@ def _log_at(file: str) -> str:
     return files[0]
 
 
-def _write(migration: Migration, path: str, target: Target) -> None:
+def _write(migration: Migration, path: str, target: OutputFile) -> None:
     progress = Progress([path], wanted=not target.is_terminal)
     bytes_done = 0
     for number, raw, size in lines_as_they_are(path, LINE_BYTES_MAX):

@@ -7,18 +7,18 @@ from typing import Any
 import click
 
 from telex.dialects.blanks import is_blank
-from telex.dialects.drafting import draft, field_named, value_from_text
-from telex.dialects.spec import TYPE, Dialect, MessageType, Tree, walk_kinds
-from telex.flow.admission import Desk, check
-from telex.messages.making import now_text
-from telex.model.nearest import nearest
-from telex.model.refusal import Finding, refusals
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.asking import dialect_option, find_type, json_option, role_option, type_argument
-from telex.surfaces.cli.blanks_left import blank_lines, blanks_in
-from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
-from telex.surfaces.cli.render import Screen, finding_lines, shown
-from telex.surfaces.cli.wire import wire_text
+from telex.dialects.draft import draft, field_named, value_from_text
+from telex.dialects.schema import TYPE, Dialect, MessageType, Tree, walk_kinds
+from telex.messages.builders import now_text
+from telex.model.finding import Finding, refusals
+from telex.model.suggestion import nearest
+from telex.surfaces.cli.blanks import blank_lines, blanks_in
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
+from telex.surfaces.cli.message_output import wire_text
+from telex.surfaces.cli.output import Screen, finding_lines, shown
+from telex.surfaces.cli.type_options import dialect_option, find_type, json_option, role_option, type_argument
+from telex.validation.check import Desk, check
 
 
 @click.command("new")

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from telex.surfaces.cli.render import Screen
+from telex.surfaces.cli.output import Screen
 
 MESSAGES_MIN = 500
 WAIT_SECONDS = 1.0

@@ -5,15 +5,15 @@ import sys
 import click
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect
-from telex.model.nearest import nearest
-from telex.publish.prompt import prompt, tokens_estimated
-from telex.publish.roles import participants
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.asking import dialect_option, json_option, required_role_option
-from telex.surfaces.cli.dialect_option import dialect_from
-from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
-from telex.surfaces.cli.render import shown
+from telex.dialects.schema import Dialect
+from telex.generate.prompt import prompt, tokens_estimated
+from telex.generate.roles import participants
+from telex.model.suggestion import nearest
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.dialect_options import dialect_from
+from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
+from telex.surfaces.cli.output import shown
+from telex.surfaces.cli.type_options import dialect_option, json_option, required_role_option
 
 
 @click.command("prompt")

@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from telex.surfaces.cli.check import stderr_has_its_own_reader
-from telex.surfaces.cli.render import Screen, finding_lines, mend_lines, shown, shown_block, wrapped
+from telex.surfaces.cli.output import Screen, finding_lines, mend_lines, shown, shown_block, wrapped
 
 if TYPE_CHECKING:
     from telex.ports.bus import Receipt
@@ -17,7 +17,7 @@ def tell(receipt: "Receipt", *, mend: str, as_json: bool, quiet: bool = False, p
     if receipt.accepted and quiet:
         return
     if as_json:
-        from telex.surfaces.cli.answers import json_line
+        from telex.surfaces.cli.check_output import json_line
 
         source = {} if place is None else {"source": place}
         sys.stdout.write(json_line(facts(receipt) | source) + "\n")
@@ -72,6 +72,6 @@ def _compact(text: str) -> str:
         return shown_block(text.removesuffix("\n"))
     import json
 
-    from telex.surfaces.cli.answers import json_line
+    from telex.surfaces.cli.check_output import json_line
 
     return json_line(json.loads(text))

@@ -8,11 +8,9 @@ from typing import Any
 
 import click
 
-from telex.model.message import Leased
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.awaiting import Awaited, answer_lines, awaited
-from telex.surfaces.cli.bodies import head_facts, rendering_facts, text_of, what, whence, write_body
-from telex.surfaces.cli.bus_asking import (
+from telex.model.message import Lease
+from telex.surfaces.cli.bus_connection import opened, stay_for_long
+from telex.surfaces.cli.bus_options import (
     agent_option,
     lines_option,
     max_option,
@@ -20,10 +18,12 @@ from telex.surfaces.cli.bus_asking import (
     seconds_option,
     store_option,
 )
-from telex.surfaces.cli.bus_option import opened, stay_for_long
-from telex.surfaces.cli.exits import DONE, TIMED_OUT
-from telex.surfaces.cli.render import Screen, shell_word, shown, typed, wrapped
-from telex.surfaces.cli.times import clock_time, span, stamp
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, TIMED_OUT
+from telex.surfaces.cli.message_text import head_facts, rendering_facts, text_of, what, whence, write_body
+from telex.surfaces.cli.output import Screen, shell_word, shown, typed, wrapped
+from telex.surfaces.cli.reply_hints import PendingReply, answer_lines, awaited
+from telex.surfaces.cli.time_text import clock_time, span, stamp
 
 
 @click.command("receive")
@@ -60,7 +60,7 @@ def command(
     return TIMED_OUT if wait else DONE
 
 
-def tell(leased: Leased, agent: str, waits: Awaited, store: str | None, *, as_json: bool, acks: bool) -> None:
+def tell(leased: Lease, agent: str, waits: PendingReply, store: str | None, *, as_json: bool, acks: bool) -> None:
     """Print a message that was leased, and leave nothing of it in a buffer: its reader may be waiting."""
     if as_json:
         sys.stdout.write(json_line(facts(leased, waits)) + "\n")
@@ -83,7 +83,7 @@ def tell(leased: Leased, agent: str, waits: Awaited, store: str | None, *, as_js
     sys.stdout.flush()
 
 
-def facts(leased: Leased, waits: Awaited) -> dict[str, Any]:
+def facts(leased: Lease, waits: PendingReply) -> dict[str, Any]:
     """For programs, the token first: it is what they must show again."""
     message = leased.message
     head = {"token": leased.token, "attempt": leased.attempt, "until": stamp(leased.until), "inbox": leased.inbox}

@@ -13,18 +13,18 @@ import click
 from telex.model.event import COMING_AND_GOING, Event
 from telex.model.roster import Member
 from telex.ports.store import Query
-from telex.record.export import Flawed
-from telex.replay.account import Account
-from telex.replay.lines import Line, Told, line_reader, of_store
-from telex.replay.trial import Trial
-from telex.stores.overflow import Overflow
-from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
-from telex.surfaces.cli.bus_option import explained, opened_to_look, settings_here, stay_for_long
-from telex.surfaces.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, CommandError
+from telex.record.export import InvalidLine
+from telex.replay.reader import Line, LogEntry, line_reader, of_store
+from telex.replay.report import ReplayReport
+from telex.replay.simulate import Simulator
+from telex.stores.temp_table import TempTable
+from telex.surfaces.cli.bus_connection import explained, opened_to_look, settings_here, stay_for_long
+from telex.surfaces.cli.bus_options import lines_option, store_option, text_option
+from telex.surfaces.cli.exit_codes import DONE, FAILED, NOT_FOUND, REFUSED, CommandError
+from telex.surfaces.cli.inputs import STDIN, files_in, pieces
+from telex.surfaces.cli.output import Screen, shown
 from telex.surfaces.cli.progress import Progress
-from telex.surfaces.cli.render import Screen, shown
 from telex.surfaces.cli.replay_report import report
-from telex.surfaces.cli.sources import STDIN, files_in, pieces
 
 if TYPE_CHECKING:
     from telex.config import Settings
@@ -62,7 +62,7 @@ def command(
         gc.set_threshold(GARBAGE_AFTER)
     stay_for_long()
     if until is not None:
-        from telex.surfaces.cli.replay_moment import show
+        from telex.surfaces.cli.replay_time_travel import show
 
         if log is not None or team is not None or strict is not None:
             raise CommandError("--until shows a store as it was, and goes with --store only")
@@ -72,11 +72,11 @@ def command(
     settings = _settled(team, strict)
     place = _store_at(log) if log is not None else store
     if log is not None and place is None:
-        with explained(), Overflow() as away:
+        with explained(), TempTable() as away:
             replay = _Replay(settings, [log], away)
             replay.file(log)
             return replay.told(as_json)
-    with opened_to_look(place) as bus, Overflow() as away:
+    with opened_to_look(place) as bus, TempTable() as away:
         events = bus.events(Query(kinds=JUDGED))
         first = next(events, None)
         if first is None:
@@ -122,7 +122,7 @@ def _store_at(log: str) -> str | None:
 
 def _store_in(folder: str) -> str:
     """The store that lies there, or in its .telex. Whoever names a folder means that one, and none above it."""
-    from telex.wiring import FILE, FOLDER
+    from telex.connection import FILE, FOLDER
 
     places = [os.path.join(folder, FILE), os.path.join(folder, FOLDER, FILE)]
     found = next((place for place in places if os.path.exists(place)), None)
@@ -135,9 +135,9 @@ def _store_in(folder: str) -> str:
 class _Replay:
     """One log on its way through. Nothing is kept but counters and the work that somebody has in hand."""
 
-    def __init__(self, settings: "Settings", files: list[str], away: Overflow, begin: Iterable[Member] = ()) -> None:
-        self.settings, self.account = settings, Account()
-        self.trial = Trial(settings.desk(), settings.members, settings.work(), settings.evidence, begin)
+    def __init__(self, settings: "Settings", files: list[str], away: TempTable, begin: Iterable[Member] = ()) -> None:
+        self.settings, self.account = settings, ReplayReport()
+        self.trial = Simulator(settings.desk(), settings.members, settings.work(), settings.evidence, begin)
         self.trial.puts_away_into(away)
         self.progress, self.errors = Progress(files), Screen(sys.stderr)
         self.began = time.monotonic()
@@ -153,10 +153,10 @@ class _Replay:
             judged = quick(number, raw) if bare and size <= message_max else None
             if judged is None:
                 if size > line_max:
-                    self.line(Flawed(number, "longer than any message may be"))
+                    self.line(InvalidLine(number, "longer than any message may be"))
                     continue
                 line = read(number, raw)
-                before, bare = bare, type(line) is Told and line.is_bare
+                before, bare = bare, type(line) is LogEntry and line.is_bare
                 judged = quick(number, raw) if bare and not before and size <= message_max else None
                 if judged is None:
                     self.line(line)
@@ -167,14 +167,14 @@ class _Replay:
                 self.progress.step(self.messages, self.bytes_done)
 
     def line(self, line: Line) -> None:
-        if type(line) is Told:
+        if type(line) is LogEntry:
             self.account.add(line, self.trial.judge(line))
             self.messages += 1
             if not self.messages % STEP:
                 self.progress.step(self.messages, self.bytes_done)
         elif isinstance(line, Event):
             self.trial.happened(line)
-        elif isinstance(line, Flawed):
+        elif isinstance(line, InvalidLine):
             self.flaws += 1
             if self.flaws <= FLAWS_SHOWN_MAX:
                 self.progress.clear()

@@ -3,9 +3,9 @@
 import sys
 from typing import Any
 
-from telex.replay.account import Account, Counts, Reason
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.render import Screen, shown, wrapped
+from telex.replay.report import RefusalReason, ReplayCounts, ReplayReport
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.table import Row, table_lines
 
 REASONS_SHOWN_MAX = 50
@@ -14,7 +14,7 @@ NEXT_KEPT = "telex explain CODE says why, telex why ID or telex show ID which me
 NEXT = "telex explain CODE says why, telex check FILE more about each message by itself"
 
 
-def report(account: Account, flaws: int, seconds: float, strict: bool, as_json: bool) -> None:
+def report(account: ReplayReport, flaws: int, seconds: float, strict: bool, as_json: bool) -> None:
     total = account.total
     if as_json:
         for reason in account.reasons():
@@ -38,7 +38,7 @@ def report(account: Account, flaws: int, seconds: float, strict: bool, as_json: 
         errors.line("\n".join(errors.paint(line, "dim") for line in wrapped(then, errors.width, 0)))
 
 
-def _by_agent(account: Account, total: Counts, screen: Screen) -> list[str]:
+def _by_agent(account: ReplayReport, total: ReplayCounts, screen: Screen) -> list[str]:
     headings = ["agent", "messages", "pass", "warned", "refused"]
     if account.kept:
         headings.append("newly")
@@ -46,17 +46,17 @@ def _by_agent(account: Account, total: Counts, screen: Screen) -> list[str]:
     return table_lines(headings, rows, screen, total=_row("total", total, account))
 
 
-def _row(name: str, counts: Counts, account: Account) -> Row:
+def _row(name: str, counts: ReplayCounts, account: ReplayReport) -> Row:
     newly = (counts.newly,) if account.kept else ()
     return (name, counts.messages, counts.passed, counts.warned, counts.refused, *newly)
 
 
-def _by_reason(reasons: list[Reason], screen: Screen) -> list[str]:
+def _by_reason(reasons: list[RefusalReason], screen: Screen) -> list[str]:
     rows = [(shown(one.agent), one.type, one.code, one.times, shown(one.first)) for one in reasons]
     return table_lines(("agent", "type", "code", "times", "first"), rows, screen)
 
 
-def _summary(account: Account, total: Counts, strict: bool) -> str:
+def _summary(account: ReplayReport, total: ReplayCounts, strict: bool) -> str:
     """`120 messages: 118 would pass, 2 would be refused, 1 of them though accepted when sent`"""
     told = [f"{total.passed:,} would pass", f"{total.refused:,} would be refused"]
     if account.kept and total.refused:
@@ -75,7 +75,7 @@ def _were(count: int) -> str:
     return "was" if count == 1 else "were"
 
 
-def _newly(total: Counts) -> str:
+def _newly(total: ReplayCounts) -> str:
     if not total.newly:
         return "as when sent"
     if total.newly == total.refused:
@@ -83,11 +83,11 @@ def _newly(total: Counts) -> str:
     return f"{total.newly:,} of them though accepted when sent"
 
 
-def reason_facts(reason: Reason) -> dict[str, Any]:
+def reason_facts(reason: RefusalReason) -> dict[str, Any]:
     return reason._asdict()
 
 
-def _summary_facts(account: Account, total: Counts, flaws: int, strict: bool) -> dict[str, Any]:
+def _summary_facts(account: ReplayReport, total: ReplayCounts, flaws: int, strict: bool) -> dict[str, Any]:
     return {
         "messages": total.messages,
         "strict": strict,

@@ -6,10 +6,9 @@ import click
 
 from telex.errors import OutcomeUnknown, RequestTimedOut
 from telex.ports.bus import Receipt
-from telex.surfaces.cli import completing, receipts
-from telex.surfaces.cli.asking import dialect_option
-from telex.surfaces.cli.awaiting import awaited
-from telex.surfaces.cli.bus_asking import (
+from telex.surfaces.cli import completion, receipts
+from telex.surfaces.cli.bus_connection import opened, settings_here, stay_for_long
+from telex.surfaces.cli.bus_options import (
     agent_option,
     lines_option,
     role_option,
@@ -17,18 +16,19 @@ from telex.surfaces.cli.bus_asking import (
     store_option,
     text_option,
 )
-from telex.surfaces.cli.bus_option import opened, settings_here, stay_for_long
-from telex.surfaces.cli.exits import DONE, FAILED, REFUSED, TIMED_OUT, CommandError
+from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, TIMED_OUT, CommandError
+from telex.surfaces.cli.inputs import files_in, pieces
+from telex.surfaces.cli.output import shell_word, shown
 from telex.surfaces.cli.receive import tell
-from telex.surfaces.cli.render import shell_word, shown
-from telex.surfaces.cli.sources import files_in, pieces
+from telex.surfaces.cli.reply_hints import awaited
+from telex.surfaces.cli.type_options import dialect_option
 
 
 @click.command("request")
 @click.argument("file", metavar="FILE|-")
 @agent_option
 @role_option
-@text_option("--to", "ADDRESS", "An agent, or role:qa for whoever of them comes first.", complete=completing.agents)
+@text_option("--to", "ADDRESS", "An agent, or role:qa for whoever of them comes first.", complete=completion.agents)
 @text_option("--id", "ID", "The message's id, where it has none of its own.")
 @text_option("--reply-to", "ID", "The message that this one answers, where it does not say so itself.")
 @seconds_option("--timeout", "How long to wait for the answer; the team's limit if not given.")

@@ -5,12 +5,12 @@ import sys
 import click
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.spec import Dialect
-from telex.dialects.writing import write_json
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.asking import dialect_option, find_type, json_option, optional_type_argument
-from telex.surfaces.cli.dialect_option import dialect_from
-from telex.surfaces.cli.exits import DONE, CommandError
+from telex.dialects.schema import Dialect
+from telex.dialects.write import write_json
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.dialect_options import dialect_from
+from telex.surfaces.cli.exit_codes import DONE, CommandError
+from telex.surfaces.cli.type_options import dialect_option, find_type, json_option, optional_type_argument
 
 FORMATS = ("json-schema", "asyncapi", "typescript")
 
@@ -28,7 +28,7 @@ def command(type_name: str | None, dialect: str | None, format_: str, as_json: b
         return DONE
     if format_ != "json-schema":
         raise CommandError(f"{format_} describes a whole dialect: leave {type_name} out and say --dialect")
-    from telex.publish.json_schema import type_schema
+    from telex.generate.json_schema import type_schema
 
     sys.stdout.write(write_json(type_schema(*find_type(type_name, dialect))) + "\n")
     return DONE
@@ -43,13 +43,13 @@ def _asked(name: str | None) -> Dialect:
 
 def _of_dialect(dialect: Dialect, format_: str) -> str:
     if format_ == "typescript":
-        from telex.publish.typescript import typescript
+        from telex.generate.typescript import typescript
 
         return typescript(dialect)
     if format_ == "asyncapi":
-        from telex.publish.asyncapi import asyncapi
+        from telex.generate.asyncapi import asyncapi
 
         return write_json(asyncapi(dialect)) + "\n"
-    from telex.publish.json_schema import dialect_schema
+    from telex.generate.json_schema import dialect_schema
 
     return write_json(dialect_schema(dialect)) + "\n"

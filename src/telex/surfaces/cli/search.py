@@ -6,14 +6,14 @@ import time
 import click
 
 from telex.model.message import Message
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bodies import head_facts, text_of
-from telex.surfaces.cli.bus_asking import lines_option, max_option, store_option
-from telex.surfaces.cli.bus_option import opened_to_look
-from telex.surfaces.cli.exits import DONE, CommandError
-from telex.surfaces.cli.render import Screen, headed, shown
-from telex.surfaces.cli.times import ago, stamp
-from telex.trace.words import cut
+from telex.surfaces.cli.bus_connection import opened_to_look
+from telex.surfaces.cli.bus_options import lines_option, max_option, store_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, CommandError
+from telex.surfaces.cli.message_text import head_facts, text_of
+from telex.surfaces.cli.output import Screen, headed, shown
+from telex.surfaces.cli.time_text import ago, stamp
+from telex.trace.text import cut
 
 _BEFORE, _SHOWN = 30, 74  # characters: in front of the first word that was found, and in all
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from telex.errors import OutcomeUnknown
 from telex.model.limits import LIMITS
-from telex.surfaces.cli.bus_option import opened, settings_here, stay_for_long
-from telex.surfaces.cli.exits import DONE, FAILED, REFUSED, CommandError
-from telex.surfaces.cli.options import Asked, Option, help_text, parse
+from telex.surfaces.cli.bus_connection import opened, settings_here, stay_for_long
+from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, CommandError
+from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces
+from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
+from telex.surfaces.cli.output import shell_word, shown
 from telex.surfaces.cli.receipts import tell
-from telex.surfaces.cli.render import shell_word, shown
-from telex.surfaces.cli.sources import STDIN, files_in, has_lines, pieces
 
 if TYPE_CHECKING:
     from telex.client import SyncBus
@@ -57,7 +57,7 @@ file, 4 not acked in time, 64 wrong usage, 1 anything else.
 """
 
 
-class Task(NamedTuple):
+class SendCommand(NamedTuple):
     """What was asked for, understood."""
 
     sender: str
@@ -93,7 +93,7 @@ def run(args: list[str]) -> int:
         return _many(bus, files, task) if many else _one(bus, files[0], task)
 
 
-def _task(asked: Asked) -> Task:
+def _task(asked: ParsedOptions) -> SendCommand:
     options = asked.options
     if "--as" not in options:
         raise CommandError(f"who is sending? {USAGE_LINE}")
@@ -104,7 +104,7 @@ def _task(asked: Asked) -> Task:
         raise CommandError(f"--wait takes {', '.join(WAITS)}, not {shown(until)}")
     if until is None and "--timeout" in options:
         raise CommandError("--timeout needs to know what to wait for: --wait acked")
-    return Task(
+    return SendCommand(
         sender=options["--as"],
         role=options.get("--role"),
         to=options.get("--to"),
@@ -134,7 +134,7 @@ def _seconds(given: str | None) -> float:
 # --- one message ------------------------------------------------------------------------------------------------------
 
 
-def _one(bus: "SyncBus", path: str, task: Task) -> int:
+def _one(bus: "SyncBus", path: str, task: SendCommand) -> int:
     [(_, raw, _)] = pieces(path, task.bytes_max, lines=False)
     receipt = _send(bus, raw, path, task)
     tell(receipt, mend=mend_command(path, task), as_json=task.as_json, quiet=task.quiet)
@@ -142,12 +142,12 @@ def _one(bus: "SyncBus", path: str, task: Task) -> int:
         return REFUSED
     if task.until is None:
         return DONE
-    from telex.surfaces.cli.waiting import wait_for
+    from telex.surfaces.cli.delivery_wait import wait_for
 
     return wait_for(bus, receipt, task)
 
 
-def _send(bus: "SyncBus", raw: bytes, path: str, task: Task) -> "Receipt":
+def _send(bus: "SyncBus", raw: bytes, path: str, task: SendCommand) -> "Receipt":
     try:
         return bus.send(
             raw,
@@ -164,7 +164,7 @@ def _send(bus: "SyncBus", raw: bytes, path: str, task: Task) -> "Receipt":
         raise CommandError(f"{say}\n({shown(error.say)})", FAILED) from error
 
 
-def mend_command(path: str, task: Task) -> str:
+def mend_command(path: str, task: SendCommand) -> str:
     """`mend` knows roles, not names; who sends under another name says its role."""
     if path.startswith("-") and path != STDIN:
         path = os.path.join(os.curdir, path)  # a file, though it looks like an option
@@ -175,7 +175,7 @@ def mend_command(path: str, task: Task) -> str:
 # --- many -------------------------------------------------------------------------------------------------------------
 
 
-def _many(bus: "SyncBus", files: list[str], task: Task) -> int:
+def _many(bus: "SyncBus", files: list[str], task: SendCommand) -> int:
     """Each message by itself: what is told is kept, whatever becomes of those behind it."""
     stay_for_long()
     refused = False

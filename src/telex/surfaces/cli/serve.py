@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import store_option, text_option
-from telex.surfaces.cli.bus_option import MEMORY, explained, settings_here, stay_for_long, store_path
-from telex.surfaces.cli.exits import DONE, FAILED, REFUSED, CommandError
-from telex.surfaces.cli.render import shown
-from telex.surfaces.cli.times import stamp
+from telex.surfaces.cli.bus_connection import MEMORY, explained, settings_here, stay_for_long, store_path
+from telex.surfaces.cli.bus_options import store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, CommandError
+from telex.surfaces.cli.output import shown
+from telex.surfaces.cli.time_text import stamp
 
 if TYPE_CHECKING:
     from telex.config import Settings
-    from telex.surfaces.http.serving import Listening, Serving
-    from telex.surfaces.http.tokens_file import TokenFile
+    from telex.surfaces.http.server import BoundSockets, ServerOptions
+    from telex.surfaces.http.token_file import TokenFile
 
 HOST, PORT = "127.0.0.1", 4477
 GARBAGE = (
@@ -61,14 +61,16 @@ def command(
     (telex token create). Ctrl-C ends it.
     """
     _have_the_extra()
-    from telex.surfaces.http.serving import Serving
+    from telex.surfaces.http.server import ServerOptions
 
     settings = _demo_settings() if demo else settings_here()
     with _listening(host or HOST, port) as listening:
         path = _demo_path(store) if demo else store_path(store)
         tokens = _tokens(path)
         _refuse_strangers(listening, tokens, tokens_only)
-        how = Serving(listening, tokens, _names(names), tokens_only, _line if log else None, settings.hub_limits())
+        how = ServerOptions(
+            listening, tokens, _names(names), tokens_only, _line if log else None, settings.hub_limits()
+        )
         with explained():
             _run(path, settings, how, _told(path, how, demo=demo, open_page=open_page, as_json=as_json), demo=demo)
     return DONE
@@ -79,7 +81,7 @@ def _have_the_extra() -> None:
         import httptools  # noqa: F401 - the last thing that a half-made installation lacks
         import uvicorn  # noqa: F401
 
-        import telex.surfaces.http.serving  # noqa: F401
+        import telex.surfaces.http.server  # noqa: F401
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "telex":
             raise
@@ -87,8 +89,8 @@ def _have_the_extra() -> None:
 
 
 @contextmanager
-def _listening(host: str, port: int) -> "Iterator[Listening]":
-    from telex.surfaces.http.serving import listen
+def _listening(host: str, port: int) -> "Iterator[BoundSockets]":
+    from telex.surfaces.http.server import listen
 
     try:
         listening = listen(host, port)
@@ -117,14 +119,14 @@ def _names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _tokens(path: str) -> "TokenFile | None":
-    from telex.surfaces.http.tokens_file import TokenFile, tokens_path
+    from telex.surfaces.http.token_file import TokenFile, tokens_path
 
     return None if path == MEMORY else TokenFile(tokens_path(path))
 
 
-def _refuse_strangers(listening: "Listening", tokens: "TokenFile | None", tokens_only: bool) -> None:
+def _refuse_strangers(listening: "BoundSockets", tokens: "TokenFile | None", tokens_only: bool) -> None:
     """Nothing listens beyond this machine before there is a token, or it would be open to nobody, or to everybody."""
-    from telex.surfaces.http.serving import is_only_here
+    from telex.surfaces.http.server import is_only_here
 
     with explained():
         now = time.time()
@@ -139,7 +141,7 @@ def _refuse_strangers(listening: "Listening", tokens: "TokenFile | None", tokens
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def _told(path: str, how: "Serving", *, demo: bool, open_page: bool, as_json: bool) -> Callable[[], None]:
+def _told(path: str, how: "ServerOptions", *, demo: bool, open_page: bool, as_json: bool) -> Callable[[], None]:
     """What is said once it answers."""
     address = how.listening.address
 
@@ -156,9 +158,9 @@ def _told(path: str, how: "Serving", *, demo: bool, open_page: bool, as_json: bo
     return ready
 
 
-def _run(path: str, settings: "Settings", how: "Serving", ready: Callable[[], None], *, demo: bool) -> None:
-    from telex.surfaces.http.serving import serve
-    from telex.wiring import connect
+def _run(path: str, settings: "Settings", how: "ServerOptions", ready: Callable[[], None], *, demo: bool) -> None:
+    from telex.connection import connect
+    from telex.surfaces.http.server import serve
 
     async def main() -> None:
         async with connect(path, settings=settings) as bus:
@@ -196,13 +198,13 @@ def _line(text: str) -> None:
 
 
 def _demo_settings() -> "Settings":
-    from telex.demo.rounds import SETTINGS
+    from telex.demo.loop import SETTINGS
 
     return SETTINGS
 
 
 def _demo_path(store: str | None) -> str:
-    from telex.demo.stage import prepare
+    from telex.demo.environment import prepare
 
     with explained():
         return prepare(store)
@@ -217,7 +219,7 @@ def _demo(path: str) -> Iterator[None]:
     """The team plays in a thread of its own, on a bus of its own: to the hub it is another process."""
     import threading
 
-    from telex.demo.rounds import keep_playing
+    from telex.demo.loop import keep_playing
 
     def trouble(error: Exception) -> None:
         sys.stderr.write(f"the demo team begins anew: {shown(str(error) or type(error).__name__)}\n")

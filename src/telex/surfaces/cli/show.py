@@ -7,22 +7,22 @@ import click
 
 from telex.model.event import detail_of, rendered_as
 from telex.model.message import Rendering
-from telex.ports.bus import Story
-from telex.rules.authorization import normalised
-from telex.surfaces.cli import completing
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bodies import head_facts, rendering_facts, text_of, what, whence, write_body, write_bytes
-from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
-from telex.surfaces.cli.bus_option import opened_to_look
-from telex.surfaces.cli.exits import DONE
-from telex.surfaces.cli.render import Screen, headed, shell_word, shown, wrapped
-from telex.surfaces.cli.times import day_time, stamp
+from telex.ports.bus import MessageHistory
+from telex.surfaces.cli import completion
+from telex.surfaces.cli.bus_connection import opened_to_look
+from telex.surfaces.cli.bus_options import lines_option, store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE
+from telex.surfaces.cli.message_text import head_facts, rendering_facts, text_of, what, whence, write_body, write_bytes
+from telex.surfaces.cli.output import Screen, headed, shell_word, shown, wrapped
+from telex.surfaces.cli.time_text import day_time, stamp
+from telex.validation.authorization import normalised
 
 
 @click.command("show")
-@click.argument("id", metavar="ID", shell_complete=completing.waiting_ids)
+@click.argument("id", metavar="ID", shell_complete=completion.waiting_ids)
 @click.option("--raw", is_flag=True, help="Nothing but the bytes, even to a terminal.")
-@text_option("--as", "NAME", "As this agent was given it, or would be.", complete=completing.agents, into="agent")
+@text_option("--as", "NAME", "As this agent was given it, or would be.", complete=completion.agents, into="agent")
 @store_option
 @lines_option
 def command(id: str, raw: bool, agent: str | None, store: str | None, as_json: bool) -> int:
@@ -41,13 +41,13 @@ def command(id: str, raw: bool, agent: str | None, store: str | None, as_json: b
     return DONE
 
 
-def _meant(stories: list[Story]) -> Story:
+def _meant(stories: list[MessageHistory]) -> MessageHistory:
     """The last one that passed; where none did, the last that was tried."""
     passed = [story for story in stories if not story.message.refused]
     return (passed or stories)[-1]
 
 
-def _head(story: Story, alike: int, agent: str | None, rendering: Rendering | None) -> None:
+def _head(story: MessageHistory, alike: int, agent: str | None, rendering: Rendering | None) -> None:
     screen, message = Screen(sys.stderr), story.message
     others = f" (the last of {alike} with this id; telex why tells them all)" if alike > 1 else ""
     whom = f"from {shown(message.sender)} to {shown(message.to)}{whence(message, rendering)}"
@@ -59,24 +59,24 @@ def _head(story: Story, alike: int, agent: str | None, rendering: Rendering | No
     screen.stream.flush()
 
 
-def _readings(story: Story) -> list[str]:
+def _readings(story: MessageHistory) -> list[str]:
     """Who was given it in other words, each once."""
     told = {event.agent or "": rendered_as(detail_of(event)) for event in story.events if event.kind == "translated"}
     return [f"{shown(agent)} was given {shown(words)} (--as {shell_word(agent)})" for agent, words in told.items()]
 
 
-def _whether_given(story: Story, agent: str) -> str:
+def _whether_given(story: MessageHistory, agent: str) -> str:
     return f"as {shown(agent)} was given it" if _has_had(story, agent) else f"as {shown(agent)} would be given it now"
 
 
-def _has_had(story: Story, agent: str) -> bool:
+def _has_had(story: MessageHistory, agent: str) -> bool:
     """Was it handed over to this agent? What waits to be handed over once more is not yet what it will have."""
     name, waits = normalised(agent), {one.seq for one in story.deliveries if one.state == "stored"}
     turns = (event for event in story.events if event.kind == "leased" and event.delivery not in waits)
     return any(event.agent == name for event in turns)
 
 
-def _facts(story: Story, agent: str | None, rendering: Rendering | None) -> dict[str, Any]:
+def _facts(story: MessageHistory, agent: str | None, rendering: Rendering | None) -> dict[str, Any]:
     message, read = story.message, rendering or story.message
     facts = head_facts(message) | {"at": stamp(message.at), "state": story.state, "digest": message.digest.hex()}
     facts |= {"as": agent, "given": _has_had(story, agent)} if agent is not None else {}

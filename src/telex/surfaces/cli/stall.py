@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from telex.model.stall import Knot, Stall, Wait
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import store_option
-from telex.surfaces.cli.bus_option import opened_to_look
-from telex.surfaces.cli.exits import DONE, FAILED, CommandError
-from telex.surfaces.cli.render import Screen, shown, wrapped
+from telex.model.stall import Deadlock, Stall, Wait
+from telex.surfaces.cli.bus_connection import opened_to_look
+from telex.surfaces.cli.bus_options import store_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, FAILED, CommandError
+from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.table import table_lines
-from telex.surfaces.cli.times import ago, stamp
+from telex.surfaces.cli.time_text import ago, stamp
 
 _COLOURS = {"cycle": "red", "nobody-may-answer": "red", "silent": "yellow", "everybody": "yellow"}
 _TITLES = {"cycle": "circle", "nobody-may-answer": "nobody may answer", "silent": "silent", "everybody": "bottleneck"}
@@ -36,7 +36,7 @@ def command(as_json: bool, mermaid: bool, check: bool, store: str | None) -> int
     if as_json:
         sys.stdout.write(json_line(facts(stall)) + "\n")
     elif mermaid:
-        from telex.trace.waits import render
+        from telex.trace.stall_mermaid import render
 
         sys.stdout.write(render(stall))
     else:
@@ -57,7 +57,7 @@ def _show(stall: Stall) -> None:
         sys.stderr.write("nothing stalls: each of these may still be answered\n")
 
 
-def _knot_lines(knot: Knot, screen: Screen) -> list[str]:
+def _knot_lines(knot: Deadlock, screen: Screen) -> list[str]:
     title = screen.paint(_TITLES[knot.kind], _COLOURS[knot.kind])
     said = [f"  {line}" for line in wrapped(shown(knot.say), screen.width, 2)]
     command, message = knot.remedy

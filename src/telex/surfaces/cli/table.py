@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from telex.surfaces.cli.render import Screen, wrapped
-from telex.trace.words import cells, squeezed
+from telex.surfaces.cli.output import Screen, wrapped
+from telex.trace.text import cells, squeezed
 
 Row = Sequence[str | int]
 _GAP = "  "

@@ -6,16 +6,16 @@ from typing import Any
 
 import click
 
-from telex.flow.book.tasks import Task
-from telex.model.machine import TASK_STATES, Machine, Standing, Step, moves, standing
-from telex.model.nearest import nearest
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import lines_option, refuse_misplaced, store_option
-from telex.surfaces.cli.bus_option import opened_to_look, settings_here
-from telex.surfaces.cli.exits import DONE, NOT_FOUND, CommandError
-from telex.surfaces.cli.render import Screen, shown, wrapped
+from telex.model.suggestion import nearest
+from telex.model.task_states import TASK_STATES, TaskStateMachine, TaskStatus, TaskStep, moves, standing
+from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
+from telex.surfaces.cli.bus_options import lines_option, refuse_misplaced, store_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
+from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.table import table_lines
-from telex.surfaces.cli.times import ago, day_time, stamp
+from telex.surfaces.cli.time_text import ago, day_time, stamp
+from telex.work.tasks import Task
 
 
 @click.group("task", invoke_without_command=True)
@@ -68,7 +68,7 @@ def show(task: str, store: str | None, as_json: bool) -> int:
 # --- which tasks there are --------------------------------------------------------------------------------------------
 
 
-def _tasks(store: str | None) -> tuple[Machine, dict[str, Task]]:
+def _tasks(store: str | None) -> tuple[TaskStateMachine, dict[str, Task]]:
     settings = settings_here()
     with opened_to_look(store, settings) as bus:
         found: list[Task] = sorted(bus.book("task").values(), key=lambda one: (one.at, one.id))
@@ -91,7 +91,7 @@ def _list(store: str | None, as_json: bool) -> int:
     return DONE
 
 
-def _row(task: Task, stands: Standing, now: float) -> tuple[str | int, ...]:
+def _row(task: Task, stands: TaskStatus, now: float) -> tuple[str | int, ...]:
     return (
         shown(task.id),
         shown(stands.state),
@@ -106,7 +106,7 @@ def _row(task: Task, stands: Standing, now: float) -> tuple[str | int, ...]:
 # --- one of them ------------------------------------------------------------------------------------------------------
 
 
-def _story(task: Task, stands: Standing, machine: Machine, screen: Screen) -> list[str]:
+def _story(task: Task, stands: TaskStatus, machine: TaskStateMachine, screen: Screen) -> list[str]:
     head = f"{screen.paint(shown(task.id), 'bold')}  {shown(stands.state)}"
     about = [shown(task.title)] if task.title else []
     lines = [head, *(line for text in about for line in wrapped(text, screen.width, 0)), ""]
@@ -128,7 +128,7 @@ def _story(task: Task, stands: Standing, machine: Machine, screen: Screen) -> li
     return [*lines, *facts]
 
 
-def _step(step: Step) -> str:
+def _step(step: TaskStep) -> str:
     why = f": {shown(step.reason)}" if step.reason else ""
     if step.does == "assign":
         return f"assigned to {shown(step.whom)} by {shown(step.by)}"
@@ -137,11 +137,11 @@ def _step(step: Step) -> str:
     return f"{shown(step.came_from)} → {shown(step.goes_to)} by {shown(step.by)}{why}"
 
 
-def _failures(stands: Standing) -> dict[str, int]:
+def _failures(stands: TaskStatus) -> dict[str, int]:
     return {state: len(steps) for state, steps in stands.failed.items() if steps}
 
 
-def _facts(task: Task, stands: Standing, machine: Machine) -> dict[str, Any]:
+def _facts(task: Task, stands: TaskStatus, machine: TaskStateMachine) -> dict[str, Any]:
     return {
         "task": task.id,
         "title": task.title or None,
@@ -162,8 +162,8 @@ def _facts(task: Task, stands: Standing, machine: Machine) -> dict[str, Any]:
 
 
 def _machine(mermaid: bool, as_json: bool) -> int:
-    from telex.publish.task_states import diagram, notes
-    from telex.publish.task_states import moves as every_move
+    from telex.generate.task_states import diagram, notes
+    from telex.generate.task_states import moves as every_move
 
     machine = settings_here().task_states or TASK_STATES
     if as_json:

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
 from telex.ports.bus import Presence
-from telex.surfaces.cli import completing
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import lines_option, refuse_misplaced, store_option, text_option
-from telex.surfaces.cli.bus_option import MEMORY, opened, settings_here, store_there
-from telex.surfaces.cli.exits import DONE, REFUSED, CommandError
-from telex.surfaces.cli.render import Screen, finding_lines, shown
+from telex.surfaces.cli import completion
+from telex.surfaces.cli.bus_connection import MEMORY, opened, settings_here, store_there
+from telex.surfaces.cli.bus_options import lines_option, refuse_misplaced, store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
+from telex.surfaces.cli.output import Screen, finding_lines, shown
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.team_shutdown import command as shutdown
 from telex.surfaces.cli.team_shutdown import told
-from telex.surfaces.cli.times import ago, stamp
+from telex.surfaces.cli.time_text import ago, stamp
 
 if TYPE_CHECKING:
     from telex.config import Settings
 
-name_argument = click.argument("name", metavar="NAME", shell_complete=completing.agents)
+name_argument = click.argument("name", metavar="NAME", shell_complete=completion.agents)
 
 
 @click.group("team", invoke_without_command=True)
@@ -59,9 +59,9 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
 
 @command.command("join")
 @name_argument
-@text_option("--role", "ROLE", "What it may send and receive; its name, if that is a role.", complete=completing.roles)
+@text_option("--role", "ROLE", "What it may send and receive; its name, if that is a role.", complete=completion.roles)
 @click.option(
-    "--reads", metavar="DIALECT", multiple=True, shell_complete=completing.dialects,
+    "--reads", metavar="DIALECT", multiple=True, shell_complete=completion.dialects,
     help="What it reads, its first choice first, such as vbw-typed@2.0; anything if not given.",
 )  # fmt: skip
 @store_option
@@ -134,9 +134,9 @@ def _stopping(roster: list[Presence], shutdowns: dict[str, Any]) -> list[str]:
     """A line about the shutdown that is under way, if one is."""
     if not shutdowns:
         return []
-    from telex.flow.stopping import in_progress
     from telex.model.roster import roster_of
     from telex.model.shutdown import TOPIC, UNSETTLED
+    from telex.work.shutdown_progress import in_progress
 
     asked = list(in_progress(shutdowns[TOPIC], roster_of(presence.member for presence in roster)))
     calls = [one.call for one in asked if one.state in UNSETTLED and one.call is not None]

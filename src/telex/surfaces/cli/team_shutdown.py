@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from telex.model.shutdown import ShutdownReport, Standing
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import agent_option, seconds_option, store_option, text_option
-from telex.surfaces.cli.bus_option import opened_to_look, settings_here, stay_for_long
-from telex.surfaces.cli.exits import DONE, REFUSED, TIMED_OUT, CommandError
-from telex.surfaces.cli.render import Screen, finding_lines, shown
+from telex.model.shutdown import MemberShutdown, ShutdownReport
+from telex.surfaces.cli.bus_connection import opened_to_look, settings_here, stay_for_long
+from telex.surfaces.cli.bus_options import agent_option, seconds_option, store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, REFUSED, TIMED_OUT, CommandError
+from telex.surfaces.cli.output import Screen, finding_lines, shown
 from telex.surfaces.cli.table import table_lines
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _outcome(report: ShutdownReport, screen: Screen) -> str:
     return f"{verdict}: {told(report.agents)}"
 
 
-def told(agents: Iterable[Standing]) -> str:
+def told(agents: Iterable[MemberShutdown]) -> str:
     """`42 agreed, 3 refused, 5 not answered`"""
     states = [one.state for one in agents]
     parts = [f"{states.count(state)} {words}" for state, words in _MEANWHILE.items() if state in states]
@@ -154,7 +154,7 @@ def _facts(report: ShutdownReport) -> dict[str, Any]:
     }
 
 
-def _standing(one: Standing) -> dict[str, Any]:
+def _standing(one: MemberShutdown) -> dict[str, Any]:
     return {
         "name": one.member.name,
         "role": one.member.role,

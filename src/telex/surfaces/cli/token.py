@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from telex.flow.membership import name_not_allowed
-from telex.model.nearest import nearest
+from telex.delivery.membership import name_not_allowed
 from telex.model.roster import HUMAN
-from telex.rules.authorization import normalised
-from telex.surfaces.cli import completing
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
-from telex.surfaces.cli.bus_option import MEMORY, explained, settings_here, store_path
-from telex.surfaces.cli.exits import DONE, NOT_FOUND, REFUSED, CommandError
-from telex.surfaces.cli.render import Screen, shown
+from telex.model.suggestion import nearest
+from telex.surfaces.cli import completion
+from telex.surfaces.cli.bus_connection import MEMORY, explained, settings_here, store_path
+from telex.surfaces.cli.bus_options import lines_option, store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, REFUSED, CommandError
+from telex.surfaces.cli.output import Screen, shown
 from telex.surfaces.cli.table import table_lines
-from telex.surfaces.cli.times import ago, moment, stamp
+from telex.surfaces.cli.time_text import ago, moment, stamp
+from telex.validation.authorization import normalised
 
 if TYPE_CHECKING:
     from telex.config import Settings
+    from telex.surfaces.http.token_file import TokenFile
     from telex.surfaces.http.tokens import Token
-    from telex.surfaces.http.tokens_file import TokenFile
 
 _SPAN = re.compile(r"(\d{1,6})\s*(m|h|d)\Z")
 _SECONDS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -38,8 +38,8 @@ def command() -> None:
 
 
 @command.command("create")
-@text_option("--agent", "NAME", "Who will show it, and acts under this name alone.", complete=completing.agents)
-@text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete=completing.roles)
+@text_option("--agent", "NAME", "Who will show it, and acts under this name alone.", complete=completion.agents)
+@text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete=completion.roles)
 @click.option("--operator", is_flag=True, help="For a person: may also do what agents may not, under any name.")
 @text_option("--expires", "WHEN", "Not valid any more after 12h, 30d, or from 2026-01-31T09:30:00Z on.")
 @store_option
@@ -109,7 +109,7 @@ def revoke(id: str, store: str | None, as_json: bool) -> int:
 
 
 def _file(store: str | None) -> "TokenFile":
-    from telex.surfaces.http.tokens_file import TokenFile, tokens_path
+    from telex.surfaces.http.token_file import TokenFile, tokens_path
 
     path = store_path(store)
     if path == MEMORY:

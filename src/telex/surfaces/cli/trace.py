@@ -5,13 +5,13 @@ from importlib import import_module
 
 import click
 
-from telex.ports.bus import Story
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import lines_option, store_option, text_option
-from telex.surfaces.cli.bus_option import opened_to_look
-from telex.surfaces.cli.exits import DONE, CommandError
-from telex.surfaces.cli.render import Screen, shown
-from telex.surfaces.cli.target_file import writing
+from telex.ports.bus import MessageHistory
+from telex.surfaces.cli.bus_connection import opened_to_look
+from telex.surfaces.cli.bus_options import lines_option, store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, CommandError
+from telex.surfaces.cli.output import Screen, shown
+from telex.surfaces.cli.output_file import writing
 from telex.surfaces.cli.why import facts
 
 FOR_TERMINALS = ("tree", "sequence")
@@ -44,7 +44,7 @@ def command(correlation: str, form: str | None, file: str | None, store: str | N
     return DONE
 
 
-def _drawn(stories: list[Story], form: str, width: int | None) -> str:
+def _drawn(stories: list[MessageHistory], form: str, width: int | None) -> str:
     room = {"width": width} if form in FOR_TERMINALS and width else {}
     text = import_module(f"telex.trace.{form}").render(stories, **room)
     assert isinstance(text, str)

@@ -7,22 +7,22 @@ from typing import Any
 import click
 
 from telex.dialects.registry import PLAIN
-from telex.dialects.spec import Dialect
-from telex.flow.admission import Checked, Desk, check
+from telex.dialects.schema import Dialect
+from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.model.refusal import Finding
-from telex.surfaces.cli.answers import answer_of, json_line
-from telex.surfaces.cli.asking import dialect_option, json_option, role_option, team_dialect_option
-from telex.surfaces.cli.bodies import write_bytes
 from telex.surfaces.cli.check import sized, with_dialects
-from telex.surfaces.cli.exits import DONE, NOT_FOUND, REFUSED, CommandError
-from telex.surfaces.cli.reader_option import reader_from, readers
-from telex.surfaces.cli.render import Screen, finding_lines, shell_word, shown, shown_block, verdict, wrapped
-from telex.surfaces.cli.sources import STDIN, files_in, pieces
+from telex.surfaces.cli.check_output import answer_of, json_line
+from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, REFUSED, CommandError
+from telex.surfaces.cli.inputs import STDIN, files_in, pieces
+from telex.surfaces.cli.message_output import wire_text
+from telex.surfaces.cli.message_text import write_bytes
+from telex.surfaces.cli.output import Screen, finding_lines, shell_word, shown, shown_block, verdict, wrapped
+from telex.surfaces.cli.reader_options import reader_from, readers
 from telex.surfaces.cli.table import table_lines
-from telex.surfaces.cli.wire import wire_text
-from telex.translating import Told, told
-from telex.translation.report import Change
+from telex.surfaces.cli.type_options import dialect_option, json_option, role_option, team_dialect_option
+from telex.translation.result import FieldChange
+from telex.translator import Told, told
+from telex.validation.check import Checked, Desk, check
 
 _VALUE_CHARACTERS_MAX = 24  # of what was lost or made up; the message itself has it whole
 _ONE_AT_A_TIME = "Translate one message at a time, as in a loop over the lines; telex migrate-log takes a whole log."
@@ -112,7 +112,7 @@ def _value(value: Any) -> str:
     return text if len(text) <= _VALUE_CHARACTERS_MAX else text[: _VALUE_CHARACTERS_MAX - 1] + "…"
 
 
-def _changes(found: Told) -> dict[str, tuple[Change, ...]]:
+def _changes(found: Told) -> dict[str, tuple[FieldChange, ...]]:
     return {"lost": found.lost, "narrowed": found.narrowed, "invented": found.invented}
 
 

@@ -9,17 +9,17 @@ import click
 
 from telex.model.escalation import waits_for_ever
 from telex.model.event import detail_of
-from telex.ports.bus import Story
-from telex.surfaces.cli import completing
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bodies import head_facts, what
-from telex.surfaces.cli.bus_asking import lines_option, store_option
-from telex.surfaces.cli.bus_option import opened_to_look
-from telex.surfaces.cli.exits import DONE
-from telex.surfaces.cli.happenings import happening, happening_apart
+from telex.ports.bus import MessageHistory
+from telex.surfaces.cli import completion
+from telex.surfaces.cli.bus_connection import opened_to_look
+from telex.surfaces.cli.bus_options import lines_option, store_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.event_text import happening, happening_apart
+from telex.surfaces.cli.exit_codes import DONE
 from telex.surfaces.cli.inbox import state_of
-from telex.surfaces.cli.render import Screen, shown, wrapped
-from telex.surfaces.cli.times import clock_time, day_time, stamp
+from telex.surfaces.cli.message_text import head_facts, what
+from telex.surfaces.cli.output import Screen, shown, wrapped
+from telex.surfaces.cli.time_text import clock_time, day_time, stamp
 
 _COLOURS = {"acked": "green", "dead": "red", "expired": "red", "refused": "red", "withdrawn": "yellow"}
 _KINDS_WIDTH = 11
@@ -27,7 +27,7 @@ _INDENT = 23 + 2 + _KINDS_WIDTH + 2  # where the words of an event begin, behind
 
 
 @click.command("why")
-@click.argument("id", metavar="ID", shell_complete=completing.waiting_ids)
+@click.argument("id", metavar="ID", shell_complete=completion.waiting_ids)
 @store_option
 @lines_option
 def command(id: str, store: str | None, as_json: bool) -> int:
@@ -46,7 +46,7 @@ def command(id: str, store: str | None, as_json: bool) -> int:
 Quote = Callable[[str], str]
 
 
-def story_lines(story: Story, now: float, screen: Screen, quote: Quote | None = None) -> list[str]:
+def story_lines(story: MessageHistory, now: float, screen: Screen, quote: Quote | None = None) -> list[str]:
     """With `quote`, whatever others have written in it stands on lines of its own, as that puts it."""
     message = story.message
     state = screen.paint(story.state, _COLOURS.get(story.state, "yellow"))
@@ -57,7 +57,7 @@ def story_lines(story: Story, now: float, screen: Screen, quote: Quote | None = 
     return [*head, "", *_event_lines(story, screen, quote), *_now_lines(story, now, screen)]
 
 
-def _event_lines(story: Story, screen: Screen, quote: Quote | None) -> list[str]:
+def _event_lines(story: MessageHistory, screen: Screen, quote: Quote | None) -> list[str]:
     lines, day, offered = [], "", 0
     inboxes = list(dict.fromkeys(one.inbox for one in story.deliveries))  # asked again, it lies in one of them twice
     for event in story.events:
@@ -79,7 +79,7 @@ def _event_lines(story: Story, screen: Screen, quote: Quote | None) -> list[str]
     return lines
 
 
-def _now_lines(story: Story, now: float, screen: Screen) -> list[str]:
+def _now_lines(story: MessageHistory, now: float, screen: Screen) -> list[str]:
     """Where it stands, while somebody still has to do something."""
     waits = [
         f"{shown(one.inbox)}: {state_of(one, now)}" for one in story.deliveries if one.state in ("stored", "leased")
@@ -93,7 +93,7 @@ def _now_lines(story: Story, now: float, screen: Screen) -> list[str]:
     return ["", *(f"now  {line}" for line in told)] if waits else []
 
 
-def facts(story: Story) -> dict[str, Any]:
+def facts(story: MessageHistory) -> dict[str, Any]:
     """For programs: the same, and nothing left out but the bytes, which `telex show` has."""
     return head_facts(story.message) | {
         "state": story.state,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from telex.surfaces.cli import completing, receipts
-from telex.surfaces.cli.answers import json_line
-from telex.surfaces.cli.bus_asking import (
+from telex.surfaces.cli import completion, receipts
+from telex.surfaces.cli.bus_connection import opened, opened_to_look, settings_here, stay_for_long
+from telex.surfaces.cli.bus_options import (
     lines_option,
     refuse_misplaced,
     role_option,
@@ -17,18 +17,18 @@ from telex.surfaces.cli.bus_asking import (
     store_option,
     text_option,
 )
-from telex.surfaces.cli.bus_option import opened, opened_to_look, settings_here, stay_for_long
-from telex.surfaces.cli.exits import DONE, REFUSED, TIMED_OUT, USAGE, CommandError
-from telex.surfaces.cli.render import Screen, finding_lines, shown
-from telex.surfaces.cli.sources import files_in, pieces
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, REFUSED, TIMED_OUT, USAGE, CommandError
+from telex.surfaces.cli.inputs import files_in, pieces
+from telex.surfaces.cli.output import Screen, finding_lines, shown
 
 if TYPE_CHECKING:
-    from telex.bus.orchestrating import Turn
-    from telex.flow.work.state import Work
+    from telex.bus.orchestrator import OrchestratorRound
     from telex.ports.bus import Receipt
+    from telex.work.pipeline.state import Work
 
 orchestrator_option = click.option(
-    "--as", "agent", metavar="NAME", default="orchestrator", shell_complete=completing.agents,
+    "--as", "agent", metavar="NAME", default="orchestrator", shell_complete=completion.agents,
     help="Who you are; orchestrator if not given.",
 )  # fmt: skip
 work_argument = click.argument("work", metavar="WORK")
@@ -60,16 +60,16 @@ def command(ctx: click.Context, machine: bool, mermaid: bool, search: bool, stor
 def _machine(mermaid: bool, search: bool) -> int:
     screen = Screen(sys.stdout)
     if mermaid:
-        from telex.flow.work.drawing import diagram
+        from telex.work.pipeline.diagram import diagram
 
         screen.line(diagram())
     elif search:
-        from telex.flow.work.search import search as walk
-        from telex.surfaces.cli.work_views import search_lines
+        from telex.surfaces.cli.work_output import search_lines
+        from telex.work.pipeline.model_check import search as walk
 
         screen.line("\n".join(search_lines(walk(), screen)))
     else:
-        from telex.surfaces.cli.work_views import machine_lines
+        from telex.surfaces.cli.work_output import machine_lines
 
         screen.line("\n".join(machine_lines(screen)))
     return DONE
@@ -84,7 +84,7 @@ def list_(store: str | None, as_json: bool) -> int:
 
 
 def _list(store: str | None, as_json: bool) -> int:
-    from telex.surfaces.cli.work_views import facts, list_lines
+    from telex.surfaces.cli.work_output import facts, list_lines
 
     with opened_to_look(store) as bus:
         works = list(bus.book("work").values())
@@ -101,7 +101,7 @@ def _list(store: str | None, as_json: bool) -> int:
 @command.command("start")
 @click.argument("file", metavar="FILE|-")
 @text_option("--id", "ID", "What the work is called; made up if not given.")
-@text_option("--to", "ADDRESS", "Who sizes it up; role:architect if not given.", complete=completing.agents)
+@text_option("--to", "ADDRESS", "Who sizes it up; role:architect if not given.", complete=completion.agents)
 @orchestrator_option
 @role_option
 @store_option
@@ -110,7 +110,7 @@ def start(
     file: str, id: str | None, to: str | None, agent: str, role: str | None, store: str | None, as_json: bool
 ) -> int:
     """Begin a work with a request in plain words: it goes to the architect to be sized up."""
-    from telex.bus.orchestrating import Orchestrator
+    from telex.bus.orchestrator import Orchestrator
     from telex.client import drive
 
     text = _text(file)
@@ -140,7 +140,7 @@ def run(
 
     It may be stopped at any time and started again. When nothing has come for as long as --wait says, it exits with 4.
     """
-    from telex.bus.orchestrating import Orchestrator
+    from telex.bus.orchestrator import Orchestrator
     from telex.client import drive
 
     stay_for_long()
@@ -158,13 +158,13 @@ def run(
     return REFUSED if refused else DONE
 
 
-def _teller(as_json: bool) -> "tuple[Callable[[Turn], None], list[str]]":
+def _teller(as_json: bool) -> "tuple[Callable[[OrchestratorRound], None], list[str]]":
     """What a turn did, line by line, and the dispatches that were refused so far."""
-    from telex.flow.work.machine import WORD
+    from telex.work.pipeline.machine import WORD
 
     refused: list[str] = []
 
-    def tell(turn: "Turn") -> None:
+    def tell(turn: "OrchestratorRound") -> None:
         screen, errors = Screen(sys.stdout), Screen(sys.stderr)
         for dispatch in turn.sent:
             said = {"sent": dispatch.id, "kind": dispatch.kind, "to": dispatch.to, "place": dispatch.place.name}
@@ -193,9 +193,9 @@ def _tell_ends(works: "list[Work]", as_json: bool) -> None:
 @lines_option
 def show(work: str, store: str | None, as_json: bool) -> int:
     """Show one work: its places, their verdicts and revisions, what is waited for and what holds it up."""
-    from telex.bus.orchestrating import Orchestrator
+    from telex.bus.orchestrator import Orchestrator
     from telex.client import drive
-    from telex.surfaces.cli.work_views import facts, show_lines
+    from telex.surfaces.cli.work_output import facts, show_lines
 
     with opened_to_look(store) as bus:
         found = drive(Orchestrator(bus.awaitable).work(work))
@@ -208,7 +208,7 @@ def show(work: str, store: str | None, as_json: bool) -> int:
 @work_argument
 @click.argument("place", metavar="[PLACE]", required=False)
 @text_option("--say", "TEXT", "What whoever does it should know now.")
-@text_option("--to", "ADDRESS", "Who does it; whoever had it before if not given.", complete=completing.agents)
+@text_option("--to", "ADDRESS", "Who does it; whoever had it before if not given.", complete=completion.agents)
 @orchestrator_option
 @role_option
 @store_option
@@ -224,7 +224,7 @@ def resume(
     as_json: bool,
 ) -> int:
     """Set a place going again that is blocked or escalated. It begins anew, with all its revisions."""
-    from telex.bus.orchestrating import Orchestrator
+    from telex.bus.orchestrator import Orchestrator
     from telex.client import drive
 
     with opened_to_look(store) as bus:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from telex.publish.parts import filled
-from telex.surfaces.http.page_of_routes import PAGE, parts
+from telex.generate.page_parts import filled
+from telex.surfaces.http.http_docs import PAGE, parts
 
 if __name__ == "__main__":
     page = Path(PAGE)

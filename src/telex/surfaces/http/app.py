@@ -15,21 +15,21 @@ from starlette.routing import BaseRoute, Route
 
 from telex.config import Settings
 from telex.errors import TelexError
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
 from telex.ports.bus import Bus
 from telex.ports.store import TEXT_CHARACTERS_MAX, Query
+from telex.protocol import encoded
+from telex.protocol.arguments import from_texts
+from telex.protocol.verbs import Verb, arguments
 from telex.surfaces.http import problem
-from telex.surfaces.http.asgi import App, Gone, Receive, Scope, Send, header, reply
-from telex.surfaces.http.extra_doors import ExtraDoors, response
-from telex.surfaces.http.live import Broadcast
-from telex.surfaces.http.live_frames import stream
-from telex.surfaces.http.mistakes import MISTAKE
+from telex.surfaces.http.asgi import App, ClientDisconnected, Receive, Scope, Send, header, reply
+from telex.surfaces.http.error_middleware import MISTAKE
 from telex.surfaces.http.openapi import document
-from telex.surfaces.http.problem import Answer
-from telex.surfaces.http.verb_door import Routes, VerbDoor, queried
-from telex.wire import encoded
-from telex.wire.arguments import from_texts
-from telex.wire.verbs import Verb, arguments
+from telex.surfaces.http.problem import HttpResponse
+from telex.surfaces.http.routes_extra import ExtraRoutes, response
+from telex.surfaces.http.stream import Broadcast
+from telex.surfaces.http.stream_frames import stream
+from telex.surfaces.http.verbs import VerbHandler, VerbRoutes, queried
 
 EVENT_STREAM = b"text/event-stream"
 Lifespan = Callable[[], Any]  # an async context manager for as long as the hub is up
@@ -43,13 +43,13 @@ class Hub:
     ) -> None:
         self.bus = bus
         self.broadcast = Broadcast(bus)
-        self._routes, self._door = Routes(), VerbDoor(bus, settings.limits)
+        self._routes, self._door = VerbRoutes(), VerbHandler(bus, settings.limits)
         self._lifespans = lifespans
-        self._extra = ExtraDoors(bus, settings)
+        self._extra = ExtraRoutes(bus, settings)
         self._rest = Starlette(routes=[*self._own_routes(), *routes], lifespan=self._lifespan, exception_handlers={
             HTTPException: _not_ours,
             TelexError: _went_wrong,
-            Gone: _nobody_is_there,
+            ClientDisconnected: _nobody_is_there,
             Exception: _own_mistake,
         })  # fmt: skip
         self._rest.router.redirect_slashes = False  # a path is right or it is not
@@ -86,7 +86,7 @@ class Hub:
         found = self._routes.find(scope) if scope["type"] == "http" else None
         if found is None:
             await self._rest(scope, receive, send)
-        elif isinstance(found, Answer):
+        elif isinstance(found, HttpResponse):
             await reply(send, found)
         elif found[0].name == "events" and _is_to_stream(scope):
             await self._live(found[0], scope, receive, send)
@@ -97,7 +97,7 @@ class Hub:
 
     async def _live(self, verb: Verb, scope: Scope, receive: Receive, send: Send) -> None:
         given = queried(scope["query_string"])
-        if isinstance(given, Answer):
+        if isinstance(given, HttpResponse):
             await reply(send, given)
             return
         values = from_texts(arguments(verb.name), given)

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeVar
 
-from telex.surfaces.http.problem import Answer, problem
+from telex.surfaces.http.problem import HttpResponse, problem
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -18,7 +18,7 @@ T = TypeVar("T")
 COMMON_HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
-class Gone(Exception):
+class ClientDisconnected(Exception):
     """The client is not there any more: nobody reads an answer."""
 
 
@@ -29,7 +29,7 @@ def header(scope: Scope, name: bytes) -> bytes:
     return b""
 
 
-async def body_of(scope: Scope, receive: Receive, most: int) -> bytes | Answer:
+async def body_of(scope: Scope, receive: Receive, most: int) -> bytes | HttpResponse:
     """The whole body; an answer where it is too large.
 
     Raises:
@@ -40,7 +40,7 @@ async def body_of(scope: Scope, receive: Receive, most: int) -> bytes | Answer:
         return _too_large(most)
     event = await receive()
     if event["type"] == "http.disconnect":
-        raise Gone
+        raise ClientDisconnected
     body: bytes = event.get("body", b"")
     if not event.get("more_body"):
         return body if len(body) <= most else _too_large(most)
@@ -50,24 +50,24 @@ async def body_of(scope: Scope, receive: Receive, most: int) -> bytes | Answer:
             return _too_large(most)
         event = await receive()
         if event["type"] == "http.disconnect":
-            raise Gone
+            raise ClientDisconnected
         parts.append(event.get("body", b""))
         size += len(parts[-1])
     return b"".join(parts) if size <= most else _too_large(most)
 
 
-def _too_large(most: int) -> Answer:
+def _too_large(most: int) -> HttpResponse:
     return problem(413, "too-large", f"Send at most {most:,} bytes: what is larger belongs in a file that it names.")
 
 
-async def reply(send: Send, answer: Answer) -> None:
+async def reply(send: Send, answer: HttpResponse) -> None:
     status, body, kind, more = answer
     headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *COMMON_HEADERS, *more]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-class Answering:
+class ResponseSender:
     """What has been sent of an answer so far."""
 
     def __init__(self, send: Send) -> None:
@@ -79,7 +79,7 @@ class Answering:
         self.done = event["type"] == "http.response.body" and not event.get("more_body")
         await self._send(event)
 
-    async def finish(self, otherwise: Answer) -> None:
+    async def finish(self, otherwise: HttpResponse) -> None:
         """End what has begun, so that it is whole; begin and end what has not."""
         if not self.began:
             await reply(self._send, otherwise)
@@ -110,7 +110,7 @@ async def while_there(
         if not is_there and give_back is not None and not isinstance(done, BaseException):
             await give_back(done)
     if not is_there:
-        raise Gone
+        raise ClientDisconnected
     return task.result()
 
 

@@ -12,11 +12,11 @@ import re
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from telex.dialects.jsontext import Doubled, read_json, scan
+from telex.dialects.parse.json import DuplicateKeys, read_json, scan
+from telex.model.finding import Finding
+from telex.model.json_path import ROOT, join
 from telex.model.limits import LIMITS, Limits
-from telex.model.nearest import nearest
-from telex.model.paths import ROOT, join
-from telex.model.refusal import Finding
+from telex.model.suggestion import nearest
 
 ONE, MANY = "application/cloudevents+json", "application/cloudevents-batch+json"
 SPECVERSION = "1.0"
@@ -33,7 +33,7 @@ _NAME = re.compile(r"[a-z0-9]+")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 
 
-class Arrived(NamedTuple):
+class ReceivedEvent(NamedTuple):
     """A message that came as an event, and what the event says about it."""
 
     raw: bytes
@@ -52,7 +52,7 @@ Flaws = tuple[Finding, ...]
 # --- in --------------------------------------------------------------------------------------------------------------
 
 
-def read_event(body: bytes, limits: Limits = LIMITS) -> Arrived | Flaws:
+def read_event(body: bytes, limits: Limits = LIMITS) -> ReceivedEvent | Flaws:
     """The message in an event, or everything that is wrong with the event."""
     text = _text(body)
     if isinstance(text, Finding):
@@ -69,7 +69,7 @@ def read_event(body: bytes, limits: Limits = LIMITS) -> Arrived | Flaws:
     if found:
         return tuple(found[: limits.findings_max])
     said = {name: tree.get(name) for name in TAKEN}
-    return Arrived(
+    return ReceivedEvent(
         _message(tree, text),
         said["id"] or "",
         unquote(said["source"] or ""),
@@ -81,7 +81,7 @@ def read_event(body: bytes, limits: Limits = LIMITS) -> Arrived | Flaws:
     )
 
 
-def read_batch(body: bytes, limits: Limits = LIMITS) -> list[Arrived | Flaws] | Flaws:
+def read_batch(body: bytes, limits: Limits = LIMITS) -> list[ReceivedEvent | Flaws] | Flaws:
     """The message in each event of a batch. One that is wrong does not hold up the others."""
     text = _text(body)
     if isinstance(text, Finding):
@@ -130,7 +130,7 @@ def tree_in(text: str) -> Any:
 
 
 def _doubled(tree: dict[str, Any]) -> list[Finding]:
-    doubled = tree.keys_doubled if isinstance(tree, Doubled) else ()
+    doubled = tree.keys_doubled if isinstance(tree, DuplicateKeys) else ()
     return [
         Finding("duplicate-key", join(ROOT, name), f"Give {name!r} once: it stands here twice.") for name in doubled
     ]

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
 from telex.model.roster import HUMAN
-from telex.rules.authorization import normalised
+from telex.protocol.verbs import Verb, arguments
 from telex.surfaces.http.caller import Caller
-from telex.wire.verbs import Verb, arguments
+from telex.validation.authorization import normalised
 
 DIFFERS, OPERATOR_ONLY = "identity-differs", "operator-only"
 

@@ -1,7 +1,7 @@
 """How much may one client ask for at once, and how slowly? What is beyond that is refused before it costs anything.
 
 Here is what can be told of a request: its size, how long its body takes, how many are open. What can only be told of a
-connection (slow heads, readers that do not read, too many of them) is `limits_connection.py`.
+connection (slow heads, readers that do not read, too many of them) is `connection_limits.py`.
 """
 
 import asyncio
@@ -10,19 +10,19 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from telex.model.hub_limits import HUB_LIMITS, HubLimits
-from telex.surfaces.http.asgi import Answering, App, Receive, Scope, Send, reply
+from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send, reply
+from telex.surfaces.http.auth_errors import BODY_TOO_LARGE, HUB_CLOSING, TOO_MANY_REQUESTS, TOO_SLOW
 from telex.surfaces.http.caller import caller_of
-from telex.surfaces.http.doorkeeper_answers import BODY_TOO_LARGE, HUB_CLOSING, TOO_MANY_REQUESTS, TOO_SLOW
-from telex.surfaces.http.problem import Answer
+from telex.surfaces.http.problem import HttpResponse
 
-ENDS_WITH_NOTHING = {"/receive": Answer(200, b'{"answer":[]}')}  # nothing has come, which is no failure
+ENDS_WITH_NOTHING = {"/receive": HttpResponse(200, b'{"answer":[]}')}  # nothing has come, which is no failure
 _WITHOUT_BODY = frozenset(("GET", "HEAD"))
 _EVENT_STREAM = b"text/event-stream"
 _Whose = tuple[str | None, bool]  # which token, and whether it watches
 _Task = asyncio.Task[None]
 
 
-class Limited:
+class RequestLimits:
     """`limited(app)` is the app, asked no more than it can bear. It stands behind the doorkeeper."""
 
     def __init__(self, limits: HubLimits = HUB_LIMITS) -> None:
@@ -32,7 +32,7 @@ class Limited:
         self._viewers = 0
         self._held: dict[_Task, int] = {}  # bytes of bodies
         self._held_in_all = 0
-        self._reading = _Reading(limits.body_seconds)
+        self._reading = _BodyTimeouts(limits.body_seconds)
         self._ending = False
 
     def __call__(self, app: App) -> App:
@@ -89,7 +89,7 @@ class Limited:
 
     async def _ended_well(self, app: App, scope: Scope, receive: Receive, send: Send, task: _Task) -> None:
         """Cancelled by us, a request is still answered: with nothing, or with a request to ask again."""
-        answering = Answering(send)
+        answering = ResponseSender(send)
         try:
             await self._with_body(app, scope, receive, answering, task)
         except asyncio.CancelledError:
@@ -106,12 +106,12 @@ class Limited:
             await app(scope, receive, send)
             return
         body = await self._body(scope, receive, task)
-        if isinstance(body, Answer):
+        if isinstance(body, HttpResponse):
             await reply(send, body)
         elif body is not None:
-            await app(scope, _Given(body, receive), send)
+            await app(scope, _BodyReceiver(body, receive), send)
 
-    async def _body(self, scope: Scope, receive: Receive, task: _Task) -> bytes | Answer | None:
+    async def _body(self, scope: Scope, receive: Receive, task: _Task) -> bytes | HttpResponse | None:
         """None: whoever sent it has gone."""
         if any(name == b"content-length" and self._is_too_long(value) for name, value in scope["headers"]):
             return BODY_TOO_LARGE
@@ -126,7 +126,7 @@ class Limited:
         finally:
             self._reading.end(task)
 
-    async def _whole(self, receive: Receive, task: _Task) -> bytes | Answer | None:
+    async def _whole(self, receive: Receive, task: _Task) -> bytes | HttpResponse | None:
         most, parts, size = self._limits.body_bytes_max, list[bytes](), 0
         while True:
             event = await receive()
@@ -148,7 +148,7 @@ class Limited:
         return not stated.isdigit() or len(stated) > 18 or int(stated) > self._limits.body_bytes_max
 
 
-class _Reading:
+class _BodyTimeouts:
     """Whose body has not come whole yet? One timer looks after them all: a timer for each would cost more than all the
     rest of the door, and most bodies are there already."""
 
@@ -187,7 +187,7 @@ def _watches(scope: Scope) -> bool:
     )
 
 
-class _Given:
+class _BodyReceiver:
     """The body that was read, and afterwards whether the client is still there."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:

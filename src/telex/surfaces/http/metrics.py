@@ -18,7 +18,7 @@ from telex.model.event import Event, detail_of
 from telex.model.message import Message
 from telex.ports.bus import Bus
 from telex.ports.store import Query
-from telex.surfaces.http.looking_back import newest_number
+from telex.surfaces.http.event_history import newest_number
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 MESSAGES = ("accepted", "refused", "duplicate", "imported")
@@ -41,7 +41,7 @@ class Metrics:
     def __init__(self, routes: Iterable[str] = ()) -> None:
         """`routes` are the paths as they are documented, `/messages/{id}`: a request counts under one of them."""
         self.registry = CollectorRegistry(auto_describe=True)
-        self._routes = Routes((*routes, *SENDING, *WAITING, VIEWING))
+        self._routes = RouteLabels((*routes, *SENDING, *WAITING, VIEWING))
         self._seen: dict[str, set[str]] = {}
         own = self.registry
         Gauge("telex_info", "Always 1; its label says which Telex this is.", ["version"], registry=own).labels(
@@ -174,7 +174,7 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class Routes:
+class RouteLabels:
     """Which documented path is a request's? What is none of them counts as `other`, whoever knocks at whatever door."""
 
     def __init__(self, paths: Iterable[str]) -> None:

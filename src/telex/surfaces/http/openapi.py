@@ -2,14 +2,14 @@
 
 from typing import Any
 
+from telex.model.finding import Finding
 from telex.model.message import Rendering
-from telex.model.refusal import Finding
 from telex.ports.bus import Receipt
-from telex.surfaces.http.extra_doors import CHECK, LETTERS, SVG, CheckAnswer
+from telex.protocol.schema import REFERENCE, SchemaBuilder
+from telex.protocol.type_hints import optional
+from telex.protocol.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, answer_kind, arguments, is_wrapped, summary
 from telex.surfaces.http.problem import JSON, PROBLEM
-from telex.wire.hints import optional
-from telex.wire.schema import REFERENCE, Schemas
-from telex.wire.verbs import LOOKED_AT, RENDERED, VERBS, Argument, Verb, answer_kind, arguments, is_wrapped, summary
+from telex.surfaces.http.routes_extra import CHECK, LETTERS, SVG, CheckResponse
 
 PROBLEMS = {
     400: "the arguments are wrong; findings say where",
@@ -35,7 +35,7 @@ _PROBLEM_REFERENCE = {"$ref": REFERENCE.format(_PROBLEM_NAME)}
 def document() -> dict[str, Any]:
     from telex import __version__
 
-    schemas = Schemas()
+    schemas = SchemaBuilder()
     paths: dict[str, dict[str, Any]] = {}
     for verb in VERBS.values():
         paths.setdefault(verb.path, {})[verb.method.lower()] = _operation(verb, schemas)
@@ -58,7 +58,7 @@ def document() -> dict[str, Any]:
     }
 
 
-def _operation(verb: Verb, schemas: Schemas) -> dict[str, Any]:
+def _operation(verb: Verb, schemas: SchemaBuilder) -> dict[str, Any]:
     wanted = arguments(verb.name)
     in_path = [name for name in wanted if f"{{{name}}}" in verb.path]
     operation: dict[str, Any] = {"operationId": verb.name, "summary": summary(verb.name), "tags": [verb.group]}
@@ -85,7 +85,7 @@ def _operation(verb: Verb, schemas: Schemas) -> dict[str, Any]:
     return operation
 
 
-def _parameter(argument: Argument, place: str, schemas: Schemas, acts: str | None = None) -> dict[str, Any]:
+def _parameter(argument: Argument, place: str, schemas: SchemaBuilder, acts: str | None = None) -> dict[str, Any]:
     schema = schemas.of(optional(argument.kind) or argument.kind)
     if place == "path":
         schema["minLength"] = 1
@@ -93,7 +93,7 @@ def _parameter(argument: Argument, place: str, schemas: Schemas, acts: str | Non
     return {"name": argument.name, "in": place, "required": required, "schema": schema}
 
 
-def _object(wanted: dict[str, Argument], schemas: Schemas, acts: str | None) -> dict[str, Any]:
+def _object(wanted: dict[str, Argument], schemas: SchemaBuilder, acts: str | None) -> dict[str, Any]:
     """`acts` names who acts, which a token says already."""
     properties = {name: schemas.of(one.kind) for name, one in wanted.items()}
     required = [name for name, one in wanted.items() if one.required and name != acts]
@@ -122,7 +122,7 @@ def _problems() -> dict[str, Any]:
     return {str(status): {"description": say, "content": content} for status, say in PROBLEMS.items()}
 
 
-def _problem(schemas: Schemas) -> dict[str, Any]:
+def _problem(schemas: SchemaBuilder) -> dict[str, Any]:
     texts = {name: {"type": "string"} for name in ("type", "title", "detail", "code")}
     findings = {"type": "array", "items": schemas.of(Finding)}
     return {
@@ -133,7 +133,7 @@ def _problem(schemas: Schemas) -> dict[str, Any]:
     }
 
 
-def _others(schemas: Schemas) -> list[tuple[str, str, dict[str, Any]]]:
+def _others(schemas: SchemaBuilder) -> list[tuple[str, str, dict[str, Any]]]:
     """What is no verb of the bus."""
     sent = {"type": "array", "items": {"anyOf": [schemas.of(Receipt), _PROBLEM_REFERENCE]}}
     picture = {"description": "a picture", "content": {SVG.decode(): {"schema": {"type": "string"}}}}
@@ -152,7 +152,7 @@ def _others(schemas: Schemas) -> list[tuple[str, str, dict[str, Any]]]:
         "parameters": [_parameter(arguments("trace")["correlation"], "path", schemas)],
     }
     return [
-        ("/check", "post", _answered(check, _content(schemas.of(CheckAnswer)))),
+        ("/check", "post", _answered(check, _content(schemas.of(CheckResponse)))),
         ("/send/batch", "post", _answered(many, _content(_wrapped(sent)))),
         ("/trace/{correlation}/picture", "get", _answered(drawn, picture)),
         ("/healthz", "get", _answered(_other("alive", "Is the hub up?"), _content(_flag("alive")))),

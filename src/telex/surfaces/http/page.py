@@ -13,19 +13,19 @@ from starlette.routing import Route
 
 from telex.config import Settings
 from telex.dialects.registry import by_name
-from telex.dialects.writing import write
+from telex.dialects.write import write
 from telex.errors import NotFound, ValueWrong
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.bus import Bus, Presence
-from telex.surfaces.http import page_matters
+from telex.surfaces.http import page_work
 from telex.surfaces.http.caller import caller_of
-from telex.surfaces.http.looking import within_bytes
-from telex.surfaces.http.page_answer import answer, body_of, number
+from telex.surfaces.http.page_cache import SharedResponse
 from telex.surfaces.http.page_dialects import dialects_facts
+from telex.surfaces.http.page_events import RecentEvents
 from telex.surfaces.http.page_message import message_facts
-from telex.surfaces.http.page_record import Record
-from telex.surfaces.http.page_shared import Shared
-from telex.surfaces.http.page_static import Files
+from telex.surfaces.http.page_response import answer, body_of, number
+from telex.surfaces.http.page_static import StaticFiles
+from telex.surfaces.http.size_limits import within_bytes
 
 HOUR, DAY = 3_600.0, 86_400.0
 AGES_MAX = 1e11  # seconds since 1970, some thousand years
@@ -39,7 +39,7 @@ Screen = Callable[[Request], Awaitable[Any]]
 
 def routes(bus: Bus, settings: Settings) -> list[Route]:
     """Everything under /page, and the files of the page itself."""
-    files, screens = Files(), Screens(bus, settings)
+    files, screens = StaticFiles(), PageScreens(bus, settings)
     asked: dict[str, Screen] = {
         "/page/me": screens.me,
         "/page/message/{seq}": screens.message,
@@ -66,7 +66,7 @@ def routes(bus: Bus, settings: Settings) -> list[Route]:
 
 def _shared(screen: Callable[[], Awaitable[Any]]) -> Screen:
     """For a screen that is the same for everybody who asks."""
-    answers = Shared(screen)
+    answers = SharedResponse(screen)
     return lambda request: answers()
 
 
@@ -78,12 +78,12 @@ def _answering(screen: Screen) -> Handler:
     return handler
 
 
-class Screens:
+class PageScreens:
     """One method for each screen. They share what has been read of the record."""
 
     def __init__(self, bus: Bus, settings: Settings) -> None:
         self._bus, self._settings, self._desk = bus, settings, settings.desk()
-        self._record = Record(bus)
+        self._record = RecentEvents(bus)
         self._dialects: list[dict[str, Any]] | None = None
 
     async def summary(self) -> dict[str, Any]:
@@ -133,19 +133,19 @@ class Screens:
         return self._dialects
 
     async def approvals(self) -> list[dict[str, Any]]:
-        return await page_matters.approvals_facts(self._bus, self._desk, time.time())
+        return await page_work.approvals_facts(self._bus, self._desk, time.time())
 
     async def escalations(self) -> list[dict[str, Any]]:
-        return await page_matters.escalations_facts(self._bus, self._desk)
+        return await page_work.escalations_facts(self._bus, self._desk)
 
     async def contracts(self) -> dict[str, Any]:
-        return await page_matters.contracts_facts(self._bus, (await self._record.caught_up()).refusals)
+        return await page_work.contracts_facts(self._bus, (await self._record.caught_up()).refusals)
 
     async def shutdown(self) -> dict[str, Any]:
-        return await page_matters.shutdown_facts(self._bus)
+        return await page_work.shutdown_facts(self._bus)
 
     async def dead(self) -> list[dict[str, Any]]:
-        return await page_matters.dead_facts(self._bus)
+        return await page_work.dead_facts(self._bus)
 
     async def written(self, request: Request) -> dict[str, Any]:
         """A message as it stands on the wire, from its fields: front matter is not for a browser to write."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from telex.dialects.spec import (
+from telex.dialects.schema import (
     Anything,
     Boolean,
     Dialect,
@@ -13,14 +13,14 @@ from telex.dialects.spec import (
     ListOf,
     MapOf,
     MessageType,
-    Moment,
     Number,
     OneOf,
     Text,
+    Timestamp,
 )
-from telex.publish.json_schema import type_schema
-from telex.publish.roles import addressed_fields
-from telex.publish.words import meaning
+from telex.generate.field_text import meaning
+from telex.generate.json_schema import type_schema
+from telex.generate.roles import addressed_fields
 
 Facts = dict[str, Any]
 
@@ -82,7 +82,7 @@ def _kind(kind: Kind) -> Facts:
             return {"kind": "integer" if isinstance(kind, Integer) else "number", "least": least, "most": most}
         case Boolean():
             return {"kind": "boolean"}
-        case Moment():
+        case Timestamp():
             return {"kind": "moment"}
         case ListOf(item):
             return {"kind": "list", "item": _kind(item)}

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from telex.dialects.spec import Dialect, MessageType
+from telex.dialects.schema import Dialect, MessageType
 from telex.errors import NotFound
-from telex.flow.admission import Checked, Desk, check
 from telex.model.event import BRINGING, detail_of
 from telex.model.message import Message, Rendering
 from telex.model.roster import ONE_OF_ROLE
-from telex.ports.bus import Bus, Story
+from telex.ports.bus import Bus, MessageHistory
 from telex.ports.store import Query
-from telex.surfaces.http.looking_back import happenings
+from telex.protocol import plain
+from telex.surfaces.http.event_history import happenings
 from telex.surfaces.http.page_markup import Markup, markup
 from telex.surfaces.http.page_refusals import explained
-from telex.wire import plain
+from telex.validation.check import Checked, Desk, check
 
 RAW_BYTES_MAX = 65_536  # of one text on the page; what is longer is cut, and said to be
 TREE_BYTES_MAX = 262_144  # a larger message is shown as text only
@@ -105,15 +105,15 @@ def _markup_of(
     if dialect is None or type_ is None or checked.outcome != "message":
         return markup(text_of(message.raw)[0]), "text"
     from telex.translation.markdown import render
-    from telex.translation.report import Header
+    from telex.translation.result import MessageHeader
 
-    header = Header(
+    header = MessageHeader(
         message.id, message.at, message.sender, message.role, message.to, None, message.correlation, message.reply_to
     )
     return markup(render(checked.tree, dialect, type_, header)), "told"
 
 
-def _findings(story: Story) -> list[Facts]:
+def _findings(story: MessageHistory) -> list[Facts]:
     """What was said about it when it came."""
     brought = next((one for one in story.events if one.kind in BRINGING), None)
     said = detail_of(brought).get("findings") if brought is not None else None
@@ -125,7 +125,7 @@ def _check_facts(checked: Checked) -> Facts:
     mended = None
     tree = checked.mended or checked.skeleton
     if not checked.valid and tree is not None and checked.dialect is not None:
-        from telex.dialects.writing import write
+        from telex.dialects.write import write
 
         mended, _ = text_of(write(checked.dialect, tree, checked.body).encode("utf-8", "surrogatepass"))
     return {
@@ -151,7 +151,7 @@ def _about(dialect: Dialect | None, type_: MessageType | None) -> Facts | None:
     }
 
 
-async def _renderings(bus: Bus, story: Story) -> list[Facts]:
+async def _renderings(bus: Bus, story: MessageHistory) -> list[Facts]:
     """What those readers have before them who read other words than it was sent in."""
     readers = dict.fromkeys(one.holder or one.inbox for one in story.deliveries)
     found = []

@@ -20,7 +20,7 @@ GROWTH = math.log(1.1)
 LEAST_SECONDS = 1e-4  # what is faster counts as this
 
 
-class Slot:
+class RateBucket:
     """What happened within one slot."""
 
     __slots__ = ("counts", "latencies")
@@ -32,7 +32,7 @@ class Slot:
 
 class Rates:
     def __init__(self) -> None:
-        self._slots: dict[int, Slot] = {}
+        self._slots: dict[int, RateBucket] = {}
         self.begins_at: float | None = None  # of the first event that was heard
 
     def hear(self, event: Event, message: Message | None) -> None:
@@ -43,7 +43,7 @@ class Rates:
         number = int(event.at // SLOT_SECONDS)
         slot = self._slots.get(number)
         if slot is None:
-            slot = self._slots[number] = Slot()
+            slot = self._slots[number] = RateBucket()
             self._forget(number - int(KEPT_SECONDS // SLOT_SECONDS))
         slot.counts[event.kind] += 1
         if event.kind == "acked" and message is not None:
@@ -70,8 +70,8 @@ class Rates:
             **{name: [_quantile(slot.latencies, part) for slot in totals] for name, part in QUANTILES.items()},
         }
 
-    def _joined(self, numbers: range) -> Slot:
-        joined = Slot()
+    def _joined(self, numbers: range) -> RateBucket:
+        joined = RateBucket()
         for number in numbers:
             slot = self._slots.get(number)
             if slot is not None:

@@ -25,7 +25,7 @@ class Refusal(NamedTuple):
     findings: tuple[dict[str, str], ...]  # only those that stopped it
 
 
-class Refusals:
+class RefusalStats:
     def __init__(self) -> None:
         self._kept: deque[Refusal] = deque(maxlen=KEPT_MAX)
 
@@ -124,7 +124,7 @@ def _counted(names: Iterable[str]) -> list[dict[str, Any]]:
 
 def explained(code: str) -> dict[str, str]:
     """What the code is, why it happens and how it is mended; nothing for one of a team's own dialect."""
-    from telex.publish.codes import EVERY
+    from telex.generate.codes import EVERY
 
     found = EVERY.get(code)
     return {} if found is None else {"title": found.title, "why": found.why, "mend": found.mend}

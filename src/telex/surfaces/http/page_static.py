@@ -64,7 +64,7 @@ def listed(folder: Path = WEB) -> dict[str, Path]:
     return {path.relative_to(folder).as_posix(): path for path in found}
 
 
-class Files:
+class StaticFiles:
     """The page's files, as they are when they are asked for."""
 
     def __init__(self, folder: Path = WEB) -> None:

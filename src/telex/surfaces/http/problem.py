@@ -20,10 +20,10 @@ from telex.errors import (
     TelexError,
     ValueWrong,
 )
-from telex.model.refusal import Finding
+from telex.model.finding import Finding
 from telex.ports.bus import Receipt
-from telex.wire import encoded, plain
-from telex.wire.arguments import CODE as ARGUMENTS_WRONG
+from telex.protocol import encoded, plain
+from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 
 JSON, PROBLEM = b"application/json", b"application/problem+json"
 STATUSES: dict[type[TelexError], int] = {
@@ -40,7 +40,7 @@ _FOLDERS = re.compile(r"(?<![\w.:/])(?:/|[A-Za-z]:\\)\S*[/\\]")  # where the sto
 ABOUT = "tag:telex,2026:problem/"  # an address that nobody needs to fetch: `telex explain CODE` tells
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """What is sent back."""
 
     status: int
@@ -49,13 +49,13 @@ class Answer(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-def problem(status: int, code: str, detail: str, **more: Any) -> Answer:
+def problem(status: int, code: str, detail: str, **more: Any) -> HttpResponse:
     tree = {"type": ABOUT + code, "title": HTTPStatus(status).phrase, "status": status, "detail": detail, "code": code}
     headers = ((b"retry-after", RETRY_SECONDS),) if status in (429, 503) else ()
-    return Answer(status, encoded(tree | more), PROBLEM, headers)
+    return HttpResponse(status, encoded(tree | more), PROBLEM, headers)
 
 
-def of_error(error: TelexError) -> Answer:
+def of_error(error: TelexError) -> HttpResponse:
     """What the world has refused."""
     status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
     named = {"id": error.id} if isinstance(error, OutcomeUnknown | RequestTimedOut | RequestFailed) else {}
@@ -67,7 +67,7 @@ def said_outside(error: TelexError) -> str:
     return _FOLDERS.sub("", error.say) if isinstance(error, StoreError) else error.say
 
 
-def of_receipt(receipt: Receipt) -> Answer:
+def of_receipt(receipt: Receipt) -> HttpResponse:
     """A message that was refused: what is wrong with it and how it would pass. What a problem calls its type is taken,
     so the message's is `message_type`."""
     first = next((one for one in receipt.findings if one.severity == "refusal"), None)
@@ -76,12 +76,12 @@ def of_receipt(receipt: Receipt) -> Answer:
     return problem(REFUSED, code, detail, message_type=tree.pop("type"), **tree)
 
 
-def of_findings(findings: Sequence[Finding]) -> Answer:
+def of_findings(findings: Sequence[Finding]) -> HttpResponse:
     """What is wrong with the arguments."""
     first = findings[0]
     detail = f"{first.path}: {first.say}"
     return problem(400, ARGUMENTS_WRONG, detail, findings=[plain(one) for one in findings])
 
 
-def of_finding(finding: Finding, status: int = REFUSED) -> Answer:
+def of_finding(finding: Finding, status: int = REFUSED) -> HttpResponse:
     return problem(status, finding.code, finding.say, findings=[plain(finding)])

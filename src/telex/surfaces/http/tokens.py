@@ -2,7 +2,7 @@
 
 A token is `telex_<id>_<secret>`. The id is no secret: lists and logs name it. The secret has 256 bits of chance, is
 shown once and never kept. What is kept is its SHA-256: a slow hash protects what can be guessed, and nobody guesses 256
-bits, while every request would pay for it. Where the tokens are kept is `tokens_file.py`.
+bits, while every request would pay for it. Where the tokens are kept is `token_file.py`.
 """
 
 import hashlib

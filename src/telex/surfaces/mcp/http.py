@@ -15,40 +15,40 @@ from telex.config import Settings
 from telex.errors import NotAMember
 from telex.model.roster import HUMAN
 from telex.ports.bus import Bus
-from telex.rules.authorization import normalised
 from telex.surfaces.http.caller import Caller
 from telex.surfaces.http.caller import caller_of as caller_in_scope
 from telex.surfaces.http.identity import DIFFERS
 from telex.surfaces.http.problem import said_outside
-from telex.surfaces.mcp.place import Identity, Place
+from telex.surfaces.mcp.context import CallContext, Identity
 from telex.surfaces.mcp.server import Context, make_server
+from telex.validation.authorization import normalised
 
 Scope = MutableMapping[str, Any]
 Asgi = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 AS, ROLE = "as", "role"  # in the query of the address
 
 
-class Door(NamedTuple):
+class McpEndpoint(NamedTuple):
     app: Asgi  # to be mounted at /mcp, for GET, POST and DELETE
     lifespan: Callable[[], AbstractAsyncContextManager[None]]  # to be held open, once, while the app is served
 
 
 def mcp_app(
     bus: Bus, caller_of: Callable[[Any], Caller] = caller_in_scope, *, settings: Settings | None = None
-) -> Door:
+) -> McpEndpoint:
     """The MCP door of a hub. `caller_of` tells who sent the request of an ASGI scope."""
     held = settings or Settings()
 
-    async def place_of(context: Context) -> Place:
+    async def place_of(context: Context) -> CallContext:
         request = context.request
         assert request is not None, "over HTTP every call comes with its request"
         query = request.query_params
-        return Place(bus, held, lambda: identified(caller_of(request.scope), query.get(AS), query.get(ROLE)))
+        return CallContext(bus, held, lambda: identified(caller_of(request.scope), query.get(AS), query.get(ROLE)))
 
     # Answers are streamed: one that takes long, as that of `wait`, keeps the connection open, and whoever hangs up is
     # noticed at once. Host and Origin have been looked at by the doorkeeper.
     manager = StreamableHTTPSessionManager(make_server(place_of, say=said_outside), stateless=True, json_response=False)
-    return Door(StreamableHTTPASGIApp(manager), manager.run)
+    return McpEndpoint(StreamableHTTPASGIApp(manager), manager.run)
 
 
 def identified(caller: Caller, name: str | None, role: str | None) -> Identity:

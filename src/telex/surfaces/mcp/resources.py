@@ -3,22 +3,22 @@
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from telex.dialects.spec import Dialect
+from telex.dialects.schema import Dialect
 from telex.errors import NotFound
-from telex.publish.prompt import CHARACTERS_PER_TOKEN, prompt
-from telex.publish.roles import participants
-from telex.rules.authorization import normalised
-from telex.surfaces.cli.bodies import text_of
-from telex.surfaces.mcp.place import Place
-from telex.surfaces.mcp.words import DATA, fitting, head_of, marked
+from telex.generate.prompt import CHARACTERS_PER_TOKEN, prompt
+from telex.generate.roles import participants
+from telex.surfaces.cli.message_text import text_of
+from telex.surfaces.mcp.context import CallContext
+from telex.surfaces.mcp.text import DATA, fitting, head_of, marked
 from telex.trace import tree
+from telex.validation.authorization import normalised
 
 SCHEME = "telex://"
 PROMPT, THREAD = "prompt", "thread/"
 THREAD_TOKENS = 8_000  # what a conversation may take of its reader's attention
 
 
-class Offered(NamedTuple):
+class ResourceInfo(NamedTuple):
     uri: str
     name: str
     says: str
@@ -29,13 +29,13 @@ class Offered(NamedTuple):
 
 
 OFFERED = (
-    Offered(f"{SCHEME}{PROMPT}", "prompt", "Every message that your role may send, in the fewest words"),
-    Offered(f"{SCHEME}{PROMPT}/{{dialect}}", "prompt of a dialect", "The same for one dialect"),
-    Offered(f"{SCHEME}{THREAD}{{correlation}}", "thread", "A conversation: who said what, and what became of it"),
+    ResourceInfo(f"{SCHEME}{PROMPT}", "prompt", "Every message that your role may send, in the fewest words"),
+    ResourceInfo(f"{SCHEME}{PROMPT}/{{dialect}}", "prompt of a dialect", "The same for one dialect"),
+    ResourceInfo(f"{SCHEME}{THREAD}{{correlation}}", "thread", "A conversation: who said what, and what became of it"),
 )
 
 
-async def read(place: Place, uri: str) -> str:
+async def read(place: CallContext, uri: str) -> str:
     """The text of a resource.
 
     Raises:
@@ -50,7 +50,7 @@ async def read(place: Place, uri: str) -> str:
     raise NotFound(f"no resource {uri[:128]}: there are {there_are}.")
 
 
-async def _prompt(place: Place, name: str) -> str:
+async def _prompt(place: CallContext, name: str) -> str:
     who = place.who()
     known = (one.member for one in await place.bus.roster() if one.member.name == normalised(who.agent))
     member = next(known, None)
@@ -61,7 +61,7 @@ async def _prompt(place: Place, name: str) -> str:
     return "\n".join(prompt(dialect, role) for dialect in spoken)
 
 
-def _spoken(place: Place, role: str, name: str) -> list[Dialect]:
+def _spoken(place: CallContext, role: str, name: str) -> list[Dialect]:
     """The dialect asked for; else the team's own where the role speaks it; else all in which there is such a role."""
     dialects = place.dialects
     if name:
@@ -73,7 +73,7 @@ def _spoken(place: Place, role: str, name: str) -> list[Dialect]:
     return preferred or having
 
 
-async def _thread(place: Place, correlation: str) -> str:
+async def _thread(place: CallContext, correlation: str) -> str:
     stories = await place.bus.trace(correlation)
     drawn = tree.render(stories)
     heads = [head_of(story.message, None) for story in stories]

@@ -16,20 +16,20 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from telex.errors import NotFound, TelexError
-from telex.model.nearest import nearest
-from telex.model.refusal import Finding
-from telex.surfaces.cli.render import shown
-from telex.surfaces.mcp import answer as answers
+from telex.model.finding import Finding
+from telex.model.suggestion import nearest
+from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
+from telex.protocol.arguments import from_tree
+from telex.surfaces.cli.output import shown
 from telex.surfaces.mcp import resources
-from telex.surfaces.mcp.answer import Answer, of_arguments, of_error, of_mistake, of_silence, tellable
-from telex.surfaces.mcp.calls import CALLS
-from telex.surfaces.mcp.place import Place
+from telex.surfaces.mcp import result as answers
+from telex.surfaces.mcp.context import CallContext
+from telex.surfaces.mcp.result import ToolResult, of_arguments, of_error, of_mistake, of_silence, tellable
+from telex.surfaces.mcp.tool_calls import CALLS
 from telex.surfaces.mcp.tools import INSTRUCTIONS, TOOLS
-from telex.wire.arguments import CODE as ARGUMENTS_WRONG
-from telex.wire.arguments import from_tree
 
 Context = ServerRequestContext[Any, Any]
-PlaceOf = Callable[[Context], Awaitable[Place]]  # where a call is made and by whom; may raise a TelexError
+PlaceOf = Callable[[Context], Awaitable[CallContext]]  # where a call is made and by whom; may raise a TelexError
 Say = Callable[[TelexError], str]
 LOG = logging.getLogger("telex.mcp")
 TEXT = "text/plain"
@@ -118,7 +118,7 @@ def listed_tools() -> list[types.Tool]:
     ]
 
 
-async def _called(place_of: PlaceOf, context: Context, params: types.CallToolRequestParams, say: Say) -> Answer:
+async def _called(place_of: PlaceOf, context: Context, params: types.CallToolRequestParams, say: Say) -> ToolResult:
     tool = TOOLS.get(params.name)
     if tool is None:
         meant = nearest(params.name, TOOLS)

@@ -13,14 +13,14 @@ from typing import Any
 from mcp.server.stdio import stdio_server
 
 from telex.config import Settings, load
+from telex.connection import connect
 from telex.ports.bus import Bus
-from telex.surfaces.mcp.place import Identity, Place, Project
+from telex.surfaces.mcp.context import CallContext, Identity, ProjectFiles
 from telex.surfaces.mcp.server import make_server
 from telex.surfaces.mcp.tools import INSTRUCTIONS
-from telex.wiring import connect
 
 
-class Doorstep:
+class LazyBus:
     """The bus that is opened when somebody needs it."""
 
     def __init__(self, where: str | None, stack: AsyncExitStack) -> None:
@@ -48,13 +48,13 @@ async def serve(identity: Identity, where: str | None) -> None:
 
 @asynccontextmanager
 async def opened_server(who: Callable[[], Identity], where: str | None, greeting: str) -> AsyncIterator[Any]:
-    project = Project(os.getcwd())
+    project = ProjectFiles(os.getcwd())
     async with AsyncExitStack() as stack:
-        doorstep = Doorstep(where, stack)
+        doorstep = LazyBus(where, stack)
 
-        async def place_of(_: Any) -> Place:
+        async def place_of(_: Any) -> CallContext:
             bus, settings = await doorstep.bus()
-            return Place(bus, settings, who, project)
+            return CallContext(bus, settings, who, project)
 
         yield make_server(place_of, greeting)
 

@@ -6,7 +6,7 @@ are at most eight tools; a test holds the listing below 1,500 tokens.
 
 from typing import Any, NamedTuple
 
-from telex.wire.verbs import Argument
+from telex.protocol.verbs import Argument
 
 WAIT_SECONDS_MAX = 45.0  # some clients give up on a tool after 60 s, and the way back takes time too
 INBOX_TOKENS, WAIT_TOKENS = 1_000, 8_000  # how much an answer may take, where nobody says
@@ -24,7 +24,7 @@ _SCHEMAS: dict[Any, dict[str, Any]] = {
 }
 
 
-class Given(NamedTuple):
+class ToolArgument(NamedTuple):
     """An argument of a tool."""
 
     kind: Any
@@ -34,7 +34,7 @@ class Given(NamedTuple):
 
 class Tool(NamedTuple):
     says: str
-    takes: dict[str, Given]
+    takes: dict[str, ToolArgument]
     looks_only: bool = False  # it changes nothing
     again_is_once: bool = False  # doing it twice is the same as doing it once
 
@@ -52,8 +52,8 @@ class Tool(NamedTuple):
         return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
 
-_MESSAGE = Given(Spoken, "typed JSON object, or text", required=True)
-_TO = Given(Text, "agent, role:NAME (one of them), all:NAME, or * (everyone)")
+_MESSAGE = ToolArgument(Spoken, "typed JSON object, or text", required=True)
+_TO = ToolArgument(Text, "agent, role:NAME (one of them), all:NAME, or * (everyone)")
 _BUDGET = "most tokens of the answer"
 
 TOOLS: dict[str, Tool] = {
@@ -63,9 +63,9 @@ TOOLS: dict[str, Tool] = {
         {
             "message": _MESSAGE,
             "to": _TO,
-            "id": Given(Text),
-            "reply_to": Given(Text, "id of the message you answer"),
-            "correlation": Given(Text, "id of the conversation"),
+            "id": ToolArgument(Text),
+            "reply_to": ToolArgument(Text, "id of the message you answer"),
+            "correlation": ToolArgument(Text, "id of the conversation"),
         },
         again_is_once=True,
     ),
@@ -76,41 +76,41 @@ TOOLS: dict[str, Tool] = {
     ),
     "inbox": Tool(
         "List what waits for you, one line each; with ids, show those messages whole. Takes nothing: wait does.",
-        {"ids": Given(Texts), "budget": Given(int, f"{_BUDGET}, {INBOX_TOKENS} if not given")},
+        {"ids": ToolArgument(Texts), "budget": ToolArgument(int, f"{_BUDGET}, {INBOX_TOKENS} if not given")},
         again_is_once=True,  # what was shown whole is then known to be read
     ),
     "wait": Tool(
         "Take your next messages, waiting until one comes. Each is leased to you with a token: ack it when done. If"
         " none came, call again.",
         {
-            "seconds": Given(float, f"{WAIT_SECONDS_MAX:g} at most"),
-            "most": Given(int, "messages, 1 if not given"),
-            "lease": Given(float, "seconds you may work on them, 60 if not given"),
-            "budget": Given(int, f"{_BUDGET}, {WAIT_TOKENS} if not given"),
+            "seconds": ToolArgument(float, f"{WAIT_SECONDS_MAX:g} at most"),
+            "most": ToolArgument(int, "messages, 1 if not given"),
+            "lease": ToolArgument(float, "seconds you may work on them, 60 if not given"),
+            "budget": ToolArgument(int, f"{_BUDGET}, {WAIT_TOKENS} if not given"),
         },
     ),
     "ack": Tool(
         "Say that you are done with a message you took; or give it back, or keep it longer.",
         {
-            "token": Given(Text, "from wait", required=True),
-            "nack": Given(Text, "give it back: why you cannot do it"),
-            "extend": Given(float, "keep it: seconds from now"),
+            "token": ToolArgument(Text, "from wait", required=True),
+            "nack": ToolArgument(Text, "give it back: why you cannot do it"),
+            "extend": ToolArgument(float, "keep it: seconds from now"),
         },
         again_is_once=True,
     ),
     "why": Tool(
         "Tell what became of a message: who took it, what they said, what comes next.",
-        {"id": Given(Text, required=True)},
+        {"id": ToolArgument(Text, required=True)},
         looks_only=True,
     ),
     "guard": Tool(
         "Ask before you write files: may you, under your contracts? If not, says what to request.",
-        {"paths": Given(Texts, required=True), "plan": Given(Text, "under this plan only")},
+        {"paths": ToolArgument(Texts, required=True), "plan": ToolArgument(Text, "under this plan only")},
         looks_only=True,
     ),
     "team": Tool(
         "Show who is in the team, who is here and what waits for them. join: come (back) into it.",
-        {"join": Given(bool), "reads": Given(Texts, "dialects you read, first choice first")},
+        {"join": ToolArgument(bool), "reads": ToolArgument(Texts, "dialects you read, first choice first")},
         again_is_once=True,
     ),
 }

@@ -1,0 +1,167 @@
+"""How does a person answer what was asked? By a message like any other, in the words of the request if it can."""
+
+from collections.abc import Sequence
+
+from telex.bus.correlate import SendRequest
+from telex.bus.directory import BusContext
+from telex.dialects.schema import ANY, Dialect, MessageType, OneOf, kind_at
+from telex.dialects.write import write
+from telex.errors import NotFound, ValueWrong
+from telex.model.dialect_version import choice_of
+from telex.model.message import Message
+from telex.model.roster import HUMAN, Member, Roster
+from telex.model.suggestion import nearest
+from telex.validation.authorization import may_send, normalised
+from telex.work.approvals import Approval, ApprovalRequest, deadline_of, topic_of
+from telex.work.compose import compose
+from telex.work.decisions import APPROVED, CONDITIONAL, REJECTED
+from telex.work.escalations import topics_of_step
+from telex.work.view import WorkMessage, tree_of
+
+
+def seconds_left(said: WorkMessage, now: float) -> float | None:
+    """How long the message itself gives for an answer; None where it does not say, or says a time that has passed."""
+    deadline = deadline_of(said)
+    return deadline - now if deadline is not None and deadline > now else None
+
+
+async def deciding(office: BusContext, question: Message, deliveries: list[int]) -> list[int]:
+    """Those of these deliveries in reply to a request for approval that decide it, whatever else is said to it."""
+    topic = topic_of(question.id)
+    found: Approval | None = (await office.books.of((topic,))).get(topic)
+    if found is None or found.request.by != question.sender:
+        return deliveries
+    if found.answer is None:
+        return []
+    given = {one.seq for one in await office.store.find(found.answer.id) if one.sender == found.answer.by}
+    brought = [(one, await office.store.delivery(one)) for one in deliveries]
+    return [one for one, delivery in brought if delivery is not None and delivery.message in given]
+
+
+async def answer_to(
+    office: BusContext,
+    id_: str,
+    agent: str,
+    approved: bool,
+    reason: str,
+    conditions: Sequence[str] = (),
+    modifications: Sequence[str] = (),
+    role: str | None = None,
+) -> SendRequest:
+    """The answer to a request, ready to be sent through the ordinary door.
+
+    Raises:
+        NotFound: nobody has asked for anything under that id.
+        ValueWrong: the request's dialect has no words for what is to be said.
+    """
+    found: Approval | None = (await office.books.of((topic_of(id_),))).get(topic_of(id_))
+    if found is None:
+        raise NotFound(await _not_asked(office, id_))
+    request, agent = found.request, normalised(agent)
+    roster = await office.roster()
+    dialect, type_ = _in_which_words(office, request, roster.find(agent))
+    same = dialect.name == request.dialect
+    asked = [one for one in await office.store.find(id_) if same and one.sender == request.by and not one.refused]
+    tree = compose(
+        dialect,
+        type_,
+        _words(dialect, type_, request, approved, reason, conditions, modifications),
+        id=office.clock.new_id(),
+        now=office.clock.now(),
+        sender=_signed(dialect, type_, request, roster, agent, role),
+        to=request.by,
+        correlation=request.correlation or (None if same else id_),
+        reply_to=id_,
+        like=tree_of(asked[0].raw, dialect, dialect.types[request.type]) if asked else {},
+    )
+    raw = write(dialect, tree).encode("utf-8", "surrogatepass")
+    return SendRequest(raw, agent, role, to=request.by, reply_to=None if dialect.wire.reply_to else id_)
+
+
+def _words(
+    dialect: Dialect,
+    type_: MessageType,
+    request: ApprovalRequest,
+    approved: bool,
+    reason: str,
+    conditions: Sequence[str],
+    modifications: Sequence[str],
+) -> dict[str, object]:
+    """What is to be said, by the deed's names; a dialect takes those that it has."""
+    decision = REJECTED if not approved else CONDITIONAL if conditions else APPROVED
+    said = {
+        "request": request.id,
+        "approved": approved,
+        "decision": _spelt(dialect, type_, decision),
+        "reason": reason,
+        "reasons": [reason],
+        "conditions": list(conditions) or None,
+        "modifications": list(modifications) or None,
+        "task": request.task or (None if dialect.name == request.dialect else request.correlation or request.id),
+        "confidence": "high",  # it has been decided
+    }
+    _must_fit(type_, said)
+    return said
+
+
+def _in_which_words(office: BusContext, request: ApprovalRequest, member: Member | None) -> tuple[Dialect, MessageType]:
+    """In those of the request; from a role that its dialect does not know in others, such as it reads itself."""
+    dialect = office.dialects[request.dialect]
+    own = dialect, dialect.types[dialect.types[request.type].reply or ""]
+    if member is None or member.role == HUMAN or member.role in dialect.roles or may_send(member.role, own[1]):
+        return own
+    read = [office.dialects[name] for one in member.dialects if (name := choice_of(one).dialect) in office.dialects]
+    for other in (*read, *office.dialects.values()):
+        for type_ in other.types.values():
+            if type_.deed is not None and type_.deed.does == "answer" and may_send(member.role, type_):
+                return other, type_
+    return own
+
+
+async def _not_asked(office: BusContext, id_: str) -> str:
+    from telex.bus.user_dialect_requests import asked_in_own_words
+
+    if await office.books.of(topics_of_step(id_)):
+        return f"{id_[:128]} was handed up, not asked for approval: telex answer {id_[:128]} TEXT answers it."
+    own = await asked_in_own_words(office, id_)
+    if own:
+        what = f"{own[-1].type} of {own[-1].dialect}, which nobody can decide"
+        return f"{id_[:128]} is a {what}: answer it with a message, or with telex answer {id_[:128]} TEXT."
+    known: dict[str, Approval] = await office.books.of_kind("approval")
+    waiting = [one.request.id for one in known.values() if one.waits]
+    close = nearest(id_, waiting)
+    meant = f"did you mean {close}?" if close else "telex approvals shows what waits."
+    return f"nobody has asked for anything under {id_[:128]}: {meant}"
+
+
+def _signed(
+    dialect: Dialect, type_: MessageType, request: ApprovalRequest, roster: Roster, agent: str, role: str | None
+) -> str:
+    """Under which name it stands in the message: a person's answer is signed with a role that was asked, where the
+    dialect knows roles only. So is that of somebody unknown, who is then told nothing but that."""
+    member = roster.find(agent)
+    role = member.role if member is not None else role
+    if dialect.addresses == "names":
+        return agent
+    if role is not None and (role != HUMAN or type_.senders == ANY):
+        return role
+    asked = [name.removeprefix("role:") for name in request.inboxes]
+    roles = [found.role if (found := roster.find(name)) is not None else name for name in asked]
+    return next((one for one in roles if one in type_.senders), type_.senders[0])
+
+
+def _spelt(dialect: Dialect, type_: MessageType, decision: str) -> str | None:
+    """The decision as the dialect spells it, where it has a field for that."""
+    assert type_.deed is not None
+    where = type_.deed.names.get("decision")
+    field = kind_at(dialect.fields_of(type_), dialect.locate(type_, where)) if where is not None else None
+    if field is None or not isinstance(field.kind, OneOf):
+        return None
+    return next((one for one in field.kind.values if one.casefold() == decision), None)
+
+
+def _must_fit(type_: MessageType, said: dict[str, object]) -> None:
+    assert type_.deed is not None
+    for name in ("conditions", "modifications"):
+        if said[name] is not None and name not in type_.deed.names:
+            raise ValueWrong(f"leave out the {name}: {type_.name} has no place for them.")

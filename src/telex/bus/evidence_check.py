@@ -1,0 +1,81 @@
+"""Does the repository bear out what a message claims? What it says travels with the message, as a finding."""
+
+from typing import TYPE_CHECKING
+
+from telex.model.finding import Finding
+
+if TYPE_CHECKING:
+    from telex.bus.directory import BusContext
+    from telex.ports.evidence import Evidence, EvidenceResult
+    from telex.work.view import WorkMessage
+
+_HEX = frozenset("0123456789abcdef")
+_HASH_CHARACTERS = range(4, 65)  # git takes no shorter ones; SHA-256 has 64
+_SHORT = 12  # characters of a hash, in a sentence
+_NAMED_MAX, _NAME_CHARACTERS_MAX = 3, 60  # files in a sentence
+
+
+async def look(office: "BusContext", said: "WorkMessage") -> tuple[Finding, ...]:
+    """Nothing, where nothing is claimed, the team does not want to know, or no repository can tell."""
+    evidence = office.evidence
+    if evidence is None:
+        return ()
+    if said.does == "progress":
+        return await _progress(evidence, said)
+    if said.does == "commit" and (files := said.texts("files")):
+        proof = await evidence.of_files(files)
+        return _files(said, files, proof, evidence) if proof is not None else ()
+    return ()
+
+
+async def _progress(evidence: "Evidence", said: "WorkMessage") -> tuple[Finding, ...]:
+    commit, files = said.text("commit").strip().lower(), said.texts("files")
+    if len(commit) not in _HASH_CHARACTERS or not _HEX.issuperset(commit):
+        return ()
+    proof = await evidence.of_commit(commit, files)
+    if proof is None:
+        return ()
+    if proof.commit is None:
+        say = f"Name a commit that is in the repository: {commit[:_SHORT]} is not, or has not come into it yet."
+        wanted = "the hash of a commit in the repository at hand"
+        return (Finding("evidence-contradicted", said.path("commit"), say, evidence.contradicted, wanted, commit),)
+    if proof.strangers:
+        changed = f"commit {proof.commit[:_SHORT]} did not change"
+        say = f"List the files that the commit changed: {changed} {_named(proof.strangers)}."
+        return (_stranger(said, proof, say, "files that the commit changed", evidence),)
+    changes = f" and changed {_count(files)}" if files else ""
+    say = f"Commit {proof.commit[:_SHORT]} is in the repository{changes}."
+    return (Finding("evidence-verified", said.path("commit"), say, "note", found=proof.commit),)
+
+
+def _files(
+    said: "WorkMessage", files: tuple[str, ...], proof: "EvidenceResult", evidence: "Evidence"
+) -> tuple[Finding, ...]:
+    if not proof.strangers:
+        say = f"The work tree has {_count(files)}."
+        return (Finding("evidence-verified", said.path("files"), say, "note"),)
+    say = f"List the files that are there to be committed: the work tree does not have {_named(proof.strangers)}."
+    return (_stranger(said, proof, say, "files of the work tree, or removed from it", evidence),)
+
+
+def _stranger(said: "WorkMessage", proof: "EvidenceResult", say: str, wanted: str, evidence: "Evidence") -> Finding:
+    first = proof.strangers[0]
+    listed = said.get("files")
+    path = said.path("files", listed.index(first)) if len(proof.strangers) == 1 else said.path("files")
+    found = first[:_NAME_CHARACTERS_MAX]
+    return Finding("evidence-contradicted", path, say, evidence.contradicted, wanted, found)
+
+
+def _count(files: tuple[str, ...]) -> str:
+    many = len(set(files))
+    files_ = {1: "the file", 2: "both files"}.get(many, f"all {many} files")
+    return f"{files_} that it names"
+
+
+def _named(files: tuple[str, ...]) -> str:
+    names = [one if len(one) <= _NAME_CHARACTERS_MAX else one[: _NAME_CHARACTERS_MAX - 1] + "…" for one in files]
+    names = [" ".join(one.split()) for one in names[:_NAMED_MAX]]
+    more = len(files) - _NAMED_MAX
+    if more > 0:
+        return f"{', '.join(names)} and {more} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

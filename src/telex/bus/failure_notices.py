@@ -1,0 +1,40 @@
+"""Who is told when a message is given up, and is its answer waited for any longer?"""
+
+from telex.bus.directory import BusContext
+from telex.model.delivery import Delivery
+from telex.model.message import Message, NewMessage
+from telex.ports.store import Settlement
+
+MAY_ANSWER = frozenset({"stored", "leased", "acked"})
+
+
+async def death_reports(
+    office: BusContext, delivery: Delivery, reason: str, message: Message | None = None
+) -> tuple[NewMessage, ...]:
+    """A word to the sender, if it is still there, to be kept together with the death itself."""
+    from telex.delivery.system_messages import not_delivered
+
+    message = message or await office.store.message(delivery.message)
+    assert message is not None, "a delivery without its message"
+    if (await office.roster()).find(message.sender) is None:
+        return ()
+    dialect = office.dialects.get(message.dialect or "")
+    report = not_delivered(message, delivery.inbox, reason, office.clock.now(), office.clock.new_id(), dialect)
+    return (report,) if report is not None else ()
+
+
+async def wait_for_others(office: BusContext, settlement: Settlement, delivery: Delivery) -> Settlement:
+    """Where one of several who were asked is out of it, the others may still answer: then the deadline stays."""
+    if not settlement.release:
+        return settlement
+    asked = await office.store.deliveries(delivery.message)
+    others = any(one.inbox != delivery.inbox and one.state in MAY_ANSWER for one in asked)
+    return settlement._replace(release=not others and not await _climbs(office, delivery))
+
+
+async def _climbs(office: BusContext, delivery: Delivery) -> bool:
+    """What was handed up waits on, whatever became of the message: it goes to whoever is above."""
+    from telex.bus.escalate import is_escalation
+
+    message = await office.store.message(delivery.message)
+    return message is not None and is_escalation(office, message)

@@ -1,0 +1,184 @@
+"""May this agent write these paths now? Asked before a file is touched, so nothing is written down by asking."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from telex.bus.run_sync import drive
+from telex.bus.work_cache import WorkCache
+from telex.dialects.schema import Dialect
+from telex.errors import NotAMember, NotFound
+from telex.model.contracts import PathVerdict, Plan
+from telex.model.limits import Limits
+from telex.model.roster import HUMAN, Member, Roster, roster_of
+from telex.ports.clock import Clock
+from telex.ports.store import Store
+from telex.validation.authorization import normalised
+from telex.validation.contracts import ASKING, ContractScope, PathDecision, judge_all, listed, short
+from telex.validation.project_paths import Resolver
+from telex.work.plan_checks import asking_type, sentence
+from telex.work.plan_lookup import CONTRACTS, contracts_in, covering, open_plans, plan_in, topic_of
+from telex.work.rule_set import RuleContext
+
+NO_CONTRACT = "No contract covers {}, so nothing is forbidden."
+
+
+class WriteGuard:
+    """What a guard needs of a bus."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        dialects: Mapping[str, Dialect],
+        limits: Limits,
+        roster: Roster,
+        books: WorkCache | None = None,
+    ) -> None:
+        self.store, self.clock, self.dialects, self.limits, self.roster = store, clock, dialects, limits, roster
+        self.books = books or WorkCache(store, dialects)
+
+    def guard(
+        self,
+        paths: Sequence[str],
+        *,
+        agent: str,
+        role: str | None = None,
+        plan: str | None = None,
+        resolve: Resolver | None = None,
+    ) -> list[PathVerdict]:
+        """The verb of the bus, blocking."""
+        return drive(guard(self, paths, agent, role, plan, resolve))
+
+
+def roster_with(joined: Iterable[Member], declared: Sequence[Member], spoken: Sequence[Dialect]) -> Roster:
+    """The roster as an office has it, for a guard that opens none."""
+    members = {member.name: member for member in joined}
+    for member in declared:
+        members[member.name] = members.get(member.name, member).as_declared(member)
+    roles = () if declared else tuple(normalised(role) for dialect in spoken for role in dialect.roles)
+    return roster_of(members.values(), tuple(dict.fromkeys([*roles, HUMAN])))
+
+
+async def guard(
+    gate: WriteGuard,
+    paths: Sequence[str],
+    agent: str,
+    role: str | None = None,
+    plan: str | None = None,
+    resolve: Resolver | None = None,
+) -> list[PathVerdict]:
+    member = await _member(gate, agent, role)
+    scopes = [ContractScope(one) for one in await _plans(gate, member, plan)]
+    judged = judge_all(paths, scopes, resolve)
+    asks = await _asks(gate, member, judged)
+    ground = RuleContext(gate.clock.now(), gate.roster, gate.limits, dialects=gate.dialects)
+    verdicts = _Verdicts(member, ground, asks)
+    told, new = verdicts.of, tuple.__new__  # as Verdict(path, …) would make it, in half the time
+    return [new(PathVerdict, (path, *told(one))) for path, one in zip(paths, judged, strict=True)]
+
+
+async def _member(gate: WriteGuard, agent: str, role: str | None) -> Member:
+    """Who is asking; nobody joins by asking. A name that nobody knows would be covered by no contract."""
+    from telex.delivery import membership
+
+    name, role = normalised(agent), normalised(role) if role is not None else None
+    roster = gate.roster
+    found = roster.find(name)
+    if found is None and role is not None and role in roster.roles():
+        return Member(name, role)
+    wrong = membership.sender_unknown(name, roster) if found is None else None
+    if found is not None and role is not None and role != found.role:
+        wrong = membership.role_differs(found, role, gate.limits)
+    if found is None or wrong is not None:
+        assert wrong is not None
+        raise NotAMember(wrong.say, wrong.code)
+    return found
+
+
+async def _plans(gate: WriteGuard, member: Member, plan: str | None) -> list[Plan]:
+    """The contracts that speak to this agent, or the one that was named, whoever it speaks to."""
+    if plan is not None:
+        named = plan_in(await gate.books.of([topic_of(plan)]), plan)
+        if named is None:
+            raise NotFound(f"there is no contract of plan {short(plan)}: telex contract list shows those there are.")
+        return [named]
+    book = await gate.books.of([CONTRACTS])
+    contracts = contracts_in(book)
+    mine = covering(contracts, member.name, member.role) if contracts is not None else ()
+    return open_plans(await gate.books.of(map(topic_of, mine)), mine)
+
+
+class _Verdicts:
+    """What is judged alike is told alike: a pattern that allows a thousand files is put into words once."""
+
+    def __init__(self, member: Member, ground: RuleContext, asks: dict[Any, tuple[Any, str]]) -> None:
+        self._member, self._ground, self._asks = member, ground, asks
+        self._told: dict[int, tuple[Any, ...]] = {}  # by the identity of what was judged, which outlives this
+
+    def of(self, judged: PathDecision) -> tuple[Any, ...]:
+        """Everything of a verdict but its path."""
+        told = self._told.get(id(judged))
+        if told is None:
+            told = self._told[id(judged)] = self._tell(judged)
+        return told
+
+    def _tell(self, judged: PathDecision) -> tuple[Any, ...]:
+        plan, name = judged.plan, judged.plan.id if judged.plan is not None else None
+        conditions = plan.conditions if plan is not None and plan.grants else ()
+        if judged.code is None:
+            reason = f"Go on: {judged.why}." if plan is not None else NO_CONTRACT.format(self._member.name)
+            return True, None, reason, name, conditions, judged.override, None, None
+        tree, to = self._asks.get(_matter(judged), (None, None))
+        reason = sentence(judged, self._member.role, self._ground)
+        return False, judged.code, reason, name, conditions, False, tree, to
+
+
+def _matter(judged: PathDecision) -> tuple[str, str] | None:
+    """What a request would be about: the plan, and whether it is to be widened or overridden."""
+    return (judged.plan.id, ASKING[judged.code]) if judged.plan is not None and judged.code in ASKING else None
+
+
+async def _asks(
+    gate: WriteGuard, member: Member, judged: list[PathDecision]
+) -> dict[tuple[str, str] | None, tuple[Any, str]]:
+    """One request for each matter, for all of its paths: whoever answers is asked once."""
+    matters: dict[tuple[str, str], list[PathDecision]] = {}
+    for one in judged:
+        if one.code is not None and (matter := _matter(one)) is not None:
+            matters.setdefault(matter, []).append(one)
+    asks: dict[tuple[str, str] | None, tuple[Any, str]] = {}
+    for matter, all_of_it in matters.items():
+        made = await _ask(gate, member, matter[1], all_of_it)
+        if made is not None:
+            asks[matter] = made
+    return asks
+
+
+async def _ask(gate: WriteGuard, member: Member, kind: str, judged: list[PathDecision]) -> tuple[Any, str] | None:
+    from telex.work.compose import compose
+
+    plan = judged[0].plan
+    assert plan is not None
+    assert plan.words is not None
+    contract = plan.revisions[-1]
+    dialect = gate.dialects.get(contract.dialect)
+    type_ = asking_type(dialect)
+    if dialect is None or type_ is None or member.role not in type_.senders:
+        return None
+    paths = list(dict.fromkeys(one.path for one in judged))
+    verb = "Let me touch" if kind == ASKING["path-outside-contract"] else "Set aside that I may not touch"
+    of = {
+        "subject": f"{verb} {listed(paths)}",
+        "kind": kind,
+        "evidence": judged[0].why[0].upper() + judged[0].why[1:],
+        "options": paths,
+    }
+    task = next((one for one in plan.words.tasks if one not in plan.done), (plan.words.tasks or ("",))[0])
+    kept = await gate.store.message(contract.seq)
+    like = json.loads(kept.raw) if kept is not None and dialect.form == "json" and kept.raw[:1] == b"{" else {}
+    tree = compose(
+        dialect, type_, of, id=gate.clock.new_id(), now=gate.clock.now(), sender=member.role,
+        correlation=task, like=like if isinstance(like, dict) else {},
+    )  # fmt: skip
+    return tree, contract.by

@@ -1,0 +1,168 @@
+"""How does a reader get what it does not read? Rendered while it is leased, and written down together with that.
+
+Only for members that say what they read: whoever takes a message as it was sent does without this file.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from telex.bus.directory import BusContext
+from telex.delivery.reader_form import choices_of, markdown_for, rendering_for
+from telex.dialects.registry import PLAIN
+from telex.dialects.schema import Dialect, MessageType
+from telex.model.event import CHANGES, Event, detail_of
+from telex.model.message import Lease, Message, Rendering
+from telex.model.roster import ONE_OF_ROLE, Member
+
+
+async def given(office: BusContext, message: Message, member: Member) -> Rendering | None:
+    """As the member was given it when it last had it; where it has not, or waits for it again, as it would be now."""
+    turn = await _last_turn(office, message, member.name)
+    if turn is None:
+        return rendered(office, message, member) if member.dialects else None
+    if not turn:
+        return None
+    reads = str(turn.get("reads", turn.get("dialect")))
+    return rendered(office, message, member._replace(dialects=(reads,)))
+
+
+async def _last_turn(office: BusContext, message: Message, name: str) -> dict[str, Any] | None:
+    """What is written down of the words in which it was last handed over; nothing, where it was as it had been sent.
+    None: it has not been, or is to be once more."""
+    waits = {one.seq: one.state == "stored" for one in await office.store.deliveries(message.seq) if one.attempts}
+    found: dict[str, Any] | None = None
+    for event in await office.store.story(message.seq) if waits else ():
+        if event.agent != name or waits.get(event.delivery or 0, True):
+            continue
+        if event.kind == "leased":
+            found = {}
+        elif event.kind == "translated":
+            found = detail_of(event)
+    return found
+
+
+def rendered(office: BusContext, message: Message, member: Member) -> Rendering | None:
+    """The message as the member reads it. None: as it was sent."""
+    try:
+        if _has_lost_its_dialect(office, message) and not _reads(member, message.dialect):
+            return _without_its_dialect(message, member)
+        return rendering_for(message, member, office.dialects, office.limits)
+    except Exception as error:  # a mistake of ours must not keep a message from its reader for ever, nor be hidden
+        return _instead(office, message, member, error)
+
+
+def _instead(office: BusContext, message: Message, member: Member, error: Exception) -> Rendering:
+    """Markdown, which says whatever there is to say; what not even that can say is handed over as it was sent."""
+    mistake = _where(error)
+    try:
+        found = markdown_for(message, member, office.dialects, office.limits)
+    except Exception:
+        found = Rendering(PLAIN.name, None, message.raw)
+    return found._replace(mistake=mistake)
+
+
+def _has_lost_its_dialect(office: BusContext, message: Message) -> bool:
+    """It was typed when it came, and the team's settings have that dialect no more."""
+    return message.type is not None and message.dialect not in (None, PLAIN.name) and office.type_of(message) is None
+
+
+def _reads(member: Member, dialect: str | None) -> bool:
+    return not member.dialects or any(one.dialect == dialect for one in choices_of(member.dialects))
+
+
+def _without_its_dialect(message: Message, member: Member) -> Rendering:
+    """Markdown of what can be seen: which fields the message has, and no word of what such a message is for."""
+    from telex.translation.markdown import render
+    from telex.translation.result import MessageHeader
+
+    try:
+        tree = json.loads(message.raw)
+    except (ValueError, RecursionError):
+        tree = None
+    body = None if isinstance(tree, dict) else message.raw.decode("utf-8", "backslashreplace")
+    name = message.dialect or ""
+    purpose = f"This team does not have the dialect {name} any more, so nobody can say what such a message is for."
+    type_ = MessageType(message.type or "", purpose, (), (), "STATUS", {}, {})
+    dialect = Dialect(name, "", "", "json", (), {})
+    header = MessageHeader(
+        message.id,
+        message.at,
+        message.sender,
+        message.role,
+        member.name,
+        member.role,
+        message.correlation,
+        message.reply_to,
+    )
+    text = render(tree if isinstance(tree, dict) else {}, dialect, type_, header, body)
+    return Rendering(PLAIN.name, None, text.encode("utf-8", "backslashreplace"))
+
+
+def _where(error: Exception) -> str:
+    """For whoever is to mend it: the kind of error and the line, and none of the words of the message."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    place = f"{Path(frame.tb_frame.f_code.co_filename).name} line {frame.tb_lineno}" if frame is not None else "?"
+    return f"{type(error).__name__} in {place}"
+
+
+async def answered_unnamed(
+    office: BusContext, member: Member, answers: frozenset[str], correlation: str | None, inboxes: Sequence[str]
+) -> str | None:
+    """The one request that somebody answers who does not say which: of those that it was shown as a type which this
+    answers, the one of the same conversation, or the one in its hands where it speaks of none."""
+    among = await office.store.held(member.name)
+    if correlation is not None:
+        # What belongs to no conversation was shown as one of its own, under its id.
+        asked = [*await office.store.asked(None, correlation), *await office.store.asked(correlation, None)]
+        same = [one for one in among if correlation in (one.correlation, one.id)]
+        among = [*same, *(message for _, message in asked)]
+    back = [one for one in among if not {one.sender, ONE_OF_ROLE + one.role}.isdisjoint(inboxes)]
+    shown = [(one.id, await given(office, one, member)) for one in back if one.sender != member.name]
+    found = {id_ for id_, rendering in shown if rendering is not None and rendering.type in answers}
+    return found.pop() if len(found) == 1 else None
+
+
+async def lease(
+    office: BusContext,
+    member: Member,
+    inboxes: Sequence[str],
+    now: float,
+    until: float,
+    most: int,
+    only: Sequence[int] = (),
+) -> list[Lease]:
+    """As the store leases, each with what the reader is given in its place."""
+    made: dict[int, Rendering | None] = {}
+    if most > 1 and not only:  # nobody can write while a lease is: what takes long is done before
+        waiting = await office.store.waiting(inboxes, most)
+        made = {one.seq: rendered(office, message, member) for one, message in waiting if one.state == "stored"}
+
+    def told(leased: Lease) -> Event | None:
+        if leased.delivery not in made:
+            made[leased.delivery] = rendered(office, leased.message, member)
+        rendering = made[leased.delivery]
+        if rendering is None:
+            return None
+        detail = json.dumps(facts(rendering, member))
+        return Event(0, now, "translated", member.name, leased.message.seq, leased.delivery, leased.inbox, detail)
+
+    leases = await office.store.lease(inboxes, member.name, now, until, most, only, told)
+    return [one._replace(rendering=made.get(one.delivery)) for one in leases]
+
+
+def facts(rendering: Rendering, member: Member) -> dict[str, str | int | None]:
+    """For the record: into what, and how much of it is not the same."""
+    counts = {name: len(getattr(rendering, name)) for name in CHANGES}
+    mistake = {"mistake": rendering.mistake} if rendering.mistake else {}
+    kind = {"dialect": rendering.dialect, "type": rendering.type} | _spelling(rendering, member)
+    return kind | {name: count for name, count in counts.items() if count} | mistake
+
+
+def _spelling(rendering: Rendering, member: Member) -> dict[str, str]:
+    """What its reader asked for where that is more than a dialect: it may read other spellings when somebody asks."""
+    choice = next((one for one in choices_of(member.dialects) if one.dialect == rendering.dialect), None)
+    return {"reads": choice._replace(version=None).text} if choice is not None and choice.spellings else {}

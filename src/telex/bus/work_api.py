@@ -1,0 +1,96 @@
+"""The verbs of the work: what was agreed, who may write what, what waits for an answer, who waits for whom.
+
+Each is imported when it is first used: a send needs none of them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from telex.bus import send
+from telex.bus.directory import BusContext
+from telex.bus.maintenance import sweep
+from telex.bus.notify import Notifier
+from telex.model.roster import HUMAN
+from telex.ports.bus import Receipt
+
+if TYPE_CHECKING:
+    from telex.model.contracts import PathVerdict
+    from telex.model.escalation import Escalation
+    from telex.model.shutdown import ShutdownReport
+    from telex.model.stall import Stall
+
+
+class WorkApi:
+    """A part of the bus; see `telex.ports.bus.Bus` for what each verb does."""
+
+    _office: BusContext
+    _waiting: Notifier
+
+    async def book(self, kind: str) -> dict[str, Any]:
+        from telex.model.tuple_view import with_tuples
+
+        return {topic: with_tuples(state) for topic, state in (await self._office.books.of_kind(kind)).items()}
+
+    async def guard(
+        self,
+        paths: Sequence[str],
+        *,
+        agent: str,
+        role: str | None = None,
+        plan: str | None = None,
+        resolve: Callable[[str], str | None] | None = None,
+    ) -> "list[PathVerdict]":
+        from telex.bus.guard import WriteGuard, guard
+
+        office = self._office
+        gate = WriteGuard(
+            office.store, office.clock, office.dialects, office.limits, await office.roster(), office.books
+        )
+        return await guard(gate, paths, agent, role, plan, resolve)
+
+    async def escalations(self, *, answered: bool = False) -> "list[Escalation]":
+        from telex.bus.escalate import escalations
+
+        await sweep(self._office)
+        return await escalations(self._office, answered=answered)
+
+    async def stall(self) -> "Stall":
+        from telex.bus.stall import stall
+
+        await sweep(self._office)
+        return await stall(self._office)
+
+    async def approve(
+        self,
+        id: str,
+        *,
+        approved: bool,
+        reason: str,
+        agent: str = HUMAN,
+        role: str | None = None,
+        conditions: Sequence[str] = (),
+        modifications: Sequence[str] = (),
+    ) -> Receipt:
+        from telex.bus.approve import answer_to
+
+        office = self._office
+        asked = await answer_to(office, id, agent, approved, reason, conditions, modifications, role)
+        receipt = await send.send(office, asked)
+        self._waiting.nudge()
+        return receipt
+
+    async def shut_down(
+        self,
+        *,
+        agent: str,
+        reason: str,
+        deadline: float = 60.0,
+        team: str | None = None,
+        force: bool = False,
+        wait: bool = True,
+    ) -> "ShutdownReport":
+        from telex.bus.shutdown import shut_down
+
+        report = await shut_down(self._office, self._waiting, agent, reason, deadline, team, force, wait)
+        self._waiting.nudge()
+        return report

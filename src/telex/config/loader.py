@@ -1,0 +1,255 @@
+"""What does telex.toml say? Every mistake in it at once, each with its line and the spelling that was meant."""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from telex.config import Settings, seen
+from telex.config.settings import (
+    DURABILITIES,
+    EVIDENCES,
+    HUB_BOUNDS,
+    LIMIT_BOUNDS,
+    MEMBER,
+    SEVERITIES,
+    STORE,
+    TEAM,
+    ValueBounds,
+    number,
+)
+from telex.dialects.registry import BUILT_IN, PLAIN
+from telex.dialects.schema import Dialect
+from telex.dialects.toml.document import (
+    TomlDocument,
+    TomlProblem,
+    TomlValue,
+    meant_or_choices,
+    show,
+    shown,
+    toml_tables,
+)
+from telex.dialects.toml.line_numbers import NESTING_MAX, scan
+from telex.errors import SettingsError
+from telex.model.dialect_version import AT
+from telex.model.finding import Severity
+from telex.model.limits import LIMITS, Limits
+from telex.model.roster import EVERYONE, HUMAN, TELEX, Member
+from telex.validation.authorization import normalised
+
+if TYPE_CHECKING:
+    from telex.model.hub_limits import HubLimits
+
+SECTIONS = ("team", "store", "limits", "hub", "task_states")
+MEMBERS_MAX = 10_000
+DIALECTS_MAX = 64
+NAME_CHARACTERS_MAX = 64
+MEMORY, SQLITE = "memory:", "sqlite:"
+HUBS = ("http://", "https://")  # an address is seen from everywhere alike
+
+
+def read(path: str, text: str) -> Settings:
+    """The settings of that text; `path` is named in what is wrong with it, and other files are found from there.
+
+    Raises:
+        SettingsError: with a line for each mistake.
+    """
+    text = text.removeprefix("\ufeff")
+    lines, too_deep = scan(text)
+    if too_deep is not None:
+        raise SettingsError(show(TomlProblem(seen(path), too_deep, "", f"nested more than {NESTING_MAX} deep")))
+    tables = toml_tables(text, seen(path))
+    if isinstance(tables, TomlProblem):
+        raise SettingsError(show(tables))
+    sheet = TomlDocument(seen(path), lines)
+    whole = TomlValue(tables, (), sheet)
+    whole.only(*SECTIONS)
+    settings = Settings(source=path)
+    if whole.has("team"):
+        settings = _team(whole.at("team"), settings)
+    if whole.has("store"):
+        settings = _store(whole.at("store"), settings)
+    if whole.has("limits"):
+        settings = settings._replace(limits=_limits(whole.at("limits")))
+    if whole.has("hub"):
+        settings = settings._replace(hub=_hub(whole.at("hub")))
+    if whole.has("task_states"):
+        from telex.config.task_states import machine_in  # few teams have states of their own
+
+        settings = settings._replace(task_states=machine_in(whole.at("task_states")))
+    if sheet.flaws:
+        raise SettingsError("\n".join(show(flaw) for flaw in sheet.in_order()))
+    return settings
+
+
+# --- the team ---------------------------------------------------------------------------------------------------------
+
+
+def _team(place: TomlValue, settings: Settings) -> Settings:
+    if not place.is_table():
+        return settings
+    place.only(*TEAM, "members")
+    own = _own_dialects(place.at("dialects"), settings) if place.has("dialects") else ()
+    known = (*own, *BUILT_IN)
+    return settings._replace(
+        team_name=place.at("name").line(NAME_CHARACTERS_MAX) if place.has("name") else None,
+        strict=place.at("strict").boolean() is not False if place.has("strict") else True,
+        dialect=place.at("dialect").choice([one.name for one in known]) if place.has("dialect") else None,
+        own_dialects=own,
+        unknown_fields=_severity(place, "unknown_fields", settings.unknown_fields),
+        misdelivery=_severity(place, "misdelivery", settings.misdelivery),
+        evidence=(place.at("evidence").choice(EVIDENCES) if place.has("evidence") else None) or settings.evidence,
+        rules_of_work=place.at("rules_of_work").boolean() is not False if place.has("rules_of_work") else True,
+        members=_members(place.at("members"), known) if place.has("members") else (),
+    )
+
+
+def _severity(place: TomlValue, key: str, default: Severity) -> Severity:
+    chosen = place.at(key).choice(SEVERITIES[key]) if place.has(key) else None
+    return cast(Severity, chosen) if chosen else default
+
+
+def _own_dialects(place: TomlValue, settings: Settings) -> tuple[Dialect, ...]:
+    own: list[Dialect] = []
+    for item in place.items(DIALECTS_MAX):
+        named = item.line(4_096)
+        dialect = _own_dialect(item, _from_here(named, settings)) if named else None
+        if dialect is not None and dialect.name in (other.name for other in own):
+            item.flaw(f"{dialect.name} is declared by another file of this list: give one of them another name")
+        elif dialect is not None:
+            own.append(dialect)
+    return tuple(own)
+
+
+def _own_dialect(item: TomlValue, path: str) -> Dialect | None:
+    try:
+        with open(path, "rb") as file:
+            text = file.read().decode("utf-8")
+    except OSError as error:
+        item.flaw(f"{seen(path)} cannot be read: {error.strerror}")
+        return None
+    except UnicodeDecodeError as error:
+        item.flaw(f"{seen(path)} is not UTF-8 at byte {error.start}")
+        return None
+    from telex.dialects.toml.loader import declare  # only a team with dialects of its own pays for it in a cold start
+
+    declared = declare(text, seen(path))
+    for flaw in declared.flaws:
+        item.sheet.flaws[flaw] = None  # it stands in another file, and says so
+    return declared.dialect
+
+
+def _members(place: TomlValue, known: tuple[Dialect, ...]) -> tuple[Member, ...]:
+    members: dict[str, Member] = {}
+    for key, entry in place.entries(MEMBERS_MAX):
+        name = _name(key, entry)
+        if name is not None and name in members:
+            entry.flaw(f"{name} is declared twice: names compare without case, and with spaces as hyphens")
+        member = _member(name or "", entry, known)
+        if name is not None and member is not None:
+            members[name] = member
+    return tuple(members.values())
+
+
+def _name(key: str, entry: TomlValue) -> str | None:
+    name = normalised(key)
+    if not name or not name.isprintable() or len(name) > NAME_CHARACTERS_MAX or name.startswith("-"):
+        entry.flaw(f"a name has 1 to {NAME_CHARACTERS_MAX} characters that can be seen, and none is - in front")
+    elif name in (TELEX, EVERYONE) or ":" in name:
+        entry.flaw(f"nobody may be called {name}: that means something else in an address")
+    else:
+        return name
+    return None
+
+
+def _member(name: str, entry: TomlValue, known: tuple[Dialect, ...]) -> Member | None:
+    if not entry.is_table():
+        return None
+    entry.only(*MEMBER)
+    roles = tuple(dict.fromkeys([*(role for dialect in known for role in dialect.roles), HUMAN]))
+    if entry.has("role"):
+        role = entry.at("role").choice(roles)
+    else:
+        role = name if name in roles else None
+        if role is None:
+            entry.need("role", 'what the member may do, such as role = "dev"')
+    names = [*(dialect.name for dialect in known), PLAIN.name]
+    items = entry.at("dialects").items(DIALECTS_MAX) if entry.has("dialects") else []
+    reads = tuple(chosen for item in items if (chosen := _reads(item, names, known)))
+    return Member(name, role, reads, declared=True) if role else None
+
+
+def _reads(item: TomlValue, names: list[str], known: tuple[Dialect, ...]) -> str | None:
+    """A dialect by its name, or one version of it."""
+    if not isinstance(item.value, str) or AT not in item.value:
+        return item.choice(names)
+    from telex.delivery.dialect_versions import understood  # few say which version
+
+    found = understood(item.value, known, LIMITS)
+    if isinstance(found, str):
+        return found
+    meant = f"did you mean {found.nearest}?" if found.nearest else meant_or_choices(item.value, names)
+    item.flaw(f"{shown(item.value)} is not among the choices; {meant}")
+    return None
+
+
+# --- the store and the limits -----------------------------------------------------------------------------------------
+
+
+def _store(place: TomlValue, settings: Settings) -> Settings:
+    if not place.is_table():
+        return settings
+    place.only(*STORE)
+    path = place.at("path").line(4_096) if place.has("path") else None
+    durability = place.at("durability").choice(DURABILITIES) if place.has("durability") else None
+    return settings._replace(store_path=_from_here(path, settings) if path else None, durable=durability != "normal")
+
+
+def _from_here(path: str, settings: Settings) -> str:
+    """A path as it is meant in the file: seen from the folder the file is in."""
+    if path == MEMORY or path.lower().startswith(HUBS):
+        return path
+    folder = os.path.dirname(settings.source or "")
+    return os.path.normpath(os.path.join(folder, os.path.expanduser(path.removeprefix(SQLITE))))
+
+
+def _limits(place: TomlValue) -> Limits:
+    if not place.is_table():
+        return LIMITS
+    place.only(*LIMIT_BOUNDS)
+    limits = LIMITS._replace(**_numbers(place, LIMIT_BOUNDS, LIMITS))
+    if limits.retention_seconds < limits.dedup_window_seconds:
+        key = "retention_seconds" if place.has("retention_seconds") else "dedup_window_seconds"
+        place.at(key).flaw("ids must not be remembered for longer than messages are kept (retention_seconds)")
+    return limits
+
+
+def _hub(place: TomlValue) -> "HubLimits | None":
+    from telex.model.hub_limits import HUB_LIMITS  # few teams change what a hub bears
+
+    if not place.is_table():
+        return None
+    place.only(*HUB_BOUNDS)
+    limits = HUB_LIMITS._replace(**_numbers(place, HUB_BOUNDS, HUB_LIMITS))
+    if limits.bodies_bytes_max < limits.body_bytes_max:
+        key = "bodies_bytes_max" if place.has("bodies_bytes_max") else "body_bytes_max"
+        place.at(key).flaw("all bodies together (bodies_bytes_max) must have room for one (body_bytes_max)")
+    return limits if limits != HUB_LIMITS else None
+
+
+def _numbers(place: TomlValue, bounds: Mapping[str, ValueBounds], defaults: object) -> dict[str, Any]:
+    """Those that are set, each within its bounds."""
+    given = {name: _number(place.at(name), bounds[name], getattr(defaults, name)) for name in bounds if place.has(name)}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _number(place: TomlValue, bounds: ValueBounds, default: float) -> float | None:
+    """The number, as a whole one where only that makes sense."""
+    whole = isinstance(default, int)
+    value = place.integer() if whole else place.number()
+    least, most, _ = bounds
+    if value is None:
+        return None
+    if not least <= value <= most:
+        place.wrong(f"a number from {number(least)} to {number(most)}")
+        return None
+    return value if whole else float(value)

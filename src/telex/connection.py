@@ -1,0 +1,209 @@
+"""Which bus is meant? From settings and an address to the pieces, put together. The only file that knows them all."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from telex.bus.run_sync import drive
+from telex.clock import SteadyClock
+from telex.config import Settings, load
+from telex.errors import StoreUnavailable
+from telex.ports.evidence import Evidence
+from telex.ports.store import Store
+
+if TYPE_CHECKING:
+    from telex.bus.guard import WriteGuard
+    from telex.bus.local import LocalBus
+    from telex.client import SyncBus
+    from telex.http_client.bus import RemoteBus
+    from telex.ports.bus import Bus
+
+FOLDER, FILE = ".telex", "telex.db"
+GIT = ".git"  # a folder, or a file where the work tree is one of several
+STORE = "TELEX_STORE"  # names the store, wherever it is
+MEMORY, SQLITE = "memory:", "sqlite:"
+HUBS = ("http://", "https://")
+TOKEN = "TELEX_TOKEN"  # what a hub lets in by; never an argument of a command, which others could see
+
+
+def connect(
+    where: str | os.PathLike[str] | None = None,
+    *,
+    settings: Settings | None = None,
+    clock: SteadyClock | None = None,
+    token: str | None = None,
+) -> "Connection":
+    """The bus at that place: `memory:`, a path, `sqlite:path`, `http://…` for that of a hub, or None for the nearest
+    `.telex/telex.db`. A hub lets in by a `token`, which is TELEX_TOKEN's if not given.
+
+    async with telex.connect() as bus:      # for an event loop; sends that come together share one sync
+        await bus.send(...)
+
+    with telex.connect() as bus:            # the same verbs, blocking
+        bus.send(...)
+    """
+    return Connection(None if where is None else os.fspath(where), settings, clock, token)
+
+
+class Connection:
+    """A bus not opened yet: entering it decides whether it blocks."""
+
+    def __init__(
+        self, where: str | None, settings: Settings | None, clock: SteadyClock | None, token: str | None = None
+    ) -> None:
+        self._where, self._settings, self._clock, self._token = where, settings, clock, token
+        self._bus: LocalBus | RemoteBus | None = None
+
+    def __enter__(self) -> "SyncBus":
+        from telex.client import SyncBus
+
+        self._bus = self._open(self._clock or SteadyClock(), grouped=False)
+        return SyncBus(self._bus)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bus is not None:
+            drive(self._bus.close())
+
+    async def __aenter__(self) -> "Bus":
+        from telex.clock import LoopClock
+
+        self._bus = self._open(self._clock or LoopClock(), grouped=True)
+        return self._bus
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bus is not None:
+            await self._bus.close()
+
+    def _open(self, clock: SteadyClock, *, grouped: bool) -> "LocalBus | RemoteBus":
+        settings = load(os.getcwd()) if self._settings is None else self._settings
+        url = hub_at(self._where, settings)
+        if url is not None:
+            from telex.http_client.factory import open_remote
+
+            return open_remote(url, self._token or os.environ.get(TOKEN), clock, settings.desk(), on_loop=grouped)
+        from telex.bus.local import LocalBus
+        from telex.bus.notify import Notifier
+
+        store = open_store(self._where, settings, grouped=grouped)
+        clock.begin_after(drive(store.latest_at()))
+        waiting = Notifier
+        if grouped:
+            from telex.bus.shared_notify import SharedNotifier
+
+            waiting = SharedNotifier
+        evidence = evidence_beside(store_path(self._where, settings), settings, aside=grouped)
+        bus = LocalBus(
+            store,
+            clock,
+            desk=settings.desk(),
+            members=settings.members,
+            waiting=waiting,
+            work=settings.work(),
+            evidence=evidence,
+        )
+        if grouped:
+            from telex.ports.trace_context import traceparent  # whoever has a loop has paid for it
+
+            bus.carry(traceparent)
+        return bus
+
+
+@contextmanager
+def gate(where: str | None, settings: Settings) -> "Iterator[WriteGuard]":
+    """As much of a bus as a guard needs. It starts in half the time, and is started for every file."""
+    from telex.bus.guard import WriteGuard, roster_with
+
+    clock, store = SteadyClock(), open_store(where, settings)
+    dialects = {one.name: one for one in settings.dialects()}
+    spoken = (settings.forced,) if settings.forced else tuple(dialects.values())
+    try:
+        roster = roster_with(drive(store.members()), settings.members, spoken)
+        yield WriteGuard(store, clock, dialects, settings.limits, roster)
+    finally:
+        drive(store.close())
+
+
+def open_store(where: str | None, settings: Settings, *, grouped: bool = False) -> Store:
+    path = store_path(where, settings)
+    if path == MEMORY:
+        from telex.stores.memory import MemoryStore
+
+        return MemoryStore()
+    from telex.stores.sqlite.store import SqliteStore
+
+    return SqliteStore.open(path, durable=settings.durable, grouped=grouped)
+
+
+def hub_at(where: str | None, settings: Settings) -> str | None:
+    """The address of the hub that is meant; None: a store is."""
+    where = where or os.environ.get(STORE) or settings.store_path
+    return where if where is not None and is_hub(where) else None
+
+
+def is_hub(where: str) -> bool:
+    return where.lower().startswith(HUBS)
+
+
+def store_path(where: str | None, settings: Settings) -> str:
+    """Where the store is: as asked for, as the environment or the settings say, or the nearest one upwards.
+
+    Raises:
+        StoreUnavailable: that kind of place is not one we know.
+    """
+    where = where or os.environ.get(STORE) or settings.store_path
+    if where is None:
+        beside = os.path.dirname(settings.source) if settings.source is not None else os.getcwd()
+        return nearest_store(os.getcwd(), beside)
+    if where in (MEMORY, ":memory:"):
+        return MEMORY
+    if where == SQLITE:
+        raise StoreUnavailable("which file? Say it: sqlite:PATH.")
+    if where.startswith(SQLITE):
+        return where.removeprefix(SQLITE)
+    if "://" in where:
+        scheme = where.split("://", 1)[0]
+        if is_hub(where):
+            raise StoreUnavailable("that needs the store itself: a hub at http:// lends its verbs, and not its file.")
+        raise StoreUnavailable(f"no store is reached by {scheme}: there are memory:, sqlite:PATH, http:// and a path.")
+    if _is_like_a_hub(where) and not os.path.exists(where):
+        raise StoreUnavailable(f"name a hub as http://HOST:PORT; if a file of that name is meant, sqlite:{where}.")
+    return os.path.join(where, FILE) if os.path.isdir(where) else where
+
+
+def _is_like_a_hub(where: str) -> bool:
+    """As people write one when they are in a hurry: localhost:4477, http:/hub."""
+    host, _, port = where.rstrip("/").rpartition(":")
+    named = bool(host) and port.isdecimal() and "/" not in host and os.sep not in host
+    return named or where.lower().startswith(("http:", "https:"))
+
+
+def nearest_store(folder: str, otherwise: str) -> str:
+    """The store of this folder or of the nearest one above that has one, as git finds its own; else a new one there."""
+    here = _nearest(folder, lambda above: os.path.isdir(os.path.join(above, FOLDER)))
+    return os.path.join(otherwise if here is None else here, FOLDER, FILE)
+
+
+def evidence_beside(path: str, settings: Settings, *, aside: bool = False) -> Evidence | None:
+    """The repository that the store lies in, if it lies in one; a store in memory lies in the working directory."""
+    if settings.evidence == "off":
+        return None
+    folder = os.getcwd() if path == MEMORY else os.path.dirname(os.path.abspath(path))
+    top = _nearest(folder, lambda above: os.path.exists(os.path.join(above, GIT)))
+    if top is None:
+        return None
+    from telex.evidence import GitEvidence
+
+    return GitEvidence(top, folder, "refusal" if settings.evidence == "refuse" else "warning", aside=aside)
+
+
+def _nearest(folder: str, has_it: Callable[[str], bool]) -> str | None:
+    while not has_it(folder):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder

@@ -1,0 +1,131 @@
+"""May somebody act under this name, in this role? What is said to whoever may not.
+
+Locally a caller names itself; what it may send is decided by its role, which the roster knows and no claim changes.
+"""
+
+from collections.abc import Sequence
+
+from telex.delivery.routing import listed
+from telex.model.dialect_version import DialectChoice, choice_of
+from telex.model.finding import Finding
+from telex.model.json_path import ROOT
+from telex.model.limits import Limits
+from telex.model.roster import EVERYONE, TELEX, Member, Roster
+from telex.model.suggestion import nearest
+
+ROLES_SHOWN_MAX = 40  # all there are, as long as they are few enough to choose from
+
+
+def name_not_allowed(name: str, limits: Limits) -> Finding | None:
+    """An agent's name is a word that can be shown, written on a command line, and told from an address."""
+    if not name:
+        say = "Say who is acting: the name is empty."
+    elif name == TELEX:
+        say = f"Choose another name: {name} is the bus itself."
+    elif name == EVERYONE or ":" in name:
+        say = "Choose a name that nobody takes for an address: neither * nor one with a colon."
+    elif not name.isprintable() or len(name) > limits.id_characters_max or name.startswith("-"):
+        say = (
+            f"Choose a name of at most {limits.id_characters_max} characters that can all be seen, with no - in front."
+        )
+    else:
+        return None
+    return Finding("name-not-allowed", ROOT, say, found=name[: limits.found_characters_max])
+
+
+def newcomer(
+    name: str, role: str | None, roster: Roster, limits: Limits, *, closed: bool, joining: bool = False
+) -> Member | Finding:
+    """Whoever acts and is not on the roster, as it is from now on: somebody new, or back again. `closed`: only members
+    that were declared may come. `joining`: it says in so many words that it wants to."""
+    if (wrong := name_not_allowed(name, limits)) is not None:
+        return wrong
+    gone = roster.members.get(name)
+    if closed and (gone is None or not gone.declared):
+        return not_declared(name, roster)
+    if gone is not None and gone.stopped_at is not None:
+        if not joining:
+            return has_shut_down(gone)
+        role = role or gone.role
+    if gone is not None and role is None:
+        return has_left(gone)
+    if gone is not None and role == gone.role:
+        return gone
+    if gone is not None and role is not None and closed:
+        return role_differs(gone, role, limits)
+    if role is None:
+        return sender_unknown(name, roster)
+    return Member(name, role) if role in roster.roles() else role_unknown(role, roster, limits)
+
+
+def sender_unknown(name: str, roster: Roster) -> Finding:
+    """To somebody new in an open team: its role is all that is missing."""
+    close = roster.nearest(name)
+    ask = f"Act as {close}, or say" if close else "Say"
+    say = f"{ask} which role {name} has, this first time: --role ROLE."
+    roles = listed(roster.roles(), ROLES_SHOWN_MAX)
+    return Finding("sender-unknown", ROOT, say, expected=f"a role, {roles}", found=name, nearest=close)
+
+
+def not_declared(name: str, roster: Roster) -> Finding:
+    """To somebody new in a team that telex.toml has closed."""
+    close = roster.nearest(name)
+    say = f"Act as {close or 'somebody of the team'}, or add {name} to telex.toml: only who stands there may act."
+    return Finding("sender-unknown", ROOT, say, expected=listed(roster.names()), found=name, nearest=close)
+
+
+def has_left(member: Member) -> Finding:
+    say = f"Come back by saying your role once, --role {member.role}: {member.name} has left the team."
+    return Finding("sender-unknown", ROOT, say, expected=f"the role {member.role}", found=member.name)
+
+
+def has_shut_down(member: Member) -> Finding:
+    """To somebody who has stopped. Nothing that it says by the way brings it back, only whoever lets it join anew."""
+    anew = f"telex team join {member.name}"
+    say = f"Leave it: {member.name} has shut down, and nothing more is taken from it; only {anew} brings it back."
+    return Finding("sender-has-shut-down", ROOT, say, expected=anew, found=member.name)
+
+
+def role_unknown(role: str, roster: Roster, limits: Limits) -> Finding:
+    meant, role = nearest(role, roster.roles()), role[: limits.found_characters_max]
+    which = f"the role {meant}" if meant else "one of the team's roles"
+    say = f"Take {which}: no dialect of the team has a role {role}."
+    expected = listed(roster.roles(), ROLES_SHOWN_MAX)
+    return Finding("role-unknown", ROOT, say, expected=expected, found=role, nearest=meant)
+
+
+def role_differs(member: Member, role: str, limits: Limits) -> Finding:
+    say = f"Leave out --role, or act under another name: {member.name} is {member.role} here."
+    found = role[: limits.found_characters_max]
+    return Finding("role-differs", ROOT, say, expected=member.role, found=found, nearest=member.role)
+
+
+def reads_differ(member: Member, reads: Sequence[str], limits: Limits) -> Finding | None:
+    """To a declared member that says it reads something else than its declaration says."""
+    if _meant(reads) == _meant(member.dialects):
+        return None
+    declared = " ".join(f"--reads {one}" for one in member.dialects)
+    say = (
+        f"Leave out --reads, or change dialects of {member.name} in telex.toml:"
+        f" what it reads stands there, {', '.join(member.dialects)}."
+    )
+    found = ", ".join(reads)[: limits.found_characters_max]
+    return Finding("reads-differ", ROOT, say, expected=declared, found=found)
+
+
+def _meant(reads: Sequence[str]) -> list[DialectChoice]:
+    """No dialect has two versions, so whether one is named makes no difference; of two of a dialect the first holds."""
+    found: dict[str, DialectChoice] = {}
+    for choice in map(choice_of, reads):
+        found.setdefault(choice.dialect, choice._replace(version=None))
+    return list(found.values())
+
+
+def dialect_unknown(name: str, dialects: Sequence[str]) -> Finding:
+    meant = nearest(name, dialects)
+    say = (
+        f"Take {meant}: there is no dialect {name}."
+        if meant
+        else f"Name a dialect that there is; {name or 'nothing'} is none."
+    )
+    return Finding("dialect-unknown", ROOT, say, expected=listed(list(dialects)), found=name, nearest=meant)

@@ -1,0 +1,36 @@
+"""What happens when an answer is late? Visible events, the question once more, and in the end a word to the asker.
+
+A request is asked `attempts_max` times. While it still lies in an inbox there is nothing to ask again; where it was
+acked and not answered, it is put there once more.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from telex.delivery.lifecycle import backoff
+from telex.model.delivery import OPEN, Delivery
+from telex.model.limits import Limits
+from telex.ports.store import PendingRequest
+
+
+class LateReply(NamedTuple):
+    """What to do about a late answer."""
+
+    due_at: float | None  # the next deadline; None: give up
+    again: tuple[str, ...]  # inboxes to put it into once more
+    expire: tuple[Delivery, ...]  # deliveries that end unanswered
+    reason: str
+    detail: str  # JSON for the events
+
+
+def late(ask: PendingRequest, deliveries: Sequence[Delivery], now: float, limits: Limits) -> LateReply:
+    attempt = ask.attempts + 1
+    still_there = tuple(one for one in deliveries if one.state in OPEN)
+    reason = f"no answer by the deadline, attempt {attempt} of {limits.attempts_max}"
+    if attempt >= limits.attempts_max:
+        return LateReply(None, (), still_there, reason, json.dumps({"attempt": attempt, "reason": reason}))
+    due_at = now + backoff(attempt, limits) + limits.request_seconds
+    busy = {one.inbox for one in still_there}
+    again = tuple(dict.fromkeys(one.inbox for one in deliveries if one.state == "acked" and one.inbox not in busy))
+    return LateReply(due_at, again, (), reason, json.dumps({"attempt": attempt, "next": due_at}))

@@ -1,0 +1,94 @@
+"""Who should hear it? From an address to inboxes, by the roster, or a refusal that names who is there.
+
+An address is an agent's name, `role:qa` (one of that role takes it), `all:qa` (each of them gets it) or `*` (everyone
+else in the team). Nothing is ever put into an inbox that nobody reads.
+"""
+
+from telex.model.finding import Finding
+from telex.model.json_path import ROOT
+from telex.model.limits import LIMITS
+from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, Member, Roster
+from telex.validation.authorization import normalised
+
+Route = tuple[str, ...]
+
+
+def normal_address(address: str) -> str:
+    """The address as the roster spells it."""
+    address = address.strip()
+    for prefix in (ONE_OF_ROLE, ALL_OF_ROLE):
+        if address.lower().startswith(prefix):
+            return prefix + normalised(address[len(prefix) :])
+    return address if address == EVERYONE else normalised(address)
+
+
+def route(address: str, sender: Member, roster: Roster) -> Route | Finding:
+    """The inboxes that a (normal) address stands for."""
+    if address == EVERYONE:
+        return _others(sender, roster.known(), "the team")
+    if address.startswith(ALL_OF_ROLE):
+        role = address.removeprefix(ALL_OF_ROLE)
+        members = roster.of_role(role)
+        return _others(sender, members, f"role {role}") if members else _unknown_role(role, roster)
+    if address.startswith(ONE_OF_ROLE):
+        role = address.removeprefix(ONE_OF_ROLE)
+        return (address,) if roster.of_role(role) else _unknown_role(role, roster)
+    return _by_name(address, roster)
+
+
+def role_at(address: str, roster: Roster) -> str | None:
+    """The role of whoever the address means; None for everyone and for nobody known."""
+    if address.startswith((ONE_OF_ROLE, ALL_OF_ROLE)):
+        role = address.split(":", 1)[1]
+        return role if roster.of_role(role) else None
+    member = roster.find(address)
+    return member.role if member is not None else None
+
+
+def inboxes_of(member: Member, roster: Roster) -> tuple[str, ...]:
+    """Where a member's messages wait: its own inbox, that of its role, and the one named like its role while nobody of
+    that very name has come."""
+    nobody = member.role in roster.default_roles and member.role not in roster.members
+    named_like_role = (member.role,) if nobody and member.role != member.name else ()
+    return (*member.inboxes, *named_like_role)
+
+
+def _by_name(name: str, roster: Roster) -> Route | Finding:
+    member = roster.find(name)
+    if member is not None:
+        return (member.name,)
+    if (gone := roster.members.get(name)) is not None and not gone.is_here:
+        has = "has left the team" if gone.stopped_at is None else "has shut down"
+        say = f"Send it to somebody who is here: {name} {has}."
+        return Finding("recipient-has-left", ROOT, say, expected=listed(roster.names()), found=name)
+    close, name = roster.nearest(name), name[: LIMITS.found_characters_max]
+    closed = any(one.declared for one in roster.members.values())
+    come = "add it to telex.toml" if closed else "have it join (telex team join NAME --role ROLE)"
+    whom = close or f"somebody who is here, or {come}"
+    say = f"Send it to {whom}: nobody here is called {name}."
+    return Finding("recipient-unknown", ROOT, say, expected=listed(roster.names()), found=name, nearest=close)
+
+
+def _others(sender: Member, members: list[Member], whom: str) -> Route | Finding:
+    others = tuple(member.name for member in members if member.name != sender.name)
+    if others:
+        return others
+    say = f"Send it to one agent by name, or wait until another of {whom} has joined: nobody would hear this."
+    return Finding("nobody-to-hear", ROOT, say, found=whom)
+
+
+def _unknown_role(role: str, roster: Roster) -> Finding:
+    from telex.model.suggestion import nearest
+
+    held = {member.role for member in roster.known()}  # by far the most of them, and known at once
+    taken = [one for one in roster.roles() if one in held or roster.of_role(one)]
+    close, role = nearest(role, taken), role[: LIMITS.found_characters_max]
+    whom = f"role:{close}" if close else "an agent by name, or to a role that somebody has"
+    say = f"Send it to {whom}: nobody here has the role {role}."
+    return Finding("recipient-unknown", ROOT, say, expected=listed(taken), found=role, nearest=close)
+
+
+def listed(names: list[str], most: int = 12) -> str:
+    """What would have been right, in a finding that stays short in a large team."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return "one of " + ", ".join(names[:most]) + more

@@ -1,0 +1,154 @@
+"""How is a message admitted quickly when many come the same way?
+
+A fast lane takes ten milliseconds or more to open and then saves most of the cost of every message, so it is opened for
+a pair of agents that has sent a few. What a message says about itself comes along either way.
+"""
+
+from collections.abc import Callable
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from telex.dialects.field_access import reach
+from telex.dialects.schema import PRIORITY_CLASSES, Dialect, MessageType
+from telex.model.finding import Finding
+from telex.validation.check import Checked, Desk, check
+from telex.validation.envelope import NO_FACTS, Envelope, attribute, facts_in, facts_in_envelope, opener_of
+from telex.work.actions import CHAPTERS, IDLE
+
+if TYPE_CHECKING:
+    from telex.validation.compiled import StructLayout
+    from telex.validation.fast_validator import Express
+
+OPENED_AFTER = 8  # messages of one pair
+LANES_MAX = 512  # pairs whose lane is kept open
+PAIRS_MAX = 8 * LANES_MAX  # counted that have no lane yet
+STATUS = PRIORITY_CLASSES.index("STATUS")  # the class of text that nobody typed
+
+
+class Participants(NamedTuple):
+    """Between whom: what the door knows of the sender, and of the one recipient if there is one."""
+
+    as_role: str | None = None
+    to_role: str | None = None
+    as_name: str | None = None
+    to_name: str | None = None
+
+
+class TypeTraits(NamedTuple):
+    """What the bus must know of a type, found out once."""
+
+    dialect: Dialect
+    type: MessageType
+    rank: int  # its class's place in PRIORITY_CLASSES
+    asks: bool  # for an answer that can be told from other messages, since the dialect has ids
+    answers: frozenset[str]  # the types that it answers
+    stands_alone: bool  # neither asks nor answers: nothing else has to be looked up when it is kept
+    replies: bool = False  # it answers what it was handed, though its dialect may have no words to say so
+    deed: str | None = None  # what it does to the work, where the book has a chapter on that
+    idle: tuple[str, ...] | None = None  # topics that, as long as they are empty, make the message mean nothing
+
+
+class CheckedMessage(NamedTuple):
+    """A message that was looked at, and what is known of it."""
+
+    checked: Checked | None  # None: it took the fast lane, and there is nothing to find in it
+    kind: TypeTraits | None
+    facts: Envelope
+
+    @property
+    def dialect(self) -> Dialect | None:
+        return self.kind.dialect if self.kind is not None else self.checked.dialect if self.checked else None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.checked.findings if self.checked is not None else ()
+
+
+class ValidatorCache:
+    """A team's desk with its fast lanes."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self._bytes_max = desk.limits.message_bytes_max
+        self._used: dict[Participants, int] = {}
+        self._open: dict[Participants, Express] = {}
+        self._shared: dict[tuple[Any, ...], Callable[[bytes], Any]] = {}  # between pairs of the same roles
+        self._kinds: dict[tuple[str, str], TypeTraits] = {}
+
+    def quick(self, raw: bytes, pair: Participants) -> "CheckedMessage | None":
+        """What is known of a message with nothing to find in it; None says nothing either way."""
+        lane = self._open.get(pair)
+        looked: CheckedMessage | None = lane.passes(raw) if lane is not None and len(raw) <= self._bytes_max else None
+        return looked
+
+    def look(self, raw: bytes, pair: Participants) -> CheckedMessage:
+        lane = self._open.get(pair) or self._lane(pair)
+        if lane is not None and len(raw) <= self._bytes_max:
+            looked: CheckedMessage | None = lane.passes(raw)
+            if looked is not None:
+                return looked
+        checked = check(raw, self.desk, **pair._asdict())
+        dialect = checked.dialect
+        type_ = dialect.types.get(checked.type or "") if dialect is not None else None
+        if dialect is None or checked.outcome != "message":
+            return CheckedMessage(checked, None, NO_FACTS)
+        if type_ is None:
+            return CheckedMessage(checked, None, facts_in_envelope(checked.tree, dialect))
+        kind, where = self._kind(dialect, type_), _telling(dialect, type_)
+        if kind.idle is not None and where is not None and not IDLE[kind.deed or ""].fits(reach(where)(checked.tree)):
+            kind = kind._replace(idle=None)
+        return CheckedMessage(checked, kind, facts_in(checked.tree, dialect, type_))
+
+    def _kind(self, dialect: Dialect, type_: MessageType) -> TypeTraits:
+        known = self._kinds.get((dialect.name, type_.name))
+        if known is None:
+            rank = PRIORITY_CLASSES.index(type_.priority)
+            asks = type_.reply is not None and dialect.wire.id is not None
+            answers = frozenset(other.name for other in dialect.types.values() if other.reply == type_.name)
+            does = type_.deed.does if type_.deed is not None and self.desk.work else None
+            deed = does if does in CHAPTERS else None
+            known = self._kinds[dialect.name, type_.name] = TypeTraits(
+                dialect,
+                type_,
+                rank,
+                asks,
+                answers,
+                not asks and not answers,
+                bool(answers) or deed == "signal",
+                deed,
+                IDLE[deed].topics if deed in IDLE else None,
+            )
+        return known
+
+    def opening(self, dialect: Dialect, type_: MessageType, shape: "StructLayout") -> Callable[[Any], CheckedMessage]:
+        kind, facts, new = self._kind(dialect, type_), opener_of(dialect, type_, shape), tuple.__new__
+        where = _telling(dialect, type_) if kind.idle is not None else None
+        if where is None:
+            # As Looked(None, kind, facts) would make it, in half the time.
+            return lambda message: new(CheckedMessage, (None, kind, facts(message)))
+        said, idle, busy = attrgetter(attribute(where, shape)), IDLE[kind.deed or ""], kind._replace(idle=None)
+        return lambda message: new(CheckedMessage, (None, kind if idle.fits(said(message)) else busy, facts(message)))
+
+    def _lane(self, pair: Participants) -> "Express | None":
+        used = self._used.pop(pair, 0) + 1
+        if used < OPENED_AFTER:
+            self._used[pair] = used
+            if len(self._used) > PAIRS_MAX:  # those who have been silent for longest are forgotten
+                self._used = dict(islice(self._used.items(), PAIRS_MAX // 2, None))
+            return None
+        if len(self._open) >= LANES_MAX:
+            self._open.clear()
+            self._shared.clear()
+        from telex.validation.fast_validator import Express
+
+        lane = self._open[pair] = Express(self.desk, **pair._asdict(), opening=self.opening, shared=self._shared)
+        return lane
+
+
+def _telling(dialect: Dialect, type_: MessageType) -> tuple[str, ...] | None:
+    """Where in the message stands whether it means something to the work; None: that is not told by any one field."""
+    idle = IDLE.get(type_.deed.does) if type_.deed is not None else None
+    if idle is None or type_.deed is None or not idle.name:
+        return None
+    return dialect.locate(type_, type_.deed.names[idle.name])

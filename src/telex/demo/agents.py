@@ -1,0 +1,87 @@
+"""How does an agent of the story act? By the bus's own verbs; what became of it is told as a beat."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from telex.client import SyncBus
+from telex.delivery.system_messages import moment
+from telex.demo.environment import DemoProject, StoryClock
+from telex.demo.narration import Sign, StoryEvent, sign_of, worth_telling
+from telex.messages import vbw_typed
+from telex.model.contracts import PathVerdict
+from telex.model.finding import Finding
+from telex.model.message import Message
+from telex.ports.bus import Receipt
+
+CAST: Mapping[str, str] = {  # name → role
+    "lead": "lead",
+    "architect": "architect",
+    "senior": "senior",
+    "dev": "dev",
+    "dev-2": "dev",
+    "qa": "qa",
+    "docs": "docs",
+    "human": "human",
+}
+
+
+class DemoTeam:
+    def __init__(self, bus: SyncBus, clock: StoryClock, project: DemoProject) -> None:
+        self.bus, self.clock, self.project = bus, clock, project
+        self._told: set[str] = set()
+
+    # --- what they send ----------------------------------------------------------------------------------------------
+
+    def typed(
+        self, sender: str, to: str, id: str, type_: str, what: str, task: str = "1-1", **fields: Any
+    ) -> StoryEvent:
+        """A vbw-typed message, with its envelope."""
+        envelope = {"id": id, "phase": 1, "task": task, "author_role": CAST[sender], "confidence": "high"}
+        envelope["timestamp"] = moment(self.clock.now())
+        made: dict[str, Any] = getattr(vbw_typed, type_)(**fields) | envelope
+        return self.send(made, sender, to, what)
+
+    def send(
+        self, message: dict[str, Any] | str, sender: str, to: str, what: str, sign: Sign = "kept", **more: Any
+    ) -> StoryEvent:
+        receipt = self.bus.send(message, sender=sender, to=to, **more)
+        return self.told(receipt, sender, to, what, sign)
+
+    def told(self, receipt: Receipt, who: str, whom: str, what: str, sign: Sign = "kept") -> StoryEvent:
+        whom = "all" if whom == "*" else whom
+        return StoryEvent(
+            self.clock.story, sign_of(receipt, sign), who, whom, what, self._news(worth_telling(receipt)), receipt.id
+        )
+
+    def _news(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """What was told before is told in short, and a note that comes with every report not at all."""
+        news = []
+        for one in findings:
+            if one.say not in self._told:
+                news.append(one)
+            elif one.severity != "note":
+                news.append(one._replace(say="As before."))
+        self._told |= {one.say for one in findings}
+        return tuple(news)
+
+    # --- what they read ----------------------------------------------------------------------------------------------
+
+    def deal(self, *agents: str) -> list[Message]:
+        """Each takes what waits for it and is done with it."""
+        dealt: list[Message] = []
+        for agent in agents:
+            for leased in self.bus.receive(agent, most=100):
+                self.bus.ack(leased.token, agent=agent)
+                dealt.append(leased.message)
+        return dealt
+
+    def guard(self, agent: str, path: str) -> tuple[PathVerdict, StoryEvent]:
+        [verdict] = self.bus.guard([path], agent=agent)
+        if verdict.allowed:
+            notes = tuple(Finding("approval-conditions", "$", f"{one}.", "note") for one in verdict.conditions)
+            return verdict, self.look(agent, f"may I write {path}? Yes.", notes)
+        why = Finding(verdict.code or "", "$", verdict.reason)
+        return verdict, self.look(agent, f"may I write {path}? No.", (why,), sign="refused")
+
+    def look(self, agent: str, what: str, why: Iterable[Finding] = (), sign: Sign = "looked") -> StoryEvent:
+        return StoryEvent(self.clock.story, sign, agent, None, what, self._news(tuple(why)))

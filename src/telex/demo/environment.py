@@ -1,0 +1,113 @@
+"""Where is the story played, and by which clock?
+
+It has a folder of its own, with a store and a small git repository in it, which is made anew each time. Nothing is
+removed from a folder that was not made for this.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+
+from telex.clock import SteadyClock
+from telex.errors import StoreUnavailable
+
+FOLDER, STORE = ".telex-demo", "telex.db"
+MARK = "README.txt"
+SAYS = "Made by `telex demo`, with its store {}, and made anew by the next one. Delete it whenever you like.\n"
+LASTS_SECONDS = 1_740.0  # of the story; it ends a little before now
+
+
+class StoryClock(SteadyClock):
+    """Time as it passes, and put forward wherever somebody would have to wait."""
+
+    def __init__(self, real: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
+        self._passed, self._real, self._began = 0.0, real, real()
+        self.begins_at = wall() - LASTS_SECONDS
+        super().__init__(lambda: self.begins_at + self.story, lambda: self.story, self.later)
+
+    @property
+    def story(self) -> float:
+        """Seconds since the story began."""
+        return self._passed + self._real() - self._began
+
+    def later(self, seconds: float) -> None:
+        self._passed += seconds
+
+
+def prepare(store: str | None) -> str:
+    """Make the folder ready, whatever an earlier demo has left in it. The path of the store.
+
+    Raises:
+        StoreUnavailable: there is something else.
+    """
+    path = os.path.join(FOLDER, STORE) if store is None else store.removeprefix("sqlite:")
+    if ":" in os.path.basename(path):
+        raise StoreUnavailable("the demo leaves a store to look around in: name a file.")
+    if os.path.isdir(path):
+        path = os.path.join(path, STORE)
+    folder, name = os.path.dirname(path) or ".", os.path.basename(path)
+    try:
+        if os.path.exists(folder) and os.listdir(folder) and not _is_ours(folder, name):
+            raise StoreUnavailable(f"{folder} has other things in it: give the demo a folder of its own.")
+        _clear(folder, name)
+        os.makedirs(folder, exist_ok=True)
+        for beside, text in {MARK: SAYS.format(name), ".gitignore": "*\n"}.items():
+            with open(os.path.join(folder, beside), "w", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        raise StoreUnavailable(f"{folder} cannot be made ready: {error.strerror}.") from error
+    return path
+
+
+def _is_ours(folder: str, store: str) -> bool:
+    try:
+        with open(os.path.join(folder, MARK), encoding="utf-8", errors="replace") as file:
+            return file.read(1_000) == SAYS.format(store)
+    except OSError:
+        return False
+
+
+def _clear(folder: str, store: str) -> None:
+    """Only what a demo puts there: somebody may have put something beside it."""
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        path = os.path.join(folder, name)
+        if name in (".git", "src", "tests", "docs") and not os.path.islink(path):
+            shutil.rmtree(path)
+        elif name == store or name.startswith(f"{store}-"):
+            os.remove(path)
+
+
+class DemoProject:
+    """The repository that the agents work in. Without git they work all the same, and nobody can look it up."""
+
+    def __init__(self, folder: str, clock: StoryClock) -> None:
+        self._folder, self._clock, self._git = folder, clock, shutil.which("git")
+        self._count = 0
+        self._run("init", "--quiet", "--template=")
+
+    def commit(self, message: str, files: Mapping[str, str]) -> str:
+        """The hash, in short."""
+        self._count += 1
+        for name, text in files.items():
+            path = os.path.join(self._folder, *name.split("/"))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        self._run("add", "--force", "--", *files)
+        self._run("commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", message)
+        return self._run("rev-parse", "--short=7", "HEAD") or f"{0xC0FFEE0 + self._count:07x}"
+
+    def _run(self, *words: str) -> str:
+        if self._git is None:
+            return ""
+        date = f"{self._clock.now():.0f} +0000"
+        who = {"NAME": "Telex demo", "EMAIL": "demo@example.org", "DATE": date}
+        identity = {f"GIT_{side}_{key}": value for side in ("AUTHOR", "COMMITTER") for key, value in who.items()}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        command = [self._git, "-c", f"core.hooksPath={os.devnull}", *words]
+        done = subprocess.run(
+            command, cwd=self._folder, env=kept | identity, capture_output=True, text=True, check=False, timeout=30
+        )
+        return done.stdout.strip() if done.returncode == 0 else ""

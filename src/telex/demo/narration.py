@@ -1,0 +1,48 @@
+"""What is there to tell of a story? Scenes, and what happens in them, one line each."""
+
+from typing import Literal, NamedTuple
+
+from telex.model.finding import Finding, refusals
+from telex.ports.bus import Receipt
+
+Sign = Literal["kept", "refused", "asked", "warned", "climbed", "stopped", "looked"]
+SIGNS: dict[Sign, str] = {
+    "kept": "kept, and delivered",
+    "refused": "refused, and told why",
+    "asked": "asked; somebody must answer",
+    "warned": "kept, with a warning",
+    "climbed": "went one step up by itself",
+    "stopped": "shut down",
+    "looked": "looked at; nothing was sent",
+}
+
+
+class Scene(NamedTuple):
+    title: str
+    says: str  # what it shows, in a sentence
+
+
+class StoryEvent(NamedTuple):
+    """Something happened."""
+
+    at: float  # seconds of the story
+    sign: Sign
+    who: str
+    whom: str | None  # None: nothing was sent
+    what: str
+    why: tuple[Finding, ...] = ()  # what the bus said to it
+    id: str | None = None  # of the message
+
+
+Happening = Scene | StoryEvent
+
+
+def sign_of(receipt: Receipt, otherwise: Sign = "kept") -> Sign:
+    if not receipt.accepted:
+        return "refused"
+    return "warned" if any(one.severity == "warning" for one in receipt.findings) else otherwise
+
+
+def worth_telling(receipt: Receipt) -> tuple[Finding, ...]:
+    """The refusals of what was refused; of what was kept, all that was said about the work."""
+    return tuple(receipt.findings) if receipt.accepted else tuple(refusals(receipt.findings))

@@ -1,0 +1,602 @@
+"""build-flow 1.0: camelCase envelopes with from and to, correlation, broadcast and events."""
+
+from telex.dialects.schema import (
+    ANY,
+    BOOLEAN,
+    COUNT,
+    MOMENT,
+    NOTE,
+    OPEN,
+    TEXT,
+    TEXTS,
+    Action,
+    Dialect,
+    EnvelopeFields,
+    Fields,
+    Group,
+    HardRule,
+    ListOf,
+    MessageType,
+    Number,
+    PriorityClass,
+    Text,
+    Tree,
+    fields,
+    one_of,
+    types_by_name,
+)
+
+ENVELOPE: Fields = fields(
+    {
+        "messageId": Text(characters_max=128, printable=True),
+        "correlationId": TEXT,
+        "timestamp": MOMENT,
+        "from": TEXT,
+        "to": TEXT,
+        "version": one_of("1.0"),
+    },
+    {"replyTo": TEXT, "broadcast": BOOLEAN, "event": BOOLEAN},
+)
+# What the envelope says in every type, beside what the bus itself looks at.
+ABOUT = {"everyone": "broadcast", "happened": "event"}
+PERCENT = Number(at_least=0, at_most=100)
+
+CORRELATION_DIFFERS = HardRule(
+    code="correlation-differs",
+    broken_when="correlationId != taskId",
+    path="correlationId",
+    say="Use the taskId as correlationId, so that all messages of the task are found together.",
+    severity="warning",
+    expected="the payload's taskId",
+)
+RESPONSE_WITHOUT_REPLY_TO = HardRule(
+    code="response-without-reply-to",
+    broken_when="not has(replyTo)",
+    path="replyTo",
+    say="Name the request's messageId in replyTo; without it the answer is matched by correlation only.",
+    severity="warning",
+    expected="the messageId of the request",
+)
+
+
+def _type(
+    name: str,
+    purpose: str,
+    priority: PriorityClass,
+    required: Fields,
+    example: Tree,
+    *,
+    rules: tuple[HardRule, ...] = (),
+    reply: str | None = None,
+    deed: Action | None = None,
+    **envelope: object,
+) -> MessageType:
+    """A type with its example's envelope; every message that is about a task has the rule on correlation."""
+    whole = {
+        "messageId": "msg-1",
+        "correlationId": example.get("taskId", "project-review"),
+        "timestamp": "2026-02-12T10:00:00Z",
+        "from": "build-orchestrator",
+        "to": "@agent-fullstack-developer",
+        "type": name,
+        "version": "1.0",
+        **envelope,
+        "payload": example,
+    }
+    if "taskId" in required:
+        rules = (*rules, CORRELATION_DIFFERS)
+    if name.endswith("_RESPONSE"):
+        rules = (*rules, RESPONSE_WITHOUT_REPLY_TO)
+    return MessageType(
+        name=name,
+        purpose=purpose,
+        senders=ANY,
+        receivers=ANY,
+        priority=priority,
+        fields=required,
+        example=whole,
+        rules=rules,
+        reply=reply,
+        deed=deed,
+    )
+
+
+TASK_ASSIGNMENT = _type(
+    "TASK_ASSIGNMENT",
+    "A task given to an agent, with what it builds on.",
+    "STATUS",
+    fields(
+        {
+            "taskId": TEXT,
+            "title": TEXT,
+            "description": TEXT,
+            "phase": Number(),
+            "dependencies": TEXTS,
+            "context": Group(
+                fields(
+                    optional={"approvedDesign": TEXT, "existingDocs": TEXTS, "constraints": TEXTS, "planFile": TEXT},
+                )
+            ),
+        }
+    ),
+    {
+        "taskId": "TASK-001",
+        "title": "Password reset",
+        "description": "Let people reset their password by mail",
+        "phase": 2,
+        "dependencies": [],
+        "context": {"approvedDesign": "A link that works once", "existingDocs": ["docs/auth.md"]},
+    },
+    deed=Action(
+        "assign",
+        {
+            "task": "taskId",
+            "title": "title",
+            "depends_on": "dependencies",
+            "details": "description",
+            "phase_number": "phase",
+            "design": "context.approvedDesign",
+            "docs": "context.existingDocs",
+            "constraints": "context.constraints",
+            "plan_file": "context.planFile",
+            **ABOUT,
+        },
+    ),
+)
+
+STATUS_UPDATE = _type(
+    "STATUS_UPDATE",
+    "How far a task has come.",
+    "STATUS",
+    fields(
+        {"taskId": TEXT, "status": one_of("STARTED", "PROGRESS", "BLOCKED", "COMPLETED", "FAILED")},
+        {"progress": PERCENT, "details": NOTE, "blockers": TEXTS},
+    ),
+    {"taskId": "TASK-001", "status": "PROGRESS", "progress": 40, "details": "The link is sent"},
+    rules=(
+        HardRule(
+            code="blocked-without-blockers",
+            broken_when="status == 'BLOCKED' and len(blockers) == 0",
+            path="blockers",
+            say="Say what blocks the task.",
+            severity="warning",
+            expected="at least one blocker",
+        ),
+    ),
+    deed=Action(
+        "status",
+        {
+            "task": "taskId",
+            "status": "status",
+            "details": "details",
+            "blockers": "blockers",
+            "percent": "progress",
+            **ABOUT,
+        },
+    ),
+)
+
+STATE_TRANSITION = _type(
+    "STATE_TRANSITION",
+    "A task moved from one state to another.",
+    "STATUS",
+    fields({"taskId": TEXT, "fromState": TEXT, "toState": TEXT, "reason": TEXT}, {"metadata": OPEN}),
+    {"taskId": "TASK-001", "fromState": "planning", "toState": "validated", "reason": "The plan was approved"},
+    event=True,
+    deed=Action(
+        "move",
+        {"task": "taskId", "came_from": "fromState", "goes_to": "toState", "reason": "reason", **ABOUT},
+    ),
+)
+
+VALIDATION_REQUEST = _type(
+    "VALIDATION_REQUEST",
+    "A question whether a design, its quality, security or the codebase is good enough to go on.",
+    "VALIDATION",
+    fields(
+        {
+            "taskId": TEXT,
+            "validationType": one_of("DESIGN", "QUALITY", "SECURITY", "CODEBASE_REVIEW"),
+            "subject": TEXT,
+            "details": Group(fields(optional={"approach": TEXT, "files": TEXTS, "changes": TEXT, "planFile": TEXT})),
+        }
+    ),
+    {
+        "taskId": "TASK-001",
+        "validationType": "DESIGN",
+        "subject": "Reset links",
+        "details": {"approach": "A signed token in the link", "files": ["src/auth/reset.py"]},
+    },
+    reply="VALIDATION_RESPONSE",
+    deed=Action(
+        "ask",
+        {
+            "task": "taskId",
+            "kind": "validationType",
+            "subject": "subject",
+            "files": "details.files",
+            "approach": "details.approach",
+            "changes": "details.changes",
+            "plan_file": "details.planFile",
+            **ABOUT,
+        },
+    ),
+)
+
+VALIDATION_RESPONSE = _type(
+    "VALIDATION_RESPONSE",
+    "The answer to a VALIDATION_REQUEST, with its reasons.",
+    "VALIDATION",
+    fields(
+        {"taskId": TEXT, "decision": one_of("APPROVED", "REJECTED", "CONDITIONAL"), "reasons": TEXTS},
+        {"conditions": TEXTS, "suggestions": TEXTS},
+    ),
+    {"taskId": "TASK-001", "decision": "APPROVED", "reasons": ["The token expires"]},
+    rules=(
+        HardRule(
+            code="conditional-without-conditions",
+            broken_when="decision == 'CONDITIONAL' and len(conditions) == 0",
+            path="conditions",
+            say="List the conditions, or say APPROVED.",
+            severity="warning",
+            expected="at least one condition",
+        ),
+    ),
+    replyTo="msg-1",
+    deed=Action(
+        "answer",
+        {
+            "task": "taskId",
+            "decision": "decision",
+            "reasons": "reasons",
+            "conditions": "conditions",
+            "suggestions": "suggestions",
+            **ABOUT,
+        },
+    ),
+)
+
+QUALITY_REPORT = _type(
+    "QUALITY_REPORT",
+    "Which quality gates a task passed.",
+    "VALIDATION",
+    fields(
+        {
+            "taskId": TEXT,
+            "status": one_of("PASSED", "FAILED"),
+            "gates": ListOf(
+                Group(fields({"name": TEXT, "status": one_of("PASSED", "FAILED", "SKIPPED")}, {"details": NOTE}))
+            ),
+            "failureCount": COUNT,
+            "actions": TEXTS,
+        }
+    ),
+    {
+        "taskId": "TASK-001",
+        "status": "FAILED",
+        "gates": [{"name": "lint", "status": "PASSED"}, {"name": "tests", "status": "FAILED", "details": "2 of 40"}],
+        "failureCount": 1,
+        "actions": ["Mend the two tests"],
+    },
+    rules=(
+        HardRule(
+            code="passed-with-failed-gate",
+            broken_when="status == 'PASSED' and ('FAILED' in gates[].status or failureCount > 0)",
+            path="status",
+            say="Say FAILED while a gate fails or failureCount is above 0.",
+            expected="FAILED",
+        ),
+    ),
+    deed=Action(
+        "quality",
+        {
+            "task": "taskId",
+            "status": "status",
+            "gates": "gates",
+            "gates/text": "gates[].name",
+            "gates/status": "gates[].status",
+            "failed": "failureCount",
+            "advice": "actions",
+            **ABOUT,
+        },
+    ),
+)
+
+ERROR_REPORT = _type(
+    "ERROR_REPORT",
+    "Errors that were seen, and whether they form a pattern.",
+    "ERROR",
+    fields(
+        {
+            "severity": one_of("CRITICAL", "ERROR", "WARNING"),
+            "count": COUNT,
+            "errors": ListOf(
+                Group(fields({"timestamp": MOMENT, "message": TEXT}, {"source": TEXT, "stackTrace": NOTE}))
+            ),
+        },
+        {"taskId": TEXT, "pattern": TEXT},
+    ),
+    {
+        "taskId": "TASK-001",
+        "severity": "ERROR",
+        "count": 2,
+        "errors": [{"timestamp": "2026-02-12T09:58:00Z", "message": "Mail service timed out", "source": "mail"}],
+        "pattern": "Every tenth mail",
+    },
+    rules=(
+        HardRule(
+            code="count-below-errors",
+            broken_when="count < len(errors)",
+            path="count",
+            say="Count again: more errors are listed than counted.",
+            expected="at least the number of errors listed",
+        ),
+    ),
+    deed=Action(
+        "diagnosis",
+        {
+            "task": "taskId",
+            "severity": "severity",
+            "count": "count",
+            "evidence": "errors",
+            "evidence/text": "errors[].message",
+            "hypothesis": "pattern",
+            **ABOUT,
+        },
+    ),
+)
+
+ESCALATION_REQUEST = _type(
+    "ESCALATION_REQUEST",
+    "A task that keeps failing, handed to the CTO or a human.",
+    "ESCALATION",
+    fields(
+        {
+            "taskId": TEXT,
+            "escalationType": one_of("CTO", "HUMAN"),
+            "reason": TEXT,
+            "failureHistory": ListOf(Group(fields({"agent": TEXT, "attempts": COUNT, "lastError": NOTE}))),
+            "context": OPEN,
+        }
+    ),
+    {
+        "taskId": "TASK-001",
+        "escalationType": "CTO",
+        "reason": "Three failures in review",
+        "failureHistory": [{"agent": "fullstack-developer", "attempts": 3, "lastError": "2 of 40 tests fail"}],
+        "context": {"state": "quality_review"},
+    },
+    deed=Action(
+        "escalate",
+        {
+            "task": "taskId",
+            "level": "escalationType",
+            "reason": "reason",
+            "history": "failureHistory",
+            "history_agent": "failureHistory[].agent",
+            "history_attempts": "failureHistory[].attempts",
+            "history_error": "failureHistory[].lastError",
+            "history/text": "failureHistory[].lastError",
+            "history/agent": "failureHistory[].agent",
+            "context": "context",
+            **ABOUT,
+        },
+    ),
+)
+
+COMMIT_REQUEST = _type(
+    "COMMIT_REQUEST",
+    "Approved files, to be committed.",
+    "VALIDATION",
+    fields(
+        {
+            "taskId": TEXT,
+            "approvalRef": TEXT,
+            "files": TEXTS,
+            "commitMessage": TEXT,
+            "metadata": Group(fields({"qualityGatesPassed": BOOLEAN, "approvedBy": TEXT, "timestamp": MOMENT})),
+        }
+    ),
+    {
+        "taskId": "TASK-001",
+        "approvalRef": "msg-7",
+        "files": ["src/auth/reset.py"],
+        "commitMessage": "auth: reset a password by mail",
+        "metadata": {"qualityGatesPassed": True, "approvedBy": "cto", "timestamp": "2026-02-12T09:59:00Z"},
+    },
+    rules=(
+        HardRule(
+            code="gates-not-passed",
+            broken_when="not metadata.qualityGatesPassed",
+            path="metadata.qualityGatesPassed",
+            say="Ask for the commit once every quality gate has passed.",
+            expected="true",
+        ),
+    ),
+    deed=Action(
+        "commit",
+        {
+            "task": "taskId",
+            "approval": "approvalRef",
+            "files": "files",
+            "gates": "metadata.qualityGatesPassed",
+            "message": "commitMessage",
+            "approver": "metadata.approvedBy",
+            **ABOUT,
+        },
+    ),
+)
+
+DOC_QUERY = _type(
+    "DOC_QUERY",
+    "A question to the documentation.",
+    "STATUS",
+    fields(
+        {"queryType": one_of("SEARCH", "VERIFY", "REGISTER"), "topic": TEXT, "keywords": TEXTS},
+        {"context": NOTE},
+    ),
+    {"queryType": "SEARCH", "topic": "Password reset", "keywords": ["auth", "mail"]},
+    reply="DOC_RESPONSE",
+    deed=Action(
+        "question",
+        {"query": "queryType", "topic": "topic", "keywords": "keywords", "context": "context", **ABOUT},
+    ),
+)
+
+DOC_RESPONSE = _type(
+    "DOC_RESPONSE",
+    "The documents there are, and whether to use, update or write one.",
+    "STATUS",
+    fields(
+        {
+            "found": BOOLEAN,
+            "documents": ListOf(
+                Group(fields({"path": TEXT, "relevance": PERCENT, "topics": TEXTS, "lastUpdated": TEXT}))
+            ),
+            "recommendation": one_of("USE_EXISTING", "UPDATE_EXISTING", "CREATE_NEW"),
+        }
+    ),
+    {
+        "found": True,
+        "documents": [{"path": "docs/auth.md", "relevance": 80, "topics": ["auth"], "lastUpdated": "2026-01-30"}],
+        "recommendation": "UPDATE_EXISTING",
+    },
+    replyTo="msg-1",
+    deed=Action(
+        "findings",
+        {
+            "found": "found",
+            "documents": "documents",
+            "documents/name": "documents[].path",
+            "recommendation": "recommendation",
+            **ABOUT,
+        },
+    ),
+)
+
+CODEBASE_REVIEW_REPORT = _type(
+    "CODEBASE_REVIEW_REPORT",
+    "The state of a codebase before work on it begins.",
+    "VALIDATION",
+    fields(
+        {
+            "reviewType": one_of("INITIAL_ASSESSMENT", "PRE_IMPLEMENTATION"),
+            "findings": Group(
+                fields(
+                    {
+                        "architecture": Group(
+                            fields(
+                                {
+                                    "status": one_of("GOOD", "NEEDS_ATTENTION", "CRITICAL"),
+                                    "issues": TEXTS,
+                                    "recommendations": TEXTS,
+                                }
+                            )
+                        ),
+                        "documentation": Group(
+                            fields({"gaps": TEXTS, "conflicts": TEXTS, "outdated": TEXTS, "updated": TEXTS})
+                        ),
+                    },
+                    # The page declares codeQuality and leaves it out of its own example, so it may be left out.
+                    {"codeQuality": Group(fields({"technicalDebt": TEXTS, "patterns": TEXTS, "dependencies": TEXTS}))},
+                )
+            ),
+            "blockers": TEXTS,
+            "readyForImplementation": BOOLEAN,
+        },
+        {"taskId": TEXT},
+    ),
+    {
+        "taskId": "TASK-001",
+        "reviewType": "PRE_IMPLEMENTATION",
+        "findings": {
+            "architecture": {"status": "GOOD", "issues": [], "recommendations": ["Keep mail behind one port"]},
+            "documentation": {"gaps": ["No page on mail"], "conflicts": [], "outdated": [], "updated": []},
+            "codeQuality": {"technicalDebt": [], "patterns": ["ports"], "dependencies": []},
+        },
+        "blockers": [],
+        "readyForImplementation": True,
+    },
+    deed=Action(
+        "survey",
+        {
+            "task": "taskId",
+            "ready": "readyForImplementation",
+            "advice": "findings.architecture.recommendations",
+            "blockers": "blockers",
+            **ABOUT,
+        },
+    ),
+)
+
+MESSAGE_ERROR = _type(
+    "MESSAGE_ERROR",
+    "The answer to a message that was refused.",
+    "ERROR",
+    fields(
+        {
+            "originalMessageId": TEXT,
+            "errorType": one_of("INVALID_FORMAT", "UNKNOWN_TYPE", "MISSING_FIELD"),
+            "details": TEXT,
+        }
+    ),
+    {"originalMessageId": "msg-1", "errorType": "MISSING_FIELD", "details": "$.payload.taskId is missing"},
+    deed=Action(
+        "unread",
+        {"original": "originalMessageId", "error": "errorType", "details": "details", **ABOUT},
+    ),
+)
+
+BUILD_FLOW = Dialect(
+    name="build-flow",
+    version="1.0",
+    purpose="A build workflow: correlation, priorities, broadcast, retries, a log.",
+    form="json",
+    # The page names agents, not roles; these are the ones it names.
+    roles=("build-orchestrator", "cto", "fullstack-developer", "plan-manager"),
+    envelope=ENVELOPE,
+    payload="payload",
+    wire=EnvelopeFields(
+        id="messageId",
+        correlation="correlationId",
+        sender="from",
+        recipient="to",
+        timestamp="timestamp",
+        version="version",
+        reply_to="replyTo",
+        task="taskId",
+    ),
+    addresses="names",
+    rules=(
+        HardRule(
+            code="broadcast-to-one",
+            broken_when="broadcast == true and to != '*'",
+            path="to",
+            say="Address a broadcast to '*', or set broadcast to false.",
+            expected="*",
+        ),
+        HardRule(
+            code="star-without-broadcast",
+            broken_when="to == '*' and not broadcast",
+            path="broadcast",
+            say="Set broadcast to true: the message goes to every agent of the team.",
+            severity="warning",
+            expected="true",
+        ),
+    ),
+    types=types_by_name(
+        TASK_ASSIGNMENT,
+        STATUS_UPDATE,
+        STATE_TRANSITION,
+        VALIDATION_REQUEST,
+        VALIDATION_RESPONSE,
+        QUALITY_REPORT,
+        ERROR_REPORT,
+        ESCALATION_REQUEST,
+        COMMIT_REQUEST,
+        DOC_QUERY,
+        DOC_RESPONSE,
+        CODEBASE_REVIEW_REPORT,
+        MESSAGE_ERROR,
+    ),
+)

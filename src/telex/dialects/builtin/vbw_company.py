@@ -1,0 +1,502 @@
+"""vbw-company 1.0: flat JSON for a company of agents, with artifacts, review cycles and escalation up the chain.
+
+The page lists no required fields, so what its examples show is required, except what plainly has nothing to say
+at times: concerns, attempted, failures, alternatives, committed, and the artifact of a report.
+"""
+
+from telex.dialects.schema import (
+    BOOLEAN,
+    COUNT,
+    NOTE,
+    TEXT,
+    TEXTS,
+    Action,
+    Dialect,
+    EnvelopeFields,
+    Group,
+    HardRule,
+    Integer,
+    Kind,
+    ListOf,
+    MessageType,
+    fields,
+    one_of,
+    types_by_name,
+)
+
+ROLES = ("architect", "lead", "senior", "dev", "qa-lead", "qa-code", "security", "scout", "debugger")
+CHAIN = {
+    "dev": "senior",
+    "senior": "lead",
+    "lead": "architect",
+    "architect": "human",
+    "qa-lead": "lead",
+    "qa-code": "lead",
+    "security": "lead",
+    "scout": "lead",
+    "debugger": "lead",
+}
+LEVELS = one_of("high", "medium", "low")
+VERDICTS = one_of("PASS", "FAIL", "PARTIAL")
+REPORT: dict[str, Kind] = {"artifact": TEXT, "committed": BOOLEAN}
+REPORTED = {"artifact": "artifact", "committed": "committed"}
+
+
+def _critical_within(total: str) -> HardRule:
+    return HardRule(
+        code="critical-exceeds-findings",
+        broken_when=f"critical > {total}",
+        path="critical",
+        say=f"Count again: every critical finding is also one of {total}.",
+        expected=f"at most {total}",
+    )
+
+
+def _critical_but(*results: str) -> HardRule:
+    said = " or ".join(results)
+    return HardRule(
+        code="critical-but-passed",
+        broken_when=f"critical > 0 and result in {list(results)}",
+        path="result",
+        say=f"Look again: {said} with a critical finding is rarely meant.",
+        severity="warning",
+        expected=f"no {said} while critical is above 0",
+    )
+
+
+ARCHITECTURE_DESIGN = MessageType(
+    name="architecture_design",
+    purpose="The decisions and risks of a phase's design.",
+    senders=("architect",),
+    receivers=("lead",),
+    priority="STATUS",
+    fields=fields(
+        {
+            "phase": TEXT,
+            "artifact": TEXT,
+            "decisions": ListOf(Group(fields({"decision": TEXT, "rationale": TEXT}, {"alternatives": TEXTS}))),
+            "risks": ListOf(Group(fields({"risk": TEXT, "impact": TEXT, "mitigation": TEXT}))),
+        },
+        {"committed": BOOLEAN},
+    ),
+    example={
+        "type": "architecture_design",
+        "phase": "01",
+        "artifact": "phases/01/architecture.md",
+        "decisions": [
+            {"decision": "Sign tokens with RS256", "rationale": "Keys can be rotated", "alternatives": ["HS256"]}
+        ],
+        "risks": [{"risk": "A token is stolen by a script", "impact": "high", "mitigation": "HttpOnly cookies"}],
+        "committed": True,
+    },
+    deed=Action(
+        "design",
+        {"phase": "phase", "decisions": "decisions", "risks": "risks", "risks/text": "risks[].risk", **REPORTED},
+    ),
+)
+
+SENIOR_SPEC = MessageType(
+    name="senior_spec",
+    purpose="A plan's tasks now say enough to be built.",
+    senders=("senior",),
+    receivers=("lead",),
+    priority="STATUS",
+    fields=fields({"plan_id": TEXT, "tasks_enriched": COUNT}, {"concerns": TEXTS, "committed": BOOLEAN}),
+    example={
+        "type": "senior_spec",
+        "plan_id": "01-01",
+        "tasks_enriched": 3,
+        "concerns": ["The second task may need a checkpoint"],
+        "committed": True,
+    },
+    deed=Action(
+        "spec",
+        {"plan": "plan_id", "enriched": "tasks_enriched", "concerns": "concerns", "committed": "committed"},
+    ),
+)
+
+DEV_PROGRESS = MessageType(
+    name="dev_progress",
+    purpose="A task done, half done or failed, with its commit.",
+    senders=("dev",),
+    receivers=("senior",),
+    priority="STATUS",
+    fields=fields(
+        {"task": TEXT, "plan_id": TEXT, "commit": NOTE, "status": one_of("complete", "partial", "failed")},
+        {"concerns": TEXTS},
+    ),
+    example={
+        "type": "dev_progress",
+        "task": "01-01/T3",
+        "plan_id": "01-01",
+        "commit": "abc1234",
+        "status": "partial",
+        "concerns": ["The token's shape differs from the plan"],
+    },
+    deed=Action(
+        "progress",
+        {"plan": "plan_id", "task": "task", "status": "status", "commit": "commit", "concerns": "concerns"},
+    ),
+)
+
+DEV_BLOCKER = MessageType(
+    name="dev_blocker",
+    purpose="What keeps a dev from going on, and what would free it.",
+    senders=("dev",),
+    receivers=("senior",),
+    priority="ERROR",
+    fields=fields({"task": TEXT, "plan_id": TEXT, "blocker": TEXT, "needs": TEXT}, {"attempted": TEXTS}),
+    example={
+        "type": "dev_blocker",
+        "task": "01-02/T1",
+        "plan_id": "01-02",
+        "blocker": "The session table is not there yet",
+        "needs": "Plan 01-01 committed",
+        "attempted": ["Looked for the migration on main"],
+    },
+    deed=Action(
+        "blocker",
+        {
+            "plan": "plan_id",
+            "task": "task",
+            "blocker": "blocker",
+            "needs": "needs",
+            "attempted": "attempted",
+            "attempted/text": "attempted[]",
+        },
+    ),
+)
+
+CODE_REVIEW_RESULT = MessageType(
+    name="code_review_result",
+    purpose="A senior's verdict on a dev's work, one review cycle at a time.",
+    senders=("senior",),
+    receivers=("lead",),
+    priority="VALIDATION",
+    fields=fields(
+        {
+            "plan_id": TEXT,
+            "result": one_of("approve", "changes_requested"),
+            "cycle": Integer(at_least=1),
+            "findings_count": COUNT,
+            "critical": COUNT,
+        },
+        REPORT,
+    ),
+    rules=(_critical_within("findings_count"), _critical_but("approve")),
+    example={
+        "type": "code_review_result",
+        "plan_id": "01-01",
+        "result": "changes_requested",
+        "cycle": 1,
+        "findings_count": 3,
+        "critical": 1,
+        "artifact": "phases/01/code-review.jsonl",
+        "committed": True,
+    },
+    deed=Action(
+        "review",
+        {
+            "plan": "plan_id",
+            "result": "result",
+            "cycle": "cycle",
+            "findings": "findings_count",
+            "critical": "critical",
+            **REPORTED,
+        },
+    ),
+)
+
+QA_RESULT = MessageType(
+    name="qa_result",
+    purpose="Whether a plan's work holds, with the checks that say so.",
+    senders=("qa-lead",),
+    receivers=("lead",),
+    priority="VALIDATION",
+    fields=fields(
+        {
+            "tier": one_of("quick", "standard", "deep"),
+            "result": VERDICTS,
+            "checks": Group(fields({"passed": COUNT, "failed": COUNT, "total": COUNT})),
+        },
+        {
+            "failures": ListOf(Group(fields({"check": TEXT, "expected": NOTE, "actual": NOTE, "evidence": NOTE}))),
+            **REPORT,
+        },
+    ),
+    rules=(
+        HardRule(
+            code="pass-with-failures",
+            broken_when="result == 'PASS' and (checks.failed > 0 or len(failures) > 0)",
+            path="result",
+            say="Say FAIL or PARTIAL: something failed.",
+            expected="FAIL or PARTIAL when anything failed",
+        ),
+        HardRule(
+            code="checks-exceed-total",
+            broken_when="checks.passed + checks.failed > checks.total",
+            path="checks.total",
+            say="Count again: passed and failed together come to more than total.",
+            severity="warning",
+            expected="total of at least passed + failed",
+        ),
+    ),
+    example={
+        "type": "qa_result",
+        "tier": "deep",
+        "result": "FAIL",
+        "checks": {"passed": 18, "failed": 2, "total": 20},
+        "failures": [
+            {"check": "Model", "expected": "Set in the front matter", "actual": "Inherited", "evidence": "senior.md:3"}
+        ],
+        "artifact": "phases/01/verification.jsonl",
+        "committed": True,
+    },
+    deed=Action(
+        "verdict",
+        {
+            "result": "result",
+            "tier": "tier",
+            "passed": "checks.passed",
+            "failed": "checks.failed",
+            "total": "checks.total",
+            "failures": "failures",
+            "failures/text": "failures[].check",
+            **REPORTED,
+        },
+    ),
+)
+
+QA_CODE_RESULT = MessageType(
+    name="qa_code_result",
+    purpose="What tests and linters say of the code.",
+    senders=("qa-code",),
+    receivers=("lead",),
+    priority="VALIDATION",
+    fields=fields(
+        {
+            "result": VERDICTS,
+            "tests": Group(fields({"passed": COUNT, "failed": COUNT, "skipped": COUNT})),
+            "lint": Group(fields({"errors": COUNT, "warnings": COUNT})),
+            "findings_count": COUNT,
+            "critical": COUNT,
+        },
+        REPORT,
+    ),
+    rules=(
+        _critical_within("findings_count"),
+        HardRule(
+            code="pass-with-failed-tests",
+            broken_when="result == 'PASS' and tests.failed > 0",
+            path="result",
+            say="Say FAIL or PARTIAL while a test fails.",
+            expected="FAIL or PARTIAL when a test failed",
+        ),
+        _critical_but("PASS"),
+    ),
+    example={
+        "type": "qa_code_result",
+        "result": "PASS",
+        "tests": {"passed": 42, "failed": 0, "skipped": 3},
+        "lint": {"errors": 0, "warnings": 2},
+        "findings_count": 5,
+        "critical": 0,
+        "artifact": "phases/01/qa-code.jsonl",
+        "committed": True,
+    },
+    deed=Action(
+        "verdict",
+        {
+            "result": "result",
+            "passed": "tests.passed",
+            "failed": "tests.failed",
+            "skipped": "tests.skipped",
+            "lint_errors": "lint.errors",
+            "lint_warnings": "lint.warnings",
+            "findings": "findings_count",
+            "critical": "critical",
+            **REPORTED,
+        },
+    ),
+)
+
+SECURITY_AUDIT = MessageType(
+    name="security_audit",
+    purpose="What a security audit found, by category.",
+    senders=("security",),
+    receivers=("lead",),
+    priority="VALIDATION",
+    fields=fields(
+        {
+            "result": one_of("PASS", "FAIL", "WARN"),
+            "findings": COUNT,
+            "critical": COUNT,
+            "categories": ListOf(one_of("secrets", "owasp", "deps", "config")),
+        },
+        REPORT,
+    ),
+    rules=(_critical_within("findings"), _critical_but("PASS", "WARN")),
+    example={
+        "type": "security_audit",
+        "result": "WARN",
+        "findings": 2,
+        "critical": 0,
+        "categories": ["secrets", "deps"],
+        "artifact": "phases/01/security-audit.jsonl",
+        "committed": True,
+    },
+    deed=Action(
+        "verdict",
+        {
+            "result": "result",
+            "findings": "findings",
+            "critical": "critical",
+            "categories": "categories",
+            **REPORTED,
+        },
+    ),
+)
+
+SCOUT_FINDINGS = MessageType(
+    name="scout_findings",
+    purpose="Answers to the questions a scout was sent to look into.",
+    senders=("scout",),
+    receivers=("lead",),
+    priority="STATUS",
+    fields=fields(
+        {
+            "domain": one_of("tech-stack", "architecture", "quality", "concerns"),
+            "findings": ListOf(Group(fields({"query": TEXT, "finding": TEXT, "confidence": LEVELS}))),
+        },
+        REPORT,
+    ),
+    example={
+        "type": "scout_findings",
+        "domain": "tech-stack",
+        "findings": [{"query": "How to rotate RS256 keys", "finding": "Publish a key set", "confidence": "high"}],
+        "artifact": "phases/01/research.jsonl",
+        "committed": True,
+    },
+    deed=Action(
+        "findings",
+        {
+            "domain": "domain",
+            "documents": "findings",
+            "documents/name": "findings[].query",
+            "documents/text": "findings[].finding",
+            "documents/confidence": "findings[].confidence",
+            **REPORTED,
+        },
+    ),
+)
+
+DEBUGGER_REPORT = MessageType(
+    name="debugger_report",
+    purpose="One hypothesis about a fault, with what speaks for and against it.",
+    senders=("debugger",),
+    receivers=("lead",),
+    priority="STATUS",
+    fields=fields(
+        {
+            "hypothesis": TEXT,
+            "evidence_for": TEXTS,
+            "evidence_against": TEXTS,
+            "confidence": LEVELS,
+            "recommended_fix": TEXT,
+        },
+        {"artifact": TEXT},
+    ),
+    example={
+        "type": "debugger_report",
+        "hypothesis": "Two refreshes of one token race each other",
+        "evidence_for": ["Only concurrent requests fail"],
+        "evidence_against": ["A token lives for half an hour"],
+        "confidence": "low",
+        "recommended_fix": "Hold a lock while a token is refreshed",
+        "artifact": "phases/01/debug-report.jsonl",
+    },
+    deed=Action(
+        "diagnosis",
+        {
+            "hypothesis": "hypothesis",
+            "evidence": "evidence_for",
+            "evidence/text": "evidence_for[]",
+            "against": "evidence_against",
+            "confidence": "confidence",
+            "fix": "recommended_fix",
+            "artifact": "artifact",
+        },
+    ),
+)
+
+ESCALATION = MessageType(
+    name="escalation",
+    purpose="What an agent may not settle itself, handed one step up.",
+    senders=ROLES,
+    receivers=("senior", "lead", "architect", "human"),
+    priority="ESCALATION",
+    fields=fields(
+        {
+            "from": one_of(*ROLES),
+            "to": one_of(*ROLES, "human"),  # the chain says which of them
+            "issue": TEXT,
+            "evidence": TEXTS,
+            "recommendation": TEXT,
+            "severity": one_of("blocking", "major", "minor"),
+        }
+    ),
+    rules=tuple(
+        HardRule(
+            code="escalation-skips-a-step",
+            broken_when=f"from == '{role}' and to != '{above}'",
+            path="to",
+            say=f"Send it to {above}: an escalation from {role} goes exactly one step up.",
+            expected=above,
+        )
+        for role, above in CHAIN.items()
+    ),
+    example={
+        "type": "escalation",
+        "from": "dev",
+        "to": "senior",
+        "issue": "The design assumes no server-side state",
+        "evidence": ["A refresh needs a session"],
+        "recommendation": "Look at the stateless design again",
+        "severity": "blocking",
+    },
+    deed=Action(
+        "escalate",
+        {
+            "level": "to",
+            "by": "from",
+            "reason": "issue",
+            "evidence": "evidence",
+            "evidence/text": "evidence[]",
+            "advice": "recommendation",
+            "severity": "severity",
+        },
+    ),
+)
+
+VBW_COMPANY = Dialect(
+    name="vbw-company",
+    version="1.0",
+    purpose="A company of agents: artifacts, review cycles, escalation up the chain.",
+    form="json",
+    roles=ROLES,
+    wire=EnvelopeFields(correlation="task", sender="from", recipient="to", task="task"),
+    chain=CHAIN,
+    types=types_by_name(
+        ARCHITECTURE_DESIGN,
+        SENIOR_SPEC,
+        DEV_PROGRESS,
+        DEV_BLOCKER,
+        CODE_REVIEW_RESULT,
+        QA_RESULT,
+        QA_CODE_RESULT,
+        SECURITY_AUDIT,
+        SCOUT_FINDINGS,
+        DEBUGGER_REPORT,
+        ESCALATION,
+    ),
+)

@@ -1,0 +1,219 @@
+"""In which dialect does this message speak, and which type is it?
+
+The dialects share type names, so the name alone does not tell: the message is laid beside every type of that name
+and the one with the best fit is taken. A team's own dialect wins a tie, then the roles that send and receive it,
+then the reading ladder's order. A name nobody has is compared with the names there are.
+"""
+
+from typing import Any, NamedTuple
+
+from telex.dialects.blanks import is_blank
+from telex.dialects.schema import ANY, TYPE, Dialect, Fields, MessageType, OneOf, Tree
+from telex.model.finding import Finding
+from telex.model.json_path import ROOT, join
+from telex.model.suggestion import nearest
+
+ENVELOPE_FIELDS_MIN = 3  # fewer shared names are chance
+_AT_TYPE = join(ROOT, TYPE)
+
+# What coding tools say to each other under names that are ours too, but with no envelope. They are not ours to judge.
+CONTROL_TYPES = frozenset(
+    {
+        "shutdown_request",
+        "shutdown_response",
+        "shutdown_approved",
+        "plan_approval_request",
+        "plan_approval_response",
+        "idle_notification",
+    }
+)
+_FRAME_FIELDS = frozenset({"request_id", "approve", "reason", "from", "timestamp"})  # what frames have, too
+
+
+class Detection(NamedTuple):
+    dialect: Dialect | None
+    type: MessageType | None
+    findings: tuple[Finding, ...] = ()
+    certain: bool = True  # when the type was mended: is it surely the one?
+
+
+class DetectionHint(NamedTuple):
+    """What is known from elsewhere, used only to settle a tie."""
+
+    preferred: str | None = None
+    as_role: str | None = None
+    to_role: str | None = None
+
+
+def is_control_frame(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
+    """Is this a coding tool's own frame? Not if it has what only a dialect's type of that name has."""
+    named = tree.get(TYPE) if isinstance(tree, dict) else None
+    if not isinstance(named, str) or named not in CONTROL_TYPES:
+        return False
+    ours = {
+        name
+        for dialect in dialects
+        if named in dialect.types
+        for name in (dialect.payload, *dialect.envelope, *dialect.types[named].fields)
+    }
+    return not any(name in tree for name in ours - _FRAME_FIELDS)
+
+
+def is_ours(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
+    """Does this object, found somewhere inside a text, claim to be a message of one of these dialects?"""
+    if not isinstance(tree, dict):
+        return False
+    named = tree.get(TYPE)
+    if isinstance(named, str) and any(named in dialect.types for dialect in dialects):
+        return True
+    return any(_envelope_fit(tree, dialect) >= ENVELOPE_FIELDS_MIN for dialect in dialects)
+
+
+def is_near(tree: Tree, dialect: Dialect) -> bool:
+    """Has this mapping anything in common with the dialect's messages: a type, or mostly the fields of one?"""
+    if TYPE in tree:
+        return True
+    known = max((sum(name in type_.fields for name in tree) for type_ in dialect.types.values()), default=0)
+    return known > 0 and 2 * known >= len(tree)
+
+
+def tell(tree: Tree, dialects: tuple[Dialect, ...], hint: DetectionHint) -> Detection:
+    given = tree.get(TYPE)
+    if isinstance(given, str) and given:
+        exact = [(dialect, dialect.types[given]) for dialect in dialects if given in dialect.types]
+        if exact:
+            return Detection(*_best(tree, exact, hint))
+        return _misnamed(tree, given, dialects, hint)
+    return _unnamed(tree, given, dialects, hint)
+
+
+def _misnamed(tree: Tree, given: str, dialects: tuple[Dialect, ...], hint: DetectionHint) -> Detection:
+    if is_blank(given):
+        left = Finding("blank-left", _AT_TYPE, "Fill in the type.", expected="a message type", found=given[:60])
+        return Detection(_by_envelope(tree, dialects), None, (left,))
+    listed = [(dialect, name) for dialect in dialects for name in dialect.types if "|" in given and name in given]
+    if listed:
+        dialect = _by_envelope(tree, dialects) or listed[0][0]
+        say = f"Choose one type: {', '.join(dialect.types)}."
+        return Detection(
+            dialect, None, (Finding("placeholder-left", _AT_TYPE, say, expected=_types(dialect), found=given),)
+        )
+    close = [(dialect, dialect.types[name]) for dialect in dialects if (name := nearest(given, dialect.types))]
+    if close:
+        dialect, type_ = _best(tree, close, hint)
+        say = f"Write the type as {type_.name!r}."
+        found = Finding("type-unknown", _AT_TYPE, say, expected=_types(dialect), found=given[:60], nearest=type_.name)
+        return Detection(dialect, type_, (found,))
+    by_envelope = _by_envelope(tree, dialects)
+    wanted = _types(by_envelope) if by_envelope else "a type of " + ", ".join(dialect.name for dialect in dialects)
+    say = f"Use {wanted}."
+    if by_envelope is None:
+        say = "Use a type that one of the dialects has; `telex dialects NAME` lists them."
+    return Detection(by_envelope, None, (Finding("type-unknown", _AT_TYPE, say, expected=wanted, found=given[:60]),))
+
+
+def _unnamed(tree: Tree, given: Any, dialects: tuple[Dialect, ...], hint: DetectionHint) -> Detection:
+    whole = [
+        (dialect, type_)
+        for dialect in dialects
+        for type_ in dialect.types.values()
+        if type_.fields and _missing(tree, dialect, type_) == 0
+    ]
+    code = "type-missing" if given is None or given == "" else "wrong-type"
+    found = None if given is None else str(given)[:60]
+    if whole:
+        choices = [choice for choice in whole if _values_fit(tree, *choice)] or whole
+        dialect, type_ = _best(tree, choices, hint)
+        say = f"Add type: the fields are those of {type_.name}."
+        if found is not None:
+            say = f"Write the type as {type_.name!r}: the fields are those."
+        certain = {other.name for _, other in choices} == {type_.name}
+        finding = Finding(code, _AT_TYPE, say, expected=_types(dialect), found=found, nearest=type_.name)
+        return Detection(dialect, type_, (finding,), certain)
+    by_envelope = _by_envelope(tree, dialects)
+    wanted = _types(by_envelope) if by_envelope else "the name of a message type"
+    return Detection(
+        by_envelope, None, (Finding(code, _AT_TYPE, f"Add type: {wanted}.", expected=wanted, found=found),)
+    )
+
+
+def _types(dialect: Dialect) -> str:
+    return "one of " + ", ".join(dialect.types)
+
+
+def _best(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: DetectionHint) -> tuple[Dialect, MessageType]:
+    def rank(choice: tuple[Dialect, MessageType]) -> tuple[bool, int, bool, bool]:
+        dialect, type_ = choice
+        known, preferred = knows(dialect, hint.as_role), dialect.name == hint.preferred
+        return known, _fit(tree, dialect, type_), preferred, roles_fit(type_, hint)
+
+    return choices[0] if len(choices) == 1 else max(choices, key=rank)  # max keeps the first of equals: the ladder
+
+
+def knows(dialect: Dialect, role: str | None) -> bool:
+    """Has the dialect this role? Who is speaking is surer than what was written."""
+    return role is None or dialect.addresses == "names" or role in dialect.roles
+
+
+def roles_fit(type_: MessageType, hint: DetectionHint) -> bool:
+    return all(
+        role is None or allowed == ANY or role in allowed
+        for role, allowed in ((hint.as_role, type_.senders), (hint.to_role, type_.receivers))
+    )
+
+
+def fits_better(type_: MessageType, dialect: Dialect, other: Dialect) -> bool:
+    """Does each message with which nothing is wrong in this dialect fit it better than the other's type of that name?
+
+    Surely where one of the two must have what the other does not know. A message with a payload is laid beside a flat
+    one in another way, of which nothing is said here.
+    """
+    ours, theirs = dialect.fields_of(type_), other.fields_of(other.types[type_.name])
+    if dialect.payload is not None or other.payload in ours:
+        return False
+    return any(field.required and name not in theirs for name, field in ours.items()) or any(
+        field.required and name not in ours for name, field in theirs.items()
+    )
+
+
+def _fit(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
+    """How well the message's names match: each known one counts for, each missing or unknown one against."""
+    if dialect.payload is None:
+        return _overlap(tree, dialect.fields_of(type_))
+    inner = tree.get(dialect.payload)
+    if isinstance(inner, dict):  # a payload says enough, even when the envelope around it was forgotten
+        return _overlap(inner, type_.fields) + 2 * sum(name in dialect.envelope or name == TYPE for name in tree) + 2
+    return _overlap(tree, dialect.fields_of(type_)) + _overlap({}, type_.fields)
+
+
+def _overlap(tree: Tree, fields: Fields) -> int:
+    known = sum(name in fields for name in tree)
+    missing = sum(field.required and name not in tree for name, field in fields.items())
+    return 2 * known - 2 * missing - (len(tree) - known)
+
+
+def _missing(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
+    """How many required fields the message lacks, `type` aside."""
+    inner = tree.get(dialect.payload, {}) if dialect.payload else tree
+    own = sum(field.required and name not in inner for name, field in type_.fields.items() if isinstance(inner, dict))
+    around = sum(field.required and name not in tree for name, field in dialect.envelope.items())
+    return own + around + (dialect.payload is not None and dialect.payload not in tree)
+
+
+def _values_fit(tree: Tree, dialect: Dialect, type_: MessageType) -> bool:
+    """Is every choice that the message makes one that this type has?"""
+    inner = tree.get(dialect.payload, {}) if dialect.payload else tree
+    chosen = [(inner.get(name), field.kind) for name, field in type_.fields.items() if isinstance(inner, dict)]
+    return all(not isinstance(kind, OneOf) or value is None or value in kind.values for value, kind in chosen)
+
+
+def _envelope_fit(tree: Tree, dialect: Dialect) -> int:
+    return sum(name in dialect.envelope or name == dialect.payload for name in tree)
+
+
+def _by_envelope(tree: Tree, dialects: tuple[Dialect, ...]) -> Dialect | None:
+    """The dialect whose envelope this is, when the type does not tell. An only choice needs no proof."""
+    if len(dialects) == 1:
+        return dialects[0]
+    best = max(dialects, key=lambda dialect: _envelope_fit(tree, dialect), default=None)
+    return best if best is not None and _envelope_fit(tree, best) >= ENVELOPE_FIELDS_MIN else None

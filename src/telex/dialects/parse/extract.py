@@ -1,0 +1,192 @@
+"""Which part of the text is the message? Models put fences around it, and sentences before and after.
+
+The surest part comes first. Something inside a prose text counts only when it claims to be one of our messages, since
+prose may well contain JSON that is not. Every part is looked at a bounded number of times, whatever the text.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+from telex.dialects.parse.front_matter import looks_like_front_matter
+from telex.dialects.parse.json import ParsedJson, read_json
+from telex.dialects.parse.unwrap import after_blanks, note, prose, several
+from telex.dialects.schema import TYPE
+from telex.model.finding import Finding
+
+IsOurs = Callable[[Any], bool]
+
+EMBEDDED_MAX = 16  # places in a prose text that are tried for a message
+FENCES_MAX = 256  # of them looked into; a text with more is a document, and no message
+_FENCE_LINE = re.compile(r"^(?P<fence>`{3,}+|~{3,}+)(?P<words>[^\n`]*)$", re.MULTILINE)
+# At the start of a line or behind a colon: a brace elsewhere is part of a sentence, and no message.
+_BRACE = re.compile(r"(?:^[ \t]*|:[ \t]*|^```\w*[ \t]*)\{(?=\s*[\"'“}])", re.MULTILINE)
+_RULE = re.compile(r"^---[ \t]*$", re.MULTILINE)
+_OBJECT_BEGUN = re.compile(r"\{\s*([\"'“”‘][\w $-]+[\"'“”’]|\w+)\s*:|\{\s*\}|\{\s*[\"']?\Z")
+
+
+class Candidate(NamedTuple):
+    """A part of the text that may be the message."""
+
+    form: Literal["json", "front-matter"]
+    text: str
+    notes: tuple[Finding, ...] = ()
+    read: ParsedJson | None = None  # of a JSON candidate
+    whole: bool = True  # nothing but wrapping around it, so it is surely meant as a message
+
+
+def candidates(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
+    """The parts of the text that may be the message, surest first. `is_ours` knows one inside a prose text."""
+    start = len(text) - len(text.lstrip())
+    if text[start] in "{[":
+        yield from _json_from(text, start, is_ours)
+    elif text[start] == '"':
+        yield from _double_encoded(text, start)
+    if looks_like_front_matter(text[start:]):
+        yield Candidate("front-matter", text[start:])
+    yield from _fenced(text, is_ours)
+    yield from _in_prose(text, is_ours)
+
+
+def _json_from(text: str, start: int, is_ours: IsOurs) -> Iterator[Candidate]:
+    read = read_json(text, start)
+    rest = text[read.end :].strip()
+    if read.failed:
+        # Too deep to read is hostile or broken, whatever it was meant to be; a stray bracket may begin a sentence.
+        too_deep = read.findings[-1].code == "too-deep"
+        if too_deep or (text[start] == "{" and _OBJECT_BEGUN.match(text, start)):
+            yield Candidate("json", text[start:], read=read)
+    elif not rest:
+        yield Candidate("json", text[start:], read=read)
+    elif text[start] == "{":
+        another = (rest.startswith("{") and not read_json(rest).failed) or any(_objects(rest, is_ours))
+        yield Candidate("json", text[start:], (several(2) if another else prose("after"),), read)
+
+
+_BOXES = ("message", "content", "data", "body")  # where tools put a message they hand on
+_ON_BOXES = frozenset({TYPE, "to", "from", "sender", "recipient", "summary"})  # what they write on the outside
+
+
+def unboxed(tree: dict[str, Any], is_ours: IsOurs) -> dict[str, Any] | None:
+    """The message inside a tool's envelope, which says nothing else; None when this is no such thing."""
+    boxes = [name for name in tree if name in _BOXES]
+    if len(boxes) != 1 or not tree.keys() <= {boxes[0], *_ON_BOXES} or is_ours(tree):
+        return None
+    inside = tree[boxes[0]]
+    if isinstance(inside, str) and inside.lstrip().startswith("{"):
+        inside = read_json(inside.strip()).value
+    return inside if isinstance(inside, dict) and is_ours(inside) else None
+
+
+def _double_encoded(text: str, start: int) -> Iterator[Candidate]:
+    """A whole message inside one JSON string, as a tool makes it that encodes twice."""
+    outer = read_json(text, start)
+    if isinstance(outer.value, str) and not text[outer.end :].strip() and outer.value.lstrip().startswith("{"):
+        inner = read_json(outer.value.lstrip())
+        if not inner.failed:
+            twice = note("wrapper-removed", "The message was encoded twice; send the object itself.")
+            yield Candidate("json", outer.value, (twice,), inner)
+
+
+def _fenced(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
+    found = []
+    first, last = after_blanks(text, 0), len(text.rstrip())
+    for fence in islice(_fences(text), FENCES_MAX):
+        alone = fence.start == first and fence.end >= last
+        candidate = _inside_fence(fence, text, whole=alone)
+        if candidate is not None and _is_message(candidate, is_ours):
+            around = () if alone or candidate.whole else (prose("around"),)
+            taken = note("fence-removed", "The code fence was taken off; send the message bare.")
+            found.append(candidate._replace(notes=(taken, *around)))
+        if len(found) > EMBEDDED_MAX:
+            break
+    if len(found) > 1:
+        found = [found[0]._replace(notes=(*found[0].notes, several(len(found))))]
+    yield from found
+
+
+class _Fence(NamedTuple):
+    start: int
+    inside: str
+    end: int
+
+
+def _fences(text: str) -> Iterator[_Fence]:
+    """What stands between a line that opens a fence and the next that closes it."""
+    opened: re.Match[str] | None = None
+    last = len(text.rstrip())
+    for line in _FENCE_LINE.finditer(text):
+        if opened is None:
+            opened = line
+        elif line["fence"] == opened["fence"] and not line["words"].strip(" \t"):
+            inside = text[opened.end() + 1 : line.start()]
+            # A markdown message may hold fences of its own: the one around it closes on the last line.
+            if looks_like_front_matter(inside.lstrip()) and text[:last].endswith("\n" + opened["fence"]):
+                yield _Fence(opened.start(), text[opened.end() + 1 : last - len(opened["fence"])], last)
+                return
+            yield _Fence(opened.start(), inside, line.end())
+            opened = None
+
+
+def _inside_fence(fence: _Fence, text: str, *, whole: bool) -> Candidate | None:
+    stripped = fence.inside.strip()
+    if stripped.startswith("{"):
+        return Candidate("json", stripped, read=read_json(stripped), whole=whole)
+    if looks_like_front_matter(stripped):
+        # A fence around the front matter alone leaves the body behind it.
+        closes_at_end = len(_RULE.findall(stripped)) == 2 and stripped.endswith("---")
+        body = text[fence.end :].strip() if closes_at_end else ""
+        whole = whole or (bool(body) and not text[: fence.start].strip())
+        return Candidate("front-matter", f"{stripped}\n{body}" if body else stripped, whole=whole)
+    return None
+
+
+def _in_prose(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
+    objects = list(_objects(text, is_ours))
+    if objects:
+        notes = (prose("around"), several(len(objects))) if len(objects) > 1 else (prose("around"),)
+        yield objects[0]._replace(notes=notes)
+        return
+    for count, rule in enumerate(_RULE.finditer(text)):
+        if count >= EMBEDDED_MAX:
+            return
+        rest = text[rule.start() :]
+        candidate = Candidate("front-matter", rest, (prose("before"),), whole=False)
+        if looks_like_front_matter(rest) and _is_message(candidate, is_ours):
+            yield candidate
+            return
+
+
+def _objects(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
+    """The messages in a text, wherever one may begin. One that cannot be read counts only where no other can."""
+    unread: Candidate | None = None
+    end = found = 0
+    for _ in range(EMBEDDED_MAX):
+        brace = _BRACE.search(text, end)
+        if brace is None:
+            break
+        read = read_json(text, brace.end() - 1)
+        candidate = Candidate("json", text[brace.end() - 1 :], read=read, whole=False)
+        if _is_message(candidate, is_ours):
+            if not read.failed:
+                found += 1
+                yield candidate
+            unread = unread or candidate
+        end = max(read.end, brace.end())
+    if unread and not found:
+        yield unread
+
+
+_FRONT_MATTER_TYPE = re.compile(r"^type:[ \t]*[\"']?([\w-]+)", re.MULTILINE)
+_JSON_TYPE = re.compile(r"[\"']type[\"']\s*:\s*[\"']([\w-]+)[\"']")
+
+
+def _is_message(candidate: Candidate, is_ours: IsOurs) -> bool:
+    """Is this part of a text one of our messages, or only something that a text may well contain?"""
+    if candidate.read is not None and not candidate.read.failed:
+        value = candidate.read.value
+        return is_ours(value) or (candidate.whole and isinstance(value, dict) and TYPE in value)
+    pattern = _JSON_TYPE if candidate.form == "json" else _FRONT_MATTER_TYPE
+    match = pattern.search(candidate.text[:2_000])
+    return match is not None and is_ours({"type": match[1]})

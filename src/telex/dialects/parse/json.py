@@ -1,0 +1,213 @@
+"""JSON as it must be: read once, strictly, with everything that a lenient reader would pass over kept visible.
+
+The standard library's C scanner does the reading. What it would let through unseen is marked in the tree it
+returns (a key given twice, NaN, an integer too long to hold) and turned into findings by one walk over the tree.
+"""
+
+import json
+import math
+from collections import Counter
+from typing import Any, NamedTuple
+
+from telex.model.finding import Finding
+from telex.model.json_path import ROOT, join
+from telex.model.limits import Limits
+
+COMMAS_MAX = 50  # trailing commas mended before giving up
+_DIGITS_MAX = 20  # a 64-bit integer has at most this many characters
+
+
+class DuplicateKeys(dict[str, Any]):
+    """An object in which some keys were given more than once; the last one is kept, as most readers do."""
+
+    keys_doubled: tuple[str, ...] = ()
+
+
+class OversizeNumber(str):
+    """A number too large to hold, as it was written."""
+
+    __slots__ = ()
+
+
+class NonFiniteNumber(str):
+    """NaN or Infinity, which JSON does not have."""
+
+    __slots__ = ()
+
+
+class ParsedJson(NamedTuple):
+    value: Any
+    end: int  # where the value stops in the text
+    findings: tuple[Finding, ...] = ()
+    failed: bool = False  # there is no value
+
+
+def read_json(text: str, start: int = 0) -> ParsedJson:
+    """The JSON value that starts here. Trailing commas are mended and reported; other flaws end the reading."""
+    findings: list[Finding] = []
+    for _ in range(COMMAS_MAX):
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+            return ParsedJson(value, end + len(findings), tuple(findings))
+        except RecursionError:
+            say = "Flatten the message: it is nested deeper than any reader follows."
+            return ParsedJson(None, start, (Finding("too-deep", ROOT, say),), failed=True)
+        except json.JSONDecodeError as error:
+            findings.append(_not_json(error, text))
+            comma = _trailing_comma(text, error.pos)
+            if comma is None:
+                return ParsedJson(None, start, tuple(findings), failed=True)
+            text = text[:comma] + text[comma + 1 :]
+    return ParsedJson(None, start, tuple(findings), failed=True)
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    tree = dict(pairs)
+    if len(tree) == len(pairs):
+        return tree
+    doubled = DuplicateKeys(tree)
+    doubled.keys_doubled = tuple(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+    return doubled
+
+
+def _integer(digits: str) -> int | OversizeNumber:
+    return int(digits) if len(digits) <= _DIGITS_MAX else OversizeNumber(digits)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_integer, parse_constant=NonFiniteNumber, strict=True)
+
+
+def _trailing_comma(text: str, position: int) -> int | None:
+    """Where the comma stands that should not be there, when that is all that is wrong at this place."""
+    before = text[:position].rstrip()
+    after = text[position:].lstrip()
+    if not before.endswith(",") and text[position : position + 1] == ",":
+        before, after = text[: position + 1], text[position + 1 :].lstrip()
+    return len(before) - 1 if before.endswith(",") and after[:1] in ("}", "]") else None
+
+
+def _not_json(error: json.JSONDecodeError, text: str) -> Finding:
+    comma = _trailing_comma(text, error.pos)
+    if comma is not None:  # versions of Python differ in where they see it, so we look ourselves
+        line, column = text.count("\n", 0, comma) + 1, comma - text.rfind("\n", 0, comma)
+        say = f"Take out the comma at line {line}, column {column}: nothing follows it."
+        return Finding("not-json", ROOT, say, expected="JSON", found=",")
+    where = f"line {error.lineno}, column {error.colno}"
+    there = text[error.pos : error.pos + 1]
+    hint = _HINTS.get(there, "")
+    if error.msg.startswith("Unterminated string") or not text[error.pos :].strip():
+        say = f"Send the message whole: it is cut off at {where}, before every brace, bracket and quote was closed."
+        return Finding("not-json", ROOT, say, expected="JSON", found=text[error.pos : error.pos + 20] or "the end")
+    if there and ord(there) < 32:
+        hint = " Write a line break inside a string as \\n and a tab as \\t."
+    return Finding(
+        code="not-json",
+        path=ROOT,
+        say=f"Mend the JSON at {where}: {error.msg.lower().removesuffix(' at')}.{hint}",
+        expected="JSON",
+        found=text[error.pos : error.pos + 20] or "the end of the text",
+    )
+
+
+_HINTS = {
+    "'": " JSON strings take double quotes.",
+    "“": " JSON strings take straight double quotes.",
+    "”": " JSON strings take straight double quotes.",
+    "/": " JSON has no comments.",
+    "#": " JSON has no comments.",
+    "T": " JSON writes true, false and null in lower case.",
+    "F": " JSON writes true, false and null in lower case.",
+    "N": " JSON writes true, false and null in lower case.",
+}
+
+
+def scan(tree: Any, limits: Limits) -> list[Finding]:
+    """What no message may hold anywhere, whatever its type. No recursion: depth is the attacker's to choose."""
+    return _scan(tree, limits) if _is_suspect(tree, limits) else []
+
+
+def _is_suspect(tree: Any, limits: Limits) -> bool:
+    """A quick look, level by level and without paths: nearly every message is done with here."""
+    level, depth = [tree], 0
+    while level:
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, str):
+                if not value.isascii() or "\0" in value or isinstance(value, (OversizeNumber, NonFiniteNumber)):
+                    return True
+            elif isinstance(value, dict):
+                if isinstance(value, DuplicateKeys) or not all(key.isascii() and "\0" not in key for key in value):
+                    return True
+                below += value.values()
+            elif isinstance(value, list):
+                below += value
+            elif isinstance(value, (int, float)) and not limits.integer_min <= value <= limits.integer_max:
+                return True  # infinity and NaN compare so too
+        level, depth = below, depth + 1
+        if depth > limits.depth_max:
+            return True
+    return False
+
+
+def _scan(tree: Any, limits: Limits) -> list[Finding]:
+    findings: list[Finding] = []
+    waiting: list[tuple[Any, str, int]] = [(tree, ROOT, 1)]
+    while waiting and len(findings) < limits.findings_max:
+        value, at, depth = waiting.pop()
+        if isinstance(value, str):
+            findings += _text_findings(value, at)
+        elif isinstance(value, (dict, list)):
+            if depth > limits.depth_max:
+                say = f"Flatten the message: at most {limits.depth_max} levels are read."
+                findings.append(Finding("too-deep", at, say, expected=f"at most {limits.depth_max} levels"))
+                continue
+            findings += _key_findings(value, at)
+            pairs = enumerate(value) if isinstance(value, list) else value.items()
+            waiting.extend((inner, join(at, key), depth + 1) for key, inner in pairs)
+        elif isinstance(value, float) and not math.isfinite(value):
+            findings.append(_not_finite(at, repr(value)))
+        elif isinstance(value, int) and not limits.integer_min <= value <= limits.integer_max:
+            findings.append(_too_large(at, str(value)))
+    findings.sort(key=lambda finding: finding.path)
+    return findings
+
+
+def _key_findings(value: dict[str, Any] | list[Any], at: str) -> list[Finding]:
+    if isinstance(value, list):
+        return []
+    findings = []
+    if isinstance(value, DuplicateKeys):
+        findings = [
+            Finding("duplicate-key", join(at, key), f"Give {key!r} once: it stands here more than once.")
+            for key in value.keys_doubled
+        ]
+    odd = [key for key in value if not key.isascii() or "\0" in key]
+    return findings + [finding for key in odd for finding in _text_findings(key, join(at, key))]
+
+
+def _text_findings(value: str, at: str) -> list[Finding]:
+    if isinstance(value, OversizeNumber):
+        return [_too_large(at, value)]
+    if isinstance(value, NonFiniteNumber):
+        return [_not_finite(at, value)]
+    if value.isascii():
+        return [_nul(at)] if "\0" in value else []
+    findings = [_nul(at)] if "\0" in value else []
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        say = "Write the character whole: half of a surrogate pair is no text."
+        findings.append(Finding("lone-surrogate", at, say, found=ascii(value)[:40]))
+    return findings
+
+
+def _nul(at: str) -> Finding:
+    return Finding("nul-byte", at, "Take the NUL character out: text does not hold it.", found="\\u0000")
+
+
+def _not_finite(at: str, found: str) -> Finding:
+    say = "Give a real value, or leave the field out: JSON has no NaN or Infinity."
+    return Finding("number-not-finite", at, say, expected="a finite number", found=found)
+
+
+def _too_large(at: str, digits: str) -> Finding:
+    say = "Give an integer of at most 64 bits, or text where the field takes text: readers differ on larger ones."
+    return Finding("integer-too-large", at, say, expected="a 64-bit integer", found=digits[:24])

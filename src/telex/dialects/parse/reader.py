@@ -1,0 +1,203 @@
+"""What does this say? The ladder from bytes to a message: typed envelope, flat `type`, front matter, plain text.
+
+The ladder never drops anything: what is no message of any dialect is plain text, and what was plainly meant as a
+message but cannot be read says where it broke.
+"""
+
+import json
+from typing import Any, Literal, NamedTuple
+
+from telex.dialects.parse.detect import Detection, DetectionHint, is_control_frame, is_near, is_ours, tell
+from telex.dialects.parse.extract import Candidate, candidates, unboxed
+from telex.dialects.parse.front_matter import read_front_matter
+from telex.dialects.parse.json import read_json, scan
+from telex.dialects.parse.unwrap import note, unwrap
+from telex.dialects.registry import BUILT_IN, PLAIN
+from telex.dialects.schema import TYPE, Dialect, Form, Tree
+from telex.model.finding import Finding, refusals
+from telex.model.json_path import ROOT, path_of
+from telex.model.limits import LIMITS, Limits
+
+Outcome = Literal["message", "plain", "control", "unreadable"]
+
+
+NO_TREE: Tree = {}
+NO_HINT = DetectionHint()
+
+
+class ParsedMessage(NamedTuple):
+    outcome: Outcome
+    told: Detection
+    findings: tuple[Finding, ...]
+    text: str = ""  # what is left when wrapping is taken off
+    tree: Tree = NO_TREE
+    body: str | None = None  # the markdown under the front matter
+    broken: frozenset[str] = frozenset()  # paths where the text itself is at fault
+
+
+NOTHING = Detection(None, None)
+
+
+def read(
+    raw: bytes,
+    dialects: tuple[Dialect, ...] = BUILT_IN,
+    *,
+    forced: Dialect | None = None,
+    hint: DetectionHint = NO_HINT,
+    limits: Limits = LIMITS,
+) -> ParsedMessage:
+    """Read any bytes. With `forced`, only as a message of that dialect; `hint` settles ties."""
+    unwrapped = unwrap(raw, limits)
+    if unwrapped.text is None:
+        return ParsedMessage("unreadable", NOTHING, unwrapped.findings)
+    text, notes = unwrapped.text, unwrapped.findings
+    if forced is PLAIN:
+        return ParsedMessage("plain", Detection(PLAIN, None), notes, text)
+    ladder = _ParseSteps((forced,) if forced else dialects, dialects, hint, limits)
+    for candidate in candidates(text, ladder.is_ours):
+        if forced and candidate.form != forced.form:
+            continue
+        reading = ladder.front_matter(candidate) if candidate.form == "front-matter" else ladder.json(candidate)
+        if reading is not None:
+            return reading._replace(findings=(*notes, *reading.findings))
+    return _otherwise(text, notes, forced, ladder)
+
+
+_ENDS_READING = frozenset(
+    {"yaml-malformed", "yaml-tab", "yaml-many-documents", "front-matter-not-mapping", "front-matter-not-closed"}
+    | {"front-matter-too-large", "too-deep"}
+)
+
+
+class _ParseSteps(NamedTuple):
+    """How a candidate is read: among which dialects, of which there are."""
+
+    among: tuple[Dialect, ...]
+    known: tuple[Dialect, ...]
+    hint: DetectionHint
+    limits: Limits
+
+    def is_ours(self, tree: Any) -> bool:
+        return is_ours(tree, self.among)
+
+    def of(self, form: Form) -> tuple[Dialect, ...]:
+        return tuple(dialect for dialect in self.among if dialect.form == form)
+
+    def json(self, candidate: Candidate) -> ParsedMessage | None:
+        assert candidate.read is not None
+        value, found = candidate.read.value, (*candidate.notes, *candidate.read.findings)
+        if candidate.read.failed:
+            return ParsedMessage("unreadable", NOTHING, found, candidate.text)
+        if isinstance(value, list) and any(isinstance(item, dict) and TYPE in item for item in value):
+            return ParsedMessage("unreadable", NOTHING, (*found, _not_an_object(value, "refusal")), candidate.text)
+        if not isinstance(value, dict):
+            return None
+        if is_control_frame(value, self.known):
+            say = f"A coding tool's own {value[TYPE]}: passed on untouched."
+            return ParsedMessage("control", NOTHING, (*found, note("control-frame", say)), candidate.text, value)
+        inside = unboxed(value, self.is_ours)
+        if inside is not None:
+            found = (*found, note("wrapper-removed", "What a tool put around the message was taken off."))
+        return self.typed(inside or value, None, "json", found, candidate.text)
+
+    def front_matter(self, candidate: Candidate) -> ParsedMessage | None:
+        among = self.of("front-matter")
+        front = read_front_matter(candidate.text, self.limits)
+        found = (*candidate.notes, *front.findings)
+        if not among:
+            return None
+        if any(finding.code in _ENDS_READING for finding in front.findings):
+            # Nobody can tell what is missing in a text that could not be read to its end.
+            told = tell(front.fields, among, self.hint) if TYPE in front.fields else NOTHING
+            return ParsedMessage("unreadable", told._replace(findings=()), found, candidate.text, front.fields)
+        if not any(is_near(front.fields, dialect) for dialect in among):
+            return None  # another tool's front matter over a markdown text
+        return self.typed(front.fields, front.body, "front-matter", found, candidate.text)
+
+    def typed(self, tree: Tree, body: str | None, form: Form, found: tuple[Finding, ...], text: str) -> ParsedMessage:
+        tree, renamed = _with_type(tree)
+        told = tell(tree, self.of(form), self.hint)
+        said = self.other_form(tree, form) if told.type is None else ()
+        scanned = scan(tree, self.limits)
+        broken = frozenset(finding.path for finding in (*refusals(found), *scanned) if finding.path != ROOT)
+        if told.type is not None:
+            named = {TYPE: told.type.name}
+            tree = tree | named if TYPE in tree else named | tree
+        findings = (*found, *scanned, *renamed, *(said or told.findings))
+        return ParsedMessage("message", told, findings, text, tree, body, broken)
+
+    def other_form(self, tree: Tree, form: Form) -> tuple[Finding, ...]:
+        """A type that there is, sent in the form of another dialect."""
+        named = tree.get(TYPE)
+        for dialect in self.known:
+            if isinstance(named, str) and named in dialect.types and dialect.form != form:
+                how = "YAML front matter over a markdown body" if dialect.form == "front-matter" else "one JSON object"
+                say = f"Send it as {how}: {named} is a type of {dialect.name}."
+                return (Finding("type-unknown", path_of(TYPE), say, expected=how, found=str(named)),)
+        return ()
+
+
+def _with_type(tree: Tree) -> tuple[Tree, tuple[Finding, ...]]:
+    """The message with its type under the right name, when only the case of the name is wrong."""
+    if TYPE in tree:
+        return tree, ()
+    other = next((name for name in tree if name.casefold() == TYPE), None)
+    if other is None:
+        return tree, ()
+    say = f"Rename {other!r} to {TYPE!r}."
+    found = Finding("field-missing", path_of(TYPE), say, expected=f"a field {TYPE!r}", found=other, nearest=TYPE)
+    return {(TYPE if name == other else name): value for name, value in tree.items()}, (found,)
+
+
+def _lacks_its_fences(text: str, ladder: _ParseSteps) -> bool:
+    """Front matter of a type that there is, but for the lines of --- around it."""
+    pairs = [line.partition(":") for line in text[:500].splitlines()]
+    given = {name: value.strip() for name, colon, value in pairs if colon}
+    types = [dialect.types.get(given.get(TYPE, "")) for dialect in ladder.of("front-matter")]
+    return any(type_ is not None and not given.keys().isdisjoint(type_.fields) for type_ in types)
+
+
+def _otherwise(text: str, notes: tuple[Finding, ...], forced: Dialect | None, ladder: _ParseSteps) -> ParsedMessage:
+    """No message in it: plain text, unless a dialect was asked for."""
+    if _lacks_its_fences(text, ladder):
+        return ParsedMessage("unreadable", NOTHING, (*notes, _front_matter_missing(text)), text)
+    scalar = _json_scalar(text)
+    if forced is None:
+        findings = notes if scalar is _NO_SCALAR else (*notes, _not_an_object(scalar, "warning"))
+        return ParsedMessage("plain", Detection(PLAIN, None), findings, text)
+    if forced.form == "front-matter":
+        finding = _front_matter_missing(text)
+    elif scalar is _NO_SCALAR:
+        say = "Send one JSON object with a type: this is not JSON."
+        finding = Finding("not-json", ROOT, say, expected="a JSON object", found=text.strip()[:40])
+    else:
+        finding = _not_an_object(scalar, "refusal")
+    return ParsedMessage("unreadable", NOTHING, (*notes, finding), text)
+
+
+def _front_matter_missing(text: str) -> Finding:
+    say = "Begin with a line '---', then the fields, then '---' and the body."
+    return Finding("front-matter-missing", ROOT, say, expected="YAML front matter", found=text.strip()[:40])
+
+
+_NO_SCALAR = object()
+
+
+def _json_scalar(text: str) -> Any:
+    """The JSON value that the whole text is, when it is not an object."""
+    stripped = text.strip()
+    if stripped[:1] not in '["-0123456789tfnNI':
+        return _NO_SCALAR
+    read = read_json(stripped)
+    whole = not read.failed and read.end == len(stripped) and not read.findings
+    return read.value if whole and not isinstance(read.value, dict) else _NO_SCALAR
+
+
+def _not_an_object(value: Any, severity: Literal["refusal", "warning"]) -> Finding:
+    kind = "a list" if isinstance(value, list) else "a single value"  # never nested deeply: it was read
+    say = f"Send one JSON object with a type: {kind} is not a message."
+    if severity == "warning":
+        say = f"Kept as plain text: {kind} is not a message. Send one JSON object with a type."
+    return Finding(
+        "not-an-object", ROOT, say, severity, expected="a JSON object", found=json.dumps(value, ensure_ascii=False)[:40]
+    )

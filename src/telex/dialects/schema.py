@@ -1,0 +1,279 @@
+"""What a dialect is: one definition, as data, from which everything else is made.
+
+A dialect file lists its envelope, its message types, who may send and receive each, and the rules that relate two
+fields. The validator, the fast decoders, the role matrix, the schemas, the docs page and the prompts all read this
+and nothing else, so they cannot disagree. It imports nothing but `typing`: a cold `telex check` starts with it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from telex.model.finding import Severity
+
+PriorityClass = Literal["ESCALATION", "ERROR", "VALIDATION", "STATUS"]
+PRIORITY_CLASSES: tuple[PriorityClass, ...] = ("ESCALATION", "ERROR", "VALIDATION", "STATUS")  # first is first served
+Form = Literal["json", "front-matter", "text"]
+Tree = dict[str, Any]  # a message as read: wire names, plain values
+
+ANY = ("*",)  # every role of the dialect
+
+
+class Text(NamedTuple):
+    """A string. One that must say something is warned about when it is empty."""
+
+    may_be_empty: bool = False
+    characters_max: int | None = None
+    printable: bool = False  # an identifier: no control or invisible characters
+
+
+class Integer(NamedTuple):
+    at_least: int | None = None
+    at_most: int | None = None
+
+
+class Number(NamedTuple):
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Boolean(NamedTuple):
+    """True or false; the field's name says the rest."""
+
+
+class OneOf(NamedTuple):
+    """One of these spellings, to the letter. A single value is a constant."""
+
+    values: tuple[str, ...]
+
+
+class Timestamp(NamedTuple):
+    """A point in time, ISO 8601 with a zone."""
+
+
+class Anything(NamedTuple):
+    """Any value: the page leaves it open."""
+
+
+class ListOf(NamedTuple):
+    item: "Kind"
+
+
+class MapOf(NamedTuple):
+    """An object whose keys the sender chooses."""
+
+    value: "Kind"
+
+
+class Group(NamedTuple):
+    """An object with fields of its own."""
+
+    fields: "Fields"
+
+
+Kind = Text | Integer | Number | Boolean | OneOf | Timestamp | Anything | ListOf | MapOf | Group
+
+
+class Field(NamedTuple):
+    kind: Kind
+    required: bool = True
+    later_spelling: str | None = None  # another name this field is read under, with a note
+
+
+Fields = Mapping[str, Field]
+NO_FIELDS: Fields = {}
+NO_CHAIN: Mapping[str, str] = {}
+NO_TRADES: Mapping[str, str] = {}
+
+
+def fields(required: Mapping[str, Kind] | None = None, optional: Mapping[str, Kind] | None = None) -> Fields:
+    """The two columns of a dialect page's table, in its order."""
+    both = {name: Field(kind) for name, kind in (required or {}).items()}
+    return both | {name: Field(kind, required=False) for name, kind in (optional or {}).items()}
+
+
+def one_of(*values: str) -> OneOf:
+    return OneOf(values)
+
+
+TEXT = Text()
+NOTE = Text(may_be_empty=True)  # text that may well have nothing to say
+TEXTS = ListOf(TEXT)
+COUNT = Integer(at_least=0)
+BOOLEAN = Boolean()
+MOMENT = Timestamp()
+OPEN = MapOf(Anything())  # an object the page does not describe
+
+
+class HardRule(NamedTuple):
+    """What relates two fields. Names in `broken_when` are looked up in the type's own fields, then the envelope's."""
+
+    code: str
+    broken_when: str  # an expression, see dialects/rule_language.py
+    path: str  # the field to change, by name
+    say: str  # one sentence that tells the sender what to do
+    severity: Severity = "refusal"
+    expected: str | None = None
+
+
+class FieldDefault(NamedTuple):
+    """A value that the page lets the sender leave out, and what it then is."""
+
+    path: str
+    when: str  # an expression; the first filling that holds is taken
+    value: Any
+
+
+class Action(NamedTuple):
+    """What a message does to the work, and under which names it says so.
+
+    The rules of the work know deeds and their own names for things, never a dialect's: `names` leads from the one to
+    the other, by short names as in a hard rule.
+    """
+
+    does: str  # one of those in work
+    names: Mapping[str, str]
+
+
+class Semantics(NamedTuple):
+    """What a message is to readers of other dialects, as a user's file says it. The rules of the work do not look here.
+
+    The built-in dialects have rows in the lexicon instead, which know more ways of saying things.
+    """
+
+    intents: tuple[str, ...]  # what it is, then what it may pass for where that is not known
+    says: Mapping[str, str]  # term → the field that says it, by its short name as in a hard rule
+    values: Mapping[str, Mapping[str, tuple[Any, ...]]]  # term → word → as it is written here; the first is written
+    means: Mapping[str, tuple[str, ...]]  # term → what the type itself says of it, the plainest first
+    defaults: Mapping[str, Any]  # a field's path → what stands there when nobody said anything
+    body: str | None = None  # the term that the markdown body says; front matter only
+
+
+class MessageType(NamedTuple):
+    name: str
+    purpose: str
+    senders: tuple[str, ...]
+    receivers: tuple[str, ...]
+    priority: PriorityClass
+    fields: Fields
+    example: Tree  # a whole message that passes with no finding
+    reply: str | None = None  # the type that answers this one
+    rules: tuple[HardRule, ...] = ()
+    fillings: tuple[FieldDefault, ...] = ()
+    sections: tuple[str, ...] = ()  # headings that the page asks for in a markdown body
+    body_example: str = ""  # front matter only
+    deed: Action | None = None
+    meaning: Semantics | None = None
+
+    def __repr__(self) -> str:
+        return f"<message type {self.name}>"
+
+
+class EnvelopeFields(NamedTuple):
+    """Where the envelope keeps what the bus needs to know; None where the dialect has no such field."""
+
+    id: str | None = None
+    correlation: str | None = None
+    sender: str | None = None
+    recipient: str | None = None
+    timestamp: str | None = None
+    version: str | None = None
+    reply_to: str | None = None
+    task: str | None = None  # within the type's own fields: what the message is about
+
+
+class Dialect(NamedTuple):
+    name: str
+    version: str
+    purpose: str
+    form: Form
+    roles: tuple[str, ...]
+    types: Mapping[str, MessageType]
+    envelope: Fields = NO_FIELDS  # beside `type`, which every message has
+    payload: str | None = None  # the envelope's field that holds the type's own fields; None where they lie flat
+    wire: EnvelopeFields = EnvelopeFields()
+    rules: tuple[HardRule, ...] = ()  # of every type
+    addresses: Literal["roles", "names"] = "roles"  # what the sender and recipient fields hold
+    chain: Mapping[str, str] = NO_CHAIN  # who escalates to whom
+    extends: str | None = None  # the built-in dialect that a user's own was built on
+    trades: Mapping[str, str] = NO_TRADES  # role → what it does, one of those in `intents`
+
+    def __repr__(self) -> str:
+        return f"<dialect {self.name} {self.version}>"
+
+    def fields_of(self, type_: MessageType) -> Fields:
+        """The whole message as one set of fields, `type` first, the way it stands on the wire."""
+        whole: dict[str, Field] = {TYPE: Field(OneOf((type_.name,)))}
+        whole |= self.envelope
+        if self.payload is None:
+            return whole | dict(type_.fields)
+        return whole | {self.payload: Field(Group(type_.fields))}
+
+    def locate(self, type_: MessageType, name: str) -> tuple[str, ...]:
+        """The path from the message's top to a field that a rule calls by its short name."""
+        first, *rest = name.split(".")
+        inside = self.payload is not None and first.removesuffix("[]") in type_.fields
+        return (self.payload, first, *rest) if inside and self.payload else (first, *rest)
+
+
+TYPE = "type"
+
+
+def types_by_name(*types: MessageType) -> dict[str, MessageType]:
+    named = {type_.name: type_ for type_ in types}
+    assert len(named) == len(types), "two types of one name"
+    return named
+
+
+def has_to_be_chosen(kind: Kind) -> bool:
+    """Can nobody but the sender say what stands there? A text may be unknown and a list empty; a choice is neither."""
+    match kind:
+        case OneOf(values):
+            return len(values) > 1
+        case Boolean() | Anything() | Group():
+            return True
+    return False
+
+
+def choices_of(kind: Kind) -> tuple[Any, ...] | None:
+    """All that may stand in a field of this kind, where that is a choice."""
+    match kind:
+        case OneOf(values):
+            return values
+        case Boolean():
+            return (True, False)
+    return None
+
+
+def kind_at(all_fields: Fields, path: tuple[str, ...]) -> Field | None:
+    """The field a path leads to, through groups, maps and (marked []) lists; None when there is none."""
+    found: Field | None = None
+    inner: Fields | Kind = all_fields
+    for step in path:
+        name, listed = step.removesuffix("[]"), step.endswith("[]")
+        if isinstance(inner, MapOf):
+            found = Field(inner.value, required=False)
+        elif isinstance(inner, Mapping):
+            found = inner.get(name)
+        else:
+            return None
+        if found is None:
+            return None
+        kind: Kind = found.kind
+        if listed:
+            if not isinstance(kind, ListOf):
+                return None
+            kind = kind.item
+        inner = kind.fields if isinstance(kind, Group) else kind
+        found = found._replace(kind=kind) if listed else found
+    return found
+
+
+def walk_kinds(all_fields: Fields, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+    """Every field at every depth, parents first; the items of a list under a step that ends in []."""
+    for name, field in all_fields.items():
+        yield (*path, name), field
+        kind, step = field.kind, name
+        while isinstance(kind, ListOf):
+            kind, step = kind.item, step + "[]"
+        if isinstance(kind, Group):
+            yield from walk_kinds(kind.fields, (*path, step))

@@ -1,0 +1,105 @@
+"""Which values of the user's file stand for which words that all dialects share?
+
+values = { status = { done = "shipped", partly = ["doing", "waiting"], failed = "dropped", started = "doing" } }
+
+Of several values for one word the first is written and all are read; of several words with one value, the first is what
+it is read as. A value that is called as the word is needs no line.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from telex.dialects.intents import Term
+from telex.dialects.schema import Field, choices_of
+from telex.dialects.toml.document import TomlValue, shown
+from telex.dialects.toml.fields import UNREAD, VALUES_MAX
+
+Spelt = dict[str, tuple[Any, ...]]
+
+
+def read_values(
+    place: TomlValue, fields: Mapping[str, Field], terms: Mapping[str, Term], turns_on: Iterable[str]
+) -> dict[str, Spelt]:
+    """By term, for every one that a choice says. `turns_on` are those where no word may be without a value."""
+    table = place.at("values") if place.has("values") else None
+    kinds = {term: field.kind for term, field in fields.items()}
+    given = dict(table.entries(len(terms) + 1)) if table is not None else {}
+    for term, entry in given.items():
+        if term not in kinds:
+            entry.unknown(term, kinds, f"no field says {shown(term)}")
+        elif not terms[term].words:
+            entry.flaw(f"the values of {term} have no names in other dialects: they are told as they stand")
+        elif choices_of(kinds[term]) is None and kinds[term] is not UNREAD:
+            entry.flaw("only an enum or a boolean has values that can be named")
+    found: dict[str, Spelt] = {}
+    for term, kind in kinds.items():
+        own, words = choices_of(kind), terms[term].words if term in terms else ()
+        if own is None or not words:
+            continue
+        if term in given:
+            found[term] = _spelt(given[term], words, own)
+        else:
+            found[term] = {word: (word,) for word in words if word in own}
+        if found[term] or not (term in given and given[term].value):  # else it is a flaw already
+            where = given.get(term, place)
+            _check_words(where, term, found[term], words, term in turns_on)
+            _check_apart(where, terms[term], found[term])
+            _tell_silent(where, term, found[term], words, fields[term], term in turns_on)
+    return found
+
+
+def _spelt(place: TomlValue, words: tuple[str, ...], own: tuple[Any, ...]) -> Spelt:
+    found: Spelt = {}
+    for word, entry in place.entries(len(words) + 1):
+        if word not in words:
+            entry.unknown(word, words, f"{shown(word)} is none of the words")
+            continue
+        items = entry.items(VALUES_MAX) if isinstance(entry.value, list) else [entry]
+        values = [item.value for item in items if _is_own(item, own)]
+        if values:
+            found[word] = tuple(dict.fromkeys(values))
+    return found
+
+
+def _is_own(place: TomlValue, own: tuple[Any, ...]) -> bool:
+    if own == (True, False):
+        return place.boolean() is not None
+    return place.choice(own) is not None
+
+
+def _check_words(place: TomlValue, term: str, spelt: Spelt, words: tuple[str, ...], must: bool) -> None:
+    silent = [word for word in words if word not in spelt]
+    if silent and (must or not spelt):
+        example = f"values = {{ {term} = {{ {silent[0]} = … }} }}"
+        place.flaw(f"say which value of {term} stands for {', '.join(silent)}: {example}")
+
+
+def apart_in(term: Term, words: Collection[str]) -> bool:
+    """Are there words among these that must not be taken for each other?"""
+    return bool(term.apart) and all(word in words for word in term.apart)
+
+
+def _check_apart(place: TomlValue, term: Term, spelt: Spelt) -> None:
+    """A rejection that is written as an approval is one."""
+    if not apart_in(term, spelt):
+        return
+    good, bad = term.apart
+    for value in spelt[bad]:
+        if value in spelt[good]:
+            place.flaw(f"{shown(value)} cannot stand for {good} and for {bad}: one would look like the other")
+
+
+def _tell_silent(
+    place: TomlValue, term: str, spelt: Spelt, words: tuple[str, ...], field: Field, turned_on: bool
+) -> None:
+    """What cannot be said one way or the other, which may be quite right."""
+    silent = [word for word in words if word not in spelt]
+    if silent:
+        becomes = "what says so reaches your readers as markdown" if field.required else "your readers do not get it"
+        place.remark(f"no value of {term} stands for {', '.join(silent)}: {becomes}")
+    own = choices_of(field.kind) or ()
+    left = [value for value in own if value not in {one for values in spelt.values() for one in values}]
+    if left:
+        told = ", ".join(shown(value) for value in left)
+        becomes = "what says so reaches others as markdown" if turned_on else "it is lost on the way to others"
+        place.remark(f"{told} of {term} stands for none of {', '.join(words)}: {becomes}")

@@ -1,0 +1,19 @@
+"""How a message stands on the wire: JSON, or front matter over a markdown body."""
+
+import json
+from typing import Any
+
+from telex.dialects.schema import Dialect, Tree
+
+
+def write(dialect: Dialect, tree: Tree, body: str | None = None) -> str:
+    """The message as text, ready to send, with a line end."""
+    if dialect.form == "front-matter":
+        from telex.dialects.front_matter_writer import write_front_matter
+
+        return write_front_matter(tree, body or "")
+    return write_json(tree) + "\n"
+
+
+def write_json(tree: Any) -> str:
+    return json.dumps(tree, indent=2, ensure_ascii=False)

@@ -1,0 +1,97 @@
+"""Which parts of a page that people write are made from tables, and what do they say?
+
+A part stands between two marks, `<!-- made: NAME -->` and `<!-- made until here -->`. What is between them is written
+anew by `python -m telex.generate`; everything else on the page is left as it is.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.schema import PRIORITY_CLASSES, Dialect
+from telex.generate import migration, pipeline_page, task_states, terms, translation_matrix
+from telex.model.delivery import MEANINGS, MOVES, STATES, State
+from telex.model.event import KINDS
+
+DELIVERY_PAGE = "docs/delivery.md"
+END = "<!-- made until here -->"
+_PART = re.compile(rf"(<!-- made: (\S+) -->\n).*?({re.escape(END)})", re.DOTALL)
+# Why each move is made. One that is allowed and has no words here cannot be drawn, and the tests say so.
+MOVE_WORDS: dict[tuple[State, State], str] = {
+    ("stored", "leased"): "offered",
+    ("stored", "expired"): "never answered",
+    ("stored", "withdrawn"): "recipient left",
+    ("leased", "leased"): "extended",
+    ("leased", "acked"): "acked",
+    ("leased", "stored"): "failed or lapsed",
+    ("leased", "dead"): "failed for the last time",
+    ("leased", "expired"): "never answered",
+    ("leased", "withdrawn"): "recipient left",
+    ("dead", "stored"): "retried",
+    ("dead", "withdrawn"): "dropped",
+    ("expired", "stored"): "retried",
+    ("expired", "withdrawn"): "dropped",
+}
+
+
+def parts() -> dict[str, dict[str, str]]:
+    """What stands between the marks: by page, and by the name of the part."""
+    return {
+        DELIVERY_PAGE: {
+            "states": states_table(),
+            "moves": moves_diagram(),
+            "classes": classes_table(BUILT_IN),
+            "events": events_table(),
+        },
+        task_states.PAGE: task_states.parts(),
+        pipeline_page.PAGE: pipeline_page.parts(),
+        translation_matrix.PAGE: translation_matrix.parts(),
+        migration.PAGE: migration.parts(),
+        terms.PAGE: terms.parts(),
+    }
+
+
+def filled(page: str, made: Mapping[str, str]) -> str:
+    """The page with its parts as they are made now. Each must be there once: a page cannot lose one unnoticed."""
+    names = [found[2] for found in _PART.finditer(page)]
+    assert sorted(names) == sorted(made), f"marks for {sorted(made)} are wanted, and there are {sorted(names)}"
+    return _PART.sub(lambda found: f"{found[1]}\n{made[found[2]]}\n\n{found[3]}", page)
+
+
+def states_table() -> str:
+    rows = [(f"**{state}**", MEANINGS[state], _becomes(state)) for state in STATES]
+    return _table(("state", "what it means", "may become"), rows)
+
+
+def _becomes(state: State) -> str:
+    return ", ".join(other for other in STATES if other in MOVES[state]) or "nothing else: it is over"
+
+
+def moves_diagram() -> str:
+    """Every move in `MOVES`, in Mermaid's notation."""
+    moves = [(before, after) for before in STATES for after in STATES if after in MOVES[before]]
+    assert set(moves) == set(MOVE_WORDS), "a move without words, or words without a move"
+    lines = ["stateDiagram-v2", "    direction LR", "    [*] --> stored: accepted"]
+    lines += [f"    {before} --> {after}: {MOVE_WORDS[before, after]}" for before, after in moves]
+    lines += [f"    {state} --> [*]" for state in STATES if not MOVES[state]]
+    return "\n".join(["```mermaid", *lines, "```"])
+
+
+def events_table() -> str:
+    return _table(("event", "what happened"), [(f"`{kind}`", meaning) for kind, meaning in KINDS.items()])
+
+
+def classes_table(dialects: tuple[Dialect, ...]) -> str:
+    """Every type of every dialect under its class, first served first."""
+    rows = [(class_, dialect.name, _types(dialect, class_)) for class_ in PRIORITY_CLASSES for dialect in dialects]
+    return _table(("class", "dialect", "types"), [row for row in rows if row[2]])
+
+
+def _types(dialect: Dialect, class_: str) -> str:
+    names = [type_.name for type_ in dialect.types.values() if type_.priority == class_]
+    return ", ".join(f"[{name}](dialects/{dialect.name}.md#{name.lower()})" for name in names)
+
+
+def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [headings, tuple("---" for _ in headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

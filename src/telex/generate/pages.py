@@ -1,0 +1,203 @@
+"""What does a person read about a dialect? One page of markdown for each, and one that lists them all.
+
+Everything here is made from the definition, so a page cannot say what the check does not do.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from telex.dialects.intents import INTENTS
+from telex.dialects.schema import ANY, PRIORITY_CLASSES, Dialect, Field, Fields, HardRule, MessageType, walk_kinds
+from telex.dialects.write import write
+from telex.generate.field_text import kind_words, meaning, values_words
+from telex.generate.role_view import receivers_from
+from telex.generate.roles import answered_by, may_receive, may_send, participants
+
+MADE_BY = "<!-- Made from the dialect's definition; a change here is lost. -->"
+
+_FORMS = {
+    "json": "One JSON object.",
+    "front-matter": "YAML front matter between two lines of `---`, then a markdown body.",
+    "text": "Any text.",
+}
+_HEADINGS_OF_FIELDS = ("field", "what it is", "required", "values", "meaning")
+
+
+def dialect_page(dialect: Dialect) -> str:
+    """The page of one dialect."""
+    parts = [
+        f"# {dialect.name} {dialect.version}",
+        MADE_BY,
+        dialect.purpose,
+        *_form(dialect),
+        *_roles(dialect),
+        *_rules("## Rules of every type", dialect.rules),
+        *(part for type_ in dialect.types.values() for part in _type(dialect, type_)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def overview_page(dialects: Sequence[Dialect]) -> str:
+    """The page that lists every dialect, and the class of every type."""
+    rows = [
+        (_page_link(dialect), dialect.version, dialect.form, str(len(dialect.types)), dialect.purpose)
+        for dialect in dialects
+    ]
+    order = ", ".join(PRIORITY_CLASSES)
+    parts = [
+        "# Dialects",
+        MADE_BY,
+        "A dialect is a set of message types with an envelope, roles and rules. Telex speaks these:",
+        _table(("dialect", "version", "form", "types", "what it is for"), rows),
+        "## Priority classes",
+        f"Waiting messages are served by class, in this order: {order}. Within a class, first come, first served.",
+        class_table(dialects),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def class_table(dialects: Iterable[Dialect]) -> str:
+    """Every type of every dialect with its priority class, first served first."""
+    types = [(dialect, type_) for dialect in dialects for type_ in dialect.types.values()]
+    rows = [
+        (type_.priority, dialect.name, _link(dialect, type_), type_.purpose)
+        for class_ in PRIORITY_CLASSES
+        for dialect, type_ in types
+        if type_.priority == class_
+    ]
+    return _table(("class", "dialect", "type", "what it says"), rows)
+
+
+def _page_link(dialect: Dialect) -> str:
+    return f"[{dialect.name}]({dialect.name}.md)"
+
+
+def _link(dialect: Dialect, type_: MessageType) -> str:
+    return f"[{type_.name}]({dialect.name}.md#{type_.name.lower()})"
+
+
+# --- what holds for the whole dialect ------------------------------------------------------------------------------
+
+
+def _form(dialect: Dialect) -> list[str]:
+    where = "lie beside it" if dialect.payload is None else f"are inside `{dialect.payload}`"
+    tells = f" `type` says which type it is; the type's own fields {where}." if dialect.types else ""
+    open_ = " A field that is not listed here is kept and passed on." if dialect.types else ""
+    parts = ["## Form", f"{_FORMS[dialect.form]}{tells}{open_}"]
+    if dialect.envelope:
+        parts += ["## Envelope", _fields_table(dialect, dialect.envelope)]
+    return parts
+
+
+def _roles(dialect: Dialect) -> list[str]:
+    roles, types = participants(dialect), list(dialect.types.values())
+    if not types:
+        return []
+    if all(type_.senders == type_.receivers == ANY for type_ in types):
+        named = f" It names {', '.join(roles)}." if roles else ""
+        return ["## Who may send what", f"Every agent may send and receive every type.{named}"]
+    rows = [(_link_here(type_), *(_move(type_, role) for role in roles)) for type_ in types]
+    return [
+        "## Who may send what",
+        "S: the role may send it. R: it may receive it.",
+        _table(("type", *roles), rows),
+        *_chain(dialect),
+    ]
+
+
+def _chain(dialect: Dialect) -> list[str]:
+    steps = ", ".join(f"{role} → {above}" for role, above in dialect.chain.items())
+    return [f"Who escalates to whom: {steps}."] if steps else []
+
+
+def _link_here(type_: MessageType) -> str:
+    return f"[{type_.name}](#{type_.name.lower()})"
+
+
+def _move(type_: MessageType, role: str) -> str:
+    return " ".join(mark for mark, may in (("S", may_send), ("R", may_receive)) if may(type_, role))
+
+
+# --- one type ------------------------------------------------------------------------------------------------------
+
+
+def _type(dialect: Dialect, type_: MessageType) -> list[str]:
+    parts = [f"## {type_.name}", type_.purpose, _facts(dialect, type_)]
+    parts += [_fields_table(dialect, type_.fields)] if type_.fields else []
+    if type_.fillings:
+        parts.append(
+            "\n".join(f"- `{left.path}` is read as `{left.value}` when `{left.when}`." for left in type_.fillings)
+        )
+    return [*parts, *_rules("", type_.rules), _example(dialect, type_)]
+
+
+def _example(dialect: Dialect, type_: MessageType) -> str:
+    language = "json" if dialect.form == "json" else "markdown"
+    example = write(dialect, type_.example, type_.body_example).rstrip("\n")
+    fence = "```"
+    while fence in example:  # a body may have a fence of its own
+        fence += "`"
+    return f"{fence}{language}\n{example}\n{fence}"
+
+
+def _facts(dialect: Dialect, type_: MessageType) -> str:
+    facts = [("From, to", _ways(dialect, type_)), ("Class", type_.priority)]
+    facts += [("Asks for", f"[{type_.reply}](#{type_.reply.lower()})")] if type_.reply else []
+    answers = [f"[{name}](#{name.lower()})" for name in answered_by(dialect, type_)]
+    facts += [("Answers", ", ".join(answers))] if answers else []
+    facts += [("Body has", ", ".join(f"`## {name}`" for name in type_.sections))] if type_.sections else []
+    if type_.meaning is not None:
+        acts = [f"{INTENTS[intent].does} (`{intent}`)" for intent in type_.meaning.intents]
+        facts.append(("To others", f"a message that {', or else '.join(acts)}"))
+    return "\n".join(f"- {name}: {words}" for name, words in facts)
+
+
+def _ways(dialect: Dialect, type_: MessageType) -> str:
+    """Who sends it to whom, senders with the same receivers together."""
+    if type_.senders == ANY:
+        return f"anyone → {_said(type_.receivers)}"
+    ways: dict[tuple[str, ...], list[str]] = {}
+    for sender in type_.senders:
+        ways.setdefault(receivers_from(dialect, type_, sender), []).append(sender)
+    return "; ".join(f"{', '.join(senders)} → {_said(receivers)}" for receivers, senders in ways.items())
+
+
+def _said(roles: tuple[str, ...]) -> str:
+    return "anyone" if roles == ANY else ", ".join(roles)
+
+
+# --- tables --------------------------------------------------------------------------------------------------------
+
+
+def _fields_table(dialect: Dialect, fields: Fields) -> str:
+    rows = [_field_row(dialect, path, field) for path, field in walk_kinds(fields)]
+    said = any(row[-1] for row in rows)
+    rows = rows if said else [row[:-1] for row in rows]
+    return _table(_HEADINGS_OF_FIELDS if said else _HEADINGS_OF_FIELDS[:-1], rows)
+
+
+def _field_row(dialect: Dialect, path: tuple[str, ...], field: Field) -> tuple[str, ...]:
+    words = (meaning(dialect, path[0]) or "") if len(path) == 1 and path[0] in dialect.envelope else ""
+    later = f"Also read as `{field.later_spelling}`." if field.later_spelling else ""
+    return (
+        f"`{'.'.join(path)}`",
+        kind_words(field.kind),
+        "yes" if field.required else "",
+        values_words(field.kind),
+        " ".join(filter(None, (words, later))),
+    )
+
+
+def _rules(heading: str, rules: Iterable[HardRule]) -> list[str]:
+    rows = [(f"`{rule.code}`", rule.severity, f"`{rule.broken_when}`", rule.say) for rule in rules]
+    if not rows:
+        return []
+    return [*filter(None, [heading]), _table(("rule", "severity", "broken when", "what to do"), rows)]
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

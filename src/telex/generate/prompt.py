@@ -1,0 +1,204 @@
+"""What must an agent be told to send every message its role may send, and nothing else, in the fewest words?
+
+One line of envelope, one line that explains the notation, one line for each type, and under it the rules that this
+role can break. An agent that follows it to the letter passes the check; a test does nothing else.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+
+from telex.dialects.rule_language import Binary, Not, names
+from telex.dialects.schema import (
+    ANY,
+    Anything,
+    Boolean,
+    Dialect,
+    FieldDefault,
+    Fields,
+    Group,
+    Integer,
+    Kind,
+    ListOf,
+    MapOf,
+    Number,
+    OneOf,
+    Text,
+    Timestamp,
+)
+from telex.generate.role_view import RemainingRule, RoleView, refuses, rules_left, settled, view
+from telex.generate.roles import answered_by, participants
+from telex.generate.rule_text import written
+
+CHARACTERS_PER_TOKEN = 4  # what English and JSON come to, near enough
+
+_WORD = re.compile(r"(?!.*\.\.)[\w.+-]+\Z", re.ASCII)
+_KIND_WORDS = {"text", "int", "num", "bool", "time", "any", "receiver"}
+_FORMS = {
+    "json": "each one bare JSON object",
+    "front-matter": "each YAML front matter between two lines of ---, then a markdown body",
+    "text": "each a text",
+}
+# What each mark means, said only where it is used.
+_LEGEND = (
+    (r"", "`type` is the name that starts a line"),
+    (r": receiver", "`receiver` one after →"),
+    (r"\.\.\.", "`...` its fields"),
+    (r"\?:", "`x?` may be left out"),
+    (r"\|", "`a|b` choose one"),
+    (r"\[", "`[x]` a list"),
+    (r"{\*", "`{*: x}` keys of your choice"),
+    (r"\d\.\.(?!\d)", "`0..` at least 0"),
+    (r" \.\.\d", "`..9` at most 9"),
+    (r"\btext\b", "`text` is not empty"),
+    (r"\btime\b", "`time` ISO 8601 with zone"),
+    (r" else ", "`else` what leaving it out means"),
+    (r"(?m)^ *(never|must) ", "`never`/`must` or it is refused"),
+    (r"(?m)^ *(avoid|should) ", "`avoid`/`should` or you are warned"),
+)
+
+
+def tokens_estimated(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def prompt(dialect: Dialect, role: str) -> str:
+    """The text for this role; one line that says why when there is nothing it may send."""
+    known_role = role in participants(dialect) or dialect.addresses == "names"
+    if not dialect.types:
+        return f"{dialect.name} has no types: send any text.\n"
+    if not known_role:
+        return f"{dialect.name} has no role {role!r}; its roles are {', '.join(participants(dialect))}.\n"
+    views = [seen for type_ in dialect.types.values() if (seen := view(dialect, type_, role)) is not None]
+    if not views:
+        return f"{role} sends nothing in {dialect.name}; it only receives.\n"
+    shared, lines = _types(dialect, views)
+    for_all = [*_rule_lines(rules_left(dialect.rules, settled(dialect, dialect.envelope, role))), *shared]
+    envelope = _envelope(dialect, role)
+    legend = _legend(dialect, "\n".join([envelope, *for_all, *lines]))
+    opening = f"As {role} you may send these messages of {dialect.name} {dialect.version}, {_FORMS[dialect.form]}:"
+    return "\n".join([opening, envelope, legend, *for_all, *lines]) + "\n"
+
+
+def _legend(dialect: Dialect, text: str) -> str:
+    said = "; ".join(words for mark, words in _LEGEND if re.search(mark, text))
+    ids = f" `{dialect.wire.id}` is new each time." if dialect.wire.id else ""
+    return f"{said}.{ids}"
+
+
+# --- the envelope and the types ------------------------------------------------------------------------------------
+
+
+def _envelope(dialect: Dialect, role: str) -> str:
+    """Every field that does not depend on the type. `...` stands for those that do."""
+    known = settled(dialect, dialect.envelope, role)
+    parts = ["type"]
+    for name, field in dialect.envelope.items():
+        if name == dialect.wire.recipient and dialect.addresses == "roles":
+            shown = "receiver"
+        else:
+            shown = json.dumps(known[name]) if name in known else _kind(field.kind, field.required)
+        parts.append(f"{_name(name)}{'' if field.required else '?'}: {shown}")
+    parts.append("..." if dialect.payload is None else f"{dialect.payload}: {{...}}")
+    return f"{{{', '.join(parts)}}}"
+
+
+def _types(dialect: Dialect, views: list[RoleView]) -> tuple[list[str], list[str]]:
+    """What holds for several types alike, said once; then each type with what is its own."""
+    shared = [rule for rule in dict.fromkeys(rule for seen in views for rule in seen.rules) if _is_shared(rule, views)]
+    lines: list[str] = []
+    for seen in views:
+        lines.append(_type(dialect, seen))
+        lines += [f"  {line}" for line in _rule_lines(rule for rule in seen.rules if rule not in shared)]
+        if seen.type_.sections:
+            lines.append("  body: " + ", ".join(f"## {section}" for section in seen.type_.sections))
+    return list(_rule_lines(shared)), lines
+
+
+def _type(dialect: Dialect, seen: RoleView) -> str:
+    receivers = f" → {'|'.join(_receivers(dialect, seen))}".removesuffix(" → ")
+    requests = "|".join(answered_by(dialect, seen.type_))
+    answers = f", answers {requests}" if requests else ""
+    return f"{seen.type_.name}{receivers}{answers}: {_fields(seen.fields, seen.type_.fillings)}"
+
+
+def _receivers(dialect: Dialect, seen: RoleView) -> tuple[str, ...]:
+    """Who may get it; nobody by name where any agent may and the envelope leaves its name open."""
+    if seen.receivers != ANY:
+        return seen.receivers
+    recipient = dialect.envelope.get(dialect.wire.recipient or "")
+    if recipient is None or dialect.addresses == "names":
+        return ()
+    return recipient.kind.values if isinstance(recipient.kind, OneOf) else participants(dialect)
+
+
+def _is_shared(rule: RemainingRule, views: list[RoleView]) -> bool:
+    """Said of all types, a comparison is silent about those that lack one of its fields. Other rules may not be."""
+    having = [seen for seen in views if rule in seen.rules]
+    speaks_of = [seen for seen in views if not _own_names(rule).isdisjoint(seen.fields)]
+    compares = isinstance(rule.broken_when, Binary) and rule.broken_when.operation in ("==", "!=", "<", ">", "<=", ">=")
+    return len(having) > 1 and compares and having == speaks_of
+
+
+def _own_names(rule: RemainingRule) -> set[str]:
+    return {name.split(".")[0].removesuffix("[]") for name in names(rule.broken_when)}
+
+
+def _rule_lines(rules: Iterable[RemainingRule]) -> list[str]:
+    return [_rule_line(rule) for rule in rules]
+
+
+def _rule_line(rule: RemainingRule) -> str:
+    if isinstance(rule.broken_when, Not):
+        return f"{'must' if refuses(rule) else 'should'} {written(rule.broken_when.operand)}"
+    return f"{'never' if refuses(rule) else 'avoid'} {written(rule.broken_when)}"
+
+
+# --- the notation --------------------------------------------------------------------------------------------------
+
+
+def _fields(fields: Fields, fillings: tuple[FieldDefault, ...] = ()) -> str:
+    always = {filling.path: filling.value for filling in fillings if filling.when == f"not has({filling.path})"}
+    shown = [
+        f"{_name(name)}{'' if field.required else '?'}: {_kind(field.kind, field.required)}"
+        + (f" else {json.dumps(always[name])}" if name in always else "")
+        for name, field in fields.items()
+    ]
+    return f"{{{', '.join(shown)}}}"
+
+
+def _kind(kind: Kind, required: bool = True) -> str:
+    match kind:
+        case Text(may_be_empty, most, _):
+            # An optional text with nothing to say is better left out, so only a required one is shown as empty.
+            return "text" + _range(None, most) + ('|""' if may_be_empty and required else "")
+        case OneOf((only,)):
+            return json.dumps(only, ensure_ascii=False)
+        case OneOf(values):
+            return "|".join(json.dumps(value) if value in _KIND_WORDS else _name(value) for value in values)
+        case Integer(low, high):
+            return "int" + _range(low, high)
+        case Number(low, high):
+            return "num" + _range(low, high)
+        case Boolean():
+            return "bool"
+        case Timestamp():
+            return "time"
+        case Anything():
+            return "any"
+        case ListOf(item):
+            return f"[{_kind(item)}]"
+        case MapOf(value):
+            return f"{{*: {_kind(value)}}}"
+        case Group(fields):
+            return _fields(fields)
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return ""
+    return f" {'' if low is None else low}..{'' if high is None else high}"
+
+
+def _name(text: str) -> str:
+    return text if _WORD.match(text) else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,190 @@
+"""Which part of a hard rule can a JSON Schema check, and how is it written there?
+
+A schema can compare a field with a constant, never with another field. So a rule becomes a schema that matches only
+messages which surely break it: of `a and b` both sides must be sayable, of `a or b` one is enough. What cannot be
+said is left to the checker, so that the schema never refuses what the checker accepts.
+"""
+
+from typing import Any, NamedTuple
+
+from telex.dialects.rule_language import Binary, Constant, FunctionCall, Node, Not, Reference, parse
+from telex.dialects.schema import (
+    Boolean,
+    Dialect,
+    Field,
+    Group,
+    HardRule,
+    Integer,
+    Kind,
+    ListOf,
+    MapOf,
+    MessageType,
+    Number,
+    OneOf,
+    Text,
+    kind_at,
+)
+
+Schema = dict[str, Any]
+
+_FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_BOUNDS = {"<": "exclusiveMaximum", "<=": "maximum", ">": "exclusiveMinimum", ">=": "minimum"}
+_FALSY = [False, 0, "", [], {}]
+
+
+class RuleFields(NamedTuple):
+    """Where the names in a rule lead."""
+
+    dialect: Dialect
+    type_: MessageType
+
+    def steps(self, name: str) -> tuple[str, ...]:
+        return self.dialect.locate(self.type_, name)
+
+    def field(self, name: str) -> Field | None:
+        """The field of this name; None also where its value may come from elsewhere than the field itself."""
+        whole, steps = self.dialect.fields_of(self.type_), self.steps(name)
+        on_the_way = [kind_at(whole, steps[: end + 1]) for end in range(len(steps))]
+        filled = {self.steps(filling.path) for filling in self.type_.fillings}
+        if steps in filled or any(field is None or field.later_spelling for field in on_the_way):
+            return None
+        return on_the_way[-1]
+
+
+def broken(rule: HardRule, dialect: Dialect, type_: MessageType) -> Schema | None:
+    """A schema that matches only messages that break the rule; None when nothing of the rule can be said so."""
+    return _surely(parse(rule.broken_when), True, RuleFields(dialect, type_))
+
+
+def _surely(node: Node, truth: bool, place: RuleFields) -> Schema | None:
+    """A schema that matches only messages for which the expression is true, or only those for which it is false."""
+    if isinstance(node, Not):
+        return _surely(node.operand, not truth, place)
+    if isinstance(node, Binary) and node.operation in ("and", "or"):
+        sides = [_surely(node.left, truth, place), _surely(node.right, truth, place)]
+        sayable = [side for side in sides if side is not None]
+        if (node.operation == "and") is truth:
+            return {"allOf": sayable} if len(sayable) == 2 else None
+        return {"anyOf": sayable} if len(sayable) == 2 else next(iter(sayable), None)
+    exactly = _exactly(node, place)
+    if exactly is None or truth:
+        return exactly
+    return {"not": exactly}
+
+
+def _exactly(node: Node, place: RuleFields) -> Schema | None:
+    """A schema that matches just when this small expression is true; None when there is none."""
+    match node:
+        case Constant(value):
+            return {} if value else {"not": {}}
+        case Reference(name):
+            return _truthy(name, place)
+        case FunctionCall("has", (Reference(name),)):
+            return _at(name, {}, place)
+        case FunctionCall("len", (Reference(name),)):
+            return _longer(name, 1, place)
+        case Binary("in", Reference(name), Constant(tuple() as values)):
+            return _at(name, {"enum": list(values)}, place) if _suits(place.field(name), *values) else None
+        case Binary("in", Constant(value), Reference(name)):
+            return _contains(name, value, place)
+        case Binary(operation, FunctionCall("len", (Reference(name),)), Constant(int() as count)):
+            return _length(name, operation, count, place)
+        case Binary(operation, Reference(name), Constant(value)):
+            return _compared(name, operation, value, place)
+        case Binary(operation, Constant() as constant, Reference() | FunctionCall() as other) if operation in _FLIPPED:
+            return _exactly(Binary(_FLIPPED[operation], other, constant), place)
+    return None
+
+
+def _truthy(name: str, place: RuleFields) -> Schema | None:
+    field = place.field(name)
+    is_boolean = field is not None and isinstance(field.kind, Boolean)
+    return _at(name, {"const": True} if is_boolean else {"not": {"enum": _FALSY}}, place)
+
+
+def _compared(name: str, operation: str, value: Any, place: RuleFields) -> Schema | None:
+    field = place.field(name)
+    if field is None or not _suits(field, value):
+        return None
+    if operation == "==":
+        return _at(name, {"const": value}, place)
+    if operation == "!=":
+        return _at(name, {"not": {"const": value}}, place)
+    if isinstance(field.kind, Integer | Number) and operation in _BOUNDS:
+        return _at(name, {_BOUNDS[operation]: value}, place)
+    return None  # texts have an order in Python and none in a schema
+
+
+def _length(name: str, operation: str, count: int, place: RuleFields) -> Schema | None:
+    """An absent field has length 0, so everything is said as `at least` or its opposite."""
+    at_least, above = _longer(name, count, place), _longer(name, count + 1, place)
+    if at_least is None or above is None:
+        return None
+    exactly = {"allOf": [at_least, {"not": above}]} if count > 0 else {"not": above}
+    schemas: dict[str, Schema] = {
+        ">=": at_least,
+        ">": above,
+        "<": {"not": at_least},
+        "<=": {"not": above},
+        "==": exactly,
+        "!=": {"not": exactly},
+    }
+    return schemas.get(operation)
+
+
+def _longer(name: str, at_least: int, place: RuleFields) -> Schema | None:
+    field = place.field(name)
+    match field.kind if field else None:
+        case Text() | OneOf():
+            leaf = {"type": "string", "minLength": at_least}
+        case ListOf():
+            leaf = {"type": "array", "minItems": at_least}
+        case MapOf() | Group():
+            leaf = {"type": "object", "minProperties": at_least}
+        case _:
+            return None
+    return {} if at_least <= 0 else _at(name, leaf, place)
+
+
+def _contains(name: str, value: Any, place: RuleFields) -> Schema | None:
+    """`'FAILED' in gates[].status`, or a constant in a list of texts or numbers."""
+    field, steps = place.field(name), place.steps(name)
+    lists = [index for index, step in enumerate(steps) if step.endswith("[]")]
+    if field is None or len(lists) > 1:
+        return None
+    if lists:
+        within, rest = steps[: lists[0] + 1], steps[lists[0] + 1 :]
+        suits, item = _suits(field, value), _nested(rest, {"const": value})
+    elif isinstance(field.kind, ListOf):
+        within, suits, item = steps, _suits(field._replace(kind=field.kind.item), value), {"const": value}
+    else:
+        return None  # within a text or an object, `in` means something else
+    path = tuple(step.removesuffix("[]") for step in within)
+    return _nested(path, {"contains": item}) if suits else None
+
+
+def _suits(field: Field | None, *values: Any) -> bool:
+    """Are these constants of the field's own kind? Python takes 1 for true and a schema does not."""
+    return field is not None and all(_suits_kind(field.kind, value) for value in values)
+
+
+def _suits_kind(kind: Kind, value: Any) -> bool:
+    if isinstance(kind, Text | OneOf):
+        return isinstance(value, str)
+    if isinstance(kind, Boolean):
+        return isinstance(value, bool)
+    return isinstance(kind, Integer | Number) and isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _at(name: str, leaf: Schema, place: RuleFields) -> Schema | None:
+    """The field is there and matches."""
+    steps = place.steps(name)
+    if place.field(name) is None or any(step.endswith("[]") for step in steps):
+        return None
+    return _nested(steps, leaf)
+
+
+def _nested(steps: tuple[str, ...], leaf: Schema) -> Schema:
+    for step in reversed(steps):
+        leaf = {"properties": {step: leaf}, "required": [step]} if leaf else {"required": [step]}
+    return leaf

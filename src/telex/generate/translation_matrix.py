@@ -1,0 +1,143 @@
+"""What translates to what, and how much is lost on the way? The matrix of all types, as rows and as tables for a page.
+
+Every row is a translation that was made: of the type's own example, or, where a type becomes several others, of that
+example with one of its choices made differently. So the counts are those of a message as one would write it.
+"""
+
+import copy
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from telex.dialects.registry import BUILT_IN
+from telex.dialects.schema import Boolean, Dialect, MessageType, OneOf, Tree
+from telex.dialects.write import write
+from telex.translation.translate import NoCounterpart, header_of, translate
+from telex.validation.check import Desk, check
+
+PAGE = "docs/translation.md"
+_NONE = "[markdown](#without-a-counterpart)"
+
+
+class MatrixEntry(NamedTuple):
+    """One type, and what it becomes in another dialect."""
+
+    dialect: str
+    type: str
+    to: str
+    becomes: str | None  # None: it, or at least its example, has no counterpart there
+    lost: int = 0
+    invented: int = 0
+    narrowed: int = 0
+    reason: str | None = None  # why it has none
+    when: str | None = None  # what the message says then, where the example itself becomes something else
+
+
+def matrix(sources: Sequence[Dialect] = BUILT_IN, targets: Sequence[Dialect] = BUILT_IN) -> list[MatrixEntry]:
+    """Every type of the sources with whatever it becomes in each of the others, or the reason why it does not."""
+    return [
+        entry
+        for dialect in sources
+        for type_ in dialect.types.values()
+        for to in targets
+        if to.name != dialect.name
+        for entry in _entries(dialect, type_, to)
+    ]
+
+
+def _entries(dialect: Dialect, type_: MessageType, to: Dialect) -> Iterator[MatrixEntry]:
+    found: dict[str, MatrixEntry] = {}
+    reason = ""
+    for when, tree in _sketches(dialect, type_):
+        header = header_of(tree, dialect, type_, id="message-1", at=0.0, sender="agent")
+        made = translate(tree, dialect, type_, to, header, type_.body_example or None)
+        if isinstance(made, NoCounterpart):
+            reason = reason or made.reason
+        elif made.type.name not in found:
+            changes = (len(made.lost), len(made.invented), len(made.narrowed))
+            found[made.type.name] = MatrixEntry(dialect.name, type_.name, to.name, made.type.name, *changes, when=when)
+    if not any(entry.when is None for entry in found.values()):
+        yield MatrixEntry(dialect.name, type_.name, to.name, None, reason=reason)
+    yield from found.values()
+
+
+def _sketches(dialect: Dialect, type_: MessageType) -> Iterator[tuple[str | None, Tree]]:
+    """The example, then the example with each of its choices made in each other way that its dialect accepts."""
+    yield None, type_.example
+    for name, field in type_.fields.items():
+        for value in _choices(field.kind):
+            tree = copy.deepcopy(type_.example)
+            inside = tree[dialect.payload] if dialect.payload else tree
+            if inside.get(name) == value:
+                continue
+            inside[name] = value
+            if check(write(dialect, tree, type_.body_example), Desk(forced=dialect)).valid:
+                yield f"{name} {str(value).lower() if isinstance(value, bool) else value}", tree
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    if isinstance(kind, OneOf):
+        return kind.values
+    return (True, False) if isinstance(kind, Boolean) else ()
+
+
+class MissingTranslation(NamedTuple):
+    """A type, and the dialects that have nothing like it."""
+
+    dialect: str
+    type: str
+    names: tuple[str, ...]
+    reason: str
+
+
+def absences(entries: Sequence[MatrixEntry]) -> list[MissingTranslation]:
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for entry in entries:
+        if entry.reason is not None:
+            reason = entry.reason.removeprefix(f"{entry.to} has ").removesuffix(".")
+            found.setdefault((entry.dialect, entry.type, reason), []).append(entry.to)
+    return [
+        MissingTranslation(dialect, type_, tuple(names), reason) for (dialect, type_, reason), names in found.items()
+    ]
+
+
+# --- for the page ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def parts() -> dict[str, str]:
+    whole = matrix()
+    return {"matrix": "\n\n".join(_section(dialect, whole) for dialect in BUILT_IN), "no-counterpart": _missing(whole)}
+
+
+def _section(dialect: Dialect, whole: list[MatrixEntry]) -> str:
+    others = [to for to in BUILT_IN if to is not dialect]
+    rows = [
+        (
+            _link(dialect.name, name),
+            *("<br>".join(_cells(dialect.name, name, to.name, whole)) or _NONE for to in others),
+        )
+        for name in dialect.types
+    ]
+    return f"### From {dialect.name}\n\n{_table((dialect.name, *(to.name for to in others)), rows)}"
+
+
+def _cells(dialect: str, type_: str, to: str, whole: list[MatrixEntry]) -> Iterator[str]:
+    for entry in whole:
+        if (entry.dialect, entry.type, entry.to) == (dialect, type_, to) and entry.becomes is not None:
+            when = f" when `{entry.when}`" if entry.when else ""
+            yield f"{_link(to, entry.becomes)} {entry.lost}/{entry.invented}/{entry.narrowed}{when}"
+
+
+def _missing(whole: list[MatrixEntry]) -> str:
+    rows = [(_link(one.dialect, one.type), one.dialect, ", ".join(one.names), one.reason) for one in absences(whole)]
+    return _table(("type", "of", "has no counterpart in", "why"), rows)
+
+
+def _link(dialect: str, type_: str) -> str:
+    return f"[{type_}](dialects/{dialect}.md#{type_.lower()})"
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,166 @@
+"""What does a message of this dialect look like to a program in TypeScript?
+
+One interface for each type, told apart by the literal in `type`; their union; the roles; and a table of who may send
+what to whom. Ranges and rules are beyond TypeScript's types, so they are said in comments. A field that is also read
+under a later spelling has only its first one here: these types are for writing.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+
+from telex.dialects.schema import (
+    ANY,
+    Boolean,
+    Dialect,
+    Field,
+    Fields,
+    Group,
+    Integer,
+    Kind,
+    ListOf,
+    MapOf,
+    MessageType,
+    Number,
+    OneOf,
+)
+from telex.generate.field_text import kind_words, meaning, values_words
+from telex.generate.roles import addressed_fields, participants
+
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
+_OWN_NAMES = ("Message", "MessageType", "Role", "PriorityClass", "TypeFacts", "TYPES")
+_INDENT = "  "
+
+
+def typescript(dialect: Dialect) -> str:
+    """The text of one `.ts` file."""
+    names = _interface_names(dialect)
+    blocks = [
+        f"/** {_comment(f'{dialect.name} {dialect.version}: {dialect.purpose}')} */",
+        _role(dialect),
+        'export type PriorityClass = "ESCALATION" | "ERROR" | "VALIDATION" | "STATUS";',
+        *(_interface(dialect, type_, names[type_.name]) for type_ in dialect.types.values()),
+        _union("Message", list(names.values()) or ["string"]),
+        _union("MessageType", [json.dumps(name) for name in dialect.types] or ["never"]),
+        _table(dialect),
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+# --- names ---------------------------------------------------------------------------------------------------------
+
+
+def _interface_names(dialect: Dialect) -> dict[str, str]:
+    """A name of its own for every type, also where two differ only in what a name may not hold."""
+    names: dict[str, str] = {}
+    for type_name in dialect.types:
+        name = _pascal(type_name)
+        while name in (*_OWN_NAMES, *names.values()):
+            name += "_"
+        names[type_name] = name
+    return names
+
+
+def _pascal(name: str) -> str:
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
+    joined = "".join(word.capitalize() for word in words)
+    return joined if joined[:1].isalpha() else f"Type{joined}"
+
+
+def _key(name: str) -> str:
+    return name if _IDENTIFIER.match(name) else json.dumps(name)
+
+
+def _comment(text: str) -> str:
+    """Nothing in the text may end the comment it stands in."""
+    return " ".join(text.split()).replace("*/", "*\\/")
+
+
+# --- types ---------------------------------------------------------------------------------------------------------
+
+
+def _role(dialect: Dialect) -> str:
+    roles = [json.dumps(role) for role in participants(dialect)]
+    return _union("Role", roles or ["string"])
+
+
+def _union(name: str, members: list[str]) -> str:
+    line = f"export type {name} = {' | '.join(members)};"
+    if len(line) <= 100:
+        return line
+    return f"export type {name} =" + "".join(f"\n{_INDENT}| {member}" for member in members) + ";"
+
+
+def _interface(dialect: Dialect, type_: MessageType, name: str) -> str:
+    rules = [f"{rule.code}: {rule.say}" for rule in (*dialect.rules, *type_.rules)]
+    said = [type_.purpose, *(f"- {rule}" for rule in rules)]
+    lines = ["/**", *(f" * {_comment(line)}" for line in said), " */", f"export interface {name} {{"]
+    for field_name, field in addressed_fields(dialect, type_).items():
+        lines += _property(field_name, field, 1, meaning(dialect, field_name))
+    return "\n".join([*lines, "}"])
+
+
+def _property(name: str, field: Field, depth: int, words: str | None = None) -> Iterator[str]:
+    said = " ".join(part for part in (words, _remark(field)) if part)
+    if said:
+        yield f"{_INDENT * depth}/** {_comment(said)} */"
+    yield f"{_INDENT * depth}{_key(name)}{'' if field.required else '?'}: {_type(field.kind, depth)};"
+
+
+def _remark(field: Field) -> str:
+    """What the type itself cannot say."""
+    innermost = field.kind
+    while isinstance(innermost, ListOf | MapOf):
+        innermost = innermost.item if isinstance(innermost, ListOf) else innermost.value
+    remark = "" if isinstance(innermost, OneOf) else values_words(innermost)
+    if isinstance(innermost, Integer):
+        remark = f"{kind_words(innermost)}, {remark}".removesuffix(", ")
+    later = f"Also read as {field.later_spelling}." if field.later_spelling else ""
+    return " ".join(part for part in (remark and f"{remark[0].upper()}{remark[1:]}.", later) if part)
+
+
+def _type(kind: Kind, depth: int) -> str:
+    match kind:
+        case OneOf(values):
+            return " | ".join(json.dumps(value) for value in values)
+        case Integer() | Number():
+            return "number"
+        case Boolean():
+            return "boolean"
+        case ListOf(item):
+            return f"Array<{_type(item, depth)}>"
+        case MapOf(value):
+            return f"Record<string, {_type(value, depth)}>"
+        case Group(fields):
+            return _object(fields, depth)
+    return "unknown" if kind_words(kind) == "any value" else "string"
+
+
+def _object(fields: Fields, depth: int) -> str:
+    if not fields:
+        return "Record<string, unknown>"
+    lines = [line for name, field in fields.items() for line in _property(name, field, depth + 1)]
+    return "\n".join(["{", *lines, f"{_INDENT * depth}}}"])
+
+
+# --- who may send what ---------------------------------------------------------------------------------------------
+
+
+def _table(dialect: Dialect) -> str:
+    facts = """/** What is known of a type. "*" stands for everyone. */
+export interface TypeFacts {
+  readonly senders: readonly (Role | "*")[];
+  readonly receivers: readonly (Role | "*")[];
+  readonly class: PriorityClass;
+  readonly reply: MessageType | null;
+}"""
+    rows = [f"{_INDENT}{_key(type_.name)}: {_facts(type_)}," for type_ in dialect.types.values()]
+    table = "\n".join(["export const TYPES = {", *rows, "} as const satisfies Record<MessageType, TypeFacts>;"])
+    return f"{facts}\n\n/** Who may send what to whom. */\n{table}"
+
+
+def _facts(type_: MessageType) -> str:
+    assert ANY == ("*",), "the table above says what * means"
+    senders, receivers = json.dumps(list(type_.senders)), json.dumps(list(type_.receivers))
+    class_, reply = json.dumps(type_.priority), json.dumps(type_.reply)
+    return f"{{ senders: {senders}, receivers: {receivers}, class: {class_}, reply: {reply} }}"

@@ -1,0 +1,22 @@
+"""Which pieces make the bus of a hub?"""
+
+from telex.errors import StoreUnavailable
+from telex.http_client.bus import RemoteBus
+from telex.http_client.transport import AsyncTransport, BlockingTransport, RetryTransport, Transport
+from telex.ports.clock import Clock
+from telex.validation.check import Desk
+
+
+def open_remote(url: str, token: str | None, clock: Clock, desk: Desk, *, on_loop: bool) -> RemoteBus:
+    """Nothing is asked yet: the first verb finds out whether anybody is there.
+
+    Raises:
+        StoreUnavailable: that is no address of a hub, or no token.
+    """
+    headers = {"accept": "application/json"}
+    if token:
+        if not (token.isascii() and token.isprintable() and " " not in token):
+            raise StoreUnavailable("copy the token as it was shown: it has no blanks and no letters beyond ASCII.")
+        headers["authorization"] = f"Bearer {token}"
+    wire: Transport = AsyncTransport(url, headers) if on_loop else BlockingTransport(url, headers)
+    return RemoteBus(RetryTransport(wire, clock, url), clock, desk)

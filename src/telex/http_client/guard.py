@@ -1,0 +1,38 @@
+"""May these paths be written, when the contracts are at a hub and the disk is here? Links are followed on this side."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from telex.model.contracts import PathVerdict
+from telex.validation.contracts import NOT_IN_PROJECT
+from telex.validation.project_paths import InvalidPath, Resolver, normal, real
+
+Ask = Callable[[Sequence[str]], Awaitable[list[PathVerdict]]]
+
+
+async def guard(paths: list[str], ask: Ask, resolve: Resolver | None) -> list[PathVerdict]:
+    """Both must be right: the name that is shown, and the file that it leads to."""
+    led = {path: found for path in paths if (found := _led(path, resolve)) is not None}
+    behind = [where for where in led.values() if not isinstance(where, InvalidPath)]
+    verdicts = await ask([*paths, *behind])
+    there = dict(zip(behind, verdicts[len(paths) :], strict=True))
+    return [_both(one, led.get(one.path), there) for one in verdicts[: len(paths)]]
+
+
+def _led(path: str, resolve: Resolver | None) -> str | InvalidPath | None:
+    """Where a path leads, if that is somewhere else."""
+    found = normal(path)
+    if resolve is None or isinstance(found, InvalidPath):
+        return None
+    led = real(found, resolve)
+    return None if led == found else led
+
+
+def _both(named: PathVerdict, led: str | InvalidPath | None, there: dict[str, PathVerdict]) -> PathVerdict:
+    if led is None:
+        return named
+    if isinstance(led, InvalidPath):
+        say = f"Name the file by its path from the project's root: this cannot be taken, since {led.why}."
+        return PathVerdict(named.path, False, NOT_IN_PROJECT, say)
+    if not named.allowed or there[led].allowed:
+        return named
+    return there[led]._replace(path=named.path, reason=f"{there[led].reason} It leads to {led}.")

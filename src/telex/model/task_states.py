@@ -1,0 +1,237 @@
+"""Which states may a task be in, and how does it get from one to the next?
+
+One table says it all: the rules, the settings, the docs and the diagram read it. What happened to a task is a list of
+steps, which are facts; where it stands follows from the steps and the table together, so that the record holds nothing
+that depends on how a team has set its states.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple, Self
+
+from telex.model.persistent_list import PersistentList
+
+ESCALATES_AFTER = 3  # failures; a team may say otherwise
+ATTEMPTS_MAX = 2  # interventions before a person is asked
+
+
+class TaskState(NamedTuple):
+    """Where a task may go from here. A state that leads nowhere is an end."""
+
+    goes_to: tuple[str, ...] = ()
+    fails_to: tuple[str, ...] = ()  # going there is a failure of this state
+    escalates_to: str | None = None  # and only once enough has failed
+    escalates_after: int = ESCALATES_AFTER  # failures of this state; of an intervention: how often it was tried
+
+    @property
+    def leads_to(self) -> tuple[str, ...]:
+        """Everywhere that can be reached from here in one move, however much must have failed before."""
+        last = () if self.escalates_to is None else (self.escalates_to,)
+        return tuple(dict.fromkeys((*self.goes_to, *self.fails_to, *last)))
+
+
+class TaskStateMachine(NamedTuple):
+    states: Mapping[str, TaskState]  # in the order in which they are shown
+    first: str  # where a task is before anything was said of it
+    assigned: str  # where its assignment brings it
+    working: str  # what a failure counts for that is reported without a move
+
+    def is_end(self, state: str) -> bool:
+        return state in _learnt(self).ends
+
+    def is_intervention(self, state: str) -> bool:
+        """Is it where others give up to, and not the end?"""
+        return state in _learnt(self).interventions
+
+
+class _MachineIndex(NamedTuple):
+    """What is found out once for a table: every move asks."""
+
+    machine: TaskStateMachine  # held, since it is known by its identity
+    ends: frozenset[str]
+    interventions: frozenset[str]
+    leads_to: Mapping[str, tuple[str, ...]]
+    leads_to_at_first: Mapping[str, tuple[str, ...]]  # as long as not enough has failed
+
+
+_KNOWN: dict[int, _MachineIndex] = {}
+_KNOWN_MAX = 100
+
+
+def _learnt(machine: TaskStateMachine) -> _MachineIndex:
+    known = _KNOWN.get(id(machine))
+    if known is not None:
+        return known
+    states = machine.states
+    ends = frozenset([name for name, one in states.items() if not one.leads_to])
+    last = frozenset([one.escalates_to for one in states.values() if one.escalates_to is not None])
+    at_first = {name: tuple(dict.fromkeys((*one.goes_to, *one.fails_to))) for name, one in states.items()}
+    known = _MachineIndex(machine, ends, last - ends, {name: one.leads_to for name, one in states.items()}, at_first)
+    if len(_KNOWN) >= _KNOWN_MAX:
+        _KNOWN.clear()
+    _KNOWN[id(machine)] = known
+    return known
+
+
+_WORK = ("planning", "in_progress", "quality_review", "committing")
+_CTO, _HUMAN = "cto_intervention", "human_escalation"
+TASK_STATES = TaskStateMachine(
+    {
+        "pending": TaskState(("assigned",)),
+        "assigned": TaskState(("planning",)),
+        "planning": TaskState(("validated",), ("planning",), _CTO),
+        "validated": TaskState(("in_progress",)),
+        "in_progress": TaskState(("testing",), (), _CTO),
+        "testing": TaskState(("quality_review",)),
+        "quality_review": TaskState(("approved",), ("in_progress",), _CTO),
+        "approved": TaskState(("committing",)),
+        "committing": TaskState(("completed",), ("in_progress",), _CTO),
+        "completed": TaskState(),
+        _CTO: TaskState(_WORK, (), _HUMAN, ATTEMPTS_MAX),
+        _HUMAN: TaskState(),
+    },
+    first="pending",
+    assigned="assigned",
+    working="in_progress",
+)
+
+
+def state_name(text: str) -> str:
+    """A state as it is compared: without case, and with blanks and hyphens as underscores."""
+    return _short_name(text) if len(text) <= _NAME_CHARACTERS else _name(text)
+
+
+def _name(text: str) -> str:
+    return "_".join(text.casefold().replace("-", " ").replace("_", " ").split())
+
+
+_NAME_CHARACTERS = 64  # longer than any name of a state; nobody makes us remember anything longer
+_short_name = lru_cache(1_000)(_name)
+
+
+# --- where a task stands ----------------------------------------------------------------------------------------------
+
+
+class TaskStep(NamedTuple):
+    """One thing that happened to a task."""
+
+    does: Literal["assign", "move", "fail"]
+    id: str  # of the message that says so
+    at: float
+    by: str
+    came_from: str = ""  # of a move, as names of states are compared
+    goes_to: str = ""
+    reason: str = ""
+    whom: str = ""  # to whom it was assigned; who failed
+
+
+class TaskStatus(NamedTuple):
+    state: str
+    placed: bool  # False: nobody has said where it is, so that its first move will be taken at its word
+    failed: Mapping[str, PersistentList[TaskStep]]  # by state: the failures that count at present
+    attempts: Mapping[str, int]  # by intervention: how often it was tried
+
+    def failures(self, state: str) -> int:
+        return len(self.failed.get(state, ()))
+
+
+class TaskHistory(PersistentList[TaskStep]):
+    """What has happened to a task, and where it stood when somebody last asked."""
+
+    __slots__ = ("_before", "_stood")
+    _stood: tuple[TaskStateMachine, int, TaskStatus] | None  # by which table, and after how many steps
+    _before: Self | None  # what it was one step ago, from which others may go on as well
+
+    def __init__(self, items: Iterable[TaskStep] = ()) -> None:
+        super().__init__(items)
+        self._stood = self._before = None
+
+    def and_then(self, one: TaskStep) -> Self:
+        longer = super().and_then(one)
+        longer._stood, longer._before = self._stood, self
+        self._before = None  # one step back is enough, and a chain of all of them would be held for ever
+        return longer
+
+    def standing(self, machine: TaskStateMachine) -> TaskStatus:
+        """Only what has happened since is looked at, for whoever asks by the same table."""
+        if self._before is not None:  # who weighs a step asks where it would lead, and then writes it down once more
+            self._before.standing(machine)
+            self._stood, self._before = self._before._stood, None
+        if self._stood is not None and self._stood[0] is machine:
+            _, seen, stands = self._stood
+        else:
+            seen, stands = 0, TaskStatus(machine.first, False, {}, {})
+        if seen < len(self):
+            for place in range(seen, len(self)):
+                stands = _after(machine, stands, self._all[place])
+            self._stood = machine, len(self), stands
+        return stands
+
+
+NO_STEPS = TaskHistory()
+
+
+def steps_of(known: Sequence[TaskStep]) -> TaskHistory:
+    """What came over a wire, or out of an old file, is only a list of them."""
+    return known if type(known) is TaskHistory else TaskHistory(known)
+
+
+def standing(machine: TaskStateMachine, steps: Sequence[TaskStep]) -> TaskStatus:
+    """Where these steps have brought a task. Any steps do: those of another table are taken as they come."""
+    return steps_of(steps).standing(machine)
+
+
+def _after(machine: TaskStateMachine, stands: TaskStatus, step: TaskStep) -> TaskStatus:
+    """One step on."""
+    state, placed, failed, attempts = stands
+    if step.does == "assign":
+        state = machine.assigned if state == machine.first else state
+        return TaskStatus(state, state in machine.states, failed, attempts)
+    if step.does == "fail":
+        counts = not machine.is_end(state) and not machine.is_intervention(state)
+        return TaskStatus(state, placed, _with(failed, machine.working, step), attempts) if counts else stands
+    came_from, goes_to = step.came_from, step.goes_to
+    if machine.is_intervention(came_from):
+        failed = {}  # whoever stepped in has made a new beginning
+    elif came_from in machine.states and goes_to in machine.states[came_from].fails_to:
+        failed = _with(failed, came_from, step)
+    if machine.is_intervention(goes_to):
+        attempts = {**attempts, goes_to: attempts.get(goes_to, 0) + 1}
+    return TaskStatus(goes_to, goes_to in machine.states, failed, attempts)
+
+
+def _with(
+    failed: Mapping[str, PersistentList[TaskStep]], state: str, step: TaskStep
+) -> dict[str, PersistentList[TaskStep]]:
+    return {**failed, state: failed.get(state, _NONE).and_then(step)}
+
+
+_NONE: PersistentList[TaskStep] = PersistentList()
+
+
+def may_escalate(machine: TaskStateMachine, stands: TaskStatus, state: str) -> bool:
+    """Has enough failed there?"""
+    found = machine.states[state]
+    tried = stands.attempts.get(state, 0) if machine.is_intervention(state) else stands.failures(state)
+    return found.escalates_to is not None and tried >= found.escalates_after
+
+
+def moves(machine: TaskStateMachine, stands: TaskStatus, state: str | None = None) -> tuple[str, ...]:
+    """Where the task may go now, from the state it is in, or from another that it may as well be in."""
+    state = stands.state if state is None else state
+    if state not in machine.states:
+        return ()
+    known = _learnt(machine)
+    enough = machine.states[state].escalates_to is None or may_escalate(machine, stands, state)
+    return known.leads_to[state] if enough else known.leads_to_at_first[state]
+
+
+def ends_reached(machine: TaskStateMachine, state: str) -> frozenset[str]:
+    """The ends that a task can come to from there."""
+    seen, left = {state}, [state]
+    while left:
+        for other in machine.states[left.pop()].leads_to:
+            if other not in seen:
+                seen.add(other)
+                left.append(other)
+    return frozenset(one for one in seen if machine.is_end(one))

@@ -1,0 +1,78 @@
+"""What would have become of a message? The answer of a replay, and the words of those who give it."""
+
+from typing import Any, Literal, NamedTuple
+
+from telex.delivery.validator_cache import CheckedMessage
+from telex.dialects.schema import Dialect, MessageType
+from telex.model.finding import Finding, Severity
+from telex.model.json_path import ROOT
+from telex.replay.reader import LogEntry, recorded
+from telex.validation.check import Desk
+from telex.work.rule_set import LazyFinding
+
+Verdict = Literal["passed", "refused", "repeated", "own"]  # own: a message of the bus itself, which nobody judges
+# What is known from the record alone: the door and the inboxes of that day are gone.
+AT_THE_DOOR = frozenset({"id-differs", "id-not-allowed", "inbox-full", "recipient-missing"})
+EVIDENCE: dict[str, Severity] = {"mark": "warning", "refuse": "refusal"}  # by the team's setting
+REUSED, CONTRADICTED = "id-reused", "evidence-contradicted"
+
+
+def in_words(one: Finding | LazyFinding) -> Finding:
+    """As its sender would be told it."""
+    return one.told() if isinstance(one, LazyFinding) else one
+
+
+class SimulatedResult(NamedTuple):
+    """What would have become of a message."""
+
+    verdict: Verdict
+    agent: str
+    dialect: Dialect | None
+    type: MessageType | None
+    id: str | None
+    findings: "tuple[Finding | LazyFinding, ...]" = ()
+
+    def told(self) -> "SimulatedResult":
+        """The same with every remark put into words, which has to be asked for before the next message is judged."""
+        return self._replace(findings=tuple([in_words(one) for one in self.findings]))
+
+
+def judged(
+    verdict: Verdict, told: LogEntry, looked: CheckedMessage, agent: str, findings: tuple[Finding | LazyFinding, ...]
+) -> SimulatedResult:
+    kind = looked.kind
+    if kind is None:
+        return SimulatedResult(verdict, agent, looked.dialect, None, told.id or looked.facts.id, findings)
+    return SimulatedResult(verdict, agent, kind.dialect, kind.type, told.id or looked.facts.id, findings)
+
+
+def refuses(findings: tuple[Finding | LazyFinding, ...]) -> bool:
+    return any(one.severity == "refusal" for one in findings)
+
+
+def stops(found: tuple[Finding, ...], desk: Desk) -> bool:
+    """What was wrong at the door stops a message in every team, what a repository speaks against in a strict one."""
+    return any(one.severity == "refusal" and (desk.strict or one.code != CONTRADICTED) for one in found)
+
+
+def reused(id_: str | None) -> Finding:
+    say = f"Give it an id of its own: {id_} was sent before, with other words."
+    return Finding(REUSED, ROOT, say, expected="an id not used before", found=id_)
+
+
+def found_then(told: LogEntry, evidence: Severity | None) -> tuple[Finding, ...]:
+    """What was found when it was sent and cannot be found out anew. `evidence`: what a team makes of a report that its
+    repository speaks against; None: nothing."""
+    listed = recorded(told).get("findings")
+    carried = []
+    for one in [_finding(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else ():
+        if one.code == CONTRADICTED and evidence is not None:
+            carried.append(one._replace(severity=evidence))
+        elif told.refused and (one.code in AT_THE_DOOR or (one.code, one.path) == (REUSED, ROOT)):
+            carried.append(one)
+    return tuple(carried)
+
+
+def _finding(facts: dict[str, Any]) -> Finding:
+    known = {name: value for name, value in facts.items() if name in Finding._fields and isinstance(value, str)}
+    return Finding(**{"code": "", "path": ROOT, "say": ""} | known)  # type: ignore[arg-type]

@@ -1,0 +1,134 @@
+"""How was it then? Inboxes, team and work, folded from the events up to a moment and from nothing else."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from telex.dialects.schema import Dialect
+from telex.model.delivery import AT_ONCE, MOVES, Delivery, State
+from telex.model.event import COMING_AND_GOING, Event, detail_of
+from telex.model.message import Message
+from telex.model.roster import ALL_OF_ROLE, EVERYONE, Member
+from telex.replay.team import changed
+from telex.work import reducer
+
+UNTOLD = 0  # the number of a delivery to which nothing has happened yet: no event has named it
+# What becomes of a delivery with an event of that kind.
+BECOMES: dict[str, State] = {
+    "leased": "leased",
+    "extended": "leased",
+    "acked": "acked",
+    "returned": "stored",
+    "failed": "stored",
+    "lapsed": "stored",
+    "dead": "dead",
+    "expired": "expired",
+    "retried": "stored",
+    "dropped": "withdrawn",
+    "withdrawn": "withdrawn",
+    "handed-back": "withdrawn",
+}
+Place = tuple[int, str]  # message and inbox
+
+
+class TimeTravelState:
+    """Everything as it was after the events that were written into it."""
+
+    def __init__(self, dialects: Mapping[str, Dialect]) -> None:
+        self.members: dict[str, Member] = {}
+        self.book: dict[str, Any] = {}
+        self.events, self.at = 0, 0.0
+        self._dialects = dialects
+        self._untold: dict[Place, Delivery] = {}
+        self._told: dict[int, Delivery] = {}
+        self._messages: dict[int, Message] = {}  # those that still lie somewhere
+
+    def write(self, event: Event, message: Message | None) -> None:
+        self.events, self.at = self.events + 1, event.at
+        if event.kind in COMING_AND_GOING:
+            changed(self.members, event)
+        elif message is None:
+            return
+        elif event.kind == "accepted":
+            for inbox in inboxes_told(event, message):
+                self._untold[message.seq, inbox] = _new(UNTOLD, message, inbox)
+                self._messages[message.seq] = message
+            reducer.write(self.book, event, message, self._dialects)
+        elif event.delivery is not None and event.inbox is not None:
+            self._deliver(event, event.delivery, event.inbox, message)
+
+    def _deliver(self, event: Event, number: int, inbox: str, message: Message) -> None:
+        if event.kind == "asked-again":
+            self._told[number] = _new(number, message, inbox)
+            self._messages[message.seq] = message
+        if event.kind not in BECOMES:
+            return
+        before = self._told.pop(number, None) or self._untold.pop((message.seq, inbox), None)
+        # Where a record does not tell to whom something went, it tells it when somebody does something with it.
+        now = after(before or _new(number, message, inbox), event)._replace(seq=number)
+        if MOVES[now.state]:
+            self._told[number] = now
+            self._messages[message.seq] = message
+
+    def deliveries(self) -> Iterator[tuple[Delivery, Message]]:
+        """What was not over, in the order in which it would be offered."""
+        found = sorted((*self._told.values(), *self._untold.values()), key=lambda one: (one.rank, one.message, one.seq))
+        yield from ((one, self._messages[one.message]) for one in found)
+
+    def of_kind(self, kind: str) -> list[Any]:
+        """The matters of the work of that kind."""
+        return [state for topic, state in self.book.items() if reducer.kind_of(topic) == kind]
+
+
+def as_it_was(
+    events: Iterable[tuple[Event, Message | None]], dialects: Mapping[str, Dialect], known: Iterable[Member] = ()
+) -> TimeTravelState:
+    """`known`: the members as they are now. Of those who came so long ago that no event tells of it, their own dates
+    do."""
+    moment = TimeTravelState(dialects)
+    for event, message in events:
+        moment.write(event, message)
+    for member in known:
+        if member.name not in moment.members and member.joined_at is not None and member.joined_at <= moment.at:
+            moment.members[member.name] = _at(member, moment.at)
+    return moment
+
+
+def _at(member: Member, at: float) -> Member:
+    """The member without what has happened to it since."""
+    left, stopped = member.left_at, member.stopped_at
+    return member._replace(
+        left_at=left if left is not None and left <= at else None,
+        stopped_at=stopped if stopped is not None and stopped <= at else None,
+    )
+
+
+def inboxes_told(event: Event, message: Message) -> tuple[str, ...]:
+    """Where a message was put. What goes to many says so in the event that brought it."""
+    if event.detail is not None and '"inboxes"' in event.detail:
+        told = detail_of(event).get("inboxes")
+        if isinstance(told, list):
+            return tuple(one for one in told if isinstance(one, str))
+    is_for_many = message.to == EVERYONE or message.to.startswith(ALL_OF_ROLE)
+    return () if is_for_many else (message.to,)
+
+
+def after(delivery: Delivery, event: Event) -> Delivery:
+    """The delivery after that event."""
+    detail = detail_of(event) if event.kind in ("leased", "extended", "failed", "lapsed") else {}
+    changes: dict[str, Any] = {"state": BECOMES[event.kind], "due_at": AT_ONCE}
+    if event.kind == "leased":
+        attempts = detail.get("attempt", delivery.attempts + 1)
+        changes |= {"attempts": attempts, "fence": delivery.fence + 1, "holder": event.agent}
+    if event.kind in ("leased", "extended"):
+        changes["due_at"] = detail.get("until", AT_ONCE)
+    elif event.kind in ("failed", "lapsed"):
+        changes["due_at"] = detail.get("next", AT_ONCE)
+    elif event.kind == "returned":
+        changes["attempts"] = max(delivery.attempts - 1, 0)
+    elif event.kind == "retried":
+        changes["attempts"] = 0
+    return delivery._replace(**changes)
+
+
+def _new(number: int, message: Message, inbox: str) -> Delivery:
+    return Delivery(number, message.seq, inbox, message.rank, "stored", AT_ONCE)

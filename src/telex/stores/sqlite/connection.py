@@ -1,0 +1,303 @@
+"""How is one SQLite file written by many processes, with no daemon, and nothing lost?
+
+Every write is one `BEGIN IMMEDIATE` transaction under an operating system's file lock: SQLite's own waiting is unfair,
+and with eight writers the unlucky one waits for seconds. What was promised to somebody is synced before we say so, as
+`synchronous = FULL` would have it; but the sync comes after the lock has been let go, so that the next can write while
+we wait for the disk. That loses nothing: a sync covers everything written before it, and a checkpoint syncs the log
+before it touches the file. A lease is not synced, since losing one in a power cut only means that the message is
+offered again.
+"""
+
+import os
+import time
+from _thread import get_ident
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+import apsw
+
+from telex.errors import OutcomeUnknown, StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
+from telex.stores.disk import FileLock, ReserveFile, sync_folder
+from telex.stores.sqlite.errors import may_be_kept, ours
+from telex.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+T = TypeVar("T")
+fdatasync = getattr(os, "fdatasync", os.fsync)  # not every system has the one that leaves the file's times alone
+Row = tuple[Any, ...]
+BUSY_MILLISECONDS = 30_000  # somebody who does not take our lock: another tool, looking in
+LOG_BYTES_AT_ONCE = 1_048_576
+BALLAST_SECONDS = 0.02
+
+
+class SqliteConnection:
+    """One connection to one store. It belongs to the thread and the process that opened it."""
+
+    def __init__(self, path: str, *, durable: bool = True) -> None:
+        if os.path.islink(path):
+            path = os.path.realpath(path)  # its log lies beside the file, and not beside the link
+        self.path = path
+        _refuse_foreign(path)
+        self._durable = durable
+        self._process, self._thread = os.getpid(), get_ident()
+        self._lock = self._log = -1
+        self._looked_at = float("-inf")
+        self._ballast = ReserveFile(path + "-ballast")
+        try:
+            self._lock = os.open(path + "-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
+        try:
+            try:
+                self._open()
+            except StoreFull:  # even looking takes a little room, and whoever is done must be able to say so
+                if not self._ballast.drop():
+                    raise
+                self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        try:
+            self._connection = apsw.Connection(self.path)
+            self._cursor = self._connection.cursor()
+            self._connection.set_busy_timeout(BUSY_MILLISECONDS)
+            # A plan that does not look at the values: otherwise many statements are planned anew for every message.
+            self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            version = self._version()
+            if version < VERSION:
+                self._bring_up_to_date()
+            elif version > VERSION:
+                raise self._too_new(version)
+            self._cursor.execute("PRAGMA synchronous = NORMAL")  # the log is synced by us, see `_sync`
+            if self.value("PRAGMA journal_mode") != "wal":
+                raise StoreUnavailable(f"{self.path} cannot be shared where it lies: put it on a local disk.")
+        except apsw.Error as error:
+            self._explain(error)
+        self._open_log()
+
+    def _too_new(self, version: int) -> StoreTooNew:
+        known = f"file version {version}; this one knows {VERSION}"
+        say = f"{self.path} was written by a later Telex ({known}): upgrade Telex to open it. Nothing was changed."
+        return StoreTooNew(say)
+
+    def _version(self) -> int:
+        if not self._connection.in_transaction:
+            return self.glance(self._version)  # one moment: another process may be making the store just now
+        application = self.value("PRAGMA application_id")
+        version = int(self.value("PRAGMA user_version"))
+        if application == APPLICATION_ID:
+            return version
+        if version == 0 and application == 0 and not self.value("SELECT count(*) FROM sqlite_schema"):
+            return 0
+        raise StoreDamaged(f"{self.path} is a database, but not a Telex store. Nothing was changed.")
+
+    def _bring_up_to_date(self) -> None:
+        """Two processes may come here at once; the lock lets one through, and the other finds the work done."""
+        with FileLock(self._lock):
+            if self._version() == 0:
+                self._cursor.execute("PRAGMA journal_mode = WAL")
+            self._cursor.execute("PRAGMA synchronous = FULL")
+            self._cursor.execute("BEGIN IMMEDIATE")
+            try:
+                for number in range(self._version(), VERSION):
+                    self._cursor.execute(MIGRATIONS[number])
+                self._cursor.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._cursor.execute(f"PRAGMA user_version = {VERSION}")
+            except BaseException:
+                self._cursor.execute("ROLLBACK")
+                raise
+            self._cursor.execute("COMMIT")
+        self.hold_ballast()
+        sync_folder(os.path.dirname(os.path.abspath(self.path)))
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def rows(self, sql: str, bindings: Any = ()) -> list[Row]:
+        try:
+            return list(self._cursor.execute(sql, bindings))
+        except apsw.Error as error:
+            self._explain(error)
+
+    def row(self, sql: str, bindings: Any = ()) -> Row | None:
+        found = self.rows(sql, bindings)
+        return found[0] if found else None
+
+    def value(self, sql: str, bindings: Any = ()) -> Any:
+        found = self.rows(sql, bindings)
+        return found[0][0] if found else None
+
+    def glance(self, work: Callable[[], T]) -> T:
+        """Several questions about one moment."""
+        self._check_process()
+        self.rows("BEGIN")
+        try:
+            return work()
+        finally:
+            if self._connection.in_transaction:  # some failures have ended it already
+                self.rows("ROLLBACK")
+
+    def data_version(self) -> int:
+        """Another number whenever somebody else has written."""
+        version: int = self.value("PRAGMA data_version")
+        return version
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def run(self, sql: str, bindings: Any = ()) -> None:
+        self._cursor.execute(sql, bindings)
+
+    def run_many(self, sql: str, rows: list[Row]) -> None:
+        if rows:
+            self._cursor.executemany(sql, rows)
+
+    def changed(self) -> int:
+        return self._connection.changes()
+
+    def transact(self, work: Callable[[], T], *, promised: bool = True, freeing: bool = False) -> T:
+        """Do all of the work or none of it. When it returns, what was `promised` is on disk.
+
+        `freeing` work gives up the ballast rather than fail on a full disk: it ends something, and keeps little.
+
+        Raises:
+            OutcomeUnknown: the last step failed, and it may be kept or not.
+            StoreError: nothing of it was kept.
+        """
+        self._check_process()
+        if not freeing and self._is_time_to_look() and not self.hold_ballast():
+            raise StoreFull(f"no room on the disk for {self.path}: nothing of this was kept; free some space.")
+        try:
+            return self._transact(work, promised)
+        except StoreFull:
+            if not freeing or not self._ballast.drop():
+                raise
+        return self._transact(work, promised)
+
+    def _transact(self, work: Callable[[], T], promised: bool) -> T:
+        execute = self._cursor.execute
+        with FileLock(self._lock):
+            committing = False
+            try:
+                execute("BEGIN IMMEDIATE")
+                for (version,) in execute("PRAGMA user_version"):
+                    if version > VERSION:
+                        raise self._too_new(version)  # brought up to date by a later Telex while we had it open
+                done = work()
+                committing = True
+                execute("COMMIT")
+            except BaseException as error:
+                undone = self._roll_back()
+                if isinstance(error, apsw.Error):
+                    self._explain(error, in_doubt=committing and may_be_kept(error, undone))
+                raise
+        if promised and self._durable:
+            self._sync()
+        return done
+
+    def _open_log(self) -> None:
+        """Before anything is committed: who opens a file after a write to it was lost may never be told of it.
+
+        SQLite has it open too, from the first look until the store is closed, and nobody removes it before that.
+        Closing ours takes no lock away, since SQLite's locks are on the other two files.
+        """
+        self._close_log()
+        try:
+            self._log = os.open(self.path + "-wal", os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot open {self.path}-wal: {error.strerror}") from error
+
+    def _sync(self) -> None:
+        """Wait until everything that anybody has committed so far is on disk."""
+        name = self.path + "-wal"
+        try:
+            fdatasync(self._log)
+            in_place = os.fstat(self._log).st_ino == os.stat(name).st_ino
+        except OSError as error:
+            self._write_log_again()
+            say = f"outcome unknown (cannot sync {name}: {error.strerror}): send again with the same id."
+            raise OutcomeUnknown(say) from error
+        if not in_place:
+            say = f"outcome unknown ({name} was replaced under us): open the store again, and send with the same id."
+            raise OutcomeUnknown(say)
+
+    def _write_log_again(self) -> None:
+        """After a failed sync the kernel may take what it lost for written, and the next sync would say all is well.
+
+        So it is made to write everything once more. Whoever sends again is then only answered when that has worked.
+        """
+        with FileLock(self._lock):
+            try:
+                self._cursor.execute("BEGIN IMMEDIATE")  # somebody who does not take our lock
+                at = 0
+                while part := os.pread(self._log, LOG_BYTES_AT_ONCE, at):
+                    at += os.pwrite(self._log, part, at)
+            except (OSError, apsw.Error):
+                pass  # the outcome is unknown as it is
+            finally:
+                self._roll_back()
+
+    def _close_log(self) -> None:
+        if self._log >= 0:
+            os.close(self._log)
+            self._log = -1
+
+    def _roll_back(self) -> bool:
+        """Was there still something to undo? Then nothing of it was kept."""
+        if not self._connection.in_transaction:
+            return False
+        try:
+            self._cursor.execute("ROLLBACK")
+        except apsw.Error:
+            return False
+        return True
+
+    def _is_time_to_look(self) -> bool:
+        """After the ballast, that is: looking costs as much as a row, so it is not done for every write."""
+        now = time.monotonic()
+        if now - self._looked_at < BALLAST_SECONDS:
+            return False
+        self._looked_at = now
+        return True
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise StoreUnavailable("this bus was opened before the process forked: open another one after it.")
+        if get_ident() != self._thread:
+            raise StoreUnavailable("this bus belongs to the thread that opened it: open one in each thread.")
+        if self._lock < 0:
+            raise StoreUnavailable("this bus has been closed: open another one.")
+
+    # --- a full disk -------------------------------------------------------------------------------------------------
+
+    def hold_ballast(self) -> bool:
+        """Keep some room aside for the day when the disk is full. False: that day has come."""
+        return self._ballast.hold()
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        if os.getpid() == self._process and hasattr(self, "_connection"):
+            try:
+                self._connection.close(True)
+            except apsw.Error as error:
+                self._explain(error)
+        self._close_log()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _explain(self, error: apsw.Error, *, in_doubt: bool = False) -> NoReturn:
+        raise ours(error, self.path, in_doubt) from error
+
+
+def _refuse_foreign(path: str) -> None:
+    """Look before anything is made beside it: a file that is no database is none of ours."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(16)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
+    if head and head != b"SQLite format 3\0":
+        raise StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")

@@ -1,0 +1,120 @@
+"""What does the file look like? Its tables, and the numbered steps that bring an older file up to date.
+
+Only what is open is indexed: a partial index holds the deliveries that wait or are leased, and nothing else grows with
+what is kept. Ids and correlations are found through `known`, and the events of a message through `told`; both are
+filled by the way (see sqlite_tidy), in batches and never on the path of a send, and whoever asks looks through what
+they do not have yet. A delivery's number is its message's number shifted up, so that the deliveries of a
+message lie side by side and no number is ever used twice.
+"""
+
+APPLICATION_ID = 0x54454C58  # "TELX", so that another program's database is told from ours
+DELIVERY_BITS = 16  # deliveries of one message: a broadcast to 65,536 agents
+
+_FIRST = """
+CREATE TABLE events (
+  seq INTEGER PRIMARY KEY,
+  at REAL NOT NULL,
+  kind TEXT NOT NULL,
+  agent TEXT,
+  message INTEGER,           -- NULL in the event that brought a message: its number is the event's own
+  delivery INTEGER,
+  inbox TEXT,
+  detail TEXT
+) STRICT;
+
+CREATE TABLE messages (
+  seq INTEGER PRIMARY KEY,   -- that of the event that brought it
+  id TEXT NOT NULL,
+  at REAL NOT NULL,
+  sender TEXT NOT NULL,
+  role TEXT NOT NULL,
+  recipient TEXT NOT NULL,
+  dialect TEXT,
+  type TEXT,
+  rank INTEGER NOT NULL,
+  correlation TEXT,
+  reply_to TEXT,
+  digest BLOB NOT NULL,
+  raw BLOB NOT NULL,
+  refused INTEGER NOT NULL   -- 0 accepted, 1 refused, 2 imported
+) STRICT;
+
+CREATE TABLE deliveries (
+  seq INTEGER PRIMARY KEY,   -- the message's number, shifted up, and a number within it
+  message INTEGER NOT NULL,
+  inbox TEXT NOT NULL,
+  rank INTEGER NOT NULL,
+  state INTEGER NOT NULL,    -- its place in model/delivery.STATES
+  due_at REAL NOT NULL,
+  attempts INTEGER NOT NULL,
+  fence INTEGER NOT NULL,
+  holder TEXT
+) STRICT;
+CREATE INDEX deliveries_stored ON deliveries (inbox, rank, seq) WHERE state = 0;
+CREATE INDEX deliveries_leased ON deliveries (due_at, inbox) WHERE state = 1;
+CREATE INDEX deliveries_given_up ON deliveries (seq) WHERE state IN (3, 4);
+
+CREATE TABLE recent (          -- ids within the window in which an equal one is the same message, but for the latest
+  number INTEGER NOT NULL,     -- of the id, see model/digest.number_of
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (number, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE known (           -- ids and correlations of everything that is kept
+  number INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (number, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE told (            -- the events of each message, beside the one that brought it
+  message INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (message, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE asks (            -- requests that wait for an answer
+  message INTEGER PRIMARY KEY,
+  due_at REAL NOT NULL,
+  attempts INTEGER NOT NULL
+) STRICT;
+CREATE INDEX asks_due ON asks (due_at);
+CREATE TABLE members (
+  name TEXT PRIMARY KEY,
+  role TEXT NOT NULL,
+  dialects TEXT NOT NULL,      -- separated by blanks
+  joined_at REAL,
+  seen_at REAL,
+  left_at REAL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE marks (           -- how far the housekeeping has come: the number of the last event or message it has seen
+  name TEXT PRIMARY KEY,
+  value REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE VIRTUAL TABLE texts USING fts5 (body, content = '', contentless_delete = 1);
+"""
+
+_THE_WORK = """
+CREATE TABLE topics (          -- which messages belong to which matter of the work, see work
+  name TEXT NOT NULL,
+  seq INTEGER NOT NULL,        -- the message
+  PRIMARY KEY (name, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX topics_of ON topics (seq);
+CREATE TABLE snapshots (       -- how a long topic stood after one of its messages; only saves time
+  topic TEXT PRIMARY KEY,
+  seq INTEGER NOT NULL,
+  words TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+ALTER TABLE members ADD COLUMN stopped_at REAL;
+CREATE INDEX members_stopped ON members (name) WHERE stopped_at IS NOT NULL;
+INSERT INTO marks SELECT 'weighed', coalesce(max(seq), 0) FROM events;  -- what came before belongs to no topic
+"""
+
+_ASKS_BY_NAME = """
+ALTER TABLE asks ADD COLUMN id TEXT;           -- these three are the message's: a request is found by them
+ALTER TABLE asks ADD COLUMN correlation TEXT;
+ALTER TABLE asks ADD COLUMN type TEXT;
+UPDATE asks SET (id, correlation, type) = (SELECT id, correlation, type FROM messages WHERE seq = asks.message);
+CREATE INDEX asks_id ON asks (id);
+CREATE INDEX asks_correlation ON asks (correlation, type) WHERE correlation IS NOT NULL;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _THE_WORK, _ASKS_BY_NAME)  # the n-th brings a file of version n to version n + 1
+VERSION = len(MIGRATIONS)

@@ -1,0 +1,112 @@
+"""`telex ack`, `telex nack`, `telex extend`: what becomes of a message in a reader's hands?
+
+Each takes the token that came with the message, or its id, which is then looked up among the caller's own leases.
+"""
+
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from telex.errors import LeaseLost
+from telex.surfaces.cli import completion
+from telex.surfaces.cli.bus_connection import opened_to_look
+from telex.surfaces.cli.bus_options import agent_option, lines_option, seconds_option, store_option, text_option
+from telex.surfaces.cli.check_output import json_line
+from telex.surfaces.cli.exit_codes import DONE, CommandError
+from telex.surfaces.cli.output import shown
+from telex.surfaces.cli.time_text import clock_time, span, stamp
+from telex.validation.authorization import normalised
+
+if TYPE_CHECKING:
+    from telex.client import SyncBus
+
+_TOKEN = re.compile(r"\d+\.\d+\Z", re.ASCII)
+what_argument = click.argument("what", metavar="TOKEN|ID", shell_complete=completion.waiting_ids)
+
+
+@click.command("ack")
+@what_argument
+@agent_option
+@store_option
+@lines_option
+def ack(what: str, agent: str, store: str | None, as_json: bool) -> int:
+    """Say that you are done with a message. To say it twice does no harm."""
+    with opened_to_look(store) as bus:
+        token = _token(bus, what, agent, settled_is_fine=True)
+        first = bus.ack(token, agent=agent) if token else False
+    _say(
+        {"acked": True, "before": not first, "token": token},
+        f"acked{'' if first else ' before'} {shown(what)}",
+        as_json,
+    )
+    return DONE
+
+
+@click.command("nack")
+@what_argument
+@agent_option
+@text_option("--reason", "WORDS", "Why you cannot do it: its sender and whoever is next will read this.")
+@seconds_option("--delay", "When it is to come again; the usual wait if not given.")
+@store_option
+@lines_option
+def nack(what: str, agent: str, reason: str | None, delay: float | None, store: str | None, as_json: bool) -> int:
+    """Give a message back: it comes again after a while, or is dead if that was the last attempt."""
+    if reason is None:
+        raise CommandError("say why: telex nack … --reason WORDS")
+    with opened_to_look(store) as bus:
+        token = _token(bus, what, agent)
+        after = bus.nack(token, agent=agent, reason=reason, delay=delay)
+    next_at = after.due_at if after.state == "stored" else None
+    facts = {"token": token, "state": after.state, "attempts": after.attempts}
+    comes = f"again at {clock_time(after.due_at)} UTC, attempt {after.attempts + 1}"
+    words = f"dead after {after.attempts} attempts" if after.state == "dead" else comes
+    _say(facts | {"next_at": stamp(next_at) if next_at else None}, f"given back {shown(what)}: {words}", as_json)
+    return DONE
+
+
+@click.command("extend")
+@what_argument
+@agent_option
+@seconds_option("--for", "How long from now on; the usual lease if not given.", into="seconds")
+@store_option
+@lines_option
+def extend(what: str, agent: str, seconds: float | None, store: str | None, as_json: bool) -> int:
+    """Keep a message longer, while you still work on it."""
+    import time
+
+    with opened_to_look(store) as bus:
+        token = _token(bus, what, agent)
+        until = bus.extend(token, agent=agent, seconds=seconds)
+    words = f"yours until {clock_time(until)} UTC, for another {span(until - time.time())}: {shown(what)}"
+    _say({"token": token, "until": stamp(until)}, words, as_json)
+    return DONE
+
+
+def _token(bus: "SyncBus", what: str, agent: str, *, settled_is_fine: bool = False) -> str:
+    """The token, or that of the caller's own lease on the message of this id. Empty: it has acked it already.
+
+    Raises:
+        NotFound: there is no message of that id.
+        LeaseLost: the caller holds no lease on it.
+    """
+    if _TOKEN.match(what):
+        return what
+    stories, name = bus.why(what), normalised(agent)
+    mine = [one for story in stories for one in story.deliveries if one.holder == name]
+    held = [one for one in mine if one.state == "leased"]
+    if len(held) > 1:
+        tokens = ", ".join(f"{one.seq}.{one.fence}" for one in held)
+        raise CommandError(f"you hold {len(held)} messages of that id: name one by its token: {tokens}")
+    if held:
+        return f"{held[0].seq}.{held[0].fence}"
+    if settled_is_fine and any(one.state == "acked" for one in mine):
+        return ""
+    state = stories[-1].state
+    instead = f"; take it first: telex receive --as {agent}" if state in ("stored", "read") else ""
+    raise LeaseLost(f"{agent} holds no lease on {what}, which is {state}{instead}")
+
+
+def _say(facts: dict[str, Any], words: str, as_json: bool) -> None:
+    sys.stdout.write((json_line(facts) if as_json else words) + "\n")

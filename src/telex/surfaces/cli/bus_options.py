@@ -1,0 +1,128 @@
+"""What do the commands of the bus ask for alike? Who is asking, which store, how long, how many, since when."""
+
+import math
+from collections.abc import Callable
+
+import click
+from click.decorators import FC
+
+from telex.ports.store import Query
+from telex.surfaces.cli import completion
+from telex.surfaces.cli.time_text import moment
+from telex.validation.authorization import normalised
+
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < 1e9:
+        raise click.UsageError(f"{param.opts[0]} takes seconds, such as 60 or 0.5, not {value}")
+    return seconds
+
+
+def _count(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    if not value.isascii() or not value.isdecimal() or len(value) > 9 or int(value) < 1:
+        raise click.UsageError(f"{param.opts[0]} takes a whole number from 1, not {value}")
+    return int(value)
+
+
+def _needed(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
+    if not value:
+        raise click.UsageError(f"say who you are: {ctx.command_path} --as NAME")
+    return value
+
+
+def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """An empty value is often a variable that nobody set; to go on as if the option were not there would hide it."""
+    if value == "":
+        raise click.UsageError(f"{param.opts[0]} needs a value: {param.opts[0]} {param.metavar}")
+    return value
+
+
+def text_option(
+    name: str, metavar: str, help: str, *, into: str | None = None, complete: Completer | None = None
+) -> Callable[[FC], FC]:
+    """An option that takes a text, which must not be empty."""
+    words = [name, into] if into else [name]
+    return click.option(*words, metavar=metavar, callback=_not_empty, shell_complete=complete, help=help)
+
+
+def seconds_option(name: str, help: str, *, into: str | None = None) -> Callable[[FC], FC]:
+    words = [name, into] if into else [name]
+    return click.option(*words, metavar="SECONDS", callback=_seconds, help=help)
+
+
+agent_option = click.option(
+    "--as", "agent", metavar="NAME", callback=_needed, shell_complete=completion.agents, help="Who you are."
+)
+role_option = text_option(
+    "--role", "ROLE", "Your role, the first time, when your name is not a role.", complete=completion.roles
+)
+store_option = text_option("--store", "PATH", "Where messages are kept; the nearest .telex if not given.")
+lines_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each.")
+
+
+def max_option(default: int) -> Callable[[FC], FC]:
+    told = f"At most so many; {default} if not given."
+    return click.option("--max", "most", metavar="N", callback=_count, default=str(default), help=told)
+
+
+def refuse_misplaced(ctx: click.Context) -> None:
+    """An option that stands before the name of a subcommand would not reach it; to go on would hide that."""
+    given = [param for param in ctx.command.params if param.name and _was_given(ctx, param.name)]
+    if given:
+        raise click.UsageError(f"put {given[0].opts[0]} behind {ctx.invoked_subcommand}")
+
+
+def _was_given(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+def filters(command: FC) -> FC:
+    """The options by which events are chosen; the command gets them as `query_from` takes them."""
+    options = (
+        text_option("--agent", "NAME", "Of this agent: done by it, or in its inbox.", complete=completion.agents),
+        text_option("--type", "TYPE", "Of messages of this type.", into="type_", complete=completion.types),
+        text_option("--dialect", "NAME", "Of messages in this dialect.", complete=completion.dialects),
+        text_option("--correlation", "ID", "Of this conversation."),
+        text_option("--since", "WHEN", "From then on: 10m, 2h, 1d, or 2026-01-31T09:30:00Z."),
+        text_option("--until", "WHEN", "Up to then."),
+        text_option("--text", "WORDS", "Of messages in which these words stand."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def query_from(
+    *,
+    agent: str | None,
+    type_: str | None,
+    dialect: str | None,
+    correlation: str | None,
+    since: str | None,
+    until: str | None,
+    text: str | None,
+    kinds: tuple[str, ...] = (),
+) -> Query:
+    """The events that `filters` asked for.
+
+    Raises:
+        CommandError: when a moment cannot be read.
+    """
+    return Query(
+        agent=normalised(agent) if agent else None,
+        kinds=kinds,
+        type=type_,
+        dialect=dialect,
+        correlation=correlation,
+        since=moment(since, "--since") if since else None,
+        until=moment(until, "--until") if until else None,
+        text=text,
+    )

@@ -1,0 +1,154 @@
+"""`telex check` on many messages: every refusal as it is met, then counts.
+
+Nothing is kept but counters, so a file of any length takes the same memory. After the first few hundred messages
+the fast lane is worth what it costs to open.
+"""
+
+import gc
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from telex.surfaces.cli.check import CheckCommand, sized, stderr_has_its_own_reader
+from telex.surfaces.cli.check_output import ANSWERS, json_line
+from telex.surfaces.cli.check_summary import CheckSummary, is_warned
+from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, CommandError
+from telex.surfaces.cli.inputs import has_lines, pieces
+from telex.surfaces.cli.output import Screen, shown, what, wrapped
+from telex.surfaces.cli.progress import Progress
+from telex.validation.check import Checked, check
+
+if TYPE_CHECKING:
+    from telex.validation.fast_validator import ValidMessage
+
+EXPRESS_FROM = 200  # messages; opening the fast lane takes about as long as checking so many the patient way
+SAID_MAX = 20  # messages told one by one
+FINDINGS_MAX = 3  # of each
+INDENT = 4
+RATE_FROM = 1000  # messages; with fewer the rate says more about starting than about checking
+NEXT = "telex check FILE{0} says more about one of them, telex mend FILE{0} how it would pass, telex explain CODE why"
+STEP = 256  # messages between two looks at the clock
+
+
+def check_many(files: list[str], task: CheckCommand) -> int:
+    """Check every message of every file, say what was found, and return the exit code."""
+    if not gc.isenabled():  # see main: what was imported stays; from here on there is something to throw away
+        gc.freeze()
+        gc.enable()
+    return _BatchCheck(files, task).run()
+
+
+class _BatchCheck:
+    def __init__(self, files: list[str], task: CheckCommand) -> None:
+        self.files, self.task, self.tally = files, task, CheckSummary()
+        self.bytes_max = task.desk.limits.message_bytes_max
+        self.errors = Screen(sys.stderr)
+        self.progress = Progress(files, wanted=not task.quiet)
+        self.answer = ANSWERS.get(task.format)
+        self.passes: Callable[[bytes], ValidMessage | None] = _not_open_yet
+        self.answers_passed: dict[tuple[str, str], str] = {}
+        self.says_words = self.answer is None or stderr_has_its_own_reader()
+        self.messages = self.bytes_done = self.unsaid = self.said = 0
+        self.failed = False
+
+    def run(self) -> int:
+        began = time.monotonic()
+        for file in self.files:
+            try:
+                self._file(file)
+            except CommandError as error:
+                self._line(f"telex: {error.say}")
+                self.failed = True
+        self.progress.clear()
+        if self.unsaid:
+            self._line(f"… and {self.unsaid:,} more; --json shows all")
+        if self.answer is None and not self.task.quiet:
+            self._summary(time.monotonic() - began)
+        return REFUSED if self.tally.total.refused else FAILED if self.failed else DONE
+
+    def _file(self, file: str) -> None:
+        lines = has_lines(file, self.task.lines)
+        for number, raw, size in pieces(file, self.bytes_max, lines=lines):
+            self.messages += 1
+            self.bytes_done += size
+            passed = self.passes(raw)
+            if passed is not None:
+                self._passed(passed, file, number)
+            else:
+                checked = check(raw, self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role)
+                self._checked(sized(checked, size, self.bytes_max), _place(file, number))
+            if self.messages == EXPRESS_FROM:
+                self._open_express()
+            if not self.messages % STEP:
+                self.progress.step(self.messages, self.bytes_done)
+
+    def _open_express(self) -> None:
+        from telex.validation.fast_validator import Express
+
+        self.passes = Express(self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role).passes
+
+    def _passed(self, passed: "ValidMessage", file: str, number: int) -> None:
+        """Nothing was found, and most messages are like that: count it, in as little time as it takes to check it."""
+        key = (passed.dialect.name, passed.type.name)
+        self.tally.row(key).accepted += 1
+        if self.answer is None or self.task.quiet:
+            return
+        if key not in self.answers_passed:
+            checked = Checked(True, "message", passed.dialect, passed.type.name, (), {})
+            self.answers_passed[key] = self.answer(checked, "").removesuffix('""}')
+        sys.stdout.write(f"{self.answers_passed[key]}{json_line(_place(file, number))}}}\n")
+
+    def _checked(self, checked: Checked, place: str) -> None:
+        self.tally.add(checked, shown(place))
+        if self.answer is not None and not (checked.valid and self.task.quiet):
+            sys.stdout.write(self.answer(checked, place) + "\n")
+        worth_saying = not checked.valid or (is_warned(checked) and not self.task.quiet and self.answer is None)
+        if not worth_saying or not self.says_words:
+            return
+        if self.said < SAID_MAX:
+            self.said += 1
+            self._line("\n".join(_message_lines(checked, shown(place), self.errors)))
+        else:
+            self.unsaid += 1
+
+    def _line(self, text: str) -> None:
+        self.progress.clear()
+        self.errors.line(text)
+
+    def _summary(self, seconds: float) -> None:
+        screen, total = Screen(sys.stdout), self.tally.total
+        warned = f" ({total.warned:,} with warnings)" if total.warned else ""
+        counts = f"{total.accepted:,} accepted{warned}, {total.refused:,} refused"
+        files = f" in {len(self.files):,} files" if len(self.files) > 1 else ""
+        rate = f"; {seconds:.1f} s, {self.messages / max(seconds, 1e-9):,.0f} messages a second"
+        blank = [""] if self.said else []
+        last = f"{self.messages:,} messages{files}: {counts}{rate if self.messages > RATE_FROM else ''}"
+        screen.line("\n".join([*blank, *self.tally.lines(screen), "", screen.paint(last, "bold")]))
+        if total.refused:
+            for line in wrapped(NEXT.format(self.task.repeated), self.errors.width, 0):
+                self._line(self.errors.paint(line, "dim"))
+
+
+def _not_open_yet(raw: bytes) -> None:
+    """Before the fast lane is open, nobody passes by it."""
+
+
+def _place(file: str, number: int) -> str:
+    return f"{file}:{number}" if number else file
+
+
+def _message_lines(checked: Checked, place: str, screen: Screen) -> list[str]:
+    """A message among many: one line for itself, then its gravest findings, the code last."""
+    word = screen.paint("warned  ", "yellow") if checked.valid else screen.paint("refused ", "red")
+    gravest = [item for item in checked.findings if item.severity == "refusal"]
+    gravest = gravest or [item for item in checked.findings if item.severity == "warning"]
+    told = gravest[:FINDINGS_MAX]
+    widest = max((len(shown(item.path)) for item in told), default=0)
+    lines = [f"{word}  {screen.paint(place, 'bold')}  {what(checked)}"]
+    for item in told:
+        first, *others = wrapped(f"{shown(item.say)} [{item.code}]", screen.width, INDENT + widest + 2)
+        lines.append(f"{' ' * INDENT}{shown(item.path):<{widest}}  {first}")
+        lines += [" " * (INDENT + widest + 2) + other for other in others]
+    left = len(gravest) - len(told)
+    return [*lines, f"{' ' * INDENT}… {left} more"] if left else lines

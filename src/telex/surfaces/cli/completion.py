@@ -1,0 +1,81 @@
+"""How may this word go on? Answers for a shell, each cheap, none of which may make a store or complain."""
+
+from collections.abc import Iterable
+
+import click
+
+from telex.dialects.registry import BUILT_IN
+from telex.errors import TelexError
+from telex.surfaces.cli.dialect_options import NAMES
+from telex.surfaces.cli.exit_codes import CommandError
+
+IDS_MAX = 50
+
+
+def _going_on(begun: str, words: Iterable[str]) -> list[str]:
+    return [word for word in dict.fromkeys(words) if word.startswith(begun)]
+
+
+def dialects(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    return _going_on(begun, NAMES)
+
+
+def types(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    return _going_on(begun, (name for dialect in BUILT_IN for name in dialect.types))
+
+
+def roles(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    return _going_on(begun, (role for dialect in BUILT_IN for role in dialect.roles))
+
+
+def kinds(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    from telex.model.event import KINDS
+
+    return _going_on(begun, KINDS)
+
+
+def agents(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    """Whom telex.toml declares, or the roles, which are members by their own names, and whoever has joined."""
+    import os
+
+    from telex.config import load
+
+    try:
+        declared = [member.name for member in load(os.getcwd()).members]
+    except TelexError:
+        declared = []
+    by_default = [] if declared else [role for dialect in BUILT_IN for role in dialect.roles]
+    return _going_on(begun, [*declared, *_joined(ctx), *by_default])
+
+
+def _joined(ctx: click.Context) -> list[str]:
+    from telex.surfaces.cli.bus_connection import opened_if_there
+
+    try:
+        with opened_if_there(ctx.params.get("store")) as bus:
+            return [presence.member.name for presence in bus.roster()] if bus else []
+    except CommandError:
+        return []
+
+
+def waiting_ids(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    """What lies in the inbox of whoever is asking, if it has said who it is."""
+    from telex.surfaces.cli.bus_connection import opened_if_there
+
+    agent = ctx.params.get("agent")
+    try:
+        with opened_if_there(ctx.params.get("store")) as bus:
+            found = bus.inbox(agent, most=IDS_MAX) if bus and agent else []
+            return _going_on(begun, (message.id for _, message in found))
+    except CommandError:
+        return []
+
+
+def dead_ids(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    from telex.surfaces.cli.bus_connection import opened_if_there
+
+    try:
+        with opened_if_there(ctx.params.get("store")) as bus:
+            return _going_on(begun, (message.id for _, message in bus.dead_letters(most=IDS_MAX))) if bus else []
+    except CommandError:
+        return []

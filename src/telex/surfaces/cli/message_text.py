@@ -1,0 +1,74 @@
+"""How is what a message says put on a screen, or into a pipe?"""
+
+import sys
+from typing import Any
+
+from telex.model.event import CHANGES
+from telex.model.message import Message, Rendering
+from telex.surfaces.cli.output import shown, shown_block
+
+Spoken = Message | Rendering  # what somebody reads: as it was sent, or in its own words
+
+
+def text_of(message: Spoken) -> str:
+    """As text, whatever the bytes: what is no UTF-8 stands there escaped."""
+    return message.raw.decode("utf-8", "backslashreplace")
+
+
+def body_lines(message: Spoken, indent: int = 0) -> list[str]:
+    """Safe to look at, a line for each."""
+    return [" " * indent + line for line in shown_block(text_of(message).rstrip("\n")).split("\n")]
+
+
+def write_body(message: Spoken) -> None:
+    """To a terminal what is safe to look at; to anything else the bytes as they came."""
+    if sys.stdout.isatty():
+        sys.stdout.write("\n".join(body_lines(message)) + "\n")
+        return
+    write_bytes(message.raw if message.raw.endswith(b"\n") else message.raw + b"\n")
+
+
+def write_bytes(raw: bytes) -> None:
+    sys.stdout.flush()
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:  # a stream of text, as in a test: it shows what it can
+        sys.stdout.write(raw.decode("utf-8", "backslashreplace"))
+        return
+    buffer.write(raw)
+    buffer.flush()
+
+
+def what(message: Spoken) -> str:
+    """`vbw-typed execution_update`"""
+    return " ".join(shown(word) for word in (message.dialect, message.type) if word) or "text"
+
+
+def head_facts(message: Message) -> dict[str, Any]:
+    return {
+        "id": message.id,
+        "from": message.sender,
+        "role": message.role,
+        "to": message.to,
+        "dialect": message.dialect,
+        "type": message.type,
+        "correlation": message.correlation,
+        "reply_to": message.reply_to,
+    }
+
+
+def rendering_facts(message: Message, rendering: Rendering | None) -> dict[str, Any]:
+    """What a reader has before it, where that is not what was sent: instead of the message's own dialect and type."""
+    if rendering is None:
+        return {}
+    original = {"dialect": message.dialect, "type": message.type}
+    changes = {name: list(getattr(rendering, name)) for name in CHANGES}
+    return {"dialect": rendering.dialect, "type": rendering.type, "translated_from": original | changes}
+
+
+def whence(message: Message, rendering: Rendering | None) -> str:
+    """`, translated from vbw-typed execution_update (2 lost)`"""
+    if rendering is None:
+        return ""
+    counts = [f"{count} {name}" for name in CHANGES if (count := len(getattr(rendering, name)))]
+    changed = f" ({', '.join(counts)})" if counts else ""
+    return f", translated from {what(message)}{changed}"

@@ -1,0 +1,81 @@
+"""What is somebody told who is not let in? One row for each reason.
+
+The words are for an agent that has to act on them. They repeat nothing of what was sent, least of all a token, and tell
+a stranger no more than that the door is shut.
+"""
+
+from http import HTTPStatus
+
+from telex.surfaces.http.problem import HttpResponse, problem
+
+Header = tuple[bytes, bytes]
+CLOSE: Header = (b"connection", b"close")  # what is left of the request is not read
+
+
+def _answer(status: int, code: str, say: str, *headers: Header) -> HttpResponse:
+    answer = problem(status, code, say)
+    return answer._replace(headers=(*answer.headers, *headers))
+
+
+_SHOW = b"www-authenticate", b'Bearer realm="telex"'
+_SHOW_ANOTHER = b"www-authenticate", b'Bearer realm="telex", error="invalid_token"'
+
+# --- who may not come in ----------------------------------------------------------------------------------------------
+
+HOST_NOT_ALLOWED = _answer(
+    403, "host-not-allowed",
+    "Ask by a name of the hub: the Host of this request is none. Whoever runs the hub adds one with"
+    " telex serve --host-name NAME.",
+)  # fmt: skip
+ORIGIN_NOT_ALLOWED = _answer(
+    403, "origin-not-allowed",
+    "Use the hub's own page, or a program: what the page of another site asks for is not done.",
+)  # fmt: skip
+TOKEN_NEEDED = _answer(
+    401, "token-needed",
+    "Show a token: in TELEX_TOKEN, or as Authorization: Bearer TOKEN. Whoever runs the hub makes one with"
+    " telex token create.",
+    _SHOW,
+)  # fmt: skip
+TOKEN_NOT_VALID = _answer(
+    401, "token-not-valid",
+    "Show another token: this one is not valid. Whoever runs the hub sees with telex token list which are.",
+    _SHOW_ANOTHER,
+)  # fmt: skip
+TOKENS_UNREADABLE = _answer(
+    503, "tokens-unreadable",
+    "Tell whoever runs the hub: its list of tokens cannot be read; telex token list says why.",
+)  # fmt: skip
+
+# --- what is too much -------------------------------------------------------------------------------------------------
+
+BODY_TOO_LARGE = _answer(
+    413, "too-large", "Send less at once: fewer messages, or a file that the message names.", CLOSE
+)  # fmt: skip
+TOO_SLOW = _answer(408, "too-slow", "Send the whole request without a pause, and try again.", CLOSE)
+HEAD_TOO_LARGE = _answer(431, "head-too-large", "Send a shorter address and fewer headers.", CLOSE)
+NOT_HTTP = _answer(400, "not-http", "Send an HTTP/1.1 request: this is none.", CLOSE)
+TOO_MANY_REQUESTS = _answer(
+    429, "too-many-requests", "Wait until one of your requests has ended, and try again: too many are open.", CLOSE
+)  # fmt: skip
+TOO_MANY_CONNECTIONS = _answer(
+    429, "too-many-connections", "Use one connection for many requests, or close some, and try again.", CLOSE
+)  # fmt: skip
+HUB_CLOSING = _answer(503, "hub-closing", "Ask again in a moment: the hub is being stopped or started anew.", CLOSE)
+
+EVERY = (
+    HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED, TOKEN_NEEDED, TOKEN_NOT_VALID, TOKENS_UNREADABLE, BODY_TOO_LARGE, TOO_SLOW,
+    HEAD_TOO_LARGE, NOT_HTTP, TOO_MANY_REQUESTS, TOO_MANY_CONNECTIONS, HUB_CLOSING,
+)  # fmt: skip
+
+
+def raw(answer: HttpResponse) -> bytes:
+    """The answer as it goes over the wire, for whoever is turned away before there is a request to answer."""
+    status, body, kind, headers = answer
+    lines = [
+        b"HTTP/1.1 %d %s" % (status, HTTPStatus(status).phrase.encode()),
+        b"content-type: " + kind,
+        b"content-length: %d" % len(body),
+        *(name + b": " + value for name, value in headers),
+    ]
+    return b"\r\n".join([*lines, b"", body])

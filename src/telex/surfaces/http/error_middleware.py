@@ -1,0 +1,36 @@
+"""What is answered where the hub itself has made a mistake? The same kind of document as for everything else.
+
+Nothing of the mistake is told to whoever asked: a traceback says where things lie, and may quote what others have
+written. The hub's own log has all of it.
+"""
+
+import logging
+
+from telex.surfaces.http.asgi import App, Receive, ResponseSender, Scope, Send
+from telex.surfaces.http.problem import problem
+
+LOG = logging.getLogger("telex.http")
+CODE = "internal-error"
+MISTAKE = problem(
+    500, CODE, "Ask whoever runs the hub to look into its log: Telex has made a mistake, which is written there."
+)
+
+
+def owning_up(app: App) -> App:
+    """The same app, whose mistakes are answered and logged. An answer that has begun is broken off, so that nobody
+    takes the half of it for the whole."""
+
+    async def door(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        answering = ResponseSender(send)
+        try:
+            await app(scope, receive, answering)
+        except Exception:
+            if answering.began and not answering.done:
+                raise  # the server logs it and closes the connection
+            LOG.exception("%s %r failed", scope["method"], scope["path"][:200])
+            await answering.finish(MISTAKE)
+
+    return door

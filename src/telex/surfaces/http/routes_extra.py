@@ -1,0 +1,174 @@
+"""What can be asked for beside the verbs: a check without sending, many messages at once, a thread as a picture."""
+
+import asyncio
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from telex.config import Settings
+from telex.errors import TelexError
+from telex.model.finding import Finding
+from telex.ports.bus import Bus, Receipt
+from telex.protocol import decoded, encoded, plain
+from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
+from telex.protocol.arguments import from_texts, from_tree, of_value, unknown
+from telex.protocol.verbs import VERBS, Argument
+from telex.surfaces.http import problem
+from telex.surfaces.http.asgi import COMMON_HEADERS, body_of
+from telex.surfaces.http.caller import caller_of
+from telex.surfaces.http.identity import acting
+from telex.surfaces.http.problem import HttpResponse
+from telex.surfaces.http.verbs import queried
+from telex.surfaces.team_check import checked_in_team
+
+BATCH_MAX = 1_000
+SVG = b"image/svg+xml"
+SHOWN_ALONE = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; sandbox")
+FINDINGS_MAX = 200
+BATCH_BYTES = 16  # times what one message may have
+CHECK = {name: Argument(name, str | None) for name in ("sender", "role", "to", "dialect")}
+
+
+class CheckResponse(NamedTuple):
+    """Everything that can be said of a message without knowing what came before it."""
+
+    valid: bool
+    dialect: str | None
+    type: str | None
+    findings: tuple[Finding, ...]
+    mended: dict[str, Any] | None  # passes as it stands
+    skeleton: dict[str, Any] | None  # passes once its blanks are filled
+    body: str | None  # the markdown under the front matter
+
+
+class BatchMessage(NamedTuple):
+    """One of many messages to be sent: as text in `raw`, or as an object in `message`."""
+
+    raw: bytes | None = None
+    message: dict[str, Any] | None = None
+    to: str | None = None
+    id: str | None = None
+    reply_to: str | None = None
+    correlation: str | None = None
+
+
+class MessageBatch(NamedTuple):
+    """Many messages of one sender."""
+
+    messages: tuple[BatchMessage, ...]
+    sender: str = ""
+    role: str | None = None
+
+
+LETTER, LETTERS = of_value(BatchMessage), of_value(MessageBatch)
+
+
+def response(answer: HttpResponse) -> Response:
+    headers = {name.decode(): value.decode() for name, value in (*COMMON_HEADERS, *answer.headers)}
+    return Response(answer.body, answer.status, headers, answer.kind.decode())
+
+
+class ExtraRoutes:
+    def __init__(self, bus: Bus, settings: Settings) -> None:
+        self._bus, self._settings, self._desk = bus, settings, settings.desk()
+
+    async def check(self, request: Request) -> Response:
+        """What is wrong with a message; nothing is kept."""
+        raw = await body_of(request.scope, request.receive, self._settings.limits.message_bytes_max)
+        if isinstance(raw, HttpResponse):
+            return response(raw)
+        given = queried(request.scope["query_string"])
+        if isinstance(given, HttpResponse):
+            return response(given)
+        values = from_texts(CHECK, given)
+        if isinstance(values, list):
+            return response(problem.of_findings(values))
+        desk, dialect = self._desk, values.get("dialect")
+        if dialect is not None:
+            forced = next((one for one in self._settings.dialects() if one.name == dialect), None)
+            if forced is None:
+                wrong = Finding(ARGUMENTS_WRONG, "$.dialect", "Name a dialect of the team.", found=dialect[:60])
+                return response(problem.of_findings([wrong]))
+            desk = desk._replace(forced=forced)
+        caller = caller_of(request.scope)
+        sender, role = values.get("sender") or caller.agent, values.get("role") or caller.role
+        checked = await checked_in_team(
+            raw, self._bus, self._settings, sender=sender, role=role, to=values.get("to"), desk=desk
+        )
+        name = checked.dialect.name if checked.dialect else None
+        told = CheckResponse(
+            checked.valid, name, checked.type, checked.findings, checked.mended, checked.skeleton, checked.body
+        )
+        return response(HttpResponse(200, encoded(plain(told))))
+
+    async def send_many(self, request: Request) -> Response:
+        """Each is answered for itself, in order: what is wrong with one keeps no other back."""
+        most = self._settings.limits.message_bytes_max * BATCH_BYTES
+        raw = await body_of(request.scope, request.receive, most)
+        if isinstance(raw, HttpResponse):
+            return response(raw)
+        letters = _letters(raw)
+        if isinstance(letters, HttpResponse):
+            return response(letters)
+        given = {"sender": letters.sender} if letters.sender else {}
+        named = acting(caller_of(request.scope), VERBS["send"]._replace(body="json"), given | _role(letters))
+        if isinstance(named, Finding):
+            return response(problem.of_finding(named, 403))
+        if not named.get("sender"):
+            return response(problem.of_findings([Finding(ARGUMENTS_WRONG, "$.sender", "Give sender.")]))
+        sent = await asyncio.gather(*(self._sent(one, named) for one in letters.messages))
+        return response(HttpResponse(200, encoded({"answer": sent})))
+
+    async def _sent(self, letter: BatchMessage, named: dict[str, Any]) -> Any:
+        raw: Any = letter.raw if letter.raw is not None else letter.message
+        try:
+            receipt: Receipt = await self._bus.send(
+                raw,
+                sender=named["sender"],
+                role=named.get("role"),
+                to=letter.to,
+                id=letter.id,
+                reply_to=letter.reply_to,
+                correlation=letter.correlation,
+            )
+        except TelexError as error:
+            return decoded(problem.of_error(error).body)
+        return plain(receipt)
+
+    async def picture(self, request: Request) -> Response:
+        """A conversation as a sequence diagram."""
+        from telex.trace.svg import render
+
+        try:
+            stories = await self._bus.trace(request.path_params["correlation"])
+        except TelexError as error:
+            return response(problem.of_error(error))
+        return response(HttpResponse(200, render(stories).encode("utf-8", "replace"), SVG, (SHOWN_ALONE,)))
+
+
+def _role(letters: MessageBatch) -> dict[str, Any]:
+    return {"role": letters.role} if letters.role is not None else {}
+
+
+def _letters(raw: bytes) -> MessageBatch | HttpResponse:
+    try:
+        tree = decoded(raw, halves=False)
+    except ValueError as error:
+        return problem.problem(400, "arguments-wrong", f"Send one JSON object with messages: {error}.")
+    given = from_tree(LETTERS, tree)
+    if isinstance(given, list):
+        return problem.of_findings(given)
+    letters = MessageBatch(**given)
+    if len(letters.messages) > BATCH_MAX:
+        return problem.problem(413, "too-large", f"Send at most {BATCH_MAX:,} messages at once.")
+    wrong = [found for number, one in enumerate(tree["messages"]) for found in _wrong(one, number)]
+    return problem.of_findings(wrong[:FINDINGS_MAX]) if wrong else letters
+
+
+def _wrong(tree: dict[str, Any], number: int) -> list[Finding]:
+    path = f"$.messages[{number}]"
+    wrong = [one._replace(path=path + one.path[1:]) for one in unknown(LETTER, tree)]
+    if (tree.get("raw") is None) == (tree.get("message") is None):
+        wrong.append(Finding(ARGUMENTS_WRONG, path, "Give the message as text in raw, or as an object in message."))
+    return wrong

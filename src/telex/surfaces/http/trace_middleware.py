@@ -1,0 +1,18 @@
+"""To which trace does a request belong? What its `traceparent` says is kept beside the messages that it sends."""
+
+from telex.ports.trace_context import TRACEPARENT, carrying
+from telex.surfaces.http.asgi import App, Receive, Scope, Send, header
+
+_NAME = TRACEPARENT.encode()
+
+
+def carrying_traces(app: App) -> App:
+    async def door(scope: Scope, receive: Receive, send: Send) -> None:
+        said = header(scope, _NAME) if scope["type"] == "http" else b""
+        if not said:
+            await app(scope, receive, send)
+            return
+        with carrying(said.decode("latin-1")):
+            await app(scope, receive, send)
+
+    return door

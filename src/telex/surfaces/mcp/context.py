@@ -1,0 +1,47 @@
+"""Where is a call made, and by whom? The bus, how the team reads, the project's files if they are at hand."""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from telex.config import Settings
+from telex.dialects.schema import Dialect
+from telex.ports.bus import Bus
+from telex.surfaces.cli.guard_disk import LinkResolver, root_of
+
+
+class Identity(NamedTuple):
+    """Who calls: settled at the door, and by no argument."""
+
+    agent: str
+    role: str | None = None  # needed the first time, where the name is no role
+
+
+class ProjectFiles:
+    """The files that the agent works on, as this process sees them."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self.root = folder, root_of(folder)
+
+    def from_root(self, path: str) -> str:
+        """What an agent wrote, from the root of the project. What leads elsewhere stays as it is, and is told."""
+        for base in dict.fromkeys((self.root, os.path.realpath(self.root))):
+            if path.startswith(base.rstrip(os.sep) + os.sep):
+                return path[len(base.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
+        here = os.path.relpath(self.folder, self.root).replace(os.sep, "/")
+        return path if here == "." or not path or path[0] in "/~\\" else f"{here}/{path}"
+
+    def resolver(self) -> Callable[[str], str | None]:
+        """Where a path really leads, as of now."""
+        return LinkResolver(self.root).leads_to
+
+
+class CallContext(NamedTuple):
+    bus: Bus
+    settings: Settings
+    who: Callable[[], Identity]  # raises NotAMember where nobody has said
+    project: ProjectFiles | None = None
+
+    @property
+    def dialects(self) -> dict[str, Dialect]:
+        return {one.name: one for one in self.settings.dialects()}

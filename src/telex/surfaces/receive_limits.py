@@ -1,0 +1,66 @@
+"""How many messages are taken for one answer? As many as were asked for, as long as they are together not large.
+
+The bus leases so many messages and does not ask how large they are: a thousand of the largest would be an answer that
+neither its door nor its reader can hold. So only as many are leased at a time as surely have room. What has none is not
+leased at all: it waits for the next call, and none of its turns is used up.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+from telex.errors import TelexError
+from telex.model.limits import Limits
+from telex.model.message import Lease
+from telex.ports.bus import Bus
+
+ANSWER_BYTES = 16 * 1_048_576  # of messages in one answer; the one that goes beyond is the last
+_GONE = "its reader was gone before it came"
+_returning: set[asyncio.Task[None]] = set()  # so that they live until they are done
+
+
+async def take(
+    bus: Bus,
+    agent: str,
+    limits: Limits,
+    *,
+    role: str | None = None,
+    most: int = 1,
+    wait: float = 0.0,
+    lease: float | None = None,
+) -> list[Lease]:
+    """What `receive` would lease, or the first of it. Whoever is cancelled in the middle of it holds nothing."""
+    most = min(most, limits.receive_max)
+    few = min(most, _room(0, limits))
+    taken = await bus.receive(agent, role=role, most=few, wait=wait, lease=lease)
+    wanted, size = few, _size(taken)
+    try:
+        while len(taken) == wanted and (few := min(most - wanted, _room(size, limits))) > 0:
+            more = await bus.receive(agent, role=role, most=few, lease=lease)
+            taken, wanted, size = [*taken, *more], wanted + few, size + _size(more)
+    except TelexError:
+        return taken  # what is leased already has to be handed over, whatever has become of the rest
+    except asyncio.CancelledError:
+        returning = asyncio.ensure_future(give_back(bus, agent, taken))
+        _returning.add(returning)
+        returning.add_done_callback(_returning.discard)
+        await asyncio.shield(returning)
+        raise
+    return taken
+
+
+async def give_back(bus: Bus, agent: str, leases: Sequence[Lease]) -> None:
+    """What was leased for a reader that has gone in that very moment."""
+    for one in leases:
+        with suppress(TelexError):
+            await bus.nack(one.token, agent=agent, reason=_GONE, delay=0.0)
+
+
+def _room(size: int, limits: Limits) -> int:
+    """How many more surely fit, were they all of the largest; one always does where there is any room."""
+    left = ANSWER_BYTES - size
+    return max(left // limits.message_bytes_max, 1) if left > 0 else 0
+
+
+def _size(leases: Sequence[Lease]) -> int:
+    return sum(len(one.message.raw) + (one.rendering.size if one.rendering else 0) for one in leases)

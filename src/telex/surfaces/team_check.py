@@ -1,0 +1,40 @@
+"""What would be said of this message if it were sent? The same checks, with the roles that its sender and its recipient
+have in the team, and nothing is kept."""
+
+from telex.config import Settings
+from telex.delivery.routing import normal_address, role_at
+from telex.model.roster import Roster, roster_of
+from telex.ports.bus import Bus
+from telex.validation.authorization import normalised
+from telex.validation.check import Checked, Desk, check
+
+
+async def checked_in_team(
+    raw: str | bytes,
+    bus: Bus,
+    settings: Settings,
+    *,
+    sender: str | None,
+    role: str | None = None,
+    to: str | None = None,
+    desk: Desk | None = None,
+) -> Checked:
+    """`role` is that of a sender who has none in the team yet."""
+    roster = await _roster(bus, settings)
+    name, address = normalised(sender) if sender else None, normal_address(to) if to else None
+    known = roster.find(name) if name else None
+    return check(
+        raw,
+        desk or settings.desk(),
+        as_role=known.role if known is not None else role,
+        to_role=role_at(address, roster) if address else None,
+        as_name=name,
+        to_name=address if address and roster.find(address) else None,
+    )
+
+
+async def _roster(bus: Bus, settings: Settings) -> Roster:
+    """Who is there, as far as it takes to know the roles of a sender and a recipient."""
+    members = [one.member for one in await bus.roster() if one.state != "shared"]
+    defaults = () if settings.members else tuple(role for one in settings.dialects() for role in one.roles)
+    return roster_of(members, tuple(dict.fromkeys(map(normalised, defaults))))

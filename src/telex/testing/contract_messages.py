@@ -1,0 +1,216 @@
+"""Is what was kept there, exactly, once, and found again? The part of the store contract on keeping messages."""
+
+import pytest
+
+from telex.model.digest import digest_of
+from telex.ports.store import AppendResult, Store
+from telex.testing.contract_base import ContractBase, ids, promise
+
+ODD_BYTES = {
+    "text": 'Grüße, 世界 🚀\r\n"'.encode(),
+    "not UTF-8": b"\xff\xfe\x00\x80 not text",
+    "NUL": b"a\x00b\x00",
+    "nothing": b"",
+    "every byte": bytes(range(256)),
+    "1 MiB": b"x" * 1_048_576,
+}
+ODD_NAMES = ["zoë", "李雷", "a b", "x'y\"z", "🦊", "%_*", "dev;--", "İstanbul"]
+
+
+class MessagePromises(ContractBase):
+    @promise
+    async def test_what_was_kept_reads_back_as_it_was_given(self, store: Store) -> None:
+        entry = self.entry("m1", "lead", to="role:lead", rank=1, correlation="T1", reply_to="m0", raw=b"{}")
+        [seq] = await self.keep(store, entry)
+        kept = await store.message(seq)
+        assert kept is not None
+        assert kept == (seq, *entry[:12], False)
+
+    @promise
+    async def test_bytes_are_kept_exactly_as_given(self, store: Store) -> None:
+        for name, raw in ODD_BYTES.items():
+            [seq] = await self.keep(store, self.entry(name, "lead", raw=raw))
+            kept = await store.message(seq)
+            assert kept is not None
+            assert kept.raw == raw, name
+            assert kept.digest == digest_of(raw), name
+            assert (await self.take_one(store, "lead")).message.raw == raw, name
+
+    @promise
+    async def test_any_name_may_be_an_inbox_an_agent_or_an_id(self, store: Store) -> None:
+        for name in ODD_NAMES:
+            await self.keep(store, self.entry(name, name, sender=name, role=name, correlation=name))
+        for name in ODD_NAMES:
+            leased = await self.take_one(store, name, holder=name)
+            message = leased.message
+            assert (message.id, message.sender, message.role, message.correlation) == (name,) * 4
+            assert (await self.settle_one(store, self.ack(leased))).done
+            assert [found.seq for found in await store.find(name)] == [message.seq]
+            assert [found.seq for found in await store.thread(name, 10)] == [message.seq]
+
+    @promise
+    async def test_later_messages_have_higher_numbers(self, store: Store) -> None:
+        seqs = [*await self.keep(store, self.entry("a", "lead"), self.entry("b", "qa"))]
+        await self.take(store, "lead")
+        seqs += await self.keep(store, self.entry("c", "lead"))
+        assert sorted(set(seqs)) == seqs
+
+    @promise
+    async def test_a_message_has_the_number_of_the_event_that_brought_it(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead", detail='{"ms": 1}'))
+        [event] = await store.story(seq)
+        assert event == (seq, self.now, "accepted", "dev", seq, None, None, '{"ms": 1}')
+
+    @promise
+    async def test_a_broadcast_is_one_message_with_a_delivery_for_each(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead", "qa", "scout", to="*"))
+        assert [delivery.inbox for delivery in await store.deliveries(seq)] == ["lead", "qa", "scout"]
+        for inbox in ("lead", "qa", "scout"):
+            assert ids(await self.take(store, inbox, most=10)) == ["m1"]
+
+    # --- the same again ---------------------------------------------------------------------------------------------
+
+    @promise
+    async def test_the_same_message_again_is_a_duplicate_and_kept_once(self, store: Store) -> None:
+        entry = self.entry("m1", "lead")
+        [seq] = await self.keep(store, entry)
+        assert await store.append([entry]) == [AppendResult("duplicate", seq)]
+        assert [event.kind for event in await store.story(seq)] == ["accepted", "duplicate"]
+        assert ids(await self.take(store, "lead", most=10)) == ["m1"]
+
+    @promise
+    async def test_the_same_message_twice_at_once_is_kept_once(self, store: Store) -> None:
+        entry = self.entry("m1", "lead")
+        outcomes = [appended.outcome for appended in await store.append([entry, entry, entry])]
+        assert outcomes == ["kept", "duplicate", "duplicate"]
+        assert len(await store.find("m1")) == 1
+
+    @promise
+    async def test_a_duplicate_of_what_is_done_brings_nothing_back(self, store: Store) -> None:
+        entry = self.entry("m1", "lead")
+        await self.keep(store, entry)
+        await self.settle_one(store, self.ack(await self.take_one(store, "lead")))
+        assert (await self.append_one(store, entry)).outcome == "duplicate"
+        assert await self.take(store, "lead") == []
+
+    @promise
+    async def test_a_used_id_with_other_bytes_or_another_recipient_is_not_kept(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead"))
+        for other in (self.entry("m1", "lead", raw=b"other"), self.entry("m1", "qa")):
+            assert await self.append_one(store, other) == AppendResult("id-reused", seq)
+        assert len(await store.find("m1")) == 1
+        assert len(await store.story(seq)) == 1
+        assert await self.take(store, "qa") == []
+
+    @promise
+    async def test_two_senders_may_use_the_same_id(self, store: Store) -> None:
+        first, second = await self.keep(store, self.entry("m1", "lead"), self.entry("m1", "lead", sender="qa"))
+        assert [message.seq for message in await store.find("m1")] == [first, second]
+
+    @promise
+    async def test_an_id_may_be_used_again_when_the_window_has_passed(self, store: Store) -> None:
+        entry = self.entry("m1", "lead")
+        await self.keep(store, entry)
+        later = entry._replace(at=entry.at + 7200.0)
+        edge = later._replace(same_since=entry.at)
+        assert (await self.append_one(store, edge)).outcome == "duplicate"
+        assert (await self.append_one(store, later._replace(same_since=entry.at + 1.0))).outcome == "kept"
+        assert (await self.append_one(store, later._replace(same_since=entry.at + 1.0))).outcome == "duplicate"
+
+    @promise
+    async def test_a_refused_message_does_not_use_up_its_id(self, store: Store) -> None:
+        await self.keep(store, self.entry("m1", kind="refused", same_since=None))
+        assert (await self.append_one(store, self.entry("m1", "lead"))).outcome == "kept"
+
+    # --- refused and full -------------------------------------------------------------------------------------------
+
+    @promise
+    async def test_a_refused_message_is_kept_and_delivered_to_nobody(self, store: Store) -> None:
+        entry = self.entry("m1", kind="refused", raw=b"{broken", dialect=None, type=None, detail='{"findings": []}')
+        [seq] = await self.keep(store, entry)
+        kept = await store.message(seq)
+        assert kept is not None
+        assert (kept.raw, kept.refused, kept.dialect, kept.type) == (b"{broken", True, None, None)
+        assert await store.deliveries(seq) == []
+        assert [event.kind for event in await store.story(seq)] == ["refused"]
+        assert await self.take(store, "lead") == []
+
+    @promise
+    async def test_an_imported_message_is_history_and_delivered_to_nobody(self, store: Store) -> None:
+        [seq] = await self.keep(store, self.entry("m1", kind="imported"))
+        [event] = await store.story(seq)
+        kept = await store.message(seq)
+        assert kept is not None
+        assert (event.kind, kept.refused, await store.deliveries(seq)) == ("imported", False, [])
+
+    @promise
+    async def test_a_full_inbox_takes_nothing_more_until_something_is_settled(self, store: Store) -> None:
+        first, second, third = (self.entry(f"m{number}", "lead", inbox_max=2) for number in range(3))
+        await self.keep(store, first, second)
+        leased = await self.take_one(store, "lead")  # what is leased still lies in the inbox
+        assert await self.append_one(store, third) == AppendResult("inbox-full", 0, "lead")
+        assert await store.find("m2") == []
+        await self.settle_one(store, self.ack(leased))
+        assert (await self.append_one(store, third)).outcome == "kept"
+
+    @promise
+    async def test_one_full_inbox_stops_a_broadcast_as_a_whole(self, store: Store) -> None:
+        await self.keep(store, self.entry("m1", "qa"))
+        broadcast = self.entry("m2", "lead", "qa", to="*", inbox_max=1)
+        assert await self.append_one(store, broadcast) == AppendResult("inbox-full", 0, "qa")
+        assert await self.take(store, "lead") == []
+
+    @promise
+    async def test_a_full_inbox_is_noticed_within_one_write(self, store: Store) -> None:
+        entries = [self.entry(f"m{number}", "lead", inbox_max=3) for number in range(5)]
+        outcomes = [appended.outcome for appended in await store.append(entries)]
+        assert outcomes == ["kept"] * 3 + ["inbox-full"] * 2
+
+    # --- finding ----------------------------------------------------------------------------------------------------
+
+    @promise
+    async def test_find_has_every_message_of_an_id_oldest_first(self, store: Store) -> None:
+        refused = self.entry("m1", kind="refused", same_since=None)
+        first, second = await self.keep(store, refused, self.entry("m1", "lead"))
+        await self.keep(store, self.entry("m2", "lead"))
+        assert [(message.seq, message.refused) for message in await store.find("m1")] == [
+            (first, True),
+            (second, False),
+        ]
+        assert await store.find("M1") == []
+
+    @promise
+    async def test_a_thread_is_a_conversation_in_order(self, store: Store) -> None:
+        seqs = await self.keep(store, *(self.entry(f"m{number}", "lead", correlation="T1") for number in range(5)))
+        await self.keep(store, self.entry("x", "lead", correlation="T2"), self.entry("y", "lead"))
+        assert [message.seq for message in await store.thread("T1", 10)] == seqs
+        assert [message.seq for message in await store.thread("T1", 2)] == seqs[:2]
+        assert await store.thread("T3", 10) == []
+
+    @promise
+    async def test_what_is_not_there_is_none_or_nothing(self, store: Store) -> None:
+        assert await store.message(1) is None
+        assert await store.delivery(1) is None
+        assert await store.deliveries(1) == []
+        assert await store.story(1) == []
+        assert await store.find("m1") == []
+
+    # --- afterwards -------------------------------------------------------------------------------------------------
+
+    @promise
+    async def test_all_is_there_after_reopening(self, store: Store) -> None:
+        if not self.reopens:
+            pytest.skip("what this store keeps is gone when it is closed")
+        entries = [self.entry(name, "lead", raw=raw, correlation="T1") for name, raw in ODD_BYTES.items()]
+        seqs = await self.keep(store, *entries)
+        acked, given_back, _ = await self.take(store, "lead", most=3)
+        await store.settle([self.ack(acked), self.give_back(given_back, due_at=self.now + 5.0)])
+        before = [(await store.message(seq), await store.deliveries(seq), await store.story(seq)) for seq in seqs]
+        store = await self.reopen(store)
+        assert [
+            (await store.message(seq), await store.deliveries(seq), await store.story(seq)) for seq in seqs
+        ] == before
+        assert [message.seq for message in await store.thread("T1", 10)] == seqs
+        assert (await self.append_one(store, entries[0])).outcome == "duplicate"
+        [more] = await self.keep(store, self.entry("more", "lead"))
+        assert more > max(event.seq for _, _, story in before for event in story)

@@ -1,0 +1,98 @@
+"""What were the agents told? Each answer of the bus is written down here, and held against those before it.
+
+Whatever one answer alone gives away is noticed at once: a late ack taken, a message in two hands, one that comes back
+after it was acked. What only the record can show is `sim_invariants`.
+"""
+
+from typing import NamedTuple
+
+from telex.model.message import Lease
+from telex.ports.bus import Receipt
+from telex.testing.clock import EPOCH
+
+
+class AcceptedSend(NamedTuple):
+    sender: str
+    id: str
+    raw: bytes
+    inboxes: tuple[str, ...]
+
+
+class SendObserver:
+    def __init__(self) -> None:
+        self.history: list[str] = []
+        self.violations: list[str] = []
+        self.accepted: list[AcceptedSend] = []
+        self.refused: list[tuple[str, str]] = []  # sender and id
+        self.acked: set[int] = set()  # deliveries whose reader was told so
+        self.picked: set[tuple[int, int]] = set()  # leases that skipped the queue: answers to a request
+        self.complaints: list[tuple[int, str]] = []  # by delivery: wrong, unless somebody else had ended it
+        self.offers = 0
+        self._running: dict[int, tuple[int, float]] = {}  # by delivery: the fence, and when that lease runs out
+
+    def note(self, at: float, text: str) -> None:
+        self.history.append(f"{at - EPOCH:10.1f}  {text}")
+
+    def wrong(self, text: str) -> None:
+        """Something that must never happen."""
+        self.violations.append(text)
+        self.history.append(f"{'':10}  !! {text}")
+
+    # --- answers ----------------------------------------------------------------------------------------------------
+
+    def sent(self, at: float, sender: str, to: str, raw: bytes, receipt: Receipt) -> None:
+        if not receipt.accepted:
+            codes = ", ".join(finding.code for finding in receipt.findings if finding.severity == "refusal")
+            self.note(at, f"{sender} → {to}: refused {receipt.id} ({codes})")
+            self.refused.append((sender, receipt.id))
+            return
+        again = "once more " if receipt.duplicate else ""
+        self.note(at, f"{sender} → {to}: accepted {again}{receipt.id}, {receipt.type} for {', '.join(receipt.to)}")
+        if not receipt.to:
+            self.wrong(f"{receipt.id} of {sender} was accepted for nobody")
+        if not receipt.duplicate:
+            self.accepted.append(AcceptedSend(sender, receipt.id, raw, receipt.to))
+        elif not any((one.sender, one.id, one.raw) == (sender, receipt.id, raw) for one in self.accepted):
+            self.wrong(f"{receipt.id} of {sender} was called a duplicate, and nothing like it had been accepted")
+
+    def offered(self, at: float, agent: str, leased: Lease, *, picked: bool = False) -> None:
+        self.offers += 1
+        delivery, fence = leased.delivery, leased.fence
+        self.note(at, f"{agent} ← {leased.message.id} from {leased.inbox}, attempt {leased.attempt}, {leased.token}")
+        if delivery in self.acked:
+            self.wrong(f"{leased.message.id} was offered again after its ack")
+        before, until = self._running.get(delivery, (0, 0.0))
+        if fence <= before:
+            self.wrong(f"the fence of delivery {delivery} went from {before} to {fence}")
+        if until > at:
+            self.complaints.append((delivery, f"{leased.message.id} is in two hands at once"))
+        self._running[delivery] = (fence, leased.until)
+        if picked:
+            self.picked.add((delivery, fence))
+
+    def holds(self, leased: Lease, at: float) -> bool:
+        """Is this lease the newest that was given, and still running?"""
+        fence, until = self._running[leased.delivery]
+        return fence == leased.fence and until > at
+
+    def settled(self, at: float, agent: str, leased: Lease, how: str, answer: object) -> None:
+        """`answer` is what the bus said, None where it said that the lease is lost."""
+        timely = self.holds(leased, at)
+        self.note(
+            at, f"{agent} {how} {leased.message.id}, {leased.token}: {'lease lost' if answer is None else answer}"
+        )
+        if how == "acks" and leased.delivery in self.acked:
+            if answer is True:
+                self.wrong(f"{leased.message.id} was acked twice")
+            return
+        if timely and answer in (None, False):
+            self.complaints.append(
+                (leased.delivery, f"{agent} {how} {leased.message.id} in time, and the lease is lost")
+            )
+        if not timely and answer is not None:
+            self.wrong(f"{agent} {how} {leased.message.id} without holding it, and is told {answer}")
+        if timely:
+            until = answer if how == "extends" and isinstance(answer, float) else 0.0
+            self._running[leased.delivery] = (leased.fence, until)
+        if how == "acks" and answer is True:
+            self.acked.add(leased.delivery)

@@ -1,0 +1,84 @@
+"""How are names, times and reasons said in a picture, so that they fit it and cannot harm it?"""
+
+from datetime import UTC, datetime
+from unicodedata import combining, east_asian_width
+
+from telex.model.escape import shown
+
+NAME_MOST, TYPE_MOST, REASON_MOST = 64, 64, 240  # characters; a picture is for looking at, `telex why` has the rest
+_DAY_SECONDS = 86_400
+
+
+def name_of(text: str) -> str:
+    return brief(text, NAME_MOST) or "(nobody)"
+
+
+def brief(text: str, most: int) -> str:
+    """At most that many characters of a text, on one line and safe to look at."""
+    return cut(shown(text[: most + 1]), most)
+
+
+def cells(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def cut(text: str, room: int) -> str:
+    """The beginning of the text, in at most that many columns."""
+    if cells(text) <= room:
+        return text
+    while text and cells(text) > room - 1:
+        text = text[:-1]
+    return text + "…" if room > 0 else ""
+
+
+def squeezed(text: str, room: int) -> str:
+    """The text without its middle: agents' names often differ only in their last letter."""
+    if cells(text) <= room or room < 4:
+        return cut(text, room)
+    tail = text[-((room - 1) // 2) :]
+    while cells(tail) > (room - 1) // 2:
+        tail = tail[1:]
+    return cut(text, room - cells(tail)).removesuffix("…") + "…" + tail
+
+
+def folded(text: str, room: int, most: int) -> list[str]:
+    """The text in lines of at most that many columns; what does not fit into the last line is left out."""
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if cells(longer) <= room:
+            lines[-1] = longer
+        else:
+            lines += [word] if lines[-1] else []
+            lines[-1] = cut(word, room)
+    if len(lines) > most:
+        lines = [*lines[: most - 1], cut(" ".join(lines[most - 1 :]), room)]
+    return lines
+
+
+def lasting(seconds: float) -> str:
+    """How long something took: 340 ms, 1.2 s, 2 min 05 s, 3 h 04 min, 2 d 3 h."""
+    tenths = round(seconds * 10)
+    if seconds < 0.9995:
+        return f"{max(round(seconds * 1000), 0)} ms"
+    if tenths < 600:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    if whole < _DAY_SECONDS:
+        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+    return f"{whole // _DAY_SECONDS} d {whole % _DAY_SECONDS // 3600} h"
+
+
+def offset(seconds: float) -> str:
+    """A moment of the conversation, as seen from its beginning."""
+    return f"-{lasting(-seconds)}" if seconds < -0.0005 else f"+{lasting(seconds)}"
+
+
+def moment(at: float) -> str:
+    """`2026-01-31 12:00:00 UTC`"""
+    return datetime.fromtimestamp(at, UTC).isoformat(" ", "seconds").removesuffix("+00:00") + " UTC"

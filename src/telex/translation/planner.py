@@ -1,0 +1,317 @@
+"""How does one row become another? Everything that can be found out before there is a message, once for each pair."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from telex.dialects.intents import INTENTS
+from telex.dialects.rule_evaluation import on_tree, reach
+from telex.dialects.rule_language import compile_rule, names, parse
+from telex.dialects.schema import (
+    TYPE,
+    Dialect,
+    Fields,
+    Group,
+    HardRule,
+    Kind,
+    ListOf,
+    MessageType,
+    Text,
+    Timestamp,
+    Tree,
+    has_to_be_chosen,
+    kind_at,
+)
+from telex.model.json_path import join, path_of
+from telex.translation.kind_conversion import Way, fits, way, written
+from telex.translation.mapping import TypeMapping
+from telex.translation.mapping_plan import (
+    EnvelopeField,
+    EnvelopeMapping,
+    FieldCopy,
+    FieldRead,
+    KnownFields,
+    ListMapping,
+    MappingPlan,
+    RequiredField,
+)
+from telex.translation.slots import UNSAID, ItemPart, Slot, Steps, default, getter, places_of
+
+TYPE_PATH = path_of(TYPE)
+WIRED = ("id", "timestamp", "reply_to", "sender", "recipient", "correlation")
+
+
+def make(
+    dialect: Dialect, row: TypeMapping, to: Dialect, spoken: TypeMapping, home: tuple[TypeMapping, ...]
+) -> MappingPlan:
+    """`home` are the rows that the way back may lead to."""
+    type_, becomes = dialect.types[row.type], to.types[spoken.type]
+    ours, theirs = places_of(dialect, type_, row), places_of(to, becomes, spoken)
+    reads, by_slot = _reads(ours, row)
+    wires = {
+        name: EnvelopeMapping(
+            f"${name}",
+            here := _wired(dialect, type_, name),
+            _wired(to, becomes, name),
+            here is None or here.path not in {read.path for read in reads},
+        )
+        for name in WIRED
+    }
+    index = {(one.path, one.name if one.get is None else ""): number for number, one in enumerate(reads)}
+    constants = [
+        (place.path, place.steps, row_value, spoken.overstates.get(place.slot))
+        for place in theirs
+        if (row_value := _constant(place, row, spoken)) is not None
+    ]
+    taken = {path for path, *_ in constants}
+    carries = _carries(ours, theirs, index, taken, row, spoken)
+    strays = None
+    if row.type not in {one.type for one in home}:
+        strays = TYPE_PATH
+    elif row not in home:
+        strays = next((one.path for one in ours if one.slot in row.when), TYPE_PATH)
+    meant = tuple(
+        (number, slot, values[0]) for slot, values in spoken.means.items() for number in by_slot.get(slot, ())
+    )
+    return MappingPlan(
+        dialect,
+        type_,
+        row,
+        to,
+        becomes,
+        spoken,
+        tuple(reads),
+        by_slot,
+        carries,
+        tuple(constants),
+        meant,
+        *_needs(to, becomes, theirs, spoken, version := _version(to, becomes), f"{row.type} says nothing of it"),
+        wires,
+        _rules(to, becomes),
+        {place.name: place for place in reversed(theirs)},
+        _known(dialect, ours, wires),
+        tuple(to.fields_of(becomes)),
+        to.wire.correlation in to.envelope and _is_sure(wires["correlation"]),
+        tuple(read.at_home for read in reads),
+        f"{spoken.type} has no place for it",
+        f"{to.name} does not write it; the bus keeps it",
+        strays,
+        version,
+    )
+
+
+def _is_sure(thread: EnvelopeMapping) -> bool:
+    """Does the original's field name a conversation and nothing else, or has something to stand there in any case?"""
+    return thread.alone or thread.there is None or thread.there.required
+
+
+# --- places ----------------------------------------------------------------------------------------------------------
+
+
+def _wired(dialect: Dialect, type_: MessageType, name: str) -> EnvelopeField | None:
+    where = getattr(dialect.wire, name)
+    if where is None:
+        return None
+    steps = dialect.locate(type_, where)
+    field = kind_at(dialect.fields_of(type_), steps)
+    if field is None:
+        return None
+    return EnvelopeField(
+        path_of(*steps),
+        steps,
+        getter(steps),
+        fits(field.kind),
+        field.required,
+        isinstance(field.kind, Text) and field.kind.may_be_empty,
+    )
+
+
+# --- from the one to the other ---------------------------------------------------------------------------------------
+
+
+def _reads(ours: list[Slot], row: TypeMapping) -> tuple[list[FieldRead], dict[str, tuple[int, ...]]]:
+    reads: list[FieldRead] = []
+    seen: dict[tuple[str, str], int] = {}
+    by_slot: dict[str, tuple[int, ...]] = {}
+    for place in sorted(ours, key=lambda one: not one.in_body):  # what the body says in so many words goes first
+        key = (place.path, place.name if place.in_body else "")
+        if key not in seen:
+            seen[key] = len(reads)
+            at_home = len(row.when.get(place.slot, ())) == 1
+            get = None if place.in_body else getter(place.steps)
+            reads.append(FieldRead(place.path, place.slot, place.name, get, place.values, at_home))
+        elif place.values is not None:
+            reads[seen[key]] = reads[seen[key]]._replace(spelt=place.values)
+        by_slot[place.slot] = (*by_slot.get(place.slot, ()), seen[key])
+    return reads, by_slot
+
+
+def _constant(place: Slot, row: TypeMapping, spoken: TypeMapping) -> Any:
+    """What is written there whatever the original says: by the type it becomes, or by the type it was."""
+    mine = spoken.when.get(place.slot, ())
+    if len(mine) == 1:
+        return mine[0]
+    told = row.means.get(place.slot)
+    if told is None:
+        return None
+    value = told[0] if place.values is None else written(place.values, told[0])
+    return value if value is not None and fits(place.kind)(value) else None
+
+
+def _carries(
+    ours: list[Slot],
+    theirs: list[Slot],
+    index: dict[tuple[str, str], int],
+    taken: set[str],
+    row: TypeMapping,
+    spoken: TypeMapping,
+) -> tuple[FieldCopy, ...]:
+    found: list[tuple[tuple[int, int, int], FieldCopy]] = []
+    by_slot: dict[str, list[Slot]] = {}
+    for place in sorted((one for one in ours if one.slot not in row.unread), key=lambda one: not one.in_body):
+        by_slot.setdefault(place.slot, []).append(place)
+    for preference, there in enumerate(theirs):
+        if there.path in taken or there.slot in spoken.means:
+            continue
+        if there.slot in spoken.unwritten and there.slot != there.name:
+            continue
+        for rank, here in enumerate(by_slot.get(there.slot, ())):
+            borrowed = (here.slot != here.name) + (there.slot != there.name)
+            if there.in_body and there.slot in spoken.names:
+                borrowed += 2  # in so many words, where the field has none for it
+            items = _items(here, there, spoken)
+            carry = FieldCopy(
+                index[here.path, here.name if here.in_body else ""],
+                there.slot,
+                f"{there.path}#{there.name}" if there.in_body else there.path,
+                there.path,
+                there.steps,
+                there.name,
+                way(here.kind, here.values, there.kind, there.values),
+                _leads_back(here, there, ours, theirs, spoken)
+                and not (here.slot in row.unwritten and not here.in_body),
+                items,
+            )
+            found.append(((borrowed, preference, rank), carry))
+    return tuple(carry for _, carry in sorted(found, key=lambda one: one[0]))
+
+
+def _leads_back(here: Slot, there: Slot, ours: list[Slot], theirs: list[Slot], spoken: TypeMapping) -> bool:
+    """Of all that the other place may mean, is the first that we know the one that it means here?"""
+    if there.in_body or there.slot in spoken.unread:
+        return there.slot not in spoken.unread
+    known = {one.slot for one in ours}
+    meanings = [one.slot for one in theirs if one.path == there.path and one.slot in known]
+    return next((one.path for one in ours if one.slot == meanings[0]), None) == here.path if meanings else False
+
+
+def _items(here: Slot, there: Slot, spoken: TypeMapping) -> ListMapping | None:
+    if here.kind == there.kind or not here.parts or not there.parts:
+        return None
+    moves = tuple(
+        (
+            part.steps,
+            "" if here.in_body else "".join(join("", step) for step in part.steps),
+            there.parts[name].steps,
+            "" if there.in_body else "".join(join("", step) for step in there.parts[name].steps),
+            _part_way(part, there.parts[name]),
+        )
+        for name, part in here.parts.items()
+        if name in there.parts and not part.only_written
+    )
+    needs = []
+    if isinstance(there.kind, ListOf) and isinstance(there.kind.item, Group):
+        slots = {part.steps: name for name, part in there.parts.items()}
+        for step, field in there.kind.item.fields.items():
+            if field.required:
+                part = slots.get((step,), step)
+                slot = f"{there.name}/{part}"
+                said = spoken.least.get(f"{there.path}[]{join('', step)}") or spoken.least.get(slot)
+                least = said or default(field.kind, "nothing is said of it")
+                needs.append((step, "" if there.in_body else join("", step), slot, least))
+    moved = frozenset(steps[0] for steps, *_ in moves if steps)
+    return ListMapping(moves, tuple(needs), moved, whole=any(not steps for steps, *_ in moves))
+
+
+def _part_way(here: ItemPart, there: ItemPart) -> Way:
+    tell = way(_said(here.kind, there), None, there.kind, None)
+    if not there.only_written:
+        return tell
+    return lambda value: (told[0], False) if (told := tell(value)) is not None else None
+
+
+def _said(kind: Kind, there: ItemPart) -> Kind:
+    """An item that says nothing is still one: left out, those behind it would move up, and nobody could tell back."""
+    return kind._replace(may_be_empty=False) if isinstance(kind, Text) and not there.steps else kind
+
+
+def _rules(to: Dialect, type_: MessageType) -> tuple[tuple[Callable[[Tree], Any], HardRule], ...]:
+    """Those that would stop the message."""
+    found = []
+    for rule in (*to.rules, *type_.rules):
+        if rule.severity == "refusal":
+            node = parse(rule.broken_when)
+            fields = [kind_at(to.fields_of(type_), to.locate(type_, name)) for name in names(node)]
+            if any(field is not None and isinstance(field.kind, Timestamp) for field in fields):
+                found.append((on_tree(node, to, type_), rule))  # times are compared as times
+            else:
+                found.append((compile_rule(node, lambda name: _place(to.locate(type_, name))), rule))
+    return tuple(found)
+
+
+def _place(steps: Steps) -> Callable[[Tree], Any]:
+    return reach(steps) if any(step.endswith("[]") for step in steps) else getter(steps)
+
+
+# --- what must be there ----------------------------------------------------------------------------------------------
+
+
+def _version(to: Dialect, type_: MessageType) -> str | None:
+    """The field that holds the dialect's version, where this type has it and the version fits."""
+    field = to.fields_of(type_).get(to.wire.version or "")
+    return to.wire.version if field is not None and fits(field.kind)(to.version) else None
+
+
+def _needs(
+    to: Dialect, type_: MessageType, theirs: list[Slot], row: TypeMapping, version: str | None, reason: str
+) -> tuple[tuple[RequiredField, ...], tuple[Steps, ...]]:
+    slots = {place.path: place.name for place in reversed(theirs) if not place.in_body}
+    turned_on = {place.path: place.slot for place in theirs if place.slot in INTENTS[row.intents[0]].turns_on}
+    needs: list[RequiredField] = []
+    groups: list[Steps] = []
+
+    def look(inside: Fields, steps: Steps, within: Callable[[Tree], Any] | None) -> None:
+        for name, field in inside.items():
+            here = (*steps, name)
+            if isinstance(field.kind, Group):
+                if field.required and within is None:
+                    groups.append(here)
+                look(field.kind.fields, here, within if field.required else getter(here))
+            elif field.required and not (len(here) == 1 and name in (TYPE, version)):
+                path = path_of(*here)
+                slot = slots.get(path, name)
+                least = row.least.get(path) or row.least.get(slot) or default(field.kind, reason)
+                plain = least is not UNSAID and (least.value is None or not isinstance(least.value, tuple))
+                plainly = plain and least.value is not None
+                by_file = least is UNSAID or path in row.least
+                chosen = slot if by_file and path in slots and has_to_be_chosen(field.kind) else None
+                meant = turned_on.get(path, chosen)
+                needs.append(RequiredField(path, here, slot, fits(field.kind), least, plainly, within, meant))
+
+    look(to.fields_of(type_), (), None)
+    return tuple(needs), tuple(groups)
+
+
+def _known(dialect: Dialect, ours: list[Slot], wires: Mapping[str, EnvelopeMapping]) -> KnownFields:
+    steps = [place.steps for place in ours if not place.in_body]
+    steps += [wire.here.steps for wire in wires.values() if wire.here is not None]
+    steps += [(name,) for name in (TYPE, dialect.wire.version) if name is not None]
+    return _inside((), steps)
+
+
+def _inside(above: Steps, steps: list[Steps]) -> KnownFields:
+    inner: dict[str, list[Steps]] = {}
+    for one in steps:
+        if len(one) > 1:
+            inner.setdefault(one[0], []).append(one[1:])
+    groups = tuple((name, _inside((*above, name), below)) for name, below in inner.items())
+    return KnownFields(path_of(*above), frozenset(one[0] for one in steps), groups)

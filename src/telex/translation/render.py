@@ -1,0 +1,260 @@
+"""How is a message told in another dialect, once it is known how? Field by field, with an account of every one."""
+
+from typing import Any
+
+from telex.dialects.schema import Tree
+from telex.dialects.timestamps import moment
+from telex.model.json_path import join, path_of
+from telex.translation.body_render import close_body, write_body
+from telex.translation.envelope import address, correlate, envelope
+from telex.translation.kind_conversion import canonical
+from telex.translation.loss_report import LossReport
+from telex.translation.mapping import FromSlot, MinimumValue
+from telex.translation.mapping_plan import FieldCopy, KnownFields, ListMapping, MappingPlan
+from telex.translation.planner import TYPE_PATH
+from telex.translation.result import FieldChange, MessageHeader, NoCounterpart, Translation
+from telex.translation.slots import BODY, UNSAID, Steps
+
+
+def tell(plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None) -> Translation | NoCounterpart:
+    """The message in the other dialect; or why it cannot be said there after all."""
+    account = LossReport(plan, tree, header, body)
+    if not address(account):
+        return NoCounterpart(plan.to, f"{plan.becomes.name} has no room for the name of its sender.")
+    envelope(account)
+    for path, steps, value, overstated in plan.constants:
+        account.write(path, steps, value)
+        if overstated is not None and set(overstated.words).isdisjoint(account.words(overstated.slot)):
+            account.invent(path, None, value, overstated.reason)
+        else:
+            account.carried.append((TYPE_PATH, path))
+    if plan.threaded_first:
+        correlate(account)
+    _mean(account)
+    _carry(account)
+    if not plan.threaded_first:
+        correlate(account)
+    broken = _fill(account) or _mend(account)
+    if broken is not None:
+        return NoCounterpart(plan.to, broken)
+    text = write_body(account)
+    _close(account)
+    return Translation(
+        plan.to,
+        plan.becomes,
+        _in_order(account.result, plan),
+        text,
+        tuple(account.lost),
+        tuple(account.invented),
+        tuple(account.narrowed),
+        tuple(account.carried),
+        *account.roles,
+    )
+
+
+def _mean(account: LossReport) -> None:
+    """What the other type says by being that type."""
+    for number, _, plainest in account.plan.meant:
+        said = account.values[number]
+        if said is not None:
+            account.told[number] = True
+            account.carried.append((account.plan.reads[number].path, TYPE_PATH))
+            account.vague[number] = canonical(said, account.plan.reads[number].spelt) != plainest
+
+
+def _carry(account: LossReport) -> None:
+    """Every place of the original into the first of the other that takes it, and nothing twice."""
+    plan, values, told, written, spoken = account.plan, account.values, account.told, account.written, account.spoken
+    for carry in plan.carries:
+        number, slot, place, path, steps, name, way, exact, items = carry
+        value = values[number]
+        if value is None or told[number]:
+            continue
+        if items is not None:
+            found = (
+                (_items(account, carry, items, value), True) if place not in written and slot not in spoken else None
+            )
+        else:
+            found = way(value)
+        if found is None or found[0] is None:
+            continue
+        new = found[0]
+        if place in written or slot in spoken:
+            if written.get(place) == new and place in written:  # it stands there already, for whatever reason
+                told[number] = True
+                account.invented = [one for one in account.invented if one.path != path]
+                account.carried.append((plan.reads[number].path, path))
+            continue
+        if steps:
+            account.write(place, steps, new)
+        else:
+            account.sections[name] = written[place] = new
+        account.sources[place] = number
+        spoken.add(slot)
+        told[number] = True
+        account.vague[number] = not (exact and found[1])
+        if items is None or not value:
+            account.carried.append((plan.reads[number].path, path))
+
+
+def _items(account: LossReport, carry: FieldCopy, plan: ListMapping, value: Any) -> list[Any] | None:
+    if not isinstance(value, list) or not (plan.whole or all(isinstance(one, dict) for one in value)):
+        return None
+    read = account.plan.reads[carry.read]
+    found: list[Any] = []
+    before = len(account.lost)
+    lose, carried, in_body = account.lost.append, account.carried.append, read.get is None
+    for index, item in enumerate(value):
+        here = BODY if in_body else f"{read.path}[{index}]"
+        there = f"{carry.path}[{len(found)}]" if carry.steps else carry.path
+        new: Any = {}
+        already, brought = len(account.lost), len(account.carried)
+        for source, at, target, to, way in plan.moves:
+            said = item.get(source[0]) if source else item
+            told = way(said) if said is not None else None
+            if told is None:
+                if said is not None:
+                    lose(FieldChange(here + at, carry.slot, said, "it does not fit there"))
+                continue
+            if not target:
+                new = told[0]
+            else:
+                new[target[0]] = told[0]
+            carried((here + at, there + to))
+            if not told[1]:
+                account.narrow(here + at, carry.slot, said, "it cannot be told back")
+        if not plan.whole:
+            for name, one in item.items():
+                if name not in plan.moved:
+                    lose(FieldChange(here if in_body else join(here, name), carry.slot, one, account.plan.no_place))
+        if new == {} or any(least is UNSAID and step not in new for step, _, _, least in plan.needs):
+            # Nothing of it could be told, or it would have to say what nobody can choose for its sender.
+            del account.lost[already:], account.carried[brought:]
+            lose(FieldChange(here, carry.slot, item, account.plan.no_place))
+            continue
+        for step, to, slot, least in plan.needs:
+            if step not in new:
+                new[step] = made = account.worth(least.value) if least.value is not None else moment(account.header.at)
+                account.invent(there + to, slot, made, least.reason)
+        found.append(new)
+    if value and not found:  # none of them could be told, so the list was not
+        del account.lost[before:]
+        return None
+    return found
+
+
+def _fill(account: LossReport) -> str | None:
+    for group in account.plan.groups:
+        inside = account.result
+        for step in group:
+            inside = inside.setdefault(step, {})
+    written = account.written
+    for path, steps, slot, fits, least, plain, within, meant in account.plan.needs:
+        if path in written or (within is not None and within(account.result) is None):
+            continue
+        if meant is not None and account.untold(meant):
+            return f"{account.plan.becomes.name} has no word for the {meant} of this {account.plan.type.name}."
+        if least is UNSAID:
+            return f"{account.plan.becomes.name} has to say {slot}, and this {account.plan.type.name} does not."
+        value = least.value
+        if not plain:
+            value = moment(account.header.at) if value is None else account.worth(value, fits)
+        account.write(path, steps, value)
+        account.invent(path, slot, value, least.reason if plain else _reason(account, least, value))
+    for group in account.plan.groups:
+        if len(group) > 1 or group[0] != account.plan.to.payload:
+            _note_empty(account, group)
+    return None
+
+
+def _reason(account: LossReport, least: MinimumValue, value: Any) -> str:
+    """What nothing could be borrowed for is made up for want of anything."""
+    nothing = isinstance(least.value, FromSlot) and value == least.value.otherwise
+    return f"{account.plan.type.name} says nothing of it" if nothing else least.reason
+
+
+def _note_empty(account: LossReport, group: Steps) -> None:
+    inside: Any = account.result
+    for step in group:
+        inside = inside[step]
+    if not inside:
+        account.invent(path_of(*group), None, {}, f"{account.plan.becomes.name} wants it there")
+
+
+def _mend(account: LossReport) -> str | None:
+    """Keep the rules of the other dialect, as far as the row knows how. What cannot be mended is told."""
+    broken = [rule for holds, rule in account.plan.rules if holds(account.result)]
+    if not broken:
+        return None
+    for rule in broken:
+        for name, value in account.plan.spoken.remedies.get(rule.code, {}).items():
+            _remedy(account, name, account.worth(value), rule.code)
+    left = next((rule for holds, rule in account.plan.rules if holds(account.result)), None)
+    return f"As {account.plan.becomes.name} it would be refused ({left.code}): {left.say}" if left else None
+
+
+def _remedy(account: LossReport, name: str, value: Any, code: str) -> None:
+    place = account.plan.places[name]
+    account.write(place.path, place.steps, value)
+    number = account.sources.get(place.path)
+    if number is not None:
+        account.vague[number] = True
+        return
+    account.invented = [one for one in account.invented if one.path != place.path]
+    account.invent(place.path, name, value, f"{account.plan.to.name} wants it so ({code})")
+    by_type = (TYPE_PATH, place.path)
+    if by_type in account.carried:  # the type itself said it, and told back it is another
+        account.carried.remove(by_type)
+        account.narrow(
+            TYPE_PATH, "$type", account.plan.type.name, f"{account.plan.to.name} wants it otherwise ({code})"
+        )
+
+
+def _close(account: LossReport) -> None:
+    """What has become of every field that was looked at, and of those that nobody looked at."""
+    plan, told, vague = account.plan, account.told, account.vague
+    for number, value in enumerate(account.values):
+        if value is None:
+            continue
+        if not told[number]:
+            read = plan.reads[number]
+            if read.path not in account.wired:
+                account.lose(read.path, read.slot, value, plan.no_place)
+        elif plan.at_home[number]:
+            account.carried.append((plan.reads[number].path, TYPE_PATH))
+        elif vague[number]:
+            read = plan.reads[number]
+            if read.path not in account.wired:
+                account.narrow(read.path, read.slot, value, f"{plan.to.name} has no word that could be told back")
+    if account.loose is not None:
+        account.lose(BODY, None, account.loose, plan.no_place)
+    if account.body and plan.row.body is not None:
+        close_body(account, account.body)
+    _residue(account, account.tree, plan.known)
+    if plan.strays is not None:
+        account.narrow(plan.strays, "$type", plan.type.name, f"{plan.becomes.name} leads back elsewhere")
+
+
+def _residue(account: LossReport, tree: Tree, known: KnownFields) -> None:
+    if not tree.keys() <= known.names:
+        for name, value in tree.items():
+            if name not in known.names:
+                account.lose(join(known.path, name), None, value, account.plan.no_place)
+    for name, inside in known.groups:
+        value = tree.get(name)
+        if value == {} and name != account.plan.dialect.payload:
+            account.lose(inside.path, None, value, account.plan.no_place)
+        elif isinstance(value, dict):
+            _residue(account, value, inside)
+        elif value is not None:
+            account.lose(inside.path, None, value, "it is not what the field is for")
+
+
+def _in_order(tree: Tree, plan: MappingPlan) -> Tree:
+    """Fields in the order of the dialect's page."""
+    found = {name: tree[name] for name in plan.order if name in tree}
+    payload = plan.to.payload
+    if payload is not None and payload in found:
+        inside = found[payload]
+        found[payload] = {name: inside[name] for name in plan.becomes.fields if name in inside}
+    return found

@@ -1,0 +1,173 @@
+"""Where does a type keep what it means? Its slots, by the names of its deed and by the headings of its body."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from telex.dialects.schema import (
+    NOTE,
+    TEXT,
+    TEXTS,
+    Dialect,
+    Group,
+    Integer,
+    Kind,
+    ListOf,
+    MapOf,
+    MessageType,
+    Number,
+    OneOf,
+    Text,
+    Timestamp,
+    Tree,
+    fields,
+    has_to_be_chosen,
+    kind_at,
+)
+from telex.model.json_path import path_of
+from telex.translation.kind_conversion import Values
+from telex.translation.mapping import MinimumValue, TypeMapping
+
+BODY = "$.body"
+UNKNOWN = "unknown"
+UNSAID = MinimumValue(..., "")  # a choice that nobody can make for the sender
+PAGES = ListOf(Group(fields({"name": TEXT, "text": NOTE})))
+Steps = tuple[str, ...]
+
+
+class ItemPart(NamedTuple):
+    """One thing that each item of a list says; no step: the item itself."""
+
+    steps: Steps
+    kind: Kind
+    required: bool
+    only_written: bool = False  # what stands there need not mean that
+
+
+TEXT_PARTS = {"text": ItemPart((), TEXT, required=True)}
+PAGE_PARTS = {"name": ItemPart(("name",), TEXT, required=True), "text": ItemPart(("text",), NOTE, required=True)}
+
+
+class Slot(NamedTuple):
+    """Where a slot stands in a type."""
+
+    slot: str
+    name: str  # the deed's for it
+    path: str
+    steps: Steps
+    kind: Kind
+    values: Values | None
+    parts: Mapping[str, ItemPart]
+    in_body: bool = False
+
+
+def places_of(dialect: Dialect, type_: MessageType, row: TypeMapping) -> list[Slot]:
+    """Every slot that the row knows, own names before borrowed ones, and those in the body last."""
+    said = names_of(type_)
+    whole = dialect.fields_of(type_)
+    found = []
+    for slot, name in (*((one, one) for one in said), *row.names.items()):
+        where = said.get(name)
+        if where is None or "/" in slot or "[]" in where:
+            continue
+        steps = dialect.locate(type_, where)
+        field = kind_at(whole, steps)
+        assert field is not None, f"{type_.name} has no field {where}"
+        parts = _parts(said, name, where, field.kind) | _lent(row, name, field.kind)
+        found.append(Slot(slot, name, path_of(*steps), steps, field.kind, row.values.get(slot), parts))
+    body = row.body
+    if body is None:
+        return found
+    kinds: dict[str, Kind] = {one.slot: TEXTS if one.listed else TEXT for one in body.sections}
+    kinds[body.main] = PAGES if body.pages else TEXT
+    for slot, name in (*((one, one) for one in kinds), *row.names.items()):
+        if name in kinds and name not in said:
+            parts = PAGE_PARTS if body.pages and name == body.main else TEXT_PARTS if kinds[name] is TEXTS else {}
+            found.append(Slot(slot, name, BODY, (), kinds[name], None, parts, in_body=True))
+    return found
+
+
+def names_of(type_: MessageType) -> Mapping[str, str]:
+    """Slot → the field that says it: in a user's own type as the file has it, else by the names of its deed."""
+    if type_.meaning is not None:
+        return type_.meaning.says
+    assert type_.deed is not None, f"{type_.name} has no names for its fields"
+    return type_.deed.names
+
+
+def _parts(said: Mapping[str, str], name: str, where: str, kind: Kind) -> dict[str, ItemPart]:
+    found: dict[str, ItemPart] = {}
+    if not isinstance(kind, ListOf):
+        return found
+    for part, at in said.items():
+        if part.startswith(f"{name}/"):
+            step = at.removeprefix(f"{where}[]").removeprefix(".")
+            inner = kind_at(kind.item.fields, (step,)) if step and isinstance(kind.item, Group) else None
+            steps = (step,) if step else ()
+            found[part.partition("/")[2]] = (
+                ItemPart(steps, inner.kind, inner.required) if inner else ItemPart((), kind.item, required=True)
+            )
+    return found
+
+
+def _lent(row: TypeMapping, name: str, kind: Kind) -> dict[str, ItemPart]:
+    """Fields of an item that are written for a part which has none of its own."""
+    found: dict[str, ItemPart] = {}
+    for slot, step in row.parts.items():
+        of, _, part = slot.partition("/")
+        field = (
+            kind_at(kind.item.fields, (step,)) if isinstance(kind, ListOf) and isinstance(kind.item, Group) else None
+        )
+        if of == name and field is not None:
+            found[part] = ItemPart((step,), field.kind, field.required, only_written=True)
+    return found
+
+
+def getter(steps: Steps) -> Callable[[Tree], Any]:
+    """As `reach`, for places that are in no list, and quicker: a dozen of them are looked at in every message."""
+    first, *rest = steps
+    if not rest:
+        return lambda tree: tree.get(first)
+    second, *more = rest
+    if not more:  # in a payload, as most of them are
+        return lambda tree: inside.get(second) if type(inside := tree.get(first)) is dict else None
+
+    def get(tree: Tree) -> Any:
+        inside = tree.get(first)
+        if type(inside) is not dict:
+            return None
+        found = inside.get(second)
+        for step in more:
+            if type(found) is not dict:
+                return None
+            found = found.get(step)
+        return found
+
+    return get
+
+
+def default(kind: Kind, reason: str) -> MinimumValue:
+    """What a field says that has nothing to say. A choice or a yes or no is never made by default."""
+    if has_to_be_chosen(kind):
+        return UNSAID
+    match kind:
+        case Text(may_be_empty=True):
+            return MinimumValue("", reason)
+        case Text(_, most, _):
+            return MinimumValue(UNKNOWN if most is None or most >= len(UNKNOWN) else "?", reason)
+        case Integer(low, high) | Number(low, high):
+            return MinimumValue(_nearest_to_zero(low, high), reason)
+        case ListOf():
+            return MinimumValue([], reason)
+        case MapOf():
+            return MinimumValue({}, reason)
+        case OneOf((only,)):
+            return MinimumValue(only, reason)
+        case Timestamp():
+            return MinimumValue(None, "when the message was sent")
+    raise AssertionError(f"nobody has said what {kind} is when it says nothing")
+
+
+def _nearest_to_zero(low: float | None, high: float | None) -> float:
+    if low is not None and low > 0:
+        return low
+    return high if high is not None and high < 0 else 0

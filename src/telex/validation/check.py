@@ -1,0 +1,156 @@
+"""May this message pass? The ladder from bytes to a verdict: read, validate, authorise.
+
+A refusal is a value with findings. Strict and lenient desks find the same; they differ only in whether a refusal
+stops the message. Rules that need history (contracts, approvals, states) are in `work`.
+"""
+
+from typing import NamedTuple
+
+from telex.dialects.parse.detect import DetectionHint
+from telex.dialects.parse.reader import Outcome, ParsedMessage, read
+from telex.dialects.registry import BUILT_IN, PLAIN
+from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
+from telex.model.finding import Finding, Severity, refusals
+from telex.model.limits import LIMITS, Limits
+from telex.validation.authorization import authorise, may_send, signed_as
+from telex.validation.fields import ValidationResult, validate, validate_envelope
+
+# What even a lenient desk cannot pass on: there is no text to deliver, or more than anyone agreed to take.
+NEVER_PASSED = frozenset({"too-large", "not-utf8", "nul-byte", "empty-message"})
+# Notes that changed how the message is read, so that the mended form differs from what was sent.
+REPAIRS = frozenset(
+    {
+        "byte-order-mark",
+        "carriage-returns",
+        "wrapper-removed",
+        "fence-removed",
+        "prose-removed",
+        "later-spelling",
+        "default-filled",
+    }
+)
+# Refusals that say nothing about which part of the message is right.
+UNMENDABLE = frozenset({"several-messages", "too-deep", "field-unknown", "control-character", "yaml-merge-key"})
+
+
+class Desk(NamedTuple):
+    """How a team reads: its dialects, which one wins a tie, and what stops a message."""
+
+    dialects: tuple[Dialect, ...] = BUILT_IN
+    preferred: str | None = None
+    forced: Dialect | None = None
+    strict: bool = True
+    unknown_fields: Severity = "note"  # "refusal" for a team that wants them stopped
+    misdelivery: Severity = "warning"  # "refusal" for a team that wants receivers kept to
+    work: bool = True  # False: the rules of the work are not this team's; it only wants its messages delivered
+    limits: Limits = LIMITS
+
+
+class Checked(NamedTuple):
+    """Everything that can be said of a message without knowing what came before it."""
+
+    valid: bool
+    outcome: Outcome
+    dialect: Dialect | None
+    type: str | None
+    findings: tuple[Finding, ...]
+    tree: Tree  # as read; {} for plain text
+    mended: Tree | None = None  # passes as it stands
+    skeleton: Tree | None = None  # passes once its blanks are filled
+    body: str | None = None  # the markdown under the front matter
+    text: str = ""  # what is left when wrapping is taken off
+
+
+STRICT = Desk()
+
+
+def check(
+    raw: bytes | str,
+    desk: Desk = STRICT,
+    *,
+    as_role: str | None = None,
+    to_role: str | None = None,
+    as_name: str | None = None,
+    to_name: str | None = None,
+) -> Checked:
+    """Say everything about a message: is it valid here, what was found, and how it would pass.
+
+    The names are those of the agents, for dialects that write names where others write roles.
+    """
+    if isinstance(raw, str):
+        raw = raw.encode("utf-8", "surrogatepass")  # half a character is then found, not raised
+    hint = DetectionHint(desk.preferred, as_role, to_role)
+    reading = read(raw, desk.dialects, forced=desk.forced, hint=hint, limits=desk.limits)
+    dialect, type_ = reading.told.dialect, reading.told.type
+    if reading.outcome != "message" or dialect is None:
+        return _verdict(reading, desk, reading.findings)
+    if type_ is None:
+        validated = validate_envelope(reading.tree, dialect, broken=reading.broken, limits=desk.limits)
+        return _verdict(reading, desk, (*reading.findings, *validated.findings), validated)
+    validated = validate(reading.tree, dialect, type_, broken=reading.broken, body=reading.body, limits=desk.limits)
+    said = authorise(
+        validated.tree,
+        dialect,
+        type_,
+        as_role=as_role,
+        to_role=to_role,
+        as_name=as_name,
+        to_name=to_name,
+        misdelivery=desk.misdelivery,
+    )
+    unsigned = _sign(validated.tree, dialect, type_, said, as_role, as_name)
+    if len(unsigned) < len(said):  # with another name under it, a message may break a rule that it kept before
+        unsigned = [*unsigned, *validate(validated.tree, dialect, type_, limits=desk.limits).findings]
+    findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *said)
+    return _verdict(reading, desk, findings, validated, mendable=reading.told.certain and not refusals(unsigned))
+
+
+def _sign(
+    tree: Tree, dialect: Dialect, type_: MessageType, said: list[Finding], as_role: str | None, as_name: str | None
+) -> list[Finding]:
+    """Put the right name under the message: the door knows who speaks, so this mend is certain. What is left to say."""
+    if as_role is None or dialect.wire.sender not in tree or not may_send(as_role, type_):
+        return said
+    if any(finding.code == "role-claim-differs" for finding in said):
+        tree[dialect.wire.sender] = signed_as(dialect, as_role, as_name)
+    return [finding for finding in said if finding.code != "role-claim-differs"]
+
+
+def _verdict(
+    reading: ParsedMessage,
+    desk: Desk,
+    findings: tuple[Finding, ...],
+    validated: ValidationResult | None = None,
+    *,
+    mendable: bool = False,
+) -> Checked:
+    refused = refusals(findings)
+    stopped = [finding for finding in refused if desk.strict or finding.code in NEVER_PASSED]
+    mended = skeleton = None
+    if validated is not None and (refused or any(finding.code in REPAIRS for finding in findings)):
+        whole = mendable and not validated.blanks and not any(finding.code in UNMENDABLE for finding in refused)
+        mended, skeleton = (validated.tree, None) if whole else (None, validated.tree)
+    outcome, dialect, named = reading.outcome, reading.told.dialect, reading.tree.get(TYPE)
+    if reading.told.type is None and outcome in ("message", "unreadable") and not stopped:
+        outcome, dialect, named = "plain", PLAIN, None  # a lenient desk passes on as text what it cannot tell
+    return Checked(
+        valid=not stopped,
+        outcome=outcome,
+        dialect=dialect,
+        type=named if isinstance(named, str) else None,
+        findings=findings[: desk.limits.findings_max],
+        tree=validated.tree if validated and not refused else reading.tree,
+        mended=mended,
+        skeleton=skeleton,
+        body=reading.body,
+        text=reading.text,
+    )
+
+
+def _as_the_team_wants(findings: tuple[Finding, ...], desk: Desk) -> list[Finding]:
+    return [
+        finding._replace(severity=desk.unknown_fields, say="Take it out: it is not a field of this type.")
+        if finding.code == "field-unknown" and desk.unknown_fields == "refusal"
+        else finding
+        for finding in findings
+    ]

@@ -1,0 +1,171 @@
+"""May this path be touched under these contracts? Forbidden wins over allowed; one contract that allows is enough."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from telex.model.contracts import GATE_OVERRIDE, SCOPE_CHANGE, Plan
+from telex.validation.pattern_set import allowing, forbidding
+from telex.validation.project_paths import SEPARATOR, InvalidPath, Resolver, folded, is_gits_own, normal, real, together
+
+NOT_IN_PROJECT, FORBIDDEN, OUTSIDE = "path-not-in-project", "path-forbidden", "path-outside-contract"
+LISTED_MAX, CHARACTERS_MAX = 4, 40  # of the names that a sentence lists, and of each
+ASKING = {FORBIDDEN: GATE_OVERRIDE, OUTSIDE: SCOPE_CHANGE}  # what to ask for
+
+
+class PathDecision(NamedTuple):
+    """What a contract says to a path; the code is None where it may be touched."""
+
+    code: str | None
+    why: str  # goes on after "because" or a colon
+    plan: Plan | None = None
+    pattern: str | None = None  # the one that decided
+    override: bool = False
+    path: str = ""  # as it was compared, where it may not be touched
+
+
+NOTHING_SAID = PathDecision(None, "no contract covers it")
+
+
+class ContractScope:
+    """What the latest contract of a plan lets be touched, with what was granted since; ready to be compared."""
+
+    def __init__(self, plan: Plan, *, forbids: bool = True) -> None:
+        assert plan.words is not None, "a plan without a contract says nothing about paths"
+        self.plan = plan
+        self._against = forbidding(plan.words.forbidden) if plan.words.forbidden and forbids else None
+        self._allowed = allowing(plan.words.allowed)
+        granted, lifted = plan.granted, plan.lifted
+        self._granted = allowing(granted) if granted else None
+        self._lifted = allowing(lifted) if lifted else None
+        # by pattern: what is allowed is allowed in the same words for all files
+        self._answers: dict[str, PathDecision] = {}
+
+    def judge(self, path: str) -> PathDecision:
+        """What it says to a (normal) path."""
+        plan = self.plan
+        against = self._against.cover(path) if self._against is not None else None
+        lifted = self._lifted.cover(path) if self._lifted is not None else None
+        if lifted is not None:
+            why = f"{short(lifted.text)} was set free by an override"
+            return PathDecision(None, why, plan, lifted.text, against is not None)
+        if against is not None:
+            return PathDecision(
+                FORBIDDEN, f"plan {short(plan.id)} forbids {short(against.text)}", plan, against.text, False, path
+            )
+        found = self._allowed.cover(path) or (self._granted.cover(path) if self._granted is not None else None)
+        if found is None:
+            return PathDecision(OUTSIDE, f"plan {short(plan.id)} allows {scope_of(plan)}", plan, None, False, path)
+        return self._answers.get(found.text) or self._answer(found.text)
+
+    def lets(self, path: str) -> bool:
+        """May this (normal) path be touched? As `judge` has it, where nobody asks why."""
+        if self._lifted is not None and self._lifted.cover(path) is not None:
+            return True
+        if self._against is not None and self._against.cover(path) is not None:
+            return False
+        granted = self._granted
+        return self._allowed.cover(path) is not None or (granted is not None and granted.cover(path) is not None)
+
+    def judge_below(self, folder: str) -> PathDecision | None:
+        """What it says to every (normal) path in this folder, where one pattern tells."""
+        if self._against is not None or self._lifted is not None:
+            return None
+        found = self._allowed.cover_below(folder)
+        return None if found is None else self._answers.get(found.text) or self._answer(found.text)
+
+    def _answer(self, pattern: str) -> PathDecision:
+        """Allowed by the contract itself, or else by what was granted since."""
+        plan, name = self.plan, short(self.plan.id)
+        assert plan.words is not None
+        if pattern in plan.words.allowed:
+            why = f"plan {name} allows {short(pattern)}"
+        else:
+            by = next(grant.by for grant in plan.grants if pattern in grant.patterns and not grant.override)
+            why = f"{by} widened plan {name} by {short(pattern)}"
+        self._answers[pattern] = PathDecision(None, why, plan, pattern)
+        return self._answers[pattern]
+
+    def spared(self, text: str) -> "ContractScope":
+        """The same, for paths that are parts of this (plain, folded) text, without what can forbid none of them."""
+        if self._against is None or not self._against.spares(text):
+            return self
+        return ContractScope(self.plan, forbids=False)
+
+
+def judge_all(
+    paths: Sequence[str], scopes: Sequence[ContractScope], resolve: Resolver | None = None
+) -> list[PathDecision]:
+    """As `judge` has it for each of them; what can be told of all of them at once is not asked of each."""
+    text = together(paths) if len(paths) > 1 else None
+    if text is None or is_gits_own(text):
+        return [judge(path, scopes, resolve) for path in paths]
+    lighter = [scope.spared(folded(text)) for scope in scopes]
+    if len(lighter) != 1:
+        return [
+            _judged(path, lighter) if resolve is None or resolve(path) == path else judge(path, scopes, resolve)
+            for path in paths
+        ]
+    answers, scope, here, below = [], lighter[0], None, None
+    for path in paths:
+        folder = path.rpartition(SEPARATOR)[0]
+        if folder != here:  # they mostly come in order
+            here, below = folder, scope.judge_below(folder)
+        if resolve is None or resolve(path) == path:
+            answers.append(below or scope.judge(path))
+        else:
+            answers.append(judge(path, scopes, resolve))
+    return answers
+
+
+def judge(path: str, scopes: Sequence[ContractScope], resolve: Resolver | None = None) -> PathDecision:
+    """What these contracts say together. `resolve` says where a path leads to on the disk at hand."""
+    found = normal(path)
+    if isinstance(found, InvalidPath):
+        return PathDecision(NOT_IN_PROJECT, found.why)
+    if is_gits_own(found):
+        return PathDecision(FORBIDDEN, "what lies in .git is git's own", path=found)
+    led = found if resolve is None else real(found, resolve)
+    if led == found:
+        return _judged(found, scopes)
+    if isinstance(led, InvalidPath):
+        return PathDecision(NOT_IN_PROJECT, led.why, path=found)
+    if is_gits_own(led):
+        return PathDecision(FORBIDDEN, f"it leads to {short(led)}, which is git's own", path=found)
+    named = _judged(found, scopes)
+    if named.code is not None:
+        return named
+    there = _judged(led, scopes)  # both must be right: the name that is shown, and the file that is written
+    return named if there.code is None else there._replace(why=f"it leads to {short(led)}, and {there.why}")
+
+
+def may_touch(path: str, scope: ContractScope) -> bool:
+    """The same of one contract, where nobody asks why."""
+    found = normal(path)
+    return not isinstance(found, InvalidPath) and not is_gits_own(found) and scope.lets(found)
+
+
+def _judged(path: str, scopes: Sequence[ContractScope]) -> PathDecision:
+    if len(scopes) == 1:
+        return scopes[0].judge(path)
+    if not scopes:
+        return NOTHING_SAID
+    each = [scope.judge(path) for scope in scopes]
+    allowed = [one for one in each if one.code is None]
+    forbidden = [one for one in each if one.code == FORBIDDEN]
+    return (allowed or forbidden or each)[0]
+
+
+def scope_of(plan: Plan) -> str:
+    """What a plan may touch, in a few words."""
+    assert plan.words is not None
+    patterns = (*plan.words.allowed, *plan.granted)
+    return f"only {listed(patterns)}" if patterns else "no path at all"
+
+
+def listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED_MAX} more" if len(names) > LISTED_MAX else ""
+    return ", ".join(map(short, names[:LISTED_MAX])) + more
+
+
+def short(text: str) -> str:
+    return text if len(text) <= CHARACTERS_MAX else text[: CHARACTERS_MAX - 1] + "…"

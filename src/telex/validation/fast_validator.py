@@ -1,0 +1,189 @@
+"""The fast lane: is there nothing at all to find in this message?
+
+Nearly every message is right, and a right one can be told in about a microsecond: one decode into a Struct and one
+guard. Whoever is not waved through goes the patient way in `check`, so both lanes always give the same answer;
+a property test holds them to it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from telex.dialects.parse.detect import DetectionHint, fits_better, knows, roles_fit
+from telex.dialects.schema import ANY, Dialect, MessageType
+from telex.validation.authorization import may_receive, may_send, signed_as
+from telex.validation.check import STRICT, Checked, Desk, check
+from telex.validation.compiled import CompiledDialect, StructLayout, compile_dialect
+from telex.validation.guard_source import DEPTH_OF_TYPES_MAX, Answer, Beside, lane_of
+
+Lane = Callable[[bytes], Any]
+
+
+class ValidMessage(NamedTuple):
+    """A message with nothing to find: what it is."""
+
+    dialect: Dialect
+    type: MessageType
+
+
+class AllowedTypes(NamedTuple):
+    """Which messages may pass between these two, as far as that can be said before any of them is read?"""
+
+    desk: Desk
+    as_role: str | None = None
+    to_role: str | None = None
+    as_name: str | None = None
+    to_name: str | None = None
+
+    def lets(self, dialect: Dialect, type_: MessageType) -> bool:
+        """May there be a message of this type with nothing to find in it?"""
+        return self._is_open_to(type_) and self._is_first_choice(dialect, type_)
+
+    def claims(self, dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
+        """What may stand in the fields that name sender and recipient, where that can be said beforehand."""
+        allowed: dict[str, tuple[str, ...]] = {}
+        by_role = dialect.addresses == "roles"
+        sender, recipient = self.signed(dialect)
+        if dialect.wire.sender and sender is not None:
+            allowed[dialect.wire.sender] = (sender,)
+        elif dialect.wire.sender and by_role and type_.senders != ANY:
+            allowed[dialect.wire.sender] = type_.senders
+        if dialect.wire.recipient and recipient is not None:
+            allowed[dialect.wire.recipient] = (recipient,)
+        elif dialect.wire.recipient and by_role and type_.receivers != ANY:
+            allowed[dialect.wire.recipient] = type_.receivers
+        return allowed
+
+    def signed(self, dialect: Dialect) -> tuple[str | None, str | None]:
+        """What stands for the two in a message of this dialect: where it has roles for addresses, no names."""
+        return signed_as(dialect, self.as_role, self.as_name), signed_as(dialect, self.to_role, self.to_name)
+
+    @property
+    def is_nameless(self) -> bool:
+        return "" in self[1:]
+
+    def _is_open_to(self, type_: MessageType) -> bool:
+        if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX:
+            return False  # then even a right message may be too deep, and the guards do not measure that
+        if self.is_nameless:
+            return False  # nobody is called nothing, and a message that says so has something to find
+        sends = self.as_role is None or may_send(self.as_role, type_)
+        return sends and (self.to_role is None or may_receive(self.to_role, type_))
+
+    def _is_first_choice(self, dialect: Dialect, type_: MessageType) -> bool:
+        """A message that fits two dialects is settled by rank, so the lower one never waves it through."""
+        if self.desk.forced:
+            return True
+        hint = DetectionHint(self.desk.preferred, self.as_role, self.to_role)
+        rivals = [
+            other
+            for other in self.desk.dialects
+            if type_.name in other.types
+            and other.form == "json"
+            and (knows(other, hint.as_role) != knows(dialect, hint.as_role) or not fits_better(type_, dialect, other))
+        ]
+
+        def rank(other: Dialect) -> tuple[bool, bool, bool]:
+            fits = roles_fit(other.types[type_.name], hint)
+            return knows(other, hint.as_role), other.name == hint.preferred, fits
+
+        return max(rivals, key=rank) is dialect
+
+
+class Express:
+    """A desk with its fast lane open, for one sender and receiver (or none in particular).
+
+    `passes(raw)` says what the message is, when there is nothing to find in it; None says nothing either way. It is
+    for messages within the size limit: every door measures what it reads before it has read too much. Who needs to
+    know what stands in the message gives an `opening` for each type: the answer is what that makes of the message. Or
+    a `plate`: the answer is then that of the type, the message as it was decoded, and what stands at some places in it.
+    Lanes of one desk with one opening may be `shared`: to most dialects only roles matter, and many have the same.
+    """
+
+    def __init__(
+        self,
+        desk: Desk = STRICT,
+        *,
+        as_role: str | None = None,
+        to_role: str | None = None,
+        as_name: str | None = None,
+        to_name: str | None = None,
+        opening: Callable[[Dialect, MessageType, StructLayout], Callable[[Any], Any]] | None = None,
+        plate: Callable[[Dialect, MessageType, StructLayout], Beside] | None = None,
+        shared: "dict[tuple[Any, ...], Lane] | None" = None,
+    ) -> None:
+        self.desk, self._between = desk, AllowedTypes(desk, as_role, to_role, as_name, to_name)
+        self._opening, self._plate = opening, plate
+        self._shared = {} if shared is None else shared
+        among = (desk.forced,) if desk.forced else desk.dialects
+        self.passes: Lane = self._lanes([one for one in among if one.form == "json"])
+
+    def check(self, raw: bytes) -> Checked:
+        """The same answer as `admission.check`, except that the tree of a message waved through is left unread."""
+        passed = self.passes(raw) if len(raw) <= self.desk.limits.message_bytes_max else None
+        if passed is None:
+            _, as_role, to_role, as_name, to_name = self._between
+            return check(raw, self.desk, as_role=as_role, to_role=to_role, as_name=as_name, to_name=to_name)
+        return Checked(True, "message", passed.dialect, passed.type.name, (), {}, text=raw.decode())
+
+    def _lanes(self, dialects: list[Dialect]) -> "Lane":
+        """One lane, or several of which the one that served last is tried first: neighbours speak alike. Each is made
+        when a message comes to it, and those that are there already come first."""
+        if len(dialects) == 1:
+            return self._lane(self._compiled(dialects[0]), _nobody_passes)
+        lanes = [(one, self._shared.get(self._depends_on(one))) for one in dialects]
+        lanes.sort(key=lambda one: one[1] is None)
+
+        def passes(raw: bytes) -> ValidMessage | None:
+            for index, (dialect, lane) in enumerate(lanes):
+                if lane is None:
+                    lane = self._shared_lane(dialect)
+                    lanes[index] = (dialect, lane)
+                answer = lane(raw)
+                if answer is not _ELSEWHERE:
+                    if index:
+                        lanes.insert(0, lanes.pop(index))
+                    passed: ValidMessage | None = answer
+                    return passed
+            return None
+
+        return passes
+
+    def _depends_on(self, dialect: Dialect) -> tuple[Any, ...]:
+        """What a lane of this dialect depends on, given the desk."""
+        two = self._between
+        return (dialect.name, two.as_role, two.to_role, *two.signed(dialect), two.is_nameless)
+
+    def _shared_lane(self, dialect: Dialect) -> "Lane":
+        key = self._depends_on(dialect)
+        lane = self._shared.get(key)
+        if lane is None:
+            lane = self._shared[key] = self._lane(self._compiled(dialect), _somewhere_else)
+        return lane
+
+    def _compiled(self, dialect: Dialect) -> CompiledDialect:
+        return compile_dialect(dialect, self.desk.limits, partial(self._between.claims, dialect))
+
+    def _lane(self, compiled: CompiledDialect, other: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+        dialect = compiled.dialect
+        open_types = [type_ for type_ in dialect.types.values() if self._between.lets(dialect, type_)]
+        of_type = self._opening or self._plate
+        if of_type is None:
+            return lane_of(compiled, open_types, lambda type_: ValidMessage(dialect, type_), other, self.desk.limits)
+
+        def passed(type_: MessageType) -> Any:
+            return of_type(dialect, type_, compiled.shapes[type_.name])
+
+        answer: Answer = "opened" if self._opening is not None else "beside"
+        return lane_of(compiled, open_types, passed, other, self.desk.limits, answer)
+
+
+_ELSEWHERE = object()
+
+
+def _somewhere_else(raw: bytes) -> Any:
+    return _ELSEWHERE
+
+
+def _nobody_passes(raw: bytes) -> None:
+    """There is no other lane; the patient way will say what this is."""

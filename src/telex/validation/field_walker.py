@@ -1,0 +1,179 @@
+"""One message beside the fields of its type, value by value: what is wrong, and what should stand there.
+
+Every `visit` returns the value as it should be. Single values are looked at in `field_values`; what relates two fields
+is not seen from here, that is `rules`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from telex.dialects.blanks import OPENING, blank, blank_fields, expected, is_blank
+from telex.dialects.parse.front_matter import PlainScalar
+from telex.dialects.schema import (
+    Anything,
+    Boolean,
+    Field,
+    Fields,
+    Group,
+    Integer,
+    Kind,
+    ListOf,
+    MapOf,
+    Number,
+    OneOf,
+    Text,
+    Timestamp,
+    Tree,
+)
+from telex.model.json_path import join, within
+from telex.model.suggestion import nearest
+from telex.validation import scalars
+from telex.validation.field_values import ValueChecker
+
+
+class FieldWalker(ValueChecker):
+    """One message being looked at, from the top down."""
+
+    def is_broken_inside(self, path: str) -> bool:
+        """Is the text at fault here, or anywhere below?"""
+        return any(within(broken, path) for broken in self.broken)
+
+    def visit(self, value: Any, kind: Kind, path: str) -> Any:
+        if path in self.broken:
+            return blank(kind)
+        if is_blank(value):
+            wanted = expected(kind)
+            self.say("blank-left", path, f"Fill in the blank: {wanted}.", expected=wanted, found=value)
+            return self.blank(kind, path)
+        match kind:
+            case Text():
+                return self.text(value, kind, path)
+            case OneOf():
+                return self.one_of(value, kind, path)
+            case Group():
+                return self.object(value, kind, path)
+            case ListOf(item):
+                return self.list(value, kind, item, path)
+            case MapOf(inner):
+                return self.map(value, kind, inner, path)
+            case Integer() | Number():
+                return self.number(value, kind, path)
+            case Boolean():
+                return self.boolean(value, kind, path)
+            case Timestamp():
+                return self.moment(value, kind, path)
+            case Anything():
+                return self.blank(kind, path) if self.is_broken_inside(path) else value
+
+    def group(self, tree: Mapping[str, Any], fields: Fields, path: str) -> Tree:
+        mended: Tree = {}
+        unknown = [name for name in tree if name not in fields]
+        for name, field in fields.items():
+            at = join(path, name)
+            spelt = name if _given(tree, name) else self.other_spelling(name, field, unknown, tree, path)
+            later = field.later_spelling
+            if spelt == name and later is not None and later in tree:
+                unknown.remove(later)
+                self.said_twice(name, later, tree, path)
+            if spelt is not None:
+                mended[name] = self.visit(tree[spelt], field.kind, at)
+            elif at in self.broken:
+                mended[name] = blank(field.kind)  # something was said about it already
+            elif name in tree and not field.required:
+                wanted = expected(field.kind)
+                self.say("wrong-type", at, f"Leave {name} out, or give {wanted}.", expected=wanted, found=tree[name])
+            elif field.required:
+                mended[name] = self.missing(field.kind, at, name, null=name in tree)
+        for name in unknown:
+            self.unknown(name, fields, tree, path)
+            if not self.is_broken_inside(join(path, name)):  # else it could not be sent on
+                mended[name] = tree[name]
+        return _in_order_sent(mended, tree)
+
+    def other_spelling(
+        self, name: str, field: Field, unknown: list[str], tree: Mapping[str, Any], path: str
+    ) -> str | None:
+        """The key that was meant to be this field, taken off the list of unknown ones; None when there is none."""
+        if field.later_spelling in unknown:
+            unknown.remove(field.later_spelling)
+            say = f"Read as {name}, its earlier name."
+            self.say("later-spelling", join(path, field.later_spelling), say, "note", nearest=name)
+            return field.later_spelling
+        if not field.required:
+            return None
+        meant = nearest(name, unknown)
+        if meant is None:
+            return None
+        unknown.remove(meant)
+        say = f"Rename {meant!r} to {name!r}."
+        at = join(path, name)
+        self.say("field-missing", at, say, expected=f"a field {name!r}", found=meant, nearest=name)
+        return meant
+
+    def said_twice(self, name: str, later: str, tree: Mapping[str, Any], path: str) -> None:
+        """Two names for one field: harmless while they agree."""
+        same = tree[name] == tree[later]
+        say = f"Give {name} once: {later} is another name for it."
+        self.say("duplicate-key", join(path, later), say, "note" if same else "refusal", found=tree[later])
+        if not same:
+            self.blanks.add(join(path, name))
+
+    def missing(self, kind: Kind, at: str, name: str, *, null: bool) -> Any:
+        wanted = expected(kind)
+        self.say("field-missing", at, f"Add {name}: {wanted}.", expected=wanted, found="nothing" if null else None)
+        if isinstance(kind, OneOf) and len(kind.values) == 1:
+            return kind.values[0]
+        if isinstance(kind, Group):
+            self.blanks.add(at)
+            return blank_fields(kind.fields)
+        return self.blank(kind, at)
+
+    def unknown(self, name: str, fields: Fields, tree: Mapping[str, Any], path: str) -> None:
+        meant = nearest(name, [field for field in fields if field not in tree])
+        perhaps = f"; did you mean {meant}?" if meant else "."
+        shown = scalars.shown(name, self.limits.found_characters_max)
+        say = f"{shown!r} is not a field of this type: it is kept and passed on{perhaps}"
+        self.say("field-unknown", join(path, name), say, "note", nearest=meant)
+        if OPENING in scalars.flat(tree[name]):
+            self.say("blank-left", join(path, name), "Fill in the blank, or take it out.", found=tree[name])
+
+    def object(self, value: Any, kind: Group, path: str) -> Any:
+        if not isinstance(value, dict):
+            return self.wrong_type(value, kind, path)
+        return self.group(value, kind.fields, path)
+
+    def list(self, value: Any, kind: ListOf, item: Kind, path: str) -> Any:
+        if isinstance(value, list):
+            mended: list[Any] = []
+            for index, one in enumerate(value):
+                if len(self.findings) >= self.limits.findings_max:  # enough was said, and the rest is not looked at
+                    self.blanks.add(path)
+                    return [*mended, *value[index:]]
+                mended.append(self.visit(one, item, join(path, index)))
+            return mended
+        if scalars.fits(value, item) and not scalars.may_be_several(value):
+            say = "Put it in a list: this field takes several."
+            self.say("wrong-type", path, say, expected=expected(kind), found=value)
+            return [self.visit(value, item, join(path, 0))]
+        return self.wrong_type(value, kind, path)
+
+    def map(self, value: Any, kind: MapOf, inner: Kind, path: str) -> Any:
+        if not isinstance(value, dict):
+            return self.wrong_type(value, kind, path)
+        for key in value:
+            if is_blank(key):
+                self.say("blank-left", join(path, key), "Put a name in place of the blank.", found=key)
+                self.blanks.add(join(path, key))
+        sound = {key: one for key, one in value.items() if join(path, key) not in self.broken}
+        return {key: self.visit(one, inner, join(path, key)) for key, one in sound.items()}
+
+
+def _given(tree: Mapping[str, Any], name: str) -> bool:
+    """Null, and in YAML nothing at all, stand for a field that was left out."""
+    return name in tree and tree[name] is not None and not (isinstance(tree[name], PlainScalar) and tree[name] == "")
+
+
+def _in_order_sent(mended: Tree, sent: Mapping[str, Any]) -> Tree:
+    """Fields in the sender's order, so that a mended message reads like the one that was sent."""
+    first = {name: mended[name] for name in sent if name in mended}
+    return {**first, **mended}

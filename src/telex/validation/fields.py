@@ -1,0 +1,77 @@
+"""Does the message make sense in its own dialect? Everything that does not is said at once.
+
+Values are looked at one by one (`field_walker`), then what relates them (`rules`), then the headings of a markdown
+body. Whether the findings stop the message is decided elsewhere.
+"""
+
+from typing import NamedTuple
+
+from telex.dialects.blanks import blank
+from telex.dialects.schema import TYPE, Dialect, MessageType, OneOf, Tree
+from telex.model.finding import Finding
+from telex.model.json_path import ROOT, path_of
+from telex.model.limits import LIMITS, Limits
+from telex.validation.field_walker import FieldWalker
+from telex.validation.rules import relate
+
+
+class ValidationResult(NamedTuple):
+    findings: tuple[Finding, ...]
+    tree: Tree  # the message as it should be, perhaps with blanks
+    blanks: frozenset[str]  # the paths that only the sender can fill
+
+
+def validate(
+    tree: Tree,
+    dialect: Dialect,
+    type_: MessageType,
+    *,
+    broken: frozenset[str] = frozenset(),
+    body: str | None = None,
+    limits: Limits = LIMITS,
+) -> ValidationResult:
+    """Check a message against its type. `broken` are the paths about which something worse was said already."""
+    walk = FieldWalker(limits, broken)
+    tree = _gathered(walk, tree, dialect, type_)
+    mended = walk.group(tree, dialect.fields_of(type_), ROOT)
+    relate(walk, mended, dialect, type_)
+    if body is not None and type_.sections:
+        walk.findings += _sections(type_, body)
+    return ValidationResult(tuple(walk.findings[: limits.findings_max]), mended, frozenset(walk.blanks))
+
+
+def _gathered(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) -> Tree:
+    """The message with those fields in its payload that were written beside it."""
+    inner = tree.get(dialect.payload, {}) if dialect.payload else None
+    if dialect.payload is None or not isinstance(inner, dict):
+        return tree
+    outside = [name for name in tree if name in type_.fields and name not in dialect.envelope and name not in inner]
+    if not outside:
+        return tree
+    say = f"Move {', '.join(outside)} into {dialect.payload}."
+    wanted = f"an object {dialect.payload!r} that holds them"
+    walk.say("field-misplaced", path_of(dialect.payload), say, expected=wanted)
+    moved = {name: tree[name] for name in outside}
+    return {name: value for name, value in tree.items() if name not in moved} | {dialect.payload: {**inner, **moved}}
+
+
+def validate_envelope(
+    tree: Tree, dialect: Dialect, *, broken: frozenset[str] = frozenset(), limits: Limits = LIMITS
+) -> ValidationResult:
+    """Check what can be checked when the type is unknown: the envelope alone."""
+    walk = FieldWalker(limits, broken)
+    tree = {name: value for name, value in tree.items() if not walk.is_broken_inside(path_of(name))}
+    known = {name: tree[name] for name in tree if name in dialect.envelope}
+    mended = walk.group(known, dialect.envelope, ROOT)
+    whole = {**tree, **mended, TYPE: blank(OneOf(tuple(dialect.types)))}
+    return ValidationResult(tuple(walk.findings), whole, frozenset(walk.blanks | {path_of(TYPE)}))
+
+
+def _sections(type_: MessageType, body: str) -> list[Finding]:
+    prose = "".join(body.split("```")[::2])  # what stands in fences is not the message's own
+    headings = {line.lstrip("#").strip().casefold() for line in prose.splitlines() if line.startswith("#")}
+    return [
+        Finding("section-missing", "$.body", f"Add a section '## {name}' to the body.", "warning", f"## {name}")
+        for name in type_.sections
+        if name.casefold() not in headings
+    ]

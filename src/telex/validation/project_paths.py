@@ -1,0 +1,140 @@
+"""Where in the project is this path, if it is in there at all?
+
+What an agent writes down as a path may mean different files on different disks: one is blind to case, another to how an
+accent is written, a third drops a dot at the end. A path is taken only when it means the same file on all of them; the
+rest is odd, and said to be so. Symlinks need a disk to be seen: whoever has one brings along a `Resolver`.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+PATH_CHARACTERS_MAX = 4096  # as long as any system takes
+SEPARATOR = "/"
+_GIT = ".git"
+# Seen by nobody and yet no control characters: fillers, joiners, variation selectors.
+_INVISIBLE = frozenset(map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0))) | frozenset(
+    map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
+_MEANT_BY_SYSTEMS = frozenset("/.\\:")
+
+
+class InvalidPath(NamedTuple):
+    """A path that names no one file of the project, and what is odd about it."""
+
+    why: str  # goes on after "because": it …
+
+
+Resolver = Callable[[str], str | None]  # a path of the project → where it leads, from the root; None: out of it
+
+
+def normal(path: str) -> str | InvalidPath:
+    """The path from the project's root, as it is compared; doing it again changes nothing. A folder keeps its `/`."""
+    if _is_plain(path) and len(path) <= PATH_CHARACTERS_MAX:
+        return path
+    if (odd := _odd_text(path)) is not None:
+        return odd
+    if not path.isascii():
+        if any(_turns_into_syntax(one) for one in path if one > "\x7f"):
+            return InvalidPath("it has a character that some systems read as / . : or \\")
+        from unicodedata import normalize
+
+        path = normalize("NFC", path)
+    parts: list[str] = []
+    for part in path.split(SEPARATOR):
+        if part == "..":
+            if not parts:
+                return InvalidPath("it leads out of the project")
+            parts.pop()
+        elif part not in ("", "."):
+            if (odd := _odd_name(part)) is not None:
+                return odd
+            parts.append(part)
+    if not parts:
+        return InvalidPath("it names the project itself, and no file in it")
+    is_folder = path.endswith((SEPARATOR, "/.", "/.."))
+    return SEPARATOR.join(parts) + (SEPARATOR if is_folder else "")
+
+
+def _is_plain(path: str) -> bool:
+    """Nearly every path is, and is told so in a microsecond: nothing in it that anything below would look at twice."""
+    return (
+        path.isascii()
+        and path.isprintable()
+        and path != ""
+        and path[0] != SEPARATOR
+        and path[-1] not in "/. "
+        and not ("./" in path or "//" in path or " /" in path or "~" in path or "\\" in path or ":" in path)
+    )
+
+
+def together(paths: Sequence[str]) -> str | None:
+    """All of them as one text that can be searched at once, if each is plain: then so is the text, and the other way
+    round, since what may not stand at the beginning or the end of a path may not stand beside a / either."""
+    text = SEPARATOR.join(paths)
+    return text if _is_plain(text) and max(map(len, paths)) <= PATH_CHARACTERS_MAX else None
+
+
+def _odd_text(path: str) -> InvalidPath | None:
+    """What can be told without taking it apart."""
+    if not path or path.isspace():
+        return InvalidPath("it is empty")
+    if len(path) > PATH_CHARACTERS_MAX:
+        return InvalidPath(f"it is longer than {PATH_CHARACTERS_MAX:,} characters")
+    if not path.isprintable() or (not path.isascii() and not _INVISIBLE.isdisjoint(path)):
+        return InvalidPath("it has characters that cannot be seen")
+    if path[0] == SEPARATOR:
+        return InvalidPath("it does not begin at the project's root, but at the disk's")
+    if path[0] == "~":
+        return InvalidPath("it begins with ~, which is somebody's home")
+    if "\\" in path:
+        return InvalidPath("it has a backslash, which is a / to some systems and a letter to others")
+    if ":" in path:
+        return InvalidPath("it has a colon, which names a drive or a hidden stream to some systems")
+    return None
+
+
+def _odd_name(name: str) -> InvalidPath | None:
+    if name[-1] in ". ":
+        return InvalidPath("a name in it ends in a dot or a blank, which some systems drop")
+    if "~" in name and _is_short_name(name):
+        return InvalidPath("it has a short name such as GIT~1, which stands for another file to some systems")
+    return None
+
+
+def _is_short_name(name: str) -> bool:
+    """As Windows makes one up for a longer name: up to six letters, ~, a number; then up to three letters more."""
+    base, _, ending = name.partition(".")
+    head, _, number = base.rpartition("~")
+    return bool(head) and number.isdecimal() and len(base) <= 8 and len(ending) <= 3 and "." not in ending
+
+
+@cache
+def _turns_into_syntax(character: str) -> bool:
+    """A full-width slash is one to a system that compares by compatibility; so are the dots in `…`."""
+    from unicodedata import normalize
+
+    return not _MEANT_BY_SYSTEMS.isdisjoint(normalize("NFKC", character))
+
+
+def folded(text: str) -> str:
+    """As a disk has it that sees neither case nor how a letter is drawn."""
+    if text.isascii():
+        return text.lower()
+    from unicodedata import normalize
+
+    return normalize("NFKC", normalize("NFKC", text).casefold())
+
+
+def is_gits_own(path: str) -> bool:
+    """Is it inside a `.git`, here or in a folder below? What lies there runs with whoever uses git next."""
+    path = folded(path)
+    return _GIT in path and _GIT in path.split(SEPARATOR)
+
+
+def real(path: str, resolve: Resolver) -> str | InvalidPath:
+    """Where a (normal) path really leads, once links have been followed."""
+    led = resolve(path)
+    if led is None:
+        return InvalidPath("it leads out of the project through a link")
+    return path if led == path else normal(led)

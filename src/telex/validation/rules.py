@@ -1,0 +1,94 @@
+"""Do the fields agree with each other? The hard rules of a type, and what it means when a field is left out.
+
+A rule says nothing about fields that are themselves in doubt, so nobody is told twice about one mistake.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from telex.dialects.blanks import blank_for
+from telex.dialects.rule_evaluation import on_tree, put, reach
+from telex.dialects.rule_language import compared, names, parse
+from telex.dialects.schema import Dialect, HardRule, MessageType, Tree
+from telex.model.json_path import path_of, within
+from telex.validation.field_walker import FieldWalker
+
+TYPES_REMEMBERED_MAX = 1_000
+
+
+class CompiledRule(NamedTuple):
+    """An expression made ready: the places it speaks of, and a function of the message."""
+
+    places: tuple[str, ...]  # must not be in doubt themselves
+    looked_into: tuple[str, ...]  # nor anything inside them
+    holds: Callable[[Tree], Any]
+
+
+class TypeRules(NamedTuple):
+    """All that relates the fields of one type of one dialect."""
+
+    type: MessageType
+    fillings: tuple[tuple[CompiledRule, tuple[str, ...], Any], ...]
+    rules: tuple[tuple[CompiledRule, tuple[str, ...], HardRule], ...]
+
+
+_REMEMBERED: dict[tuple[int, int], tuple[Dialect, TypeRules]] = {}
+
+
+def relations_of(dialect: Dialect, type_: MessageType) -> TypeRules:
+    """Made once for each type and remembered: expressions are parsed when a type is first met, not per message."""
+    key = (id(dialect), id(type_))  # the values are kept with the entry, so an id is never used again
+    found = _REMEMBERED.get(key)
+    if found is None:
+        if len(_REMEMBERED) >= TYPES_REMEMBERED_MAX:
+            _REMEMBERED.clear()
+        found = _REMEMBERED[key] = (dialect, _prepare(dialect, type_))
+    return found[1]
+
+
+def _prepare(dialect: Dialect, type_: MessageType) -> TypeRules:
+    def relation(expression: str) -> CompiledRule:
+        node = parse(expression)
+        places = tuple(_place(dialect.locate(type_, name)) for name in names(node))
+        looked_into = tuple(_place(dialect.locate(type_, name)) for name in compared(node))
+        return CompiledRule(places, looked_into, on_tree(node, dialect, type_))
+
+    fillings = [(relation(one.when), dialect.locate(type_, one.path), one.value) for one in type_.fillings]
+    rules = [
+        (relation(rule.broken_when), dialect.locate(type_, rule.path), rule) for rule in (*dialect.rules, *type_.rules)
+    ]
+    return TypeRules(type_, tuple(fillings), tuple(rules))
+
+
+def _place(steps: tuple[str, ...]) -> str:
+    return path_of(*(step.removesuffix("[]") for step in steps))
+
+
+def relate(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) -> None:
+    """Fill in what was left out, then hold the message to its rules. Findings and blanks go to the walk."""
+    relations = relations_of(dialect, type_)
+    for relation, steps, value in relations.fillings:
+        if _can_tell(walk, relation) and relation.holds(tree):
+            put(tree, steps, value)
+            say = f"Read as {value}, which is what leaving it out means."
+            walk.say("default-filled", path_of(*steps), say, "note", expected=str(value))
+    doubtful: list[tuple[tuple[str, ...], str]] = []
+    for relation, steps, rule in relations.rules:
+        if _can_tell(walk, relation) and relation.holds(tree):
+            found, path = reach(steps)(tree), path_of(*steps)
+            walk.say(rule.code, path, rule.say, rule.severity, expected=rule.expected, found=found)
+            if rule.severity == "refusal":
+                walk.blanks.add(path)
+                doubtful.append((steps, rule.expected or rule.say))
+    for steps, wanted in doubtful:  # only the sender knows which of the fields is wrong
+        put(tree, steps, blank_for(wanted))
+
+
+def _can_tell(walk: FieldWalker, relation: CompiledRule) -> bool:
+    if not walk.blanks:
+        return True
+    return not any(
+        any(within(place, path) for place in relation.places)
+        or any(within(path, place) for place in relation.looked_into)
+        for path in walk.blanks
+    )

@@ -1,0 +1,90 @@
+"""What is this single value, and how is it shown? Small questions that validation asks of every field."""
+
+import json
+import re
+from typing import Any
+
+from telex.dialects.schema import Boolean, Integer, Kind, ListOf, Number, OneOf, Text
+
+TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}  # YAML 1.2
+MEANS_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\Z", re.ASCII)
+_BETWEEN_CHOICES = re.compile(r"\s*\|\s*|\s+/\s+|\s+or\s+")
+_AMBIGUOUS = re.compile(r"[-+]?(0\d+|0[xob][\da-fA-F_]+|\d+(_\d+)+|\d+(:\d+)+)\Z", re.ASCII)
+_FLAT_MAX = 5_000
+_DIGITS_MAX = 400  # beyond this nobody meant a number, and making one costs time
+
+
+def number(text: str, otherwise: Any) -> Any:
+    """The number that the text spells, as an integer where it has no decimals."""
+    match = _NUMBER.match(text) if len(text) <= _DIGITS_MAX else None
+    if match is None:
+        return otherwise
+    return float(text) if match[2] or match[3] else int(text)
+
+
+def is_ambiguous(text: str) -> bool:
+    """YAML 1.1 and 1.2 read these as different numbers: 010, 0x10, 1_000, 12:30."""
+    return _AMBIGUOUS.match(text) is not None
+
+
+def is_placeholder(text: str, values: tuple[str, ...]) -> bool:
+    """The list of choices copied from the page in place of a choice: `complete|partial|failed`."""
+    choices = [choice.strip(" \"'") for choice in _BETWEEN_CHOICES.split(text)]
+    return len(choices) > 1 and any(choice in values for choice in choices)
+
+
+def may_be_several(value: Any) -> bool:
+    """A text that could be a list written in one line, or the word for none: only the sender knows."""
+    if not isinstance(value, str):
+        return False
+    return any(sign in value for sign in ",;\n") or value.strip().casefold() in ("", "none", "n/a", "na", "-", "null")
+
+
+def fits(value: Any, kind: Kind) -> bool:
+    """Would this single value pass as it is?"""
+    match kind:
+        case Text():
+            return isinstance(value, str)
+        case OneOf(values):
+            return isinstance(value, str) and value in values
+        case Boolean():
+            return isinstance(value, bool)
+        case Integer(low, high):
+            return isinstance(value, int) and not isinstance(value, bool) and _within(value, low, high)
+        case Number(low, high):
+            return isinstance(value, (int, float)) and not isinstance(value, bool) and _within(value, low, high)
+        case ListOf():
+            return False
+    return isinstance(value, dict)
+
+
+def _within(value: float, low: float | None, high: float | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def type_name(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    names = {str: "text", int: "a number", float: "a number with decimals", list: "a list", dict: "an object"}
+    return next((name for kind, name in names.items() if isinstance(value, kind)), type(value).__name__)
+
+
+def flat(value: Any) -> str:
+    """The value as one line of JSON, cut short before it costs anything."""
+    if isinstance(value, str):
+        return value[:_FLAT_MAX]
+    if isinstance(value, (dict, list)) and len(value) > 50:
+        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
+    try:
+        return json.dumps(value, ensure_ascii=False)[:_FLAT_MAX]
+    except RecursionError:
+        return "something nested very deeply"
+
+
+def shown(value: Any, characters_max: int = 60) -> str:
+    """What was found, as the sender wrote it, shortened."""
+    text = flat(value)
+    return text if len(text) <= characters_max else text[: characters_max - 1] + "…"

@@ -1,0 +1,60 @@
+"""Which chapters does the book have? The table that joins deeds, topics and the modules that know about them."""
+
+from typing import Any, NamedTuple
+
+# Where the chapters on a deed stand. They are imported when it is first done: most messages of most teams do few of
+# these, and a cold start pays for each import.
+CHAPTERS: dict[str, tuple[str, ...]] = {
+    "contract": ("plans",),
+    "progress": ("plans", "blockers"),
+    "blocker": ("blockers",),
+    "review": ("plans",),
+    "ask": ("approvals", "plans", "tasks"),
+    "answer": ("approvals", "plans", "tasks"),
+    "commit": ("tasks", "plans"),
+    "assign": ("tasks",),
+    "status": ("tasks", "blockers"),
+    "move": ("tasks",),
+    "stop": ("shutdown",),
+    "stopped": ("shutdown",),
+    "escalate": ("escalations", "tasks"),
+    "signal": ("signals", "plans"),
+    "dispatch": ("signals", "approvals", "plans", "tasks"),
+}
+# By the kind of topic, which is what stands before the colon: where its fold is.
+FOLDS: dict[str, str] = {
+    "plan": "plans",
+    "contracts": "plans",
+    "approval": "approvals",
+    "task": "tasks",
+    "shutdown": "shutdown",
+    "escalation": "escalations",
+    "climb": "escalations",
+    "escalations": "escalations",
+    "blocker": "blockers",
+    "blockers": "blockers",
+    "work": "signals",
+}
+
+
+class NoOpCondition(NamedTuple):
+    """When a deed means nothing: a message that does it need not be read again to know that it may pass."""
+
+    topics: tuple[str, ...]  # as long as nobody has ever said anything in these, and
+    name: str = ""  # what stands under this name of the deed
+    busy: frozenset[str] = frozenset()  # is none of these, in whatever case
+
+    def fits(self, found: Any) -> bool:
+        """Does what stands there mean nothing in itself?"""
+        return not self.name or (isinstance(found, str) and found.casefold() not in self.busy)
+
+
+IDLE: dict[str, NoOpCondition] = {
+    "progress": NoOpCondition(("contracts", "blockers")),
+    # Any word from whoever a matter is with may answer it, a status too.
+    "status": NoOpCondition(("blockers", "escalations"), "status", frozenset({"failed", "blocked"})),
+}
+# Reports come along in many conversations and mean nothing by that: they answer no matter that was handed up there.
+COMES_ALONG = frozenset({"progress"})
+# By these a request for approval is decided: by what answers it, and by a dispatch that says yes or no to it.
+DECIDING = frozenset({"answer", "dispatch"})

@@ -1,0 +1,88 @@
+"""Who said that it cannot go on, and has it gone on since? A topic for each task that was ever held up.
+
+The topic `blockers` has one message only, the first blocker there was: as long as it is empty, progress of any task
+means nothing here, and nothing has to be read to know that.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from telex.work.rule_set import Book, Fold, Topics, WorkRules
+from telex.work.view import WorkMessage
+
+KIND, ANY = "blocker", "blockers"
+HOLDS_UP = ("", "blocking")  # a blocker that is merely degrading or worth knowing holds nobody up
+
+
+class Blocker(NamedTuple):
+    """The state of a topic while its task is held up; None when it has gone on."""
+
+    id: str
+    task: str
+    plan: str
+    by: str
+    to: str
+    inboxes: tuple[str, ...]
+    at: float
+    what: str
+    needs: str
+
+
+def topic_of(said: WorkMessage) -> str:
+    return topic_at(said.text("plan"), said.text("task"))
+
+
+def topic_at(plan: str, task: str) -> str:
+    """Of a task in a plan. A / in the plan's name is written out, or task `b/c` of `a` would be task `c` of `a/b`."""
+    if "%" in plan or "/" in plan:
+        plan = plan.replace("%", "%25").replace("/", "%2F")
+    return f"{KIND}:{plan}/{task}"
+
+
+def _wanted(said: WorkMessage, book: Book) -> Iterator[str]:
+    yield ANY
+    if _holds_up(said) or ANY in book:
+        yield topic_of(said)
+
+
+def _belongs(said: WorkMessage, book: Book) -> Topics:
+    """Progress means something only where that very task is held up."""
+    if _holds_up(said):
+        return (topic_of(said),) if ANY in book else (topic_of(said), ANY)
+    goes_on = ANY in book and not _is_blocked(said) and book.get(topic := topic_of(said)) is not None
+    return (topic,) if goes_on else ()
+
+
+def _is_blocked(said: WorkMessage) -> bool:
+    does = said.does
+    return does == "blocker" or (does == "status" and said.text("status") == "BLOCKED")
+
+
+def _holds_up(said: WorkMessage) -> bool:
+    return _is_blocked(said) and said.text("severity") in HOLDS_UP
+
+
+def _fold(state: Blocker | None, said: WorkMessage) -> Blocker | None:
+    if not _is_blocked(said):
+        return None
+    return Blocker(
+        said.id,
+        said.text("task"),
+        said.text("plan"),
+        said.sender,
+        said.to,
+        said.inboxes or (said.to,),
+        said.at,
+        said.text("blocker") or "; ".join(said.texts("blockers")) or said.text("details"),
+        said.text("needs"),
+    )
+
+
+def _since(state: float | None, said: WorkMessage) -> float:
+    """When there was the first."""
+    return said.at if state is None else state
+
+
+_CHAPTER = WorkRules(_wanted, _belongs)
+CHAPTERS: dict[str, WorkRules] = {"blocker": _CHAPTER, "progress": _CHAPTER, "status": _CHAPTER}
+FOLDS: dict[str, Fold] = {KIND: _fold, ANY: _since}

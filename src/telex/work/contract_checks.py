@@ -1,0 +1,69 @@
+"""Is a contract well drawn? Patterns that cover nothing, and paths that are allowed for nothing."""
+
+from functools import lru_cache, partial
+
+from telex.validation.contracts import short
+from telex.validation.pattern_set import forbidding
+from telex.validation.patterns import WILD, flaw
+from telex.validation.project_paths import InvalidPath, normal
+from telex.work.rule_set import Book, FindingText, LazyFinding, RuleContext
+from telex.work.view import WorkMessage
+
+ANYTHING = "\ue000"  # a name that stands for whichever: no pattern means this one
+Flawed = tuple[int, str, str]  # the place of a pattern in its list, the pattern, and what is against it
+
+
+def weigh_contract(said: WorkMessage, book: Book, ground: RuleContext) -> list[LazyFinding]:
+    allowed, forbidden = said.texts("allowed"), said.texts("forbidden")
+    for_nothing = _for_nothing(allowed, forbidden) if forbidden else ()
+    if not _flawed(allowed) and not _flawed(forbidden) and not for_nothing:
+        return []  # most are like this
+    return [
+        *flaws(said, "allowed", allowed),
+        *flaws(said, "forbidden", forbidden),
+        *(
+            LazyFinding("path-allowed-for-nothing", partial(_all_forbidden, said, *one), "warning")
+            for one in for_nothing
+        ),
+    ]
+
+
+def flaws(said: WorkMessage, name: str, patterns: tuple[str, ...]) -> list[LazyFinding]:
+    """Of the patterns that the message lists under one of the deed's names."""
+    return [
+        LazyFinding("pattern-covers-nothing", partial(_covers_nothing, said, name, *one), "warning")
+        for one in _flawed(patterns)
+    ]
+
+
+@lru_cache(maxsize=256)  # teams draw the same lines in plan after plan
+def _flawed(patterns: tuple[str, ...]) -> tuple[Flawed, ...]:
+    """Those that cover nothing, and why."""
+    each = ((index, pattern, flaw(pattern)) for index, pattern in enumerate(patterns))
+    return tuple((index, pattern, why) for index, pattern, why in each if why is not None)
+
+
+def _covers_nothing(said: WorkMessage, name: str, index: int, pattern: str, why: str) -> FindingText:
+    form = "a path from the project's root, with / and perhaps * in it"
+    say = f"Write it as {form}: it covers nothing, since {why}."
+    return FindingText(said.path(name, index), say, "src/auth/, *.md or docs/**/*.png", short(pattern))
+
+
+@lru_cache(maxsize=256)
+def _for_nothing(allowed: tuple[str, ...], forbidden: tuple[str, ...]) -> tuple[Flawed, ...]:
+    """Those that are allowed for nothing, since all that lies there is forbidden, and the pattern that forbids it. That
+    the same words stand in both lists is a rule of the dialect, and found without a bus."""
+    found = []
+    for index, pattern in enumerate(allowed):
+        folder = normal(pattern)
+        if isinstance(folder, InvalidPath) or pattern in forbidden or not WILD.isdisjoint(pattern):
+            continue
+        against = forbidding(forbidden).cover(f"{folder}/{ANYTHING}")
+        if against is not None:
+            found.append((index, pattern, against.text))
+    return tuple(found)
+
+
+def _all_forbidden(said: WorkMessage, index: int, pattern: str, against: str) -> FindingText:
+    say = f"Take {short(pattern)} out, or forbid less than {short(against)}: all of it is forbidden."
+    return FindingText(said.path("allowed", index), say, found=short(pattern))

@@ -1,0 +1,64 @@
+"""Yes or no? And does a dispatch answer what was asked? Whoever leads by signals has no other words for it.
+
+One that decides something and names a request counts like any answer in any dialect. Only who was asked may give it, or
+a person: to send off work is another trade than to decide what was asked of others.
+"""
+
+from collections.abc import Iterable
+
+from telex.delivery.routing import normal_address
+from telex.model.roster import HUMAN, ONE_OF_ROLE
+from telex.work.rule_set import Book, LazyFinding, RuleContext, Topics, WorkRules, nothing
+from telex.work.view import WorkMessage
+
+APPROVED, REJECTED, CONDITIONAL = "approved", "rejected", "conditional"
+_DECISIONS = {APPROVED: APPROVED, REJECTED: REJECTED, CONDITIONAL: CONDITIONAL, "lgtm": APPROVED}
+
+
+def decision_of(said: WorkMessage) -> str:
+    """One of three words, however the dialect says it. What says neither yes nor no is no."""
+    yes = said.get("approved")
+    if isinstance(yes, bool):
+        return REJECTED if not yes else CONDITIONAL if said.texts("conditions") else APPROVED
+    return _DECISIONS.get(said.text("decision").casefold(), REJECTED)
+
+
+def topic_of_request(request_id: str) -> str:
+    return f"approval:{request_id}"
+
+
+def for_dispatches(answer: WorkRules) -> WorkRules:
+    """What a chapter has to say to a dispatch that answers a request: the same as to any answer."""
+
+    def wanted(said: WorkMessage, book: Book) -> Topics:
+        if not _may_decide(said):
+            return ()
+        return answer.wanted(said, book) if _decides(said, book) else (topic_of_request(said.reply_to or ""),)
+
+    def belongs(said: WorkMessage, book: Book) -> Topics:
+        return answer.belongs(said, book) if _decides(said, book) and _was_asked(said, book) else ()
+
+    def weigh(said: WorkMessage, book: Book, ground: RuleContext) -> Iterable[LazyFinding]:
+        return answer.weigh(said, book, ground) if _decides(said, book) else ()
+
+    return WorkRules(wanted, belongs, nothing if answer.weigh is nothing else weigh)
+
+
+def _may_decide(said: WorkMessage) -> bool:
+    return said.reply_to is not None and said.has("decision")
+
+
+def _decides(said: WorkMessage, book: Book) -> bool:
+    """Somebody else may have asked under the id of what it replies to; whoever asked is told the answer."""
+    asked = book.get(topic_of_request(said.reply_to or "")) if _may_decide(said) else None
+    if asked is None:
+        return False
+    heard_by = said.inboxes or (normal_address(said.to),)
+    return not {asked.request.by, ONE_OF_ROLE + asked.request.role}.isdisjoint(heard_by)
+
+
+def _was_asked(said: WorkMessage, book: Book) -> bool:
+    """Before signals decided anything they were taken from everybody, and a record may have some."""
+    request = book[topic_of_request(said.reply_to or "")].request
+    asked = {HUMAN, *(request.inboxes or (normal_address(request.to),))}
+    return said.sender != request.by and not asked.isdisjoint({said.sender, said.role, ONE_OF_ROLE + said.role})

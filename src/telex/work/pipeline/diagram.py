@@ -1,0 +1,81 @@
+"""How does the machine look? Its table, its diagram and what the search of it found, all from `MOVES` itself."""
+
+from collections.abc import Sequence
+
+from telex.work.pipeline.machine import MOVES, VERDICTS, Move
+from telex.work.pipeline.model_check import ENDS, SearchResult
+from telex.work.pipeline.state import HELD, OPEN, State
+
+MEANINGS: dict[State, str] = {
+    "triage": "the architect sizes up the request",
+    "research": "a question is with a researcher",
+    "plan": "the architect makes the plan",
+    "working": "a step is with its maker, for the first time or to be mended",
+    "checking": "a step is with a reviewer and an auditor at once",
+    "settled": "triage, question or plan: it is answered",
+    "approved": "both verdicts on a step passed; its maker is told to commit",
+    "blocked": "an agent cannot go on; the place waits for `telex work resume`",
+    "escalated": "a person has to decide; the place waits for `telex work resume`",
+}
+HEADINGS = ("state", "signal", "when", "becomes", "is sent")
+
+
+def rows() -> list[tuple[str, ...]]:
+    """The table, row by row. Of the rows for one state and signal the first that holds is taken."""
+    return [(_states(move), _signals(move), move.when, move.then, _sends(move)) for move in MOVES]
+
+
+def _states(move: Move) -> str:
+    return "any" if move.states == OPEN else ", ".join(move.states)
+
+
+def _signals(move: Move) -> str:
+    return "a verdict" if move.signals == VERDICTS else ", ".join(move.signals)
+
+
+def _sends(move: Move) -> str:
+    return ", ".join(move.sends)
+
+
+def diagram() -> str:
+    """The same in Mermaid's notation. An arrow leads to what begins by the move, if anything does."""
+    lines = ["stateDiagram-v2", "    [*] --> triage"]
+    begins: dict[str, State] = {"research": "research", "plan": "plan", "wave": "working"}
+    for move in MOVES:
+        for state in move.states:
+            after = "working" if move.then == "approved" and move.opens == "wave" else _end(move)
+            after = begins.get(move.opens, after)
+            lines.append(f"    {state} --> {after}: {_words(move)}")
+    lines += [f"    {held} --> {state}: resume" for held in HELD for state in OPEN if state != "checking"]
+    return "\n".join([*lines, "    done --> [*]"])
+
+
+def _end(move: Move) -> str:
+    """Where the arrow ends: what is settled with nothing after it is the end of the work, or waits for the others."""
+    if move.when in ("nothing to do", "last wave"):
+        return "done"
+    return move.states[0] if move.then == "settled" else move.then
+
+
+def _words(move: Move) -> str:
+    return f"{_signals(move)}, {move.when}" if move.when else _signals(move)
+
+
+def figure(found: SearchResult) -> list[tuple[str, int]]:
+    """What the search found, in numbers."""
+    going = sum(state not in ENDS for state in found.states.values())
+    return [
+        ("states", len(found.states)),
+        ("signals tried that move the work", len(found.edges)),
+        ("states in which it goes on", going),
+        *((f"states that are {end}", found.count(end)) for end in ENDS),
+        ("dead ends", found.dead_ends),
+        ("states from which no end can be reached", found.lost),
+        ("states that come round again", found.circles),
+        ("signals on the longest way", found.longest),
+    ]
+
+
+def as_markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    every = [headings, ["---"] * len(headings), *lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in every)

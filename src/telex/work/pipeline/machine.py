@@ -1,0 +1,261 @@
+"""What does a signal do to a work? Every move stands in `MOVES` and nowhere else.
+
+The code runs this table, the docs print it, the diagram is drawn from it, and `model_check` walks through every state
+that it leads to. A signal that answers nothing that is waited for changes nothing, and is listed as odd.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from telex.dialects.builtin.signal_md import ITERATIONS_MAX
+from telex.work.pipeline.state import (
+    BEGINS,
+    CHECKS,
+    HELD,
+    ODD_KEPT_MAX,
+    OPEN,
+    OVER,
+    IgnoredSignal,
+    Part,
+    PipelineStep,
+    ReviewVerdict,
+    State,
+    Work,
+    again,
+    approval_id,
+    dispatch_id,
+    place_called,
+    step_name,
+    wave_of,
+)
+
+QUESTIONS_MAX = 100  # more is no research but a slip of the pen: a person is asked first
+STEPS_MAX = 1_000
+VERDICTS = ("pass", "pass_with_notes", "fail")
+
+
+class SignalResult(NamedTuple):
+    """A result, as far as it steers the work."""
+
+    part: Part  # what it can be the answer to
+    signal: str
+    by: str = ""
+    role: str = ""
+    message: str = ""
+    at: float = 0.0
+    questions: int = 0
+    sure: bool = True
+    waves: int = 0
+    steps: int = 0
+    has_blockers: bool = False
+    plan_file: str = ""
+
+
+class Move(NamedTuple):
+    states: tuple[State, ...]
+    signals: tuple[str, ...]
+    when: str  # a name in GUARDS; empty: in every other case
+    then: State
+    opens: str = ""  # a name in OPENINGS: what begins by it
+    sends: tuple[str, ...] = ()  # what is dispatched because of it
+    why: str = ""  # where a person is to be asked: about what; {by} is who said it
+
+
+WORD = "a word to human"
+MOVES: tuple[Move, ...] = (
+    Move(("triage",), ("triage_complete",), "too many questions", "escalated", sends=(WORD,),
+         why=f"the triage asks more than {QUESTIONS_MAX} questions"),
+    Move(("triage",), ("triage_complete",), "research needed", "settled", "research", ("research_request",)),
+    Move(("triage",), ("triage_complete",), "", "settled", "plan", ("architecture_request",)),
+    Move(("research",), ("research_complete",), "questions left", "settled"),
+    Move(("research",), ("research_complete",), "", "settled", "plan", ("architecture_request",)),
+    Move(("plan",), ("plan_complete",), "has blockers", "escalated", sends=(WORD,), why="the plan has blockers"),
+    Move(("plan",), ("plan_complete",), "too many steps", "escalated", sends=(WORD,),
+         why=f"the plan has more than {STEPS_MAX:,} steps"),
+    Move(("plan",), ("plan_complete",), "nothing to do", "settled"),
+    Move(("plan",), ("plan_complete",), "", "settled", "wave", ("task_assignment",)),
+    Move(("working",), ("rfr",), "", "checking", sends=("review", "audit")),
+    Move(("checking",), VERDICTS, "a verdict is out", "checking"),
+    Move(("checking",), VERDICTS, "failed, try again", "working", "revision", ("revision_request",)),
+    Move(("checking",), VERDICTS, "failed", "escalated", sends=(WORD,),
+         why=f"it failed after {ITERATIONS_MAX} revisions"),
+    Move(("checking",), VERDICTS, "wave goes on", "approved", sends=("approval",)),
+    Move(("checking",), VERDICTS, "last wave", "approved", sends=("approval",)),
+    Move(("checking",), VERDICTS, "", "approved", "wave", ("approval", "task_assignment")),
+    Move(OPEN, ("blocked",), "", "blocked", sends=(WORD,), why="{by} says that it is blocked"),
+    Move(OPEN, ("escalate",), "", "escalated", sends=(WORD,), why="{by} asks for a decision"),
+)  # fmt: skip
+
+GUARDS: dict[str, Callable[[Work, PipelineStep, SignalResult], bool]] = {
+    "too many questions": lambda work, place, answer: answer.questions > QUESTIONS_MAX,
+    "research needed": lambda work, place, answer: answer.questions > 0,
+    "questions left": lambda work, place, answer: any(
+        other.state not in OVER for other in work.of_kind("research") if other.name != place.name
+    ),
+    "has blockers": lambda work, place, answer: answer.has_blockers,
+    "too many steps": lambda work, place, answer: max(answer.waves, answer.steps) > STEPS_MAX,
+    "nothing to do": lambda work, place, answer: not answer.waves and not answer.steps,
+    "a verdict is out": lambda work, place, answer: len(place.verdicts) < len(CHECKS),
+    "failed, try again": lambda work, place, answer: failed(place) and place.iteration < ITERATIONS_MAX,
+    "failed": lambda work, place, answer: failed(place),
+    "wave goes on": lambda work, place, answer: any(
+        other.state not in OVER
+        for other in work.of_kind("step")
+        if other.name != place.name and wave_of(other.name) == wave_of(place.name)
+    ),
+    "last wave": lambda work, place, answer: wave_of(place.name) >= len(work.waves),
+    "": lambda work, place, answer: True,
+}
+
+
+def failed(place: PipelineStep) -> bool:
+    return any(verdict.signal == "fail" for verdict in place.verdicts)
+
+
+# --- what begins -----------------------------------------------------------------------------------------------------
+
+
+def _research(work: Work, place: PipelineStep, answer: SignalResult) -> Work:
+    for number in range(1, answer.questions + 1):
+        work = work.with_place(PipelineStep(f"research.{number}", "research", BEGINS["research"]))
+    return work
+
+
+def _plan(work: Work, place: PipelineStep, answer: SignalResult) -> Work:
+    return work.with_place(PipelineStep("plan", "plan", BEGINS["plan"]))
+
+
+def _wave(work: Work, place: PipelineStep, answer: SignalResult) -> Work:
+    """The next one: all its steps at once."""
+    if place.kind == "plan":
+        work = work._replace(waves=spread(answer.waves, answer.steps), plan_file=answer.plan_file)
+    wave = work.wave + 1
+    for number in range(1, work.waves[wave - 1] + 1):
+        work = work.with_place(PipelineStep(step_name(wave, number), "step", BEGINS["step"]))
+    return work
+
+
+def _revision(work: Work, place: PipelineStep, answer: SignalResult) -> Work:
+    return work.with_place(place._replace(iteration=place.iteration + 1, asked=False))
+
+
+OPENINGS: dict[str, Callable[[Work, PipelineStep, SignalResult], Work]] = {
+    "research": _research,
+    "plan": _plan,
+    "wave": _wave,
+    "revision": _revision,
+    "": lambda work, place, answer: work,
+}
+
+
+def spread(waves: int, steps: int) -> tuple[int, ...]:
+    """How many steps each wave has. A plan says only how many there are, so they are dealt out evenly, the first waves
+    getting one more; and no wave is empty, whatever the plan says."""
+    waves = max(waves, 1)
+    each, more = divmod(max(steps, waves), waves)
+    return tuple(each + (number < more) for number in range(waves))
+
+
+# --- a signal --------------------------------------------------------------------------------------------------------
+
+
+def begun(id_: str, by: str, at: float) -> Work:
+    """A work whose triage has just been asked for."""
+    return Work(id_, by, at, {"triage": PipelineStep("triage", "triage", "triage", asked=True)}, last_at=at)
+
+
+def answered(work: Work, reply_to: str | None, answer: SignalResult) -> Work:
+    """The work after a result. `reply_to` is the dispatch that it says it answers."""
+    found = answers_what(work, reply_to, answer)
+    if isinstance(found, str):
+        odd = IgnoredSignal(answer.message, answer.by, answer.signal, found)
+        return work._replace(odd=(*work.odd, odd)[-ODD_KEPT_MAX:], odd_count=work.odd_count + 1, last_at=answer.at)
+    place, move = found
+    place = place._replace(state=move.then)
+    if move.why:
+        place = place._replace(held=answer.message, why=move.why.format(by=answer.by))
+    work = work.with_place(place)._replace(last_at=answer.at)
+    return OPENINGS[move.opens](work, place, answer)
+
+
+def answers_what(work: Work, reply_to: str | None, answer: SignalResult) -> tuple[PipelineStep, Move] | str:
+    """The place that it answers, with the answer written in, and the move it makes; or why it makes none."""
+    found = place_called(work, reply_to) if reply_to is not None else _only_open(work, answer.part)
+    if found is None:
+        return "it answers no dispatch of this work" if reply_to is not None else "it does not say what it answers"
+    place, part = found
+    if part != answer.part:
+        return f"{reply_to} is not answered with this type"
+    check = part if part in CHECKS else ""
+    if not is_open(place, part) or (reply_to is not None and reply_to != dispatch_id(work.id, place, check)):
+        return f"{reply_to or place.name} is not waited for"
+    place = _with_answer(place, answer)
+    move = next((one for one in MOVES if _fits(one, work, place, answer)), None)
+    return (place, move) if move is not None else f"{answer.signal} is no answer to {reply_to or place.name}"
+
+
+def _only_open(work: Work, part: Part) -> tuple[PipelineStep, Part] | None:
+    """What a result is about that does not say so: the one thing it can be about."""
+    kind = "step" if part in CHECKS else part
+    able = [place for place in work.places.values() if place.kind == kind and is_open(place, part)]
+    return (able[0], part) if len(able) == 1 else None
+
+
+def is_open(place: PipelineStep, part: Part) -> bool:
+    """Is an answer of this kind waited for?"""
+    if part in CHECKS:
+        return place.state == "checking" and all(verdict.part != part for verdict in place.verdicts)
+    return place.state == BEGINS[place.kind] and place.asked
+
+
+def _with_answer(place: PipelineStep, answer: SignalResult) -> PipelineStep:
+    if answer.part not in CHECKS:
+        who = place._replace(by=answer.by, role=answer.role)
+        return who._replace(answer=answer.message, sure=answer.sure, verdicts=())
+    if answer.signal not in VERDICTS:
+        return place
+    notes = (answer.message,) if answer.signal == "pass_with_notes" else ()
+    verdict = ReviewVerdict(answer.part, answer.signal, answer.by, answer.message)
+    return place._replace(verdicts=(*place.verdicts, verdict), notes=(*place.notes, *notes))
+
+
+def _fits(move: Move, work: Work, place: PipelineStep, answer: SignalResult) -> bool:
+    return place.state in move.states and answer.signal in move.signals and GUARDS[move.when](work, place, answer)
+
+
+# --- a dispatch ------------------------------------------------------------------------------------------------------
+
+
+def dispatched(work: Work, id_: str, part: Part | None, at: float) -> Work | None:
+    """The work after one of its dispatches was sent; None where this is none, or had been sent before.
+
+    `part` is what the dispatch asks for; None for an approval. A place that is held up goes on when its dispatch of the
+    next round is sent.
+    """
+    found = place_called(work, id_.removesuffix(".lgtm"))
+    if found is None or found[1] != found[0].kind:
+        return None
+    place, _ = found
+    if part is None:
+        tells = place.state == "approved" and not place.told and id_ == approval_id(work.id, place)
+        return _moved(work, place._replace(told=True), at) if tells else None
+    if part != place.kind:
+        return None
+    if place.state == BEGINS[place.kind] and not place.asked and id_ == dispatch_id(work.id, place):
+        return _moved(work, place._replace(asked=True), at)
+    if place.state in HELD and id_ == dispatch_id(work.id, again(place)):
+        return _moved(work, again(place)._replace(asked=True), at)
+    return None
+
+
+def was_sent(work: Work, id_: str) -> bool:
+    """Is it the dispatch that a place stands at, and has been sent?"""
+    found = place_called(work, id_.removesuffix(".lgtm"))
+    if found is None:
+        return False
+    place, _ = found
+    return (place.asked and id_ == dispatch_id(work.id, place)) or (place.told and id_ == approval_id(work.id, place))
+
+
+def _moved(work: Work, place: PipelineStep, at: float) -> Work:
+    return work.with_place(place)._replace(last_at=at)

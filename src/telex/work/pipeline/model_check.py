@@ -1,0 +1,178 @@
+"""Does every work come to an end? A walk through every state that the table leads to, for works up to some size.
+
+Two states are the same when no signal could tell them apart: who answered, under which id and with which notes does not
+matter, nor which of two steps it is that has come so far. A person setting a place going again is left out: it begins a
+new round, and how often that happens is the person's choice.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from telex.work.pipeline.machine import (
+    MOVES,
+    VERDICTS,
+    Move,
+    SignalResult,
+    answered,
+    answers_what,
+    begun,
+    dispatched,
+    is_open,
+)
+from telex.work.pipeline.pending_dispatches import Dispatch, due
+from telex.work.pipeline.state import BEGINS, CHECKS, OVER, Part, PipelineStep, Work, approval_id, dispatch_id, wave_of
+
+ENDS = ("done", "blocked", "escalated")
+Key = tuple[object, ...]
+
+
+class SearchBounds(NamedTuple):
+    """How large the works are that are looked at."""
+
+    questions: int = 2
+    plans: tuple[tuple[int, int], ...] = ((0, 0), (1, 1), (1, 2), (2, 2), (2, 3), (2, 4))  # waves, steps
+
+
+class Edge(NamedTuple):
+    """One signal, what the table made of it, and what became due."""
+
+    before: Key
+    after: Key
+    place: str  # the state of the place that it answered
+    signal: str
+    move: Move
+    sent: tuple[str, ...]
+
+
+class SearchResult(NamedTuple):
+    states: dict[Key, str]  # each with what the work is in it
+    edges: list[Edge]
+    dead_ends: int  # states that no signal leads out of, and that are no end
+    lost: int  # states from which no end can be reached
+    circles: int  # states that can be come to again
+    longest: int  # signals on the longest way from the first state to the last
+
+    def count(self, state: str) -> int:
+        return sum(one == state for one in self.states.values())
+
+
+SMALL = SearchBounds()
+
+
+def search(bounds: SearchBounds = SMALL) -> SearchResult:
+    first = begun("W", "", 0.0)
+    works, edges = {key_of(first): first}, []
+    waiting = [first]
+    while waiting:
+        work = waiting.pop()
+        for edge, after in _edges(work, bounds):
+            edges.append(edge)
+            if edge.after not in works:
+                works[edge.after] = after
+                waiting.append(after)
+    return _weighed({key: work.state for key, work in works.items()}, edges)
+
+
+def key_of(work: Work) -> Key:
+    """What the machine can tell apart. What is behind it is not looked at again."""
+    wave, planned = work.wave, "plan" in work.places
+    ahead = [
+        place
+        for place in work.places.values()
+        if place.state not in OVER or (wave_of(place.name) == wave if wave else not planned)
+    ]
+    return (work.waves[max(wave - 1, 0) :], work.state, *sorted((place.kind, *_shape(place)) for place in ahead))
+
+
+def _shape(place: PipelineStep) -> Key:
+    verdicts = sorted((one.part, one.signal == "fail") for one in place.verdicts) if place.state == "checking" else ()
+    iteration = place.iteration if place.state in ("working", "checking") else 0
+    return (place.state, iteration, *verdicts)
+
+
+def _edges(work: Work, bounds: SearchBounds) -> Iterator[tuple[Edge, Work]]:
+    before = {dispatch.id for dispatch in due(work)}
+    for place, reply_to, answer in _answers(work, bounds):
+        found = answers_what(work, reply_to, answer)
+        if isinstance(found, str):
+            continue
+        after = answered(work, reply_to, answer)
+        sent = [dispatch for dispatch in due(after) if dispatch.id not in before]
+        after = _sent(after, sent)
+        kinds = tuple(dict.fromkeys(dispatch.kind for dispatch in sent))
+        yield Edge(key_of(work), key_of(after), place.state, answer.signal, found[1], kinds), after
+
+
+def _answers(work: Work, bounds: SearchBounds) -> Iterator[tuple[PipelineStep, str, SignalResult]]:
+    """Every signal that could come to anything that is open."""
+    for place in work.places.values():
+        parts: tuple[Part, ...] = (place.kind, *CHECKS) if place.kind == "step" else (place.kind,)
+        for part in filter(partial(is_open, place), parts):
+            reply_to = dispatch_id(work.id, place, part if part in CHECKS else "")
+            for answer in _signals(part, bounds):
+                yield place, reply_to, answer
+
+
+def _signals(part: Part, bounds: SearchBounds) -> Iterator[SignalResult]:
+    yield from (SignalResult(part, "blocked"), SignalResult(part, "escalate"))
+    if part == "triage":
+        yield from (
+            SignalResult(part, "triage_complete", questions=count) for count in (*range(bounds.questions + 1), 10**9)
+        )
+    elif part == "research":
+        yield SignalResult(part, "research_complete")
+    elif part == "plan":
+        yield SignalResult(part, "plan_complete", has_blockers=True)
+        yield SignalResult(part, "plan_complete", waves=10**9)
+        yield from (SignalResult(part, "plan_complete", waves=waves, steps=steps) for waves, steps in bounds.plans)
+    elif part == "step":
+        yield SignalResult(part, "rfr")
+    else:
+        yield from (SignalResult(part, signal) for signal in VERDICTS)
+
+
+def _sent(work: Work, dispatches: list[Dispatch]) -> Work:
+    """As after the orchestrator's turn."""
+    for dispatch in dispatches:
+        place = work.places[dispatch.place.name]
+        part: Part | None = place.kind if place.state == BEGINS[place.kind] else None
+        if part is not None or dispatch.id == approval_id(work.id, place):
+            work = dispatched(work, dispatch.id, part, 0.0) or work
+    return work
+
+
+def _weighed(states: dict[Key, str], edges: list[Edge]) -> SearchResult:
+    after: dict[Key, set[Key]] = {key: set() for key in states}
+    for edge in edges:
+        after[edge.before].add(edge.after)
+    # Taking away, again and again, what leads nowhere else: whatever is left over stands in a circle or before one.
+    before: dict[Key, set[Key]] = {key: set() for key in states}
+    for key, nexts in after.items():
+        for one in nexts:
+            before[one].add(key)
+    left = {key: len(nexts) for key, nexts in after.items()}
+    ready = [key for key, count in left.items() if not count]
+    to_go = dict.fromkeys(states, 0)
+    reaches_end = {key for key, state in states.items() if state in ENDS}
+    while ready:
+        key = ready.pop()
+        for one in before[key]:
+            to_go[one] = max(to_go[one], to_go[key] + 1)
+            reaches_end |= {one} if key in reaches_end else set()
+            left[one] -= 1
+            if not left[one]:
+                ready.append(one)
+    return SearchResult(
+        states,
+        edges,
+        dead_ends=sum(not after[key] and state not in ENDS for key, state in states.items()),
+        lost=len(states) - len(reaches_end),
+        circles=sum(count > 0 for count in left.values()),
+        longest=max(to_go.values()),
+    )
+
+
+def moves_never_made(found: SearchResult) -> list[Move]:
+    made = {id(edge.move) for edge in found.edges}
+    return [move for move in MOVES if id(move) not in made]

@@ -1,0 +1,140 @@
+"""Which plan does a message mean, and whom does a plan cover? Told from the list of contracts, before opening any.
+
+A contract covers whomever it was sent to: an agent by name, one or all of a role, everyone. Sent to the name of a role,
+it covers those of that role who have none of their own.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from telex.model.contracts import WIDENING, ContractIndex, Plan, PlanSummary
+from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
+from telex.work.mutable_contracts import MutablePlans
+from telex.work.rule_set import Book
+from telex.work.view import WorkMessage
+
+CONTRACTS = "contracts"  # the topic
+
+
+def topic_of(plan: str) -> str:
+    return f"plan:{plan}"
+
+
+def contracts_in(book: Book) -> ContractIndex | None:
+    """None: nobody has ever sent a contract here."""
+    found: ContractIndex | None = book.get(CONTRACTS)
+    return found if found is not None and found.plans else None
+
+
+def plan_in(book: Book, plan: str) -> Plan | None:
+    """The plan, if it has a contract."""
+    found: Plan | None = book.get(topic_of(plan))
+    return found if found is not None and found.revisions else None
+
+
+def plans_in(book: Book, plans: Iterable[str]) -> Iterator[Plan]:
+    return (found for plan in plans if (found := plan_in(book, plan)) is not None)
+
+
+def covering(contracts: ContractIndex, agent: str, role: str) -> tuple[str, ...]:
+    """The plans that say what this agent may touch, as far as they are not known to be complete."""
+    plans = contracts.plans
+    if not isinstance(plans, MutablePlans):
+        return _covering(contracts, agent, role)
+    known = plans.covered.get((agent, role))
+    if known is None:
+        known = plans.covers(agent, role, _covering(contracts, agent, role))
+    return known
+
+
+def _covering(contracts: ContractIndex, agent: str, role: str) -> tuple[str, ...]:
+    one_of, all_of = ONE_OF_ROLE + role, ALL_OF_ROLE + role
+    own, like_role = [], []
+    for plan, (to, by, _, _) in _open_ones(contracts):
+        if agent in to or (by != agent and (EVERYONE in to or one_of in to or all_of in to)):
+            own.append(plan)
+        elif role in to:
+            like_role.append(plan)
+    return tuple(own or like_role)
+
+
+def _open_ones(contracts: ContractIndex) -> Iterable[tuple[str, PlanSummary]]:
+    plans = contracts.plans
+    if isinstance(plans, MutablePlans):
+        return plans.still_open.items()
+    return [(plan, one) for plan, one in plans.items() if not one.closed]
+
+
+def open_plans(book: Book, plans: Iterable[str]) -> list[Plan]:
+    return [plan for plan in plans_in(book, plans) if plan.is_open]
+
+
+# --- of a message ----------------------------------------------------------------------------------------------------
+
+
+def candidates(contracts: ContractIndex, said: WorkMessage) -> tuple[str, ...]:
+    """The plans that a message on a task may mean, the likeliest last: those with the task, or the sender's own."""
+    own = covering(contracts, said.sender, said.role)
+    return _with_task(contracts, task_of(said), own) or own
+
+
+def _with_task(contracts: ContractIndex, task: str, own: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the sender's own plans that have the task, or all others that have; none: no plan has it."""
+    if not task:
+        return ()
+    plans = contracts.plans
+    if isinstance(plans, MutablePlans):
+        return plans.having(task, own)
+    both = tuple([plan for plan in own if task in plans[plan].tasks])  # mostly so, and all plans are many
+    return both or tuple([plan for plan, one in plans.items() if task in one.tasks])
+
+
+def task_of(said: WorkMessage) -> str:
+    return said.text("task") or said.correlation or ""
+
+
+def meant(said: WorkMessage, book: Book) -> Plan | None:
+    """The plan that a request or a submission means: the one that has its task, or the sender's only open one."""
+    contracts = contracts_in(book)
+    if contracts is None:
+        return None
+    task, own = task_of(said), covering(contracts, said.sender, said.role)
+    among = _with_task(contracts, task, own)
+    if not among:
+        return _only_open(book, own)
+    if len(among) == 1:  # mostly so, and told in half the time
+        only = plan_in(book, among[0])
+        return only if only is not None and (task in only.revisions[-1].words.tasks or only.is_open) else None
+    found = [plan for name in among if (plan := plan_in(book, name)) is not None]
+    still_open = [plan for plan in found if plan.is_open]
+    with_task = [plan for plan in still_open or found if task in plan.revisions[-1].words.tasks]
+    if with_task:
+        return with_task[-1]
+    return still_open[0] if len(still_open) == 1 else None
+
+
+def _only_open(book: Book, plans: Iterable[str]) -> Plan | None:
+    """The one of them that is open; the second tells that there are several, and there may be thousands."""
+    still_open = list(islice((plan for plan in plans_in(book, plans) if plan.is_open), 2))
+    return still_open[0] if len(still_open) == 1 else None
+
+
+def widens(said: WorkMessage) -> bool:
+    """Does it ask for more than the contract allows?"""
+    return said.get("kind") in WIDENING
+
+
+def request_of(said: WorkMessage) -> str:
+    """The id of the request that an answer names."""
+    return said.text("request") or said.reply_to or ""
+
+
+def asked_plan(said: WorkMessage, book: Book) -> Plan | None:
+    """The plan that the answered request wants widened."""
+    contracts, request = contracts_in(book), request_of(said)
+    among = contracts.asks.get(request, ()) if contracts is not None else ()
+    for name in among:
+        plan = plan_in(book, name)
+        if plan is not None and request in plan.asks:
+            return plan
+    return None

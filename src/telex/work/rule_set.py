@@ -1,0 +1,84 @@
+"""What does a chapter of the book have to say? The shape that every one of them has; `reducer.py` puts them together.
+
+Everything here is pure. A topic's state is an immutable value (a NamedTuple), and the fold of a topic looks at nothing
+but its state so far and the message: then folding one topic alone, or all of them, gives the same.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from telex.dialects.schema import Dialect, MessageType
+from telex.model.finding import Finding, Severity
+from telex.model.limits import LIMITS, Limits
+from telex.model.roster import Roster
+from telex.work.view import WorkMessage
+
+Book = Mapping[str, Any]  # topic → its state; a topic in which nothing was said is not there
+Topics = Iterable[str]
+
+
+class RuleContext(NamedTuple):
+    """What a decision stands on besides the book."""
+
+    now: float
+    roster: Roster
+    limits: Limits = LIMITS
+    settings: Mapping[str, Any] = {}  # what a team chose for the work: `task_states`, …
+    dialects: Mapping[str, Dialect] = {}
+
+
+class DraftMessage(NamedTuple):
+    """A message that follows by itself from another: the bus gives it an id and keeps both together, or neither."""
+
+    dialect: Dialect
+    type: MessageType
+    to: str  # an address, as for --to
+    of: Mapping[str, Any]  # by the deed's names
+    correlation: str | None = None
+    reply_to: str | None = None
+    id: str | None = None
+
+
+class FindingText(NamedTuple):
+    """A remark as its sender is told it: the fields of a `Finding` that take a while to put together."""
+
+    path: str
+    say: str
+    expected: str | None = None
+    found: str | None = None
+    nearest: str | None = None
+
+
+class LazyFinding(NamedTuple):
+    """What speaks against a message, or what its sender should know.
+
+    Putting it into words takes far longer than noticing it, and whoever only counts what would be refused wants them
+    once in a thousand times. They are of the moment: ask for them before anything more is written into the book.
+    """
+
+    code: str
+    words: Callable[[], FindingText]  # a partial and no lambda: it is called when the loop that made it has gone on
+    severity: Severity = "refusal"
+
+    def told(self) -> Finding:
+        path, say, expected, found, nearest = self.words()
+        return Finding(self.code, path, say, self.severity, expected, found, nearest)
+
+
+def nothing(*_: Any) -> tuple[()]:
+    return ()
+
+
+class WorkRules(NamedTuple):
+    # Topics that must be known to judge the message, as far as that can be told from those known so far. It is asked
+    # again until it names no more.
+    wanted: Callable[[WorkMessage, Book], Topics]
+    # Topics that the message belongs to once it is kept: only those whose state it changes.
+    belongs: Callable[[WorkMessage, Book], Topics]
+    # What speaks against it, and what its sender should know.
+    weigh: Callable[[WorkMessage, Book, RuleContext], Iterable[LazyFinding]] = nothing
+    # What follows by itself.
+    follows: Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]] = nothing
+
+
+Fold = Callable[[Any, WorkMessage], Any]  # (state or None, message that belongs to the topic) → state

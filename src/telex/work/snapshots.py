@@ -1,0 +1,109 @@
+"""How is a topic's state written down, so that a long topic need not be folded from its beginning each time?
+
+A snapshot only saves time. It says which folds made it and up to which message, and has a seal over all of that: one
+that is harmed, or of another topic or message, is taken for nothing, and it may be thrown away at any moment. It is
+plain JSON: whoever makes a right seal for wrong words can make no more of it than wrong values, and `telex doctor`
+compares them with the fold.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from telex.model.digest import DIGEST_BYTES, digest_of
+
+FOLDS_VERSION = 1  # goes up whenever a fold gives another state for the same messages
+LONG = 200  # messages folded at once after which a snapshot pays
+SEAL_CHARACTERS = 2 * DIGEST_BYTES
+_HOMES = ("telex.model.", "telex.work.")  # where the values that states are made of live
+_VALUE, _ROW, _MAP, _SET = "value", "row", "map", "set"
+
+
+def sealed(topic: str, seq: int, state: Any) -> str:
+    """The state of a topic after that message."""
+    words = frozen(state)
+    return seal(topic, seq, words) + words
+
+
+def unsealed(topic: str, seq: int, text: str) -> Any:
+    """The state again.
+
+    Raises:
+        ValueError: it is none of ours, of other folds or of something else, or it was harmed.
+    """
+    given, words = text[:SEAL_CHARACTERS], text[SEAL_CHARACTERS:]
+    if given != seal(topic, seq, words):
+        raise ValueError("the seal is broken")
+    return thawed(words)
+
+
+def seal(topic: str, seq: int, words: str) -> str:
+    """Against what befalls a file, not against whoever means harm: that one can write messages too."""
+    return digest_of(f"{topic}\0{seq}\0{words}".encode("utf-8", "surrogatepass")).hex()
+
+
+def frozen(state: Any) -> str:
+    return json.dumps([FOLDS_VERSION, _plain(state)], ensure_ascii=False, separators=(",", ":"))
+
+
+def thawed(text: str) -> Any:
+    """The state again.
+
+    Raises:
+        ValueError: it is none of ours, or of other folds.
+    """
+    try:
+        version, state = json.loads(text)
+        if version != FOLDS_VERSION:
+            raise ValueError("written by other folds")
+        return _lively(state)
+    except (TypeError, KeyError, AttributeError, ImportError, RecursionError) as error:
+        raise ValueError("no snapshot of ours") from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        if not hasattr(value, "_fields"):
+            return [_plain(one) for one in value]
+        return {_VALUE: _name(type(value)), "of": [_plain(one) for one in value]}
+    if isinstance(value, Mapping):
+        return {_MAP: [[_plain(key), _plain(one)] for key, one in value.items()]}
+    if isinstance(value, frozenset):
+        return {_SET: sorted((_plain(one) for one in value), key=json.dumps)}
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    assert isinstance(value, Sequence), f"{type(value)} is no value that a state may hold"
+    return {_ROW: _name(type(value)), "of": [_plain(one) for one in value]}
+
+
+def _name(kind: type) -> str:
+    assert kind.__module__.startswith(_HOMES), f"{kind} is no value that a state may hold"
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _lively(plain: Any) -> Any:
+    if isinstance(plain, list):
+        return tuple([_lively(one) for one in plain])
+    if not isinstance(plain, dict):
+        return plain
+    if _VALUE in plain:
+        return _kind(plain[_VALUE])(*[_lively(one) for one in plain["of"]])
+    if _ROW in plain:
+        return _kind(plain[_ROW])([_lively(one) for one in plain["of"]])
+    if _MAP in plain:
+        return {_lively(key): _lively(one) for key, one in plain[_MAP]}
+    return frozenset([_lively(one) for one in plain[_SET]])
+
+
+@cache
+def _kind(name: str) -> Any:
+    """A named tuple or a sequence of ours and nothing else: making one does nothing but hold values."""
+    module, _, kind = name.partition(":")
+    if not module.startswith(_HOMES) or not kind.isidentifier():
+        raise ValueError("no value of ours")
+    found = getattr(import_module(module), kind)
+    if not (isinstance(found, type) and issubclass(found, Sequence) and found.__module__.startswith(_HOMES)):
+        raise ValueError("no value of ours")
+    return found

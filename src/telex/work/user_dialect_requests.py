@@ -1,0 +1,63 @@
+"""Does an answer name a request that the book does not keep? One that was asked in a team's own words is none.
+
+The rules of the work know what the built-in dialects ask for. A type of a user's file gives leave for nothing and is in
+no book; but a reader may have been shown it as a request in the reader's own dialect, and has to be able to answer.
+Such an answer is delivered and decides nothing. Who may give it is the same as for any other request.
+
+The other way round, an answer in a team's own words decides nothing that the book keeps. Whoever asked is shown it as
+an answer in its own dialect all the same. So it is taken only from those who may answer, who are told what decides.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from telex.dialects.schema import Dialect, MessageType
+from telex.model.finding import Finding
+from telex.model.json_path import ROOT
+from telex.work.approvals import Approval, ApprovalRequest, answering, may_answer, may_not
+from telex.work.rule_set import FindingText, LazyFinding
+from telex.work.view import WorkMessage
+
+LEAVE = frozenset({"ask", "escalate"})  # what is answered by a yes or a no
+_UNKNOWN = "approval-unknown"
+# What the book says when it knows of no such request → the intents of what may have been asked instead.
+NOT_IN_THE_BOOK: Mapping[str, frozenset[str]] = {_UNKNOWN: LEAVE, "shutdown-not-asked": frozenset({"stop"})}
+ANSWERING = frozenset({"answer"})
+ASKING = frozenset[str]().union(*NOT_IN_THE_BOOK.values())
+Found = tuple[Finding | LazyFinding, ...]
+
+
+def stands_for(type_: MessageType, wanted: frozenset[str]) -> bool:
+    """Is a message of this type one of these intents, as the file of its dialect says?"""
+    return type_.meaning is not None and not wanted.isdisjoint(type_.meaning.intents)
+
+
+def wanted_by(said: WorkMessage, found: Found) -> frozenset[str] | None:
+    """The intents of which the request must be that was answered; None: it is refused for something else."""
+    intents = {NOT_IN_THE_BOOK.get(one.code) for one in found if one.severity == "refusal"}
+    return intents.pop() if len(intents) == 1 and said.reply_to is not None else None
+
+
+def left_over(said: WorkMessage, found: Found, requests: Sequence[ApprovalRequest]) -> Found | None:
+    """What is left to say of an answer to one of these, which were asked in own words; None: it answers none."""
+    refused = [one for one in found if one.severity == "refusal"]
+    rest = tuple(one for one in found if one.severity != "refusal")
+    if any(may_answer(said, one) for one in requests):
+        return rest
+    return (*rest, may_not(said, requests[-1])) if requests and refused[0].code == _UNKNOWN else None
+
+
+def decides_nothing(said: WorkMessage, approval: Approval, dialects: Mapping[str, Dialect]) -> tuple[LazyFinding, ...]:
+    """What is said of an answer in own words to something that the book keeps, which is decided by a type of ours."""
+    in_its_words = answering(approval.request, dialects)
+    if not may_answer(said, approval.request, in_its_words):
+        return (may_not(said, approval.request),)
+    if not approval.waits or in_its_words is None:
+        return ()
+    words = partial(undecided, approval.request.id, in_its_words[1].name, f"no {said.type.name}")
+    return (LazyFinding("approval-not-decided", words, "warning"),)
+
+
+def undecided(request_id: str, decides: str, not_by: str) -> FindingText:
+    how = f"Answer {request_id} with {decides}, as telex approve and telex reject write it"
+    return FindingText(ROOT, f"{how}: this is delivered, but {not_by} decides a request for approval.", decides)
