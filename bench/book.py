@@ -17,7 +17,7 @@ from bench.floors import entry
 from bench.measure import Line, micro, process_seconds
 from bench.old_store import made
 from bench.peers import outside
-from telex.client import drive
+from telex.client import run_sync
 from telex.dialects.builtin.vbw_typed import (
     APPROVAL_REQUEST,
     APPROVAL_RESPONSE,
@@ -31,7 +31,7 @@ from telex.model.message import NewMessage, WorkChange
 from telex.ports.store import EVERYTHING
 from telex.stores.sqlite.store import SqliteStore
 from telex.work import reducer
-from telex.work.view import WorkMessage, tree_of
+from telex.work.view import WorkMessage, parse_tree
 
 EVENTS = 1_000_000
 MESSAGES = EVENTS // 3 + 1  # each is accepted, leased and acked
@@ -60,7 +60,7 @@ def _folding(path: Path) -> Line:
         assert sum(topic.startswith("plan:") for topic in book) == MESSAGES // PER_PLAN + 1
         seconds.append(folded - read)
         ratios.append((folded - read) / (read - began))
-    drive(store.close())
+    run_sync(store.close())
     times = statistics.median(ratios)
     what = f"folding {EVENTS:,} events into the book, reading them included"
     return Line(what, f"{statistics.median(seconds):.1f} s", "reading them", times, "at most 3 ×", times <= 3)
@@ -68,7 +68,7 @@ def _folding(path: Path) -> Line:
 
 def _read(store: SqliteStore) -> Iterator[Any]:
     after = 0
-    while page := drive(store.events(EVERYTHING._replace(after=after), PAGE)):
+    while page := run_sync(store.events(EVERYTHING._replace(after=after), PAGE)):
         yield from page
         after = page[-1][0].seq
 
@@ -115,10 +115,10 @@ def _work(messages: int) -> Iterator[NewMessage]:
         plan, place = divmod(number, PER_PLAN)
         one = _entry(_name(plan), place, number)
         said = _said(one)
-        topics = reducer.belongs(said, book)
+        topics = reducer.topics_changed(said, book)
         for topic in topics:
             book[topic] = reducer.fold(topic, book.get(topic), said)
-        yield one._replace(part=WorkChange(topics)) if topics else one
+        yield one._replace(work_change=WorkChange(topics)) if topics else one
 
 
 def _entry(plan: str, place: int, number: int) -> NewMessage:
@@ -149,7 +149,7 @@ def _told(type_: MessageType, id_: str, plan: str, task: str = "", **fields: Any
 
 def _said(one: NewMessage) -> WorkMessage:
     type_ = VBW_TYPED.types[one.type or ""]
-    tree = tree_of(one.raw, VBW_TYPED, type_)
+    tree = parse_tree(one.raw, VBW_TYPED, type_)
     return WorkMessage(
         0, one.id, one.at, one.sender, one.role, one.to, one.inboxes, VBW_TYPED, type_, tree, one.correlation
     )

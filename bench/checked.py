@@ -24,7 +24,7 @@ from telex.validation.check import STRICT
 from telex.validation.fast_validator import Express
 from telex.work import reducer
 from telex.work.rule_set import RuleContext
-from telex.work.view import WorkMessage, tree_of
+from telex.work.view import WorkMessage, parse_tree
 
 LINE_BYTES_MAX = 16_777_216
 
@@ -42,20 +42,20 @@ def weighed(lines: Iterable[object]) -> int:
     for line in lines:
         if type(line) is not LogEntry:
             continue
-        looked = lanes.look(line.raw, Participants())
-        kind, facts = looked.kind, looked.facts
-        if kind is None or kind.deed is None or looked.findings:
+        looked = lanes.check(line.raw, Participants())
+        kind, facts = looked.traits, looked.envelope
+        if kind is None or kind.action is None or looked.findings:
             found += not looked.findings
             continue
-        sender, tree = line.sender or "", tree_of(line.raw, kind.dialect, kind.type)
+        sender, tree = line.sender or "", parse_tree(line.raw, kind.dialect, kind.type)
         said = WorkMessage(
             line.number, facts.id or "", line.number, sender, sender, EVERYONE, team.everybody(), kind.dialect,
             kind.type, tree, facts.correlation, facts.reply_to,
         )  # fmt: skip
-        if refusals(reducer.weigh(said, book, RuleContext(said.at, team.roster))):
+        if refusals(reducer.check_rules(said, book, RuleContext(said.at, team.roster))):
             continue
         found += 1
-        for topic in reducer.belongs(said, book):
+        for topic in reducer.topics_changed(said, book):
             book[topic] = reducer.fold(topic, book.get(topic), said)
     return found
 

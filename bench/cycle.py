@@ -64,7 +64,7 @@ def _report(rounds: dict[str, list[Round]]) -> list[Line]:
 
 
 def _each(rounds: Sequence[Round], step: str) -> list[float]:
-    return [seconds for one in rounds for seconds in one.steps.get(step, [])]
+    return [seconds for round_ in rounds for seconds in round_.steps.get(step, [])]
 
 
 def _slowest(what: str, step: str, each: Sequence[float]) -> list[Line]:

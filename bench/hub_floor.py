@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 import telex
 from telex.config import Settings
-from telex.surfaces.http.app_builder import put_together
+from telex.surfaces.http.app_builder import build_app
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
 from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.server import ServerOptions, listen, make_door, make_server
@@ -51,7 +51,7 @@ async def serve(behind: str) -> None:
     door = make_door(how, limited)
     async with telex.connect("memory:", settings=Settings()) as bus:
         apps: dict[str, App] = {
-            "hub": put_together(bus, Settings(), door, [Route("/constant", constant, methods=["POST"])]),
+            "hub": build_app(bus, Settings(), door, [Route("/constant", constant, methods=["POST"])]),
             "door": door(app),
             "bare": app,
         }

@@ -13,7 +13,7 @@ from telex.dialects import schema
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
-from telex.dialects.rule_evaluation import reach
+from telex.dialects.rule_evaluation import get_path
 from telex.dialects.rule_language import compile_rule, parse
 from telex.model.limits import LIMITS
 from telex.validation.check import Desk, check
@@ -103,7 +103,7 @@ def _on_model(expression: str, dialect: schema.Dialect, type_: schema.MessageTyp
     def resolve(name: str) -> Callable[[Any], Any]:
         steps = dialect.locate(type_, name)
         if any(step.endswith("[]") for step in steps):
-            inside = reach(steps)
+            inside = get_path(steps)
             return lambda message: inside(message.model_dump())
         names = [_python(step) for step in steps]
 

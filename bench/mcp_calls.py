@@ -69,7 +69,7 @@ async def _calls(client: Client, tool: str) -> Turn:
 
 async def _tokens(client: Client) -> int:
     listed = [
-        one.model_dump(by_alias=True, exclude_none=True, mode="json") for one in (await client.list_tools()).tools
+        tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in (await client.list_tools()).tools
     ]
     return tokens_estimated(json.dumps(listed, separators=(",", ":"), ensure_ascii=False)) + tokens_estimated(
         INSTRUCTIONS

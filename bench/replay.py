@@ -162,10 +162,10 @@ def _entries(kept: int) -> Iterator[NewMessage]:
         one = entry(raw, float(number))._replace(
             sender=role, role=role, to=to, inboxes=(to,), type=tree["type"], correlation=tree.get("task") or None
         )
-        topics = reducer.belongs(said_of(one), book)
+        topics = reducer.topics_changed(said_of(one), book)
         for topic in topics:
             book[topic] = reducer.fold(topic, book.get(topic), said_of(one))
-        yield one._replace(part=WorkChange(topics)) if topics else one
+        yield one._replace(work_change=WorkChange(topics)) if topics else one
 
 
 def _growth(folder: Path, team: Path) -> Line:

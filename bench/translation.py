@@ -11,7 +11,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.translation.translate import MessageHeader, Translation, header_of, translate
-from telex.work.view import tree_of
+from telex.work.view import parse_tree
 
 ROUNDS = 51
 
@@ -35,7 +35,7 @@ def _line(dialect: Dialect) -> Line:
     jobs = [job for raw in messages(dialect) for job in _jobs(dialect, raw)]
 
     def both(job: Job) -> None:
-        tree_of(job.raw, dialect, job.type)
+        parse_tree(job.raw, dialect, job.type)
         write(job.to, job.told.tree, job.told.body)
 
     work = {
@@ -54,7 +54,7 @@ def _jobs(dialect: Dialect, raw: bytes) -> list[Job]:
     reading = read(raw, (dialect,), forced=dialect)
     type_ = reading.told.type
     assert type_ is not None
-    tree = tree_of(raw, dialect, type_)
+    tree = parse_tree(raw, dialect, type_)
     header = header_of(tree, dialect, type_, id="01-id", at=1_790_000_000.0, sender="somebody")
     found = []
     for to in BUILT_IN:

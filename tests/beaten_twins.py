@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from telex.bus.directory import BusContext, Whom
-from telex.bus.fast_path import ordinary
+from telex.bus.fast_path import send_fast
 from telex.bus.local import LocalBus
-from telex.client import drive
+from telex.client import run_sync
 from telex.delivery.validator_cache import OPENED_AFTER
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import ANY, Dialect, MessageType
@@ -45,14 +45,14 @@ class Twins:
         self.buses = [LocalBus(store, clock, desk=desk) for store, clock in zip(stores, self.clocks, strict=True)]
         self.beaten = 0
         patient = self.buses[1]._office
-        patch.setattr(patient.lanes, "_lane", lambda pair: None)
+        patch.setattr(patient.validators, "_lane", lambda pair: None)
 
         def watched(office: BusContext, raw: bytes, whom: Whom, began: float) -> NewMessage | None:
-            entry = ordinary(office, raw, whom, began) if office is not patient else None
+            entry = send_fast(office, raw, whom, began) if office is not patient else None
             self.beaten += entry is not None
             return entry
 
-        patch.setattr("telex.bus.local.ordinary", watched)
+        patch.setattr("telex.bus.local.send_fast", watched)
 
     def send(self, raw: Any, **how: Any) -> Receipt:
         return self.both("send", raw, **how)  # type: ignore[no-any-return]
@@ -74,13 +74,13 @@ class Twins:
 
     def are_alike(self) -> bool:
         """Every event, message, delivery and member."""
-        one, other = (drive(record(bus.store)) for bus in self.buses)
+        one, other = (run_sync(record(bus.store)) for bus in self.buses)
         return one == other
 
 
 def answer(bus: LocalBus, verb: str, *args: Any, **how: Any) -> Any:
     try:
-        return drive(getattr(bus, verb)(*args, **how))
+        return run_sync(getattr(bus, verb)(*args, **how))
     except TelexError as error:
         return type(error), str(error)
 
@@ -114,7 +114,7 @@ def twins(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
     yield made
     for store in opened:
-        drive(store.close())
+        run_sync(store.close())
 
 
 def pair_of(dialect: Dialect, type_: MessageType) -> dict[str, str]:

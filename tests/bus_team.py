@@ -126,8 +126,8 @@ class Team:
     def taken(self, agent: str = "lead", **more: Any) -> list[str]:
         """Take and ack all there is. The ids, in the order in which they came."""
         leases = self.bus.receive(agent, most=1000, **more)
-        assert all(self.bus.ack(one.token, agent=agent) for one in leases)
-        return [one.message.id for one in leases]
+        assert all(self.bus.ack(lease.token, agent=agent) for lease in leases)
+        return [lease.message.id for lease in leases]
 
     def fail(self, agent: str = "lead", reason: str = "no table") -> None:
         """Take the next message and give it back, which must be the last time."""
@@ -156,7 +156,7 @@ class Team:
 
 def codes(findings: tuple[Finding, ...]) -> list[str]:
     """Those of the refusals."""
-    return [one.code for one in findings if one.severity == "refusal"]
+    return [finding.code for finding in findings if finding.severity == "refusal"]
 
 
 OpenTeam = Callable[..., Team]
@@ -200,7 +200,7 @@ def team(open_team: OpenTeam, request: pytest.FixtureRequest) -> Team:
     callspec = getattr(request.node, "callspec", None)
     type_ = callspec.params.get("type_") if callspec is not None else None
     deed = type_.deed if isinstance(type_, MessageType) else None
-    return open_team(rules_of_work=deed is None or deed.does not in HISTORY)
+    return open_team(rules_of_work=deed is None or deed.action not in HISTORY)
 
 
 @pytest.fixture

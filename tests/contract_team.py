@@ -68,8 +68,8 @@ def granted(team: Team, paths: list[str], kind: str = "scope_change", task: str 
 
 def told(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
     """Code and place of each refusal."""
-    return [(one.code, one.path) for one in findings if one.severity == "refusal"]
+    return [(finding.code, finding.path) for finding in findings if finding.severity == "refusal"]
 
 
 def warned(findings: tuple[Finding, ...]) -> list[str]:
-    return [one.code for one in findings if one.severity != "refusal"]
+    return [finding.code for finding in findings if finding.severity != "refusal"]

@@ -23,7 +23,7 @@ from telex.model.hub_limits import HUB_LIMITS
 from telex.model.message import Lease
 from telex.ports.bus import Bus, Receipt
 from telex.surfaces.http.allowed_hosts import places
-from telex.surfaces.http.app_builder import put_together
+from telex.surfaces.http.app_builder import build_app
 from telex.surfaces.http.auth import AuthMiddleware
 from telex.surfaces.http.limits import RequestLimits
 from telex.surfaces.http.server import HubServer, ServerOptions, listen, make_server
@@ -90,7 +90,7 @@ class Hub:
         async with connect(
             self._path, settings=self._settings, clock=LoopClock(self._clock.now, self._clock.now)
         ) as bus:
-            app = put_together(bus, self._settings, lambda app: keeper(limited(app)))
+            app = build_app(bus, self._settings, lambda app: keeper(limited(app)))
             self._server = make_server(app, how, limited, self._ready.set)
             await self._server.serve(sockets=list(self._listening.sockets))
 

@@ -56,10 +56,10 @@ class Page:
 
     def all(self, paths: list[str], **query: Any) -> list[Any]:
         responses = self.asked(*(("GET", path, {"params": query}) for path in paths))
-        assert all(one.status_code == 200 for one in responses), [
-            one.text[:300] for one in responses if one.status_code != 200
+        assert all(response.status_code == 200 for response in responses), [
+            response.text[:300] for response in responses if response.status_code != 200
         ][:3]
-        return [tree["answer"] if set(tree := one.json()) == {"answer"} else tree for one in responses]
+        return [tree["answer"] if set(tree := response.json()) == {"answer"} else tree for response in responses]
 
     def message(self, id: str) -> Any:
         return self.get(f"/page/message/{self.team.story(id).message.seq}")

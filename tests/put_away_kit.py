@@ -59,7 +59,7 @@ def _answer(trial: Simulator, line: Line, quick: bool) -> Answer:
         return ()
     judged = (trial.quick(line.number, line.raw) if quick else None) or trial.judge(line)
     findings: tuple[Any, ...] = judged.findings
-    return (*judged[:-1], [one.told() if isinstance(one, LazyFinding) else one for one in findings])
+    return (*judged[:-1], [one.finding() if isinstance(one, LazyFinding) else one for one in findings])
 
 
 def same_book(one: Simulator, other: Simulator) -> bool:

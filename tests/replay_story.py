@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from telex.bus.local import LocalBus
-from telex.client import drive
+from telex.client import run_sync
 from telex.errors import TelexError
 from telex.model.delivery import Delivery
 from telex.model.event import Event
@@ -62,56 +62,56 @@ class Story:
         self._held: list[tuple[str, Lease]] = []
 
     def play(self, acts: list[Any]) -> "Story":
-        for one in acts:
+        for act in acts:
             with suppress(TelexError):
-                self._do(one)
+                self._do(act)
             self.seen.append(self._look())
             self.clock.leap(0.5)  # so that every act has a moment of its own
         return self
 
     def events(self) -> list[tuple[Event, Message | None]]:
-        return drive(self.store.events(EVERYTHING, EVENTS_MAX))
+        return run_sync(self.store.events(EVERYTHING, EVENTS_MAX))
 
     def _do(self, one: Any) -> None:
         bus = self.bus
         if isinstance(one, dict):
-            drive(bus.send(**one))
+            run_sync(bus.send(**one))
             return
         match one:
             case ("later", seconds):
                 self.clock.leap(seconds)
-                drive(bus.sweep())
+                run_sync(bus.sweep())
             case ("note", to):
-                drive(bus.send("The build is red.", sender="qa", to=to))
+                run_sync(bus.send("The build is red.", sender="qa", to=to))
             case ("join", name, role):
-                drive(bus.join(name, role=role))
+                run_sync(bus.join(name, role=role))
             case ("receive", name):
-                self._held += [(name, lease) for lease in drive(bus.receive(name, most=3))]
+                self._held += [(name, lease) for lease in run_sync(bus.receive(name, most=3))]
             case ("settle", name, how):
                 self._settle(name, how)
             case ("shut down", force):
-                drive(bus.shut_down(agent="lead", reason="phase_complete", wait=False, force=force))
+                run_sync(bus.shut_down(agent="lead", reason="phase_complete", wait=False, force=force))
             case ("dead", again):
-                for _, message in drive(bus.dead_letters()):
-                    drive(bus.retry(message.id) if again else bus.drop(message.id, reason="nobody wants it"))
+                for _, message in run_sync(bus.dead_letters()):
+                    run_sync(bus.retry(message.id) if again else bus.drop(message.id, reason="nobody wants it"))
             case ("leave", name):
-                drive(bus.leave(name))
+                run_sync(bus.leave(name))
 
     def _settle(self, name: str, how: str) -> None:
         for _, lease in [one for one in self._held if one[0] == name]:
             with suppress(TelexError):
                 if how == "ack":
-                    drive(self.bus.ack(lease.token, agent=name))
+                    run_sync(self.bus.ack(lease.token, agent=name))
                 elif how == "nack":
-                    drive(self.bus.nack(lease.token, agent=name, reason="not now"))
+                    run_sync(self.bus.nack(lease.token, agent=name, reason="not now"))
                 else:
-                    drive(self.bus.extend(lease.token, agent=name))
+                    run_sync(self.bus.extend(lease.token, agent=name))
 
     def _look(self) -> Seen:
         book, events = book_of(self.bus), self.events()
-        inboxes = {message.to for _, message in events if message is not None} | set(drive(self.store.depths()))
-        found = [*drive(self.store.waiting(sorted(inboxes), EVENTS_MAX)), *drive(self.store.dead(EVENTS_MAX))]
-        members = {member.name: member._replace(seen_at=None) for member in drive(self.store.members())}
+        inboxes = {message.to for _, message in events if message is not None} | set(run_sync(self.store.depths()))
+        found = [*run_sync(self.store.waiting(sorted(inboxes), EVENTS_MAX)), *run_sync(self.store.dead(EVENTS_MAX))]
+        members = {member.name: member._replace(seen_at=None) for member in run_sync(self.store.members())}
         last = events[-1][0].seq if events else 0
         return Seen(last, self.clock.now(), told(found), members, book)
 

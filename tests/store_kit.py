@@ -14,7 +14,7 @@ NOW = 1_790_000_000.0
 def entry(id_: str, to: str = "lead", inbox_max: int | None = None) -> NewMessage:
     raw = b"all is well"
     first = (id_, NOW, "dev", "dev", to, None, None, 3, None, None, digest_of(raw), raw, (to,))
-    return NewMessage(*first, same_since=NOW - 3600.0, inbox_max=inbox_max)
+    return NewMessage(*first, dedup_since=NOW - 3600.0, inbox_max=inbox_max)
 
 
 def full_at_first(write: Any) -> Any:

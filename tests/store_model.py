@@ -63,7 +63,7 @@ class Model:
         """What an append should answer."""
         for kept in reversed(self.kept):
             same = (kept.entry.sender, kept.entry.id) == (entry.sender, entry.id) and kept.entry.kind == "accepted"
-            if same and not kept.pruned and entry.same_since is not None and kept.entry.at >= entry.same_since:
+            if same and not kept.pruned and entry.dedup_since is not None and kept.entry.at >= entry.dedup_since:
                 alike = (kept.entry.raw, kept.entry.to) == (entry.raw, entry.to)
                 if alike:
                     self.tell(kept.seq, entry.at, "duplicate")

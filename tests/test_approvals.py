@@ -132,10 +132,10 @@ def test_an_answer_that_names_no_request_answers_the_one_that_waits_in_its_task(
 
 @proves("approvals/by-task/none-or-several")
 def test_an_answer_must_name_its_request_where_that_is_not_clear(team: Team) -> None:
-    [refusal] = [one for one in reply(team, replyTo=None).findings if one.severity == "refusal"]
+    [refusal] = [finding for finding in reply(team, replyTo=None).findings if finding.severity == "refusal"]
     assert (refusal.code, refusal.path) == ("approval-unknown", "$.payload.taskId")
     question(team), question(team, "q-2")
-    [refusal] = [one for one in reply(team, replyTo=None).findings if one.severity == "refusal"]
+    [refusal] = [finding for finding in reply(team, replyTo=None).findings if finding.severity == "refusal"]
     assert refusal.expected == "one of q-1, q-2"
 
 

@@ -11,7 +11,7 @@ from telex.dialects.toml.loader import declare
 from telex.errors import RequestTimedOut
 from telex.ports.bus import Receipt
 from telex.work import reducer
-from telex.work.view import heard
+from telex.work.view import work_message_from_log
 from tests.bus_team import QUICK, OpenTeam, Shell, Team, codes, open_team, shell, speech_of, team
 from tests.proofs import proves
 from tests.test_approvals import approval, ask, typed
@@ -170,10 +170,10 @@ def test_a_signal_of_an_old_record_from_who_was_not_asked_decides_nothing(team: 
     lgtm = speech_of("signal-md", "approval", signal="lgtm")
     assert team.bus.send(lgtm.raw, sender="mal", to="dev", id="old-1").accepted
     message = team.story("old-1").message._replace(reply_to="ask-1")
-    said = heard(message, None, dialects["signal-md"])
+    said = work_message_from_log(message, None, dialects["signal-md"])
     assert said is not None
-    assert reducer.belongs(said, book) == ()
-    assert reducer.belongs(said._replace(sender="lead", role="lead"), book) != ()
+    assert reducer.topics_changed(said, book) == ()
+    assert reducer.topics_changed(said._replace(sender="lead", role="lead"), book) != ()
 
 
 @proves("approvals/unread")

@@ -53,7 +53,7 @@ def test_a_request_of_another_dialect_is_decided_as_well(led: Team) -> None:
 def test_who_was_not_asked_decides_nothing_whatever_it_leads(led: Team) -> None:
     ask(led, to="orla")
     refused = signal(led, "mal", "lgtm")
-    [why] = [one for one in refused.findings if one.severity == "refusal"]
+    [why] = [finding for finding in refused.findings if finding.severity == "refusal"]
     assert (refused.accepted, why.code, why.path) == (False, "may-not-answer", "$")
     assert "mal" not in (why.expected or "")
     assert "orchestrator" not in (why.expected or "")
@@ -94,7 +94,7 @@ def test_a_signal_widens_no_contract(led: Team) -> None:
     request = kept(led, asking(), to="orla")
     receipt = signal(led, "orla", "lgtm", request.id)
     assert receipt.accepted
-    [warning] = [one for one in receipt.findings if one.code == "approval-widens-nothing"]
+    [warning] = [finding for finding in receipt.findings if finding.code == "approval-widens-nothing"]
     assert (warning.severity, warning.path) == ("warning", "$")
     assert led.bus.book("plan")["plan:P"].grants == ()
 

@@ -55,7 +55,7 @@ def test_whoever_was_asked_and_may_send_no_answer_is_not_named_among_those_who_m
     assert ("telex approve" in taken.out + taken.err, "--reply-to ask-1" in taken.err) == (False, True)
     told = team.bus.send("Go ahead", sender="hal", to="lead", reply_to="ask-1")
     assert told.findings == (), "it could not have decided"
-    assert [one.code for one in team.bus.send("Go", sender="orla", to="dev", reply_to="ask-2").findings] == [
+    assert [finding.code for finding in team.bus.send("Go", sender="orla", to="dev", reply_to="ask-2").findings] == [
         "approval-not-decided"
     ]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from telex.bus.directory import ROSTER_SECONDS
 from telex.bus.local import LocalBus
-from telex.client import drive
+from telex.client import run_sync
 from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.dialects.schema import Dialect, MessageType
 from telex.model.limits import LIMITS
@@ -96,7 +96,7 @@ def test_whatever_the_address_the_same_inboxes_get_it(twins: OpenTwins, to: str)
 def test_whatever_is_done_in_whatever_order_the_record_is_the_same(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         twins = Twins(patch, (MemoryStore(), MemoryStore()), SMALL)
-        twins.buses[0]._office.lanes = LANES
+        twins.buses[0]._office.validators = LANES
         for act in data.draw(st.lists(ACTS, max_size=25)):
             do(twins, act, data)
         assert twins.are_alike()
@@ -140,11 +140,11 @@ def test_the_detail_of_what_was_kept_says_how_long_it_took_either_way(
     twin = warmed(twins())
     for clock in twin.clocks:
         monkeypatch.setattr(clock, "now", lambda now=clock.now, leap=clock.leap: leap(0.00025) and now())
-    one, other = (drive(bus.send(update(1), **DEV)) for bus in twin.buses)
+    one, other = (run_sync(bus.send(update(1), **DEV)) for bus in twin.buses)
     assert one == other
     assert twin.beaten == 1
     for bus in twin.buses:
-        [story] = drive(bus.why("m-1"))
+        [story] = run_sync(bus.why("m-1"))
         detail = json.loads(story.events[0].detail or "")
         assert list(detail) == ["took"]
         assert 0 < detail["took"] < 10
@@ -247,17 +247,17 @@ def test_what_another_process_changes_in_the_team_is_seen_at_the_next_look(
     others = [LocalBus(store, clock) for store, clock in zip(stores[2:], twin.clocks, strict=True)]
     assert twin.took_it(update(1), sender="dev", to="all:lead")
     for bus in others:
-        drive(bus.join("lena", role="lead"))
+        run_sync(bus.join("lena", role="lead"))
     twin.later(ROSTER_SECONDS)
     assert "lena" in twin.send(update(2), sender="dev", to="all:lead").to
     for bus in others:
-        drive(bus.leave("lena"))
-        drive(bus.join("lena", role="qa"))
+        run_sync(bus.leave("lena"))
+        run_sync(bus.join("lena", role="qa"))
     twin.later(ROSTER_SECONDS)
     assert "lena" not in twin.send(update(3), sender="dev", to="all:lead").to
     assert twin.are_alike()
     for store in stores:
-        drive(store.close())
+        run_sync(store.close())
 
 
 def test_one_who_sends_all_the_time_is_written_down_as_being_here(twins: OpenTwins) -> None:
@@ -266,7 +266,7 @@ def test_one_who_sends_all_the_time_is_written_down_as_being_here(twins: OpenTwi
     for number in range(200):
         twin.later(ROSTER_SECONDS / 5)
         twin.send(update(number), **DEV)
-        [member] = [one for one in drive(twin.buses[0].store.members()) if one.name == "dev"]
+        [member] = [one for one in run_sync(twin.buses[0].store.members()) if one.name == "dev"]
         assert member.seen_at is not None
         assert twin.clocks[0].now() - member.seen_at < 0.1, "it would be shown as silent"
         seen.add(member.seen_at)

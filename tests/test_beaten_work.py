@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from telex.client import drive
+from telex.client import run_sync
 from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.stores.memory import MemoryStore
 from telex.validation.check import STRICT
@@ -46,7 +46,7 @@ def warmed(twin: Twins) -> Twins:
 def are_alike(twin: Twins) -> bool:
     """The record, and what the books make of it."""
     kinds = ("blocker", "blockers", "task", "escalation", "escalations")
-    one, other = ({kind: drive(bus.book(kind)) for kind in kinds} for bus in twin.buses)
+    one, other = ({kind: run_sync(bus.book(kind)) for kind in kinds} for bus in twin.buses)
     return one == other and twin.are_alike()
 
 
@@ -97,7 +97,7 @@ ACTS = st.one_of(
 def test_whatever_is_told_the_books_are_the_same(acts: list[tuple[str, str, tuple[str, str], str]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         twin = Twins(patch, (MemoryStore(), MemoryStore()), STRICT)
-        twin.buses[0]._office.lanes = LANES
+        twin.buses[0]._office.validators = LANES
         for number, (what, word, (sender, to), task) in enumerate(acts):
             if what == "up":
                 twin.send(handed_up(number, task), sender=LEADER, to="cto")

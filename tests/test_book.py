@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.bus.local import LocalBus
-from telex.client import drive
+from telex.client import run_sync
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.rule_evaluation import put, reach
+from telex.dialects.rule_evaluation import get_path, set_path
 from telex.dialects.schema import ANY, Dialect, Field, ListOf, MessageType, OneOf, kind_at
 from telex.dialects.write import write
 from telex.errors import TelexError
@@ -38,7 +38,7 @@ BOOKED = [
     (dialect, type_)
     for dialect in BUILT_IN
     for type_ in dialect.types.values()
-    if type_.deed is not None and type_.deed.does in CHAPTERS
+    if type_.deed is not None and type_.deed.action in CHAPTERS
 ]
 IDS = [f"m-{number}" for number in range(8)]
 # What a field may say, by the deed's name for it. Few words, so that messages often speak of the same matter.
@@ -68,11 +68,11 @@ def messages(draw: st.DrawFn) -> dict[str, Any]:
     dialect, type_ = draw(st.sampled_from(BOOKED))
     assert type_.deed is not None
     tree = copy.deepcopy(type_.example)
-    for name, where in type_.deed.names.items():
+    for name, where in type_.deed.field_map.items():
         steps = dialect.locate(type_, where)
         field = kind_at(dialect.fields_of(type_), steps)
-        if field is not None and reach(steps)(tree) is not None:
-            put(tree, steps, draw(_value(name, field, reach(steps)(tree))))
+        if field is not None and get_path(steps)(tree) is not None:
+            set_path(tree, steps, draw(_value(name, field, get_path(steps)(tree))))
     if dialect.wire.id is not None:
         tree[dialect.wire.id] = draw(st.sampled_from(IDS))
     own = dialect.roles if type_.senders == ANY else type_.senders
@@ -112,12 +112,12 @@ ACTS = st.one_of(
 
 def book_of(bus: LocalBus) -> dict[str, Any]:
     """As the bus knows it."""
-    return {topic: state for kind in FOLDS for topic, state in drive(bus.book(kind)).items()}
+    return {topic: state for kind in FOLDS for topic, state in run_sync(bus.book(kind)).items()}
 
 
 def book_folded(store: Store) -> dict[str, Any]:
     """From nothing."""
-    return reducer.written(drive(store.events(EVERYTHING, 1_000_000)), DIALECTS)
+    return reducer.written(run_sync(store.events(EVERYTHING, 1_000_000)), DIALECTS)
 
 
 def play(acts: list[Any], open_store: Callable[[], Store], desk: Desk) -> None:
@@ -127,21 +127,21 @@ def play(acts: list[Any], open_store: Callable[[], Store], desk: Desk) -> None:
     for number, act in enumerate(acts):
         bus = buses[number % 2]
         if isinstance(act, dict):
-            answer = drive(bus.send(**act))
+            answer = run_sync(bus.send(**act))
             assert answer.accepted or refusals(answer.findings)
         elif act[0] == "later":
             clock.leap(act[1])
-            drive(bus.sweep())
+            run_sync(bus.sweep())
         else:
             with suppress(TelexError):
-                drive(getattr(bus, act[0])(act[1]))
+                run_sync(getattr(bus, act[0])(act[1]))
         folded = book_folded(stores[0])
         assert book_of(buses[0]) == folded
         assert book_of(buses[1]) == folded
     stores.append(open_store())
     assert book_of(LocalBus(stores[-1], clock, desk=desk)) == book_folded(stores[-1])
     for store in set(stores):
-        drive(store.close())
+        run_sync(store.close())
 
 
 @proves("book/log")
@@ -170,9 +170,9 @@ def test_snapshots_change_nothing(acts: list[Any]) -> None:
         play(acts, lambda: SqliteStore.open(path, durable=False), Desk())
         store = SqliteStore.open(path, durable=False)
         for kind in FOLDS:
-            for topic, state in drive(LocalBus(store, FakeClock()).book(kind)).items():
-                assert snapshots.unsealed(topic, 7, snapshots.sealed(topic, 7, state)) == state
-        drive(store.close())
+            for topic, state in run_sync(LocalBus(store, FakeClock()).book(kind)).items():
+                assert snapshots.decode_snapshot(topic, 7, snapshots.encode_snapshot(topic, 7, state)) == state
+        run_sync(store.close())
 
 
 HARMED = ["", "{}", "[0, null]", "[1]", '[1, {"value": "os:system", "of": ["true"]}]', "[1, {}]", "nonsense"]
@@ -188,9 +188,9 @@ HARMED += ['[1, {"value": "telex.model.contracts:Plan", "of": []}]', "[" * 100_0
 def test_a_snapshot_that_is_none_of_ours_is_taken_for_nothing(words: str) -> None:
     contract = dict(DIALECTS["vbw-typed"].types["plan_contract"].example)
     store, clock = MemoryStore(), FakeClock()
-    assert drive(LocalBus(store, clock).send(contract, sender="lead", to="dev")).accepted
-    for text in (words, snapshots.seal("plan:1-1", 1, words) + words):
-        drive(store.keep_snapshot("plan:1-1", 1, text))
+    assert run_sync(LocalBus(store, clock).send(contract, sender="lead", to="dev")).accepted
+    for text in (words, snapshots.checksum("plan:1-1", 1, words) + words):
+        run_sync(store.keep_snapshot("plan:1-1", 1, text))
         assert book_of(LocalBus(store, clock)) == book_folded(store)
 
 
@@ -207,7 +207,7 @@ def same_file(tmp_path: Path) -> Iterator[Callable[[], SqliteStore]]:
 
     yield another
     for store in opened:
-        drive(store.close())
+        run_sync(store.close())
 
 
 @proves("book/one-after-the-other")
@@ -217,19 +217,19 @@ def test_of_two_processes_that_answer_at_once_one_is_told_that_it_came_second(
     """The second has weighed its answer before the first was kept, and is made to weigh it again."""
     typed, clock = DIALECTS["vbw-typed"].types, FakeClock()
     first, second = (LocalBus(same_file(), clock) for _ in range(2))
-    assert drive(first.send(typed["approval_request"].example, sender="dev", to="lead")).accepted
+    assert run_sync(first.send(typed["approval_request"].example, sender="dev", to="lead")).accepted
     answer = typed["approval_response"].example
-    drive(second.book("approval"))
+    run_sync(second.book("approval"))
     append, answers = type(second.store).append, list[Receipt]()
 
     async def quick(self: Any, entries: Any) -> Any:
         monkeypatch.setattr(type(second.store), "append", append)
-        answers.append(drive(first.send(answer, sender="lead", to="dev")))
+        answers.append(run_sync(first.send(answer, sender="lead", to="dev")))
         return await append(self, entries)
 
     monkeypatch.setattr(type(second.store), "append", quick)
     other = json.dumps({**answer, "id": "answer-2", "author_role": "architect"})
-    late = drive(second.send(other, sender="architect", to="dev"))
+    late = run_sync(second.send(other, sender="architect", to="dev"))
     assert [one.accepted for one in answers] == [True]
     assert not late.accepted
     assert [one.code for one in refusals(late.findings)] == ["approval-answered"]
@@ -240,7 +240,7 @@ def test_what_a_lenient_team_lets_pass_though_it_is_refused_changes_nothing() ->
     store, desk = MemoryStore(), Desk(strict=False)
     bus = LocalBus(store, FakeClock(), desk=desk)
     contract = DIALECTS["vbw-typed"].types["plan_contract"].example
-    receipt = drive(bus.send(contract, sender="dev", to="qa"))
+    receipt = run_sync(bus.send(contract, sender="dev", to="qa"))
     assert receipt.accepted
     assert "role-may-not-send" in [one.code for one in refusals(receipt.findings)]
     assert book_of(bus) == book_folded(store) == {}
@@ -249,7 +249,7 @@ def test_what_a_lenient_team_lets_pass_though_it_is_refused_changes_nothing() ->
 def every_deed() -> Iterator[tuple[Dialect, MessageType, str, str]]:
     for dialect in BUILT_IN:
         for type_ in dialect.types.values():
-            for name, where in (type_.deed.names if type_.deed is not None else {}).items():
+            for name, where in (type_.deed.field_map if type_.deed is not None else {}).items():
                 yield dialect, type_, name, where
 
 
@@ -267,12 +267,12 @@ def test_the_doctor_names_a_topic_that_is_not_what_the_log_says(
 ) -> None:
     contract = DIALECTS["vbw-typed"].types["plan_contract"].example
     store = same_file()
-    assert drive(LocalBus(store, FakeClock()).send(contract, sender="lead", to="dev")).accepted
+    assert run_sync(LocalBus(store, FakeClock()).send(contract, sender="lead", to="dev")).accepted
     path = str(tmp_path / "one.db")
     assert main(["doctor", "--store", path]) == 0
     assert "2 topics of the work, as the log has it" in capsys.readouterr().out
-    seq = drive(store.topic("contracts"))[0][1].seq
-    drive(store.keep_snapshot("contracts", seq, snapshots.sealed("contracts", seq, None)))
+    seq = run_sync(store.topic("contracts"))[0][1].seq
+    run_sync(store.keep_snapshot("contracts", seq, snapshots.encode_snapshot("contracts", seq, None)))
     other = apsw.Connection(path)
     other.execute("DELETE FROM topics WHERE name = 'plan:1-1'")
     other.close()
@@ -284,11 +284,11 @@ def test_the_doctor_names_a_topic_that_is_not_what_the_log_says(
 def test_what_a_team_without_rules_of_the_work_says_never_counts(tmp_path: Path) -> None:
     contract = DIALECTS["vbw-typed"].types["plan_contract"].example
     store, clock = MemoryStore(), FakeClock()
-    assert drive(LocalBus(store, clock, desk=Desk(work=False)).send(contract, sender="lead", to="dev")).accepted
+    assert run_sync(LocalBus(store, clock, desk=Desk(work=False)).send(contract, sender="lead", to="dev")).accepted
     later = LocalBus(store, clock)
     assert book_of(later) == book_folded(store) == {}
-    assert drive(later.send({**contract, "id": "again"}, sender="lead", to="dev")).accepted
-    assert drive(later.book("plan"))["plan:1-1"].revisions[0].number == 1
+    assert run_sync(later.send({**contract, "id": "again"}, sender="lead", to="dev")).accepted
+    assert run_sync(later.book("plan"))["plan:1-1"].revisions[0].number == 1
 
 
 @proves("book/one-after-the-other")
@@ -301,7 +301,9 @@ def test_whoever_knew_of_no_contract_is_held_to_the_one_that_another_process_has
     report = copy.deepcopy(typed["execution_update"].example)
     report["payload"]["files_modified"] = ["elsewhere.py"]
     for number in range(sent_before):
-        assert drive(second.send(json.dumps(report | {"id": f"u{number}"}).encode(), sender="dev", to="lead")).accepted
-    assert drive(first.send(typed["plan_contract"].example, sender="lead", to="dev")).accepted
-    late = drive(second.send(json.dumps(report | {"id": "late"}).encode(), sender="dev", to="lead"))
+        assert run_sync(
+            second.send(json.dumps(report | {"id": f"u{number}"}).encode(), sender="dev", to="lead")
+        ).accepted
+    assert run_sync(first.send(typed["plan_contract"].example, sender="lead", to="dev")).accepted
+    late = run_sync(second.send(json.dumps(report | {"id": "late"}).encode(), sender="dev", to="lead"))
     assert [one.code for one in refusals(late.findings)] == ["path-outside-contract"]

@@ -12,7 +12,7 @@ from telex.model.contracts import ContractIndex, PlanSummary
 from telex.ports.bus import Receipt
 from telex.stores.doctor import ReadOnlyConnection
 from telex.stores.doctor_work_state import wrong_topics
-from telex.work.snapshots import sealed, unsealed
+from telex.work.snapshots import decode_snapshot, encode_snapshot
 from tests.bus_team import Shell, Team, codes, flow, open_team, shell, speech_of, team
 from tests.contract_team import contract, kept, report, send
 from tests.proofs import proves
@@ -106,7 +106,7 @@ def test_a_plan_that_waits_for_thousands_is_no_work_to_look_at(team: Team) -> No
     kept(team, contract("P", depends_on=[f"D{number}" for number in range(20_000)]))
     stall = team.bus.stall()
     assert len(stall.waits) == 20_000
-    assert sum(len(json.dumps(one.remedy)) for one in stall.waits) < 20_000_000
+    assert sum(len(json.dumps(wait.remedy)) for wait in stall.waits) < 20_000_000
     assert stall.waits[-1].remedy is not None
     assert stall.waits[-1].remedy.command == "telex send --as human --to lead -"
     assert len(send(team, report("P")).findings) <= team.settings.limits.findings_max
@@ -117,7 +117,7 @@ def test_a_plan_that_waits_for_thousands_is_no_work_to_look_at(team: Team) -> No
 def test_a_snapshot_that_was_harmed_is_taken_for_nothing_wherever_that_was(data: st.DataObject) -> None:
     """A letter changed, a piece lost, or put to another message or topic."""
     state = ContractIndex({"P": PlanSummary(("dev",), "lead", ("T1", "T2"))})
-    topic, seq, words = "contracts", 9, sealed("contracts", 9, state)
+    topic, seq, words = "contracts", 9, encode_snapshot("contracts", 9, state)
     place = data.draw(st.integers(0, len(words) - 1))
     letter = data.draw(st.sampled_from('[]{}",:0a1enul').filter(lambda one: one != words[place]))
     harmed = data.draw(
@@ -131,9 +131,9 @@ def test_a_snapshot_that_was_harmed_is_taken_for_nothing_wherever_that_was(data:
             ]
         )
     )
-    assert unsealed(topic, seq, words) == state
+    assert decode_snapshot(topic, seq, words) == state
     with pytest.raises(ValueError, match="seal"):
-        unsealed(*harmed)
+        decode_snapshot(*harmed)
 
 
 @proves("book/snapshot")

@@ -44,22 +44,22 @@ class Twice:
     """Stands in for `pages.weigh`."""
 
     def __init__(self) -> None:
-        self.weigh, self.codes = reducer.weigh, set[str]()
+        self.weigh, self.codes = reducer.check_rules, set[str]()
 
     def __call__(self, said: WorkMessage, book: Book, ground: RuleContext) -> tuple[Finding, ...]:
-        remarks, at_once = reducer.remarks(said, book, ground), self.weigh(said, book, ground)
-        later = [one.told() for one in reversed(remarks)][::-1]
+        remarks, at_once = reducer.lazy_findings(said, book, ground), self.weigh(said, book, ground)
+        later = [remark.finding() for remark in reversed(remarks)][::-1]
         assert later == list(at_once)
-        assert [(one.code, one.severity) for one in remarks] == [(one.code, one.severity) for one in at_once]
+        assert [(remark.code, remark.severity) for remark in remarks] == [(one.code, one.severity) for one in at_once]
         assert len(set(later)) == len(later), "one remark has the words of another"
-        self.codes.update(one.code for one in remarks)
+        self.codes.update(remark.code for remark in remarks)
         return at_once
 
 
 @pytest.fixture
 def twice(monkeypatch: pytest.MonkeyPatch) -> Twice:
     twice = Twice()
-    monkeypatch.setattr(reducer, "weigh", twice)
+    monkeypatch.setattr(reducer, "check_rules", twice)
     return twice
 
 
@@ -84,7 +84,7 @@ def test_so_is_that_an_id_is_known_by_what_another_has_asked(twice: Twice, team:
 @given(st.lists(messages(), max_size=20), st.booleans())
 def test_whatever_a_team_says_is_told_later_as_it_is_told_at_once(said: list[dict[str, Any]], strict: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reducer, "weigh", Twice())
+        patch.setattr(reducer, "check_rules", Twice())
         bus = SyncBus(LocalBus(MemoryStore(), FakeClock(), desk=Desk(strict=strict)))
         for one in said:
             bus.send(**one)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.bus.local import LocalBus
-from telex.client import drive
+from telex.client import run_sync
 from telex.model.message import NewMessage
 from telex.ports.bus import Receipt
 from telex.ports.store import AppendResult
@@ -52,7 +52,7 @@ class Counting:
 
     async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         answers: list[AppendResult] = await self._append(entries)
-        self.outcomes.update(one.outcome for one in answers)
+        self.outcomes.update(answer.outcome for answer in answers)
         return answers
 
 
@@ -71,11 +71,11 @@ def move(id: str, came_from: str, goes_to: str, task: str = "T1", **more: Any) -
 
 
 def send(bus: LocalBus, message: tuple[bytes, str]) -> Receipt:
-    return drive(bus.send(message[0], sender=message[1]))
+    return run_sync(bus.send(message[0], sender=message[1]))
 
 
 def codes(receipt: Receipt) -> list[str]:
-    return [one.code for one in receipt.findings]
+    return [finding.code for finding in receipt.findings]
 
 
 TOPICS = {
@@ -95,19 +95,19 @@ def test_who_goes_on_with_a_matter_has_each_message_weighed_and_written_once(
 ) -> None:
     store = MemoryStore() if kind == "memory" else SqliteStore.open(str(tmp_path / "telex.db"), durable=False)
     counting, bus, weighed = Counting(store), LocalBus(store, FakeClock()), list[str]()
-    weigh = reducer.weigh
+    weigh = reducer.check_rules
 
     def counted(said: WorkMessage, *more: Any) -> Any:
         weighed.append(said.id)
         return weigh(said, *more)
 
-    monkeypatch.setattr(reducer, "weigh", counted)
+    monkeypatch.setattr(reducer, "check_rules", counted)
     for number in range(SENT):
         receipt = send(bus, TOPICS[topic](number))
         assert receipt.accepted, receipt.findings
     assert counting.outcomes == {"kept": SENT}
     assert weighed == [f"m-{number}" for number in range(SENT)]
-    drive(store.close())
+    run_sync(store.close())
 
 
 @proves("book/weighed-once")
@@ -117,7 +117,7 @@ def test_what_the_bus_has_said_of_itself_is_read_on_too() -> None:
     counting, bus = Counting(store), LocalBus(store, FakeClock())
     for number in range(3):
         assert send(bus, TOPICS["failures"](number)).accepted
-    [(_, handed_up)] = drive(bus.inbox(CTO))
+    [(_, handed_up)] = run_sync(bus.inbox(CTO))
     assert send(bus, about("ESCALATION_REQUEST", "on", CTO, "human", reply_to=handed_up.id)).accepted
     assert counting.outcomes == {"kept": 3 + 1}
 
@@ -131,14 +131,14 @@ def test_what_others_write_meanwhile_is_read_before_anything_is_kept(tmp_path: P
     assert send(second, move("m-2", "assigned", "planning")).accepted
     assert set(codes(send(first, move("m-3", "assigned", "planning")))) == {"transition-not-allowed"}
     assert send(first, move("m-4", "planning", "validated")).accepted
-    drive(first.book("task"))  # from here on it takes what it knows for the newest
+    run_sync(first.book("task"))  # from here on it takes what it knows for the newest
     assert send(second, move("m-5", "validated", "in_progress")).accepted
     before = counts[0].outcomes.copy()
     assert set(codes(send(first, move("m-6", "validated", "in_progress")))) == {"transition-not-allowed"}
     assert (before["stale"], counts[0].outcomes["stale"]) == (0, 1)
-    assert [one.goes_to for one in drive(second.book("task"))["task:T1"].steps] == [*STATES[1:], "in_progress"]
+    assert [step.goes_to for step in run_sync(second.book("task"))["task:T1"].steps] == [*STATES[1:], "in_progress"]
     for store in stores:
-        drive(store.close())
+        run_sync(store.close())
 
 
 @proves("book/weighed-once")
@@ -158,10 +158,10 @@ def test_a_message_that_is_repeated_is_told_what_it_was_told_at_first() -> None:
     """A second review of the same cycle would be told that the cycle is out of order."""
     bus = LocalBus(MemoryStore(), FakeClock())
     review = speech_of("vbw-company", "code_review_result", plan_id="P", cycle=1, result="changes_requested")
-    first, *again = [drive(bus.send(review.raw, sender="senior", to="lead", id="r-1")) for _ in range(3)]
+    first, *again = [run_sync(bus.send(review.raw, sender="senior", to="lead", id="r-1")) for _ in range(3)]
     assert (first.accepted, first.findings) == (True, ())
     assert again == [first._replace(duplicate=True)] * 2
-    other = drive(bus.send(review.raw, sender="senior", to="lead", id="r-2"))
+    other = run_sync(bus.send(review.raw, sender="senior", to="lead", id="r-2"))
     assert codes(other) == ["cycle-out-of-order"]
 
 
@@ -175,7 +175,7 @@ def test_two_who_share_a_store_are_told_what_one_alone_would_be(talk: list[tuple
         message = said(what, f"m-{number}", task, states)
         one, other = send(alone, message), send(two[who], message)
         assert (one.accepted, one.findings) == (other.accepted, other.findings)
-    assert drive(alone.book("task")) == drive(two[0].book("task")) == drive(two[1].book("task"))
+    assert run_sync(alone.book("task")) == run_sync(two[0].book("task")) == run_sync(two[1].book("task"))
 
 
 def said(what: str, id: str, task: str, states: tuple[str, str]) -> tuple[bytes, str]:

@@ -10,7 +10,7 @@ import pytest
 
 import telex
 from telex.bus.directory import BusContext
-from telex.client import SyncBus, drive
+from telex.client import SyncBus, run_sync
 from telex.clock import SteadyClock
 from telex.config import Settings
 from telex.delivery import lifecycle
@@ -179,7 +179,7 @@ def test_what_was_sent_while_its_recipient_left_is_taken_back_by_whoever_comes_b
     sender.send("One.", sender="dev", to="ada")
     with pytest.MonkeyPatch.context() as late:
         late.setattr(BusContext, "roster", _as_it_was(BusContext.roster))
-        late.setattr(BusContext, "known_way", lambda *_: None)
+        late.setattr(BusContext, "find_cached_route", lambda *_: None)
         sender.roster()
         team.bus.leave("ada")
         kept = sender.send("Two.", sender="dev", to="ada")
@@ -240,10 +240,10 @@ def test_an_extension_stands_though_the_lapse_was_decided_just_before_it(team: T
     """Somebody else sweeps: it has seen the lease run out, and settles it after the holder was given more time."""
     team.note()
     leased, store = team.take(), team.bus._bus.store
-    seen = drive(store.delivery(leased.delivery))
+    seen = run_sync(store.delivery(leased.delivery))
     assert seen is not None
     lapse = lifecycle.lapsed(seen, leased.until + 1.0, LIMITS)
     team.bus.extend(leased.token, agent="lead", seconds=600.0)
-    [settled] = drive(store.settle([lapse]))
+    [settled] = run_sync(store.settle([lapse]))
     assert not settled.done
     assert team.bus.ack(leased.token, agent="lead")

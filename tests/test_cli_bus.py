@@ -96,7 +96,7 @@ def test_nothing_to_receive_is_no_failure_unless_one_waited_for_it(telex: Telex)
 def test_received_messages_are_one_line_of_json_each(telex: Telex) -> None:
     ids = [sent(telex, BLOCKER | {"task": str(number)}) for number in range(3)]
     ran = telex("receive", "--as", "lead", "--max", "2", "--json")
-    assert [one["id"] for one in ran.answers] == ids[:2]
+    assert [answer["id"] for answer in ran.answers] == ids[:2]
     first = ran.answers[0]
     assert (first["from"], first["type"], first["dialect"], first["attempt"]) == (
         "dev",

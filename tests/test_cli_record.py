@@ -119,16 +119,16 @@ def test_the_log_has_a_record_for_every_message_sent_and_every_turn_taken(telex:
     telex("nack", taken(telex)["token"], "--as", "lead", "--reason", "no table", "--delay", "0")
     telex("ack", taken(telex)["token"], "--as", "lead")
     records = telex("log", "--json").answers
-    assert [(one["direction"], one["agent"], one["result"]) for one in records] == [
+    assert [(record["direction"], record["agent"], record["result"]) for record in records] == [
         ("SENT", "dev", "SUCCESS"),
         ("SENT", "dev", "ERROR"),
         ("RECEIVED", "lead", "ERROR"),
         ("RECEIVED", "lead", "SUCCESS"),
     ]
-    assert [one["reason"] for one in records] == [None, "not-one-of", "no table", None]
+    assert [record["reason"] for record in records] == [None, "not-one-of", "no table", None]
     assert records[0]["message"] == BLOCKER
-    assert all(one["processingTime"] >= 0 for one in records)
-    assert all(one["timestamp"].endswith("Z") for one in records)
+    assert all(record["processingTime"] >= 0 for record in records)
+    assert all(record["timestamp"].endswith("Z") for record in records)
 
 
 def test_the_log_for_people_has_a_line_for_each(telex: Telex) -> None:
@@ -266,7 +266,7 @@ def test_bytes_that_were_changed_in_the_file_are_found_out(telex: Telex) -> None
 def test_events_are_told_in_order_and_by_kind(telex: Telex) -> None:
     id_ = sent(telex)
     taken(telex, "lead", "--ack")
-    kinds = [one["kind"] for one in telex("events", "--json").answers if one["id"] == id_]
+    kinds = [answer["kind"] for answer in telex("events", "--json").answers if answer["id"] == id_]
     assert kinds == ["accepted", "leased", "acked"]
     [acked] = telex("events", "--kind", "acked", "--json").answers
     assert (acked["id"], acked["agent"]) == (id_, "lead")
@@ -278,8 +278,8 @@ def test_words_are_found_newest_first(telex: Telex) -> None:
     first = sent(telex, BLOCKER | {"task": "feed the wombat"})
     second = sent(telex, BLOCKER | {"task": "wash the wombat"})
     sent(telex, BLOCKER | {"task": "sleep"})
-    assert [one["id"] for one in telex("search", "wombat", "--json").answers] == [second, first]
-    assert [one["id"] for one in telex("search", "feed", "wombat", "--json").answers] == [first]
+    assert [answer["id"] for answer in telex("search", "wombat", "--json").answers] == [second, first]
+    assert [answer["id"] for answer in telex("search", "feed", "wombat", "--json").answers] == [first]
     assert "feed the wombat" in telex("search", "feed").out
     assert telex("search", "kangaroo") == (0, "", "no message has kangaroo\n")
 

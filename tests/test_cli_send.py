@@ -133,7 +133,7 @@ def test_every_line_of_a_jsonl_file_is_a_message(telex: Telex) -> None:
 def test_answers_to_many_messages_say_where_each_stood(telex: Telex) -> None:
     put(Path.cwd(), "log.jsonl", BLOCKER, PROGRESS)
     ran = telex("send", "--as", "dev", "--to", "lead", "--json", "log.jsonl")
-    assert [one["source"] for one in ran.answers] == ["log.jsonl:1", "log.jsonl:2"]
+    assert [answer["source"] for answer in ran.answers] == ["log.jsonl:1", "log.jsonl:2"]
 
 
 def test_quiet_says_nothing_about_what_is_kept(telex: Telex) -> None:

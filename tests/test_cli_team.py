@@ -27,7 +27,7 @@ def test_an_agent_joins_is_seen_and_leaves(telex: Telex) -> None:
     ran = telex("team", "join", "Ada", "--role", "dev", "--reads", "vbw-handoff")
     assert ran == (0, "ada is in the team as dev\n", "")
     sent(telex, sender="ada")
-    [ada] = [one for one in telex("team", "--json").answers if one["name"] == "ada"]
+    [ada] = [answer for answer in telex("team", "--json").answers if answer["name"] == "ada"]
     assert (ada["role"], ada["reads"], ada["state"]) == ("dev", ["vbw-handoff"], "here")
     assert "ada" in telex("team").out
     assert telex("team", "leave", "ada") == (0, "ada has left\n", "")
@@ -55,7 +55,7 @@ def test_the_roster_counts_what_waits(telex: Telex) -> None:
     for number in range(3):
         sent(telex, BLOCKER | {"task": str(number)})
     taken(telex)
-    [lead] = [one for one in telex("team", "--json").answers if one["name"] == "lead"]
+    [lead] = [answer for answer in telex("team", "--json").answers if answer["name"] == "lead"]
     assert (lead["waiting"], lead["leased"]) == (2, 1)
 
 
@@ -81,14 +81,14 @@ def test_declared_members_close_the_team(telex: Telex) -> None:
     put(Path.cwd(), "blocker.json", BLOCKER)
     for sender, to in (("dev", "lead"), ("ada", "qa")):
         assert telex("send", "--as", sender, "--to", to, "blocker.json").code == 2
-    assert {one["name"] for one in telex("team", "--json").answers} == {"ada", "lead"}
+    assert {answer["name"] for answer in telex("team", "--json").answers} == {"ada", "lead"}
     assert telex("team", "join", "bo", "--role", "dev").code == 2
 
 
 def test_a_declared_member_has_an_inbox_before_it_is_seen(telex: Telex) -> None:
     Path("telex.toml").write_text(CLOSED)
     id_ = sent(telex, sender="ada", to="lead")
-    [lead] = [one for one in telex("team", "--json").answers if one["name"] == "lead"]
+    [lead] = [answer for answer in telex("team", "--json").answers if answer["name"] == "lead"]
     assert (lead["state"], lead["waiting"], lead["declared"]) == ("not seen yet", 1, True)
     assert taken(telex, "lead")["id"] == id_
 
@@ -183,7 +183,7 @@ def test_a_sound_store_is_said_to_be(telex: Telex) -> None:
     ran = telex("doctor")
     assert ran.code == 0
     assert "wrong" not in ran.out
-    assert all(one["ok"] is not False for one in telex("doctor", "--json").answers)
+    assert all(answer["ok"] is not False for answer in telex("doctor", "--json").answers)
 
 
 def test_a_store_that_is_none_is_said_to_be_wrong(telex: Telex) -> None:

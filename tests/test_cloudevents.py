@@ -207,7 +207,11 @@ def test_a_batch_is_sent_whole_or_not_at_all(client: httpx2.Client) -> None:
     assert (mixed.status_code, mixed.json()["findings"][0]["path"]) == (422, "$[3].source")
     assert client.get("/events").json()["answer"] == []
     receipts = sent(client, events, MANY).json()["answer"]
-    assert [(one["accepted"], one["id"]) for one in receipts] == [(True, "n-0"), (True, "n-1"), (True, "n-2")]
+    assert [(receipt["accepted"], receipt["id"]) for receipt in receipts] == [
+        (True, "n-0"),
+        (True, "n-1"),
+        (True, "n-2"),
+    ]
 
 
 # --- out --------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from telex.bus.local import LocalBus
-from telex.bus.receive import lost
+from telex.bus.receive import lease_lost
 from telex.client import SyncBus
 from telex.delivery import membership
 from telex.delivery.routing import role_at, route
@@ -48,7 +48,7 @@ def test_the_bus_says_what_the_page_shows_and_then_does_what_it_advises(code: st
 
 
 def test_everything_that_can_happen_happens_in_some_play() -> None:
-    plays = [play for one in BUS_EXPLANATIONS.values() for play in (one.before, one.after)]
+    plays = [play for explanation in BUS_EXPLANATIONS.values() for play in (explanation.before, explanation.after)]
     happened = {step.line.removeprefix("# ") for play in plays for step in steps(play) if step.line.startswith("# ")}
     assert happened == set(HAPPENINGS)
 
@@ -151,7 +151,7 @@ def test_whoever_lost_a_lease_is_told_what_became_of_the_message(
     state: str, fence: int, holder: str, said: str
 ) -> None:
     delivery = Delivery(1, 1, "lead", 3, state, 0.0, 1, fence, holder)  # type: ignore[arg-type]
-    error = lost(SettleResult(False, delivery), 1, "lead")
+    error = lease_lost(SettleResult(False, delivery), 1, "lead")
     assert isinstance(error, LeaseLost)
     assert error.say == said
 

@@ -85,7 +85,7 @@ def test_a_report_is_refused_for_each_file_that_was_not_agreed_on(team: Team) ->
         ("path-forbidden", f"{FILES}[2]"),
         ("path-not-in-project", f"{FILES}[3]"),
     ]
-    says = [one.say for one in receipt.findings]
+    says = [finding.say for finding in receipt.findings]
     assert "approval_request of scope_change" in says[0]
     assert "approval_request of gate_override" in says[1]
     assert plan(team).done == {}
@@ -140,7 +140,7 @@ def test_tokens_are_counted_and_the_budget_is_not_overdrawn(team: Team) -> None:
 def test_another_plan_s_name_is_no_way_around_the_contract(team: Team) -> None:
     kept(team, contract("reset-plan"))
     receipt = kept(team, report("reset-plna", files=["src/a.py"]))
-    assert [(one.code, one.nearest) for one in receipt.findings] == [("plan-unknown", "reset-plan")]
+    assert [(finding.code, finding.nearest) for finding in receipt.findings] == [("plan-unknown", "reset-plan")]
     refused = send(team, report("other", files=["b.py"]))
     assert told(refused.findings) == [("path-outside-contract", f"{FILES}[0]")]
 
@@ -164,11 +164,11 @@ def test_commits_and_submissions_are_held_to_the_contract_of_their_task(
     payload = speech_of("build-flow", "COMMIT_REQUEST").tree["payload"] | {"files": files}
     raw = flow("COMMIT_REQUEST", "c-1", "build-agent", "lead", payload=payload)
     commit = team.bus.send(raw, sender="build-agent", role="dev", to="lead")
-    assert [one.code for one in commit.findings if one.code.startswith("path-")] == wanted
+    assert [finding.code for finding in commit.findings if finding.code.startswith("path-")] == wanted
     kept(team, contract("Q", tasks=["x"]), to="worker")
     made = speech_of("signal-md", "worker_submission", files_changed=files)
     submitted = team.bus.send(made.raw, sender="worker", to="orchestrator")
-    assert [one.code for one in submitted.findings if one.code.startswith("path-")] == wanted
+    assert [finding.code for finding in submitted.findings if finding.code.startswith("path-")] == wanted
 
 
 # --- what an approval changes -----------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_an_approved_scope_change_widens_the_contract_at_once_and_says_by_whom(t
     [grant] = plan(team).grants
     assert (grant.patterns, grant.by, grant.request, grant.override) == (("mail/",), "lead", request, False)
     receipt = kept(team, report(files=["mail/a.py", "src/a.py"]))
-    assert [(one.code, one.severity) for one in receipt.findings] == [("approval-conditions", "note")]
+    assert [(finding.code, finding.severity) for finding in receipt.findings] == [("approval-conditions", "note")]
     [verdict] = team.bus.guard(["mail/a.py"], agent="dev")
     assert (verdict.allowed, verdict.conditions) == (True, ("Tests first",))
     assert "lead" in verdict.reason
@@ -199,7 +199,7 @@ def test_a_scope_change_does_not_free_what_is_forbidden_and_an_override_does_for
     [verdict] = team.bus.guard([".env"], agent="dev")
     assert (verdict.allowed, verdict.override) == (True, True)
     kept(team, contract(objective="Another"))
-    assert [one.override for one in plan(team).grants] == [False, True]
+    assert [grant.override for grant in plan(team).grants] == [False, True]
 
 
 @proves("contracts/approval/refused")
@@ -236,7 +236,9 @@ def test_an_approval_without_paths_is_told_that_it_widens_nothing(team: Team) ->
 def test_a_pattern_that_covers_nothing_is_told_to_whoever_wrote_it(team: Team, words: dict[str, Any]) -> None:
     receipt = kept(team, contract(**words))
     [name] = words
-    assert [(one.code, one.path) for one in receipt.findings] == [("pattern-covers-nothing", f"$.payload.{name}[0]")]
+    assert [(finding.code, finding.path) for finding in receipt.findings] == [
+        ("pattern-covers-nothing", f"$.payload.{name}[0]")
+    ]
 
 
 # --- reviews ----------------------------------------------------------------------------------------------------------

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.bus.local import LocalBus
-from telex.client import SyncBus, drive
+from telex.client import SyncBus, run_sync
 from telex.dialects.registry import BUILT_IN
 from telex.model.contracts import Plan
 from telex.ports.store import EVERYTHING
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
 from telex.work import reducer
-from telex.work.snapshots import frozen, thawed
+from telex.work.snapshots import decode_state, encode_state
 from tests.contract_team import answer, ask, contract, report
 from tests.proofs import proves
 
@@ -188,7 +188,7 @@ class Players:
                 return self._send(made, "dev", "lead")
             case Answering(number, approved, paths):
                 request = self.requests[number] if number < len(self.requests) else "never-asked"
-                made = answer(request, [f"{one}/" for one in paths], approved=approved)
+                made = answer(request, [f"{path}/" for path in paths], approved=approved)
                 return self._send(made, "lead", "dev")
         raise AssertionError(act)
 
@@ -205,16 +205,18 @@ def test_a_team_keeps_to_its_contracts_whatever_it_does(acts: list[Any], crash_a
             players.bus = players.opened()
         assert players.play(act) is model.wants(act), (number, act)
         verdicts = players.bus.guard(FILES, agent="dev")
-        assert {one.path: one.allowed for one in verdicts} == {file: model.guards(file) for file in FILES}, act
+        assert {verdict.path: verdict.allowed for verdict in verdicts} == {
+            file: model.guards(file) for file in FILES
+        }, act
     book: dict[str, Any] = players.bus.book("plan") | players.bus.book("contracts")
     plans = {plan.id: plan for plan in book.values() if isinstance(plan, Plan)}
     assert {name: len(plan.revisions) for name, plan in plans.items()} == model.revisions
     assert {name: set(plan.done) for name, plan in plans.items()} == {name: model.done[name] for name in plans}
     assert {name: plan.spent for name, plan in plans.items()} == {name: model.spent[name] for name in plans}
     reopened = players.opened()
-    folded = reducer.written(drive(players.store.events(EVERYTHING, 10_000)), DIALECTS)
+    folded = reducer.written(run_sync(players.store.events(EVERYTHING, 10_000)), DIALECTS)
     for topic, state in book.items():
-        assert folded[topic] == state == thawed(frozen(state))
+        assert folded[topic] == state == decode_state(encode_state(state))
     assert reopened.book("plan") | reopened.book("contracts") == book
     again = [(one.path, one.code, one.reason) for one in reopened.guard(FILES, agent="dev")]
-    assert again == [(one.path, one.code, one.reason) for one in verdicts]
+    assert again == [(verdict.path, verdict.code, verdict.reason) for verdict in verdicts]

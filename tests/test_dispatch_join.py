@@ -126,8 +126,12 @@ def test_a_declared_member_reads_what_its_declaration_says(telex: Telex) -> None
     assert telex("events").out == ""
     joining = (("ada", "--reads", "vbw-typed"), ("bo", "--reads", "build-flow"))
     answers = [telex("team", "join", *given, "--json").answer for given in joining]
-    roster = {one["name"]: one["reads"] for one in telex("team", "--json").answers}
-    assert {one["name"]: one["reads"] for one in answers} == roster == {"ada": ["vbw-typed@2.0"], "bo": ["build-flow"]}
+    roster = {answer["name"]: answer["reads"] for answer in telex("team", "--json").answers}
+    assert (
+        {answer["name"]: answer["reads"] for answer in answers}
+        == roster
+        == {"ada": ["vbw-typed@2.0"], "bo": ["build-flow"]}
+    )
 
 
 @proves("dispatch/join/declared")

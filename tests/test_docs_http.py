@@ -48,7 +48,7 @@ def test_the_hub_answers_what_the_page_shows(tmp_path: Path) -> None:
 @proves("http/docs")
 def test_the_tables_of_the_page_are_those_made_now() -> None:
     assert filled(TEXT, parts()) == TEXT, "run `python -m telex.surfaces.http`"
-    assert [path for path in {one.path for one in VERBS.values()} if f" {path}`" not in parts()["routes"]] == []
+    assert [path for path in {verb.path for verb in VERBS.values()} if f" {path}`" not in parts()["routes"]] == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from telex.config import Settings
 from telex.connection import connect
 from telex.protocol.verbs import VERBS, Verb, arguments
-from telex.surfaces.http.app_builder import put_together
+from telex.surfaces.http.app_builder import build_app
 from telex.surfaces.http.asgi import App
 from telex.surfaces.http.auth import AuthMiddleware
 from telex.surfaces.http.limits import RequestLimits
@@ -40,7 +40,7 @@ def over_hub(tmp_path: Path, doing: Callable[[App, Key, Key], Awaitable[Any]]) -
         async with connect("memory:", settings=Settings()) as bus:
             for name in ("dev", "qa", "lead"):
                 await bus.join(name, role=name)
-            app = put_together(bus, Settings(), lambda app: AuthMiddleware(KNOWN, file)(RequestLimits()(app)))
+            app = build_app(bus, Settings(), lambda app: AuthMiddleware(KNOWN, file)(RequestLimits()(app)))
             return await doing(app, dev, operator)
 
     return asyncio.run(run())

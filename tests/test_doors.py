@@ -39,7 +39,7 @@ def test_a_refused_message_comes_back_with_everything_that_is_wrong_and_how_it_w
     receipt = door.bus.send(json.dumps(tree), sender=spoken.sender, to="lead")
     assert not receipt.accepted
     assert receipt.state == "refused"
-    found = {one.code: one for one in receipt.findings}
+    found = {finding.code: finding for finding in receipt.findings}
     assert set(found) == {"not-one-of", "field-missing"}
     assert (found["not-one-of"].path, found["not-one-of"].nearest) == ("$.confidence", "high")
     assert found["field-missing"].path == "$.task"
@@ -201,7 +201,7 @@ def test_the_story_of_a_message_is_told_whole(door: Door) -> None:
     [story] = door.bus.why("n-1")
     assert [event.kind for event in story.events] == ["accepted", "leased", "acked"]
     assert (story.state, story.message.correlation, story.message.raw) == ("acked", "c-1", NOTE.encode())
-    assert [one.holder for one in story.deliveries] == ["lead"]
+    assert [delivery.holder for delivery in story.deliveries] == ["lead"]
 
 
 @proves("same/search")

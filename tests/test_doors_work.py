@@ -57,7 +57,7 @@ def test_a_team_is_shut_down_and_whoever_is_silent_is_named(wide_door: Door) -> 
     take(wide_door)
     found = wide_door.bus.shut_down(agent="lead", reason="phase_complete", deadline=0.2)
     assert not found.dissolved
-    assert [(one.member.name, one.state) for one in found.agents] == [("dev", "silent")]
+    assert [(agent.member.name, agent.state) for agent in found.agents] == [("dev", "silent")]
     assert found.requests
 
 
@@ -110,7 +110,7 @@ def test_who_waits_for_whom_is_told(wide_door: Door) -> None:
     agreed(wide_door)
     assert wide_door.bus.send(json.dumps(ask()), sender="dev", to="lead").accepted
     waits = wide_door.bus.stall().waits
-    assert [(one.who, one.whom) for one in waits] == [("dev", "lead")]
+    assert [(wait.who, wait.whom) for wait in waits] == [("dev", "lead")]
 
 
 @proves("same/escalations")

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 
 import pytest
 
-from telex.bus.run_sync import drive, driven
+from telex.bus.run_sync import iterate_sync, run_sync
 from tests.proofs import proves
 
 
@@ -43,7 +43,7 @@ async def whatever_it_is_told() -> AsyncGenerator[int, None]:
 @pytest.mark.parametrize("stream", [at_once, after_the_first, when_it_is_told_so, whatever_it_is_told])
 def test_a_stream_that_waits_is_said_to(stream: Callable[[], AsyncGenerator[int, None]]) -> None:
     with pytest.raises(AssertionError, match="never waits"):
-        list(driven(stream()))
+        list(iterate_sync(stream()))
 
 
 @proves("bus/never-waits")
@@ -59,7 +59,7 @@ def test_a_stream_that_waits_lays_down_what_it_holds() -> None:
             held.clear()
 
     with pytest.raises(AssertionError):
-        list(driven(stream()))
+        list(iterate_sync(stream()))
     assert held == []
 
 
@@ -72,7 +72,7 @@ def test_a_coroutine_that_waits_is_said_to_even_if_it_goes_on_waiting() -> None:
             await Waiting()
 
     with pytest.raises(AssertionError, match="never waits"):
-        drive(stubborn())
+        run_sync(stubborn())
 
 
 @proves("bus/never-waits")
@@ -82,4 +82,4 @@ def test_what_goes_wrong_in_a_stream_is_told_as_it_is() -> None:
         raise LookupError("its own")
 
     with pytest.raises(LookupError, match="its own"):
-        list(driven(stream()))
+        list(iterate_sync(stream()))

@@ -119,7 +119,7 @@ def told_from_the_log(team: Team) -> dict[str, Escalation]:
     events = list(team.bus.events())
     book = reducer.written(events, DIALECTS)
     matters = [state for topic, state in book.items() if topic.startswith("escalation:")]
-    return {one.id: with_events(one, [event for event, _ in events]) for one in matters}
+    return {matter.id: with_events(matter, [event for event, _ in events]) for matter in matters}
 
 
 def _settled(one: Escalation) -> Escalation:

@@ -43,7 +43,7 @@ def report(team: Team, commit: str, *files: str, bus: SyncBus | None = None, **m
 
 
 def evidence(receipt: Receipt) -> list[Finding]:
-    return [one for one in receipt.findings if one.code.startswith("evidence-")]
+    return [finding for finding in receipt.findings if finding.code.startswith("evidence-")]
 
 
 def mark(receipt: Receipt) -> str | None:

@@ -98,7 +98,7 @@ def test_what_is_written_while_somebody_begins_to_follow_is_not_missed(tmp_path:
     async def play() -> str | None:
         async with hub(tmp_path) as bus:
             store: Any = bus.store
-            touched, asked = store.touched, 0
+            touched, asked = store.changes_since, 0
 
             async def meanwhile(after: int | None) -> Changes:
                 nonlocal asked
@@ -110,7 +110,7 @@ def test_what_is_written_while_somebody_begins_to_follow_is_not_missed(tmp_path:
                         other.send(NOTE, sender="dev", to="lead", id="n-1")
                 return found
 
-            store.touched = meanwhile
+            store.changes_since = meanwhile
             async with aclosing(bus.events(Query(kinds=("accepted",)), follow=True)) as events:
                 async for _, message in events:
                     return message and message.id

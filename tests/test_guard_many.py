@@ -37,7 +37,7 @@ PLANS = st.builds(plan, FEW, FEW, st.just([]) | FEW, st.just([]) | FEW)
 @example([plan(["**"], ["secrets/", "[ab]"], [], [])], ["a/SECRETS/b", "b", "B", "c"], False)
 @example([plan(["**"], ["x"], [], [])], ["a", "link", "b"], True)
 def test_many_paths_are_judged_as_each_alone(plans: list[Plan], paths: list[str], linked: bool) -> None:
-    scopes = [ContractScope(one) for one in plans]
+    scopes = [ContractScope(plan) for plan in plans]
     resolve = {"link": "x", "a": None}.get if linked else None
     leads = (lambda path: resolve(path, path)) if resolve is not None else None
     assert judge_all(paths, scopes, leads) == [judge(path, scopes, leads) for path in paths]

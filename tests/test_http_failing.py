@@ -7,7 +7,7 @@ import pytest
 
 import telex
 from telex.errors import OutcomeUnknown, StoreUnavailable
-from telex.surfaces.http.app_builder import put_together
+from telex.surfaces.http.app_builder import build_app
 from telex.surfaces.http.asgi import ClientDisconnected, while_there
 from telex.surfaces.http.caller import AT_HOME, Caller
 from tests.http_kit import QUIET, Asking, Door, alive, client_of, is_problem, let_in_as, opened, play, soon
@@ -121,7 +121,7 @@ def test_what_is_a_persons_to_do_needs_an_operators_token(path: str, given: dict
 def test_the_page_is_told_who_is_looking(caller: Caller) -> None:
     async def scene() -> None:
         async with telex.connect("memory:", settings=QUIET) as bus:
-            app = put_together(bus, QUIET, lambda app: let_in_as(caller, app))
+            app = build_app(bus, QUIET, lambda app: let_in_as(caller, app))
             async with alive(app), client_of(app) as client:
                 told = (await client.get("/page/me")).json()
                 assert told == {"agent": caller.agent, "role": caller.role, "operator": caller.operator}

@@ -77,7 +77,7 @@ def test_a_message_is_received_kept_longer_given_back_and_acked() -> None:
             assert (lost.status_code, lost.json()["code"]) == (409, "lease-lost")
             [again] = (await door.post("/receive", agent="lead")).json()["answer"]
             acks = [await door.post("/ack", token=again["token"], agent="lead") for _ in range(2)]
-            assert [one.json()["answer"] for one in acks] == [True, False]
+            assert [ack.json()["answer"] for ack in acks] == [True, False]
             assert (await door.post("/receive", agent="lead")).json() == {"answer": []}
 
     play(scene)
@@ -194,8 +194,8 @@ def test_each_message_of_many_is_answered_for_itself_in_order() -> None:
             answer = await door.post("/send/batch", sender="dev", messages=letters)
             receipts = answer.json()["answer"]
             assert answer.status_code == 200
-            assert [one["accepted"] for one in receipts] == [True, False, False, False, True, True]
-            assert [one["duplicate"] for one in receipts] == [False, False, False, False, True, False]
+            assert [receipt["accepted"] for receipt in receipts] == [True, False, False, False, True, True]
+            assert [receipt["duplicate"] for receipt in receipts] == [False, False, False, False, True, False]
             assert receipts[1]["findings"][0]["code"] == "recipient-unknown"
             assert [message.raw for _, message in await door.bus.inbox("lead")] == [b"first", b"last"]
 

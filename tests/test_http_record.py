@@ -198,7 +198,7 @@ def test_a_record_of_elsewhere_is_imported_once() -> None:
                 "rank": 3, "correlation": None, "reply_to": None, "digest": "ab" * 16, "raw": {"base64": "//4="},
             }  # fmt: skip
             answers = [(await door.post("/import", entries=[entry])).json()["answer"] for _ in range(2)]
-            assert [one[0]["outcome"] for one in answers] == ["kept", "duplicate"]
+            assert [answer[0]["outcome"] for answer in answers] == ["kept", "duplicate"]
             [story] = (await door.client.get("/messages/old-1")).json()["answer"]
             assert story["message"]["raw"] == {"base64": "//4="}
 
@@ -211,7 +211,7 @@ def test_paths_are_judged_for_an_agent() -> None:
         async with opened() as door:
             await door.bus.join("dev")
             verdicts = (await door.post("/guard", agent="dev", paths=["src/a.py", "../x"])).json()["answer"]
-            assert [one["path"] for one in verdicts] == ["src/a.py", "../x"]
+            assert [verdict["path"] for verdict in verdicts] == ["src/a.py", "../x"]
             unknown = await door.post("/guard", agent="nobody-here", paths=["a"])
             assert (unknown.status_code, unknown.json()["code"]) == (403, "sender-unknown")
 

@@ -23,7 +23,7 @@ from telex.demo.runner import playing
 from telex.protocol.verbs import VERBS, book_kinds
 from telex.surfaces.http import app_builder
 from telex.surfaces.http.app import Hub
-from telex.surfaces.http.app_builder import put_together
+from telex.surfaces.http.app_builder import build_app
 from telex.surfaces.http.openapi import document
 from tests.http_kit import QUIET
 from tests.proofs import proves
@@ -65,7 +65,7 @@ def known_in(store: Path) -> dict[str, list[Any]]:
         "kind": sorted(book_kinds()),
         "seq": [one.seq for one in messages],
         "after": [event.seq for event, _ in happened],
-        "token": [f"{one.delivery}.1" for one in leases],
+        "token": [f"{lease.delivery}.1" for lease in leases],
         "text": ["plan", "review"],
         "type": sorted({one.type for one in messages if one.type}),
         "until": ["acked", "read", "leased"],
@@ -171,7 +171,7 @@ def test_everything_that_the_hub_answers_to_is_described_and_nothing_else(monkey
 
     async def put() -> None:
         async with telex.connect("memory:", settings=QUIET) as bus:
-            put_together(bus, QUIET, lambda app: app)
+            build_app(bus, QUIET, lambda app: app)
 
     monkeypatch.setattr(app_builder, "make_app", make_app)
     asyncio.run(put())

@@ -46,9 +46,9 @@ def test_of_large_messages_fewer_are_leased_than_were_asked_for_and_the_others_w
             await sent(door.bus, LARGE, 12)
             ids, sizes = [], []
             while leases := (await door.post("/receive", agent="lead", most=1_000)).json()["answer"]:
-                sizes.append(sum(len(one["message"]["raw"]) for one in leases))
-                ids += [one["message"]["id"] for one in leases]
-                assert {one["attempt"] for one in leases} == {1}
+                sizes.append(sum(len(lease["message"]["raw"]) for lease in leases))
+                ids += [lease["message"]["id"] for lease in leases]
+                assert {lease["attempt"] for lease in leases} == {1}
             assert ids == [f"n-{number:02}" for number in range(12)]
             assert max(sizes) < ROOM + len(LARGE)  # the one that goes beyond is the last
             assert len(sizes) == 2

@@ -15,11 +15,11 @@ from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.model.hub_limits import HUB_LIMITS
 from telex.surfaces.http import page, verbs
 from telex.surfaces.http.app import make_app
-from telex.surfaces.http.app_builder import put_together
+from telex.surfaces.http.app_builder import build_app
 from telex.surfaces.http.asgi import Receive, Scope, Send, gone, reply
 from telex.surfaces.http.auth import AuthMiddleware
 from telex.surfaces.http.caller import AT_HOME
-from telex.surfaces.http.error_middleware import owning_up
+from telex.surfaces.http.error_middleware import error_middleware
 from telex.surfaces.http.problem import HttpResponse
 from telex.surfaces.http.token_file import TokenFile
 from telex.surfaces.http.token_validity import TokenValidity
@@ -142,7 +142,7 @@ class Broken:
 def test_a_mistake_of_the_hub_is_answered_with_a_problem_and_logged(path: str, caplog: Any) -> None:
     async def scene() -> Any:
         async with telex.connect("memory:", settings=QUIET) as bus:
-            app = put_together(Broken(bus), QUIET, lambda app: let_in_as(AT_HOME, app))
+            app = build_app(Broken(bus), QUIET, lambda app: let_in_as(AT_HOME, app))
             async with alive(app), client_of(app) as client:
                 return await client.get(path)
 
@@ -150,7 +150,7 @@ def test_a_mistake_of_the_hub_is_answered_with_a_problem_and_logged(path: str, c
         answer = play(scene)
     is_problem(answer, 500, "internal-error")
     assert not any(word in answer.text for word in ("somebody", "ZeroDivision", "KeyError", "Traceback", "secret"))
-    [told] = [one for one in caplog.records if one.name == "telex.http"]
+    [told] = [record for record in caplog.records if record.name == "telex.http"]
     assert told.exc_info
     assert path in told.getMessage()
 
@@ -168,7 +168,7 @@ class Away(Broken):
 def test_what_fails_under_the_store_is_told_without_its_folders(path: str, said: str) -> None:
     async def scene() -> Any:
         async with telex.connect("memory:", settings=QUIET) as bus:
-            app = put_together(Away(bus), QUIET, lambda app: let_in_as(AT_HOME, app))
+            app = build_app(Away(bus), QUIET, lambda app: let_in_as(AT_HOME, app))
             async with alive(app), client_of(app) as client:
                 return await client.get(path)
 
@@ -186,7 +186,7 @@ def test_a_mistake_in_the_middle_of_an_answer_breaks_it_off() -> None:
         raise ZeroDivisionError
 
     async def scene() -> None:
-        asking = Asking(owning_up(half), "GET", "/roster")
+        asking = Asking(error_middleware(half), "GET", "/roster")
         with pytest.raises(ZeroDivisionError):
             await soon(asking.task)
         assert asking.text == '{"answer":['
@@ -202,7 +202,7 @@ def test_a_mistake_in_the_middle_of_an_answer_breaks_it_off() -> None:
 def test_a_number_of_any_length_is_looked_for_and_not_found(number: str) -> None:
     async def scene() -> Any:
         async with telex.connect("memory:", settings=QUIET) as bus:
-            app = put_together(bus, QUIET, lambda app: let_in_as(AT_HOME, app))
+            app = build_app(bus, QUIET, lambda app: let_in_as(AT_HOME, app))
             async with alive(app), client_of(app) as client:
                 return await client.get(f"/page/message/{number}")
 
@@ -251,7 +251,7 @@ def test_a_check_with_very_many_fields_is_refused() -> None:
 def test_a_form_that_is_nested_deeply_is_not_written_out(levels: int) -> None:
     async def scene() -> Any:
         async with telex.connect("memory:", settings=QUIET) as bus:
-            app = put_together(bus, QUIET, lambda app: let_in_as(AT_HOME, app))
+            app = build_app(bus, QUIET, lambda app: let_in_as(AT_HOME, app))
             async with alive(app), client_of(app) as client:
                 answers = []
                 for depth in (levels, page.LEVELS_MAX):
@@ -318,7 +318,7 @@ def test_what_a_message_says_breaks_no_line_of_a_stream_for_coding_agents() -> N
     async def scene() -> Any:
         async with telex.connect("memory:", settings=QUIET) as bus:
             await bus.send(said, sender="dev", to="lead")
-            app = put_together(bus, QUIET, lambda app: let_in_as(AT_HOME, app))
+            app = build_app(bus, QUIET, lambda app: let_in_as(AT_HOME, app))
             async with alive(app), client_of(app) as client:
                 return await client.post("/mcp?as=lead", json=body, headers=headers)
 
@@ -347,4 +347,4 @@ def test_who_sends_ahead_and_hangs_up_is_gone_for_every_request(tmp_path: Path, 
             connection.sendall(head(port, "GET /stall HTTP/1.1") * 3)
             assert began.wait(SECONDS_MAX)
         assert noticed.wait(SECONDS_MAX)
-    assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []

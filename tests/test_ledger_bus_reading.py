@@ -87,7 +87,7 @@ def test_what_was_put_around_a_message_is_said_and_kept(
     raw = (text.replace("\r\n", "\n").replace("\n", "\r\n") if code == "carriage-returns" else text).encode()
     receipt = team.bus.send(raw, sender=said.sender, to="human")
     assert (receipt.accepted, receipt.dialect, receipt.type) == (True, dialect.name, said.type.name)
-    assert (code, "note") in {(one.code, one.severity) for one in receipt.findings}
+    assert (code, "note") in {(finding.code, finding.severity) for finding in receipt.findings}
     assert team.take("human").message.raw == raw
     assert code in json.dumps(team.happened("accepted"))
 
@@ -154,7 +154,7 @@ def test_a_lenient_team_delivers_it_with_the_same_findings_on_record(
     assert (receipt.accepted, receipt.findings) == (True, refused.findings)
     assert team.take("human").message.raw == raw
     [logged] = team.happened("accepted")
-    assert [one["code"] for one in logged["findings"]] == [one.code for one in refused.findings]
+    assert [one["code"] for one in logged["findings"]] == [finding.code for finding in refused.findings]
 
 
 @proves("bus/lenient/passes")
@@ -169,7 +169,7 @@ def test_a_lenient_team_passes_what_its_sender_may_not_send(open_team: OpenTeam)
 def test_a_strict_team_refuses_a_type_that_nobody_knows(team: Team) -> None:
     receipt = team.bus.send('{"type": "dev_blokker", "task": "t"}', sender="dev", to="lead")
     assert not receipt.accepted
-    assert [(one.code, one.nearest) for one in receipt.findings if one.code == "type-unknown"] == [
+    assert [(finding.code, finding.nearest) for finding in receipt.findings if finding.code == "type-unknown"] == [
         ("type-unknown", "dev_blocker")
     ]
 
@@ -188,7 +188,9 @@ def test_a_lenient_team_delivers_it_as_plain_text(open_team: OpenTeam) -> None:
 def test_a_field_that_no_page_knows_is_passed_on_and_noted(team: Team, dialect: Dialect, type_: MessageType) -> None:
     said = speech(dialect, type_, mood="hopeful")
     receipt = team.say(said, "human")
-    assert ("field-unknown", "$.mood", "note") in {(one.code, one.path, one.severity) for one in receipt.findings}
+    assert ("field-unknown", "$.mood", "note") in {
+        (finding.code, finding.path, finding.severity) for finding in receipt.findings
+    }
     assert b"hopeful" in team.take("human").message.raw
 
 
@@ -209,7 +211,7 @@ def test_a_role_not_meant_to_get_it_gets_it_with_a_warning_unless_a_team_refuses
     said = speech_of("vbw-typed", "qa_verdict")
     receipt = team.bus.send(said.raw, sender="qa", to="dev")
     assert receipt.accepted is accepted
-    assert [(one.code, one.severity) for one in receipt.findings] == [("role-may-not-receive", severity)]
+    assert [(finding.code, finding.severity) for finding in receipt.findings] == [("role-may-not-receive", severity)]
 
 
 # --- the answer to what was refused -----------------------------------------------------------------------------------
@@ -234,7 +236,9 @@ def test_a_refused_build_flow_message_is_answered_with_a_message_error(
     told = json.loads(receipt.answer or "")
     assert (told["to"], told["correlationId"]) == (said.sender, said.tree["correlationId"])
     assert (told["payload"]["originalMessageId"], told["payload"]["errorType"]) == ("m-1", kind)
-    assert all(one.code in told["payload"]["details"] for one in receipt.findings if one.severity == "refusal")
+    assert all(
+        finding.code in told["payload"]["details"] for finding in receipt.findings if finding.severity == "refusal"
+    )
 
 
 @proves("bus/refused/message-error")

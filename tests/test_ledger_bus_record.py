@@ -24,13 +24,13 @@ def test_the_log_has_a_record_of_each_message_sent_and_of_each_turn_with_it(team
     team.bus.ack(lease.token, agent="plan-manager")
     team.bus.send(flow("STATUS_UPDATE", "s-2", "cto", "plan-manger"), sender="cto")
     lines = shell("log", "--json").answers
-    assert [(one["direction"], one["agent"], one["result"], one["id"]) for one in lines] == [
+    assert [(line["direction"], line["agent"], line["result"], line["id"]) for line in lines] == [
         ("SENT", "cto", "SUCCESS", "s-1"),
         ("RECEIVED", "plan-manager", "ERROR", "s-1"),
         ("RECEIVED", "plan-manager", "SUCCESS", "s-1"),
         ("SENT", "cto", "ERROR", "s-2"),
     ]
-    assert [one["processingTime"] for one in lines] == [0.0, 1500.0, 250.0, 0.0]
+    assert [line["processingTime"] for line in lines] == [0.0, 1500.0, 250.0, 0.0]
     assert [one["message"] for one in lines[:3]] == [json.loads(raw)] * 3
     assert lines[0]["timestamp"] == "2026-01-01T00:00:00.000Z"
     assert (lines[1]["reason"], lines[3]["reason"]) == ("no table", "recipient-unknown")

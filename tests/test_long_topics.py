@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.rule_evaluation import put
+from telex.dialects.rule_evaluation import set_path
 from telex.model.finding import Finding
 from telex.model.roster import Member, Roster
 from telex.model.shutdown import NO_SHUTDOWNS, ShutdownRequest, ShutdownRequests, ShutdownState
 from telex.model.task_states import NO_STEPS, TASK_STATES, TaskHistory, TaskState, TaskStateMachine, TaskStep, standing
 from telex.work import reducer
 from telex.work.actions import FOLDS
-from telex.work.approval_requests import NO_ASKS, asks_of
-from telex.work.mutable_state import OWN_FROM, OWNED, owned
+from telex.work.approval_requests import NO_ASKS, request_index
+from telex.work.mutable_state import OWN_FROM, OWNED, mutable_state
 from telex.work.rule_set import RuleContext
 from telex.work.shutdown import open_call, was_asked
-from telex.work.snapshots import frozen, thawed
+from telex.work.snapshots import decode_state, encode_state
 from telex.work.tasks import Task
 from telex.work.view import WorkMessage
 from tests.proofs import proves
@@ -47,7 +47,7 @@ def said(kind: tuple[str, str], id_: str, **facts: Any) -> WorkMessage:
     at, reply_to, inboxes = facts.pop("at", 3.0), facts.pop("reply_to", None), facts.pop("inboxes", ("kim",))
     assert type_.deed is not None
     for name, value in facts.items():
-        put(tree, dialect.locate(type_, type_.deed.names[name]), value)
+        set_path(tree, dialect.locate(type_, type_.deed.field_map[name]), value)
     return WorkMessage(1, id_, at, sender, "dev", "lead", inboxes, dialect, type_, tree, None, reply_to)
 
 
@@ -79,8 +79,8 @@ MESSAGES = st.one_of(
 
 def written(book: dict[str, Any], one: WorkMessage, keep: Callable[[str, Any], Any]) -> list[Finding]:
     """The message is weighed and written down, whatever speaks against it: folds have to bear anything."""
-    found = list(reducer.weigh(one, book, GROUND))
-    for topic in reducer.belongs(one, book):
+    found = list(reducer.check_rules(one, book, GROUND))
+    for topic in reducer.topics_changed(one, book):
         kind = reducer.kind_of(topic)
         book[topic] = keep(kind, reducer.fold(topic, book.get(topic), one))
     return found
@@ -95,15 +95,15 @@ def as_it_came(state: Any) -> Any:
 
 WAYS: dict[str, Callable[[str, Any], Any]] = {
     "copied": lambda kind, state: state,
-    "owned": owned,
-    "thawed": lambda kind, state: thawed(frozen(state)),
-    "thawed and owned": lambda kind, state: owned(kind, thawed(frozen(state))),
+    "owned": mutable_state,
+    "thawed": lambda kind, state: decode_state(encode_state(state)),
+    "thawed and owned": lambda kind, state: mutable_state(kind, decode_state(encode_state(state))),
     "told": lambda kind, state: as_it_came(state),
 }
 
 
 def words_of(book: dict[str, Any]) -> dict[str, str]:
-    return {topic: frozen(state) for topic, state in book.items()}
+    return {topic: encode_state(state) for topic, state in book.items()}
 
 
 @proves("book/long")
@@ -111,24 +111,24 @@ def words_of(book: dict[str, Any]) -> dict[str, str]:
 def test_a_state_that_is_written_in_place_is_the_one_that_is_copied(messages: list[WorkMessage]) -> None:
     books: dict[str, dict[str, Any]] = {way: {} for way in WAYS}
     before: list[tuple[Any, str]] = []
-    for one in messages:
-        found = {way: written(books[way], one, keep) for way, keep in WAYS.items()}
+    for message in messages:
+        found = {way: written(books[way], message, keep) for way, keep in WAYS.items()}
         for way in WAYS:
             assert (found[way], books[way]) == (found["copied"], books["copied"]), way
             assert way == "told" or words_of(books[way]) == words_of(books["copied"])
-        before += [(state, frozen(state)) for state in books["copied"].values()]
-    assert all(frozen(state) == words for state, words in before), "who copies still holds what was before"
+        before += [(state, encode_state(state)) for state in books["copied"].values()]
+    assert all(encode_state(state) == words for state, words in before), "who copies still holds what was before"
 
 
 @proves("book/long")
 @given(st.lists(MESSAGES, max_size=14))
 def test_what_is_known_of_a_task_is_what_its_list_says(messages: list[WorkMessage]) -> None:
     books: tuple[dict[str, Any], ...] = ({}, {})
-    for one in messages:
-        for book, keep in zip(books, (WAYS["copied"], owned), strict=True):
-            written(book, one, keep)
+    for message in messages:
+        for book, keep in zip(books, (WAYS["copied"], mutable_state), strict=True):
+            written(book, message, keep)
             for state in [state for topic, state in book.items() if topic.startswith("task:")]:
-                asks, listed = asks_of(state.asks), tuple(state.asks)
+                asks, listed = request_index(state.asks), tuple(state.asks)
                 waiting = [ask.id for ask in listed if ask.decision is None]
                 given_ = [ask for ask in listed if ask.decision in ("approved", "conditional")]
                 assert asks.waiting() == waiting
@@ -260,8 +260,8 @@ def test_a_message_in_a_long_topic_takes_as_many_steps_as_in_a_short_one(
 
 def put_down(book: dict[str, Any], one: WorkMessage, keep: Callable[[str, Any], Any]) -> None:
     """As a bus does, and a replay: what may not pass is not written."""
-    if not reducer.weigh(one, book, GROUND):
-        for topic in reducer.belongs(one, book):
+    if not reducer.check_rules(one, book, GROUND):
+        for topic in reducer.topics_changed(one, book):
             book[topic] = keep(reducer.kind_of(topic), reducer.fold(topic, book.get(topic), one))
 
 
@@ -269,15 +269,15 @@ def put_down(book: dict[str, Any], one: WorkMessage, keep: Callable[[str, Any], 
 def test_nothing_is_copied_for_whoever_alone_holds_a_state() -> None:
     book: dict[str, Any] = {}
     for number in range(OWN_FROM):  # fewer are as soon copied
-        written(book, said(ASK, f"early-{number}", task="T-1"), owned)
-    written(book, said(ASK, "m-0", task="T-1"), owned)
-    written(book, said(STOP, "m-0", inboxes=("ada",)), owned)
+        written(book, said(ASK, f"early-{number}", task="T-1"), mutable_state)
+    written(book, said(ASK, "m-0", task="T-1"), mutable_state)
+    written(book, said(STOP, "m-0", inboxes=("ada",)), mutable_state)
     asks, calls = book["task:T-1"].asks, book["shutdown"].calls
     for number in range(1, 4):
-        written(book, said(ASK, f"m-{number}", task="T-1"), owned)
-        written(book, said(ANSWER, f"a-{number}", task="T-1", sender="kim", reply_to="m-0"), owned)
-        written(book, said(STOP, f"m-{number}", inboxes=("ada",)), owned)
-        written(book, said(STOPPED, f"b-{number}", request="m-0", approved=False), owned)
+        written(book, said(ASK, f"m-{number}", task="T-1"), mutable_state)
+        written(book, said(ANSWER, f"a-{number}", task="T-1", sender="kim", reply_to="m-0"), mutable_state)
+        written(book, said(STOP, f"m-{number}", inboxes=("ada",)), mutable_state)
+        written(book, said(STOPPED, f"b-{number}", request="m-0", approved=False), mutable_state)
     assert (book["task:T-1"].asks is asks, book["shutdown"].calls is calls) == (True, True)
     assert (len(asks), len(calls), asks[OWN_FROM].answer, calls[0].answers["ada"].id) == (OWN_FROM + 4, 4, "a-1", "b-3")
 
@@ -285,10 +285,10 @@ def test_nothing_is_copied_for_whoever_alone_holds_a_state() -> None:
 @proves("book/long")
 def test_what_others_hold_is_not_written_into() -> None:
     state = reducer.fold("shutdown", None, said(STOP, "m-0", inboxes=("ada",)))
-    ours = owned("shutdown", state)
+    ours = mutable_state("shutdown", state)
     reducer.fold("shutdown", ours, said(STOPPED, "m-1", request="m-0", approved=False))
     assert (len(ours.calls[0].answers), len(state.calls[0].answers)) == (1, 0)
     assert [list(NO_ASKS), list(NO_STEPS), list(NO_SHUTDOWNS.calls)] == [[], [], []]
-    assert {kind: owned(kind, "anything") for kind in FOLDS if kind not in OWNED} == dict.fromkeys(
+    assert {kind: mutable_state(kind, "anything") for kind in FOLDS if kind not in OWNED} == dict.fromkeys(
         FOLDS.keys() - OWNED, "anything"
     )

@@ -213,8 +213,10 @@ def test_team_shows_who_is_here_and_lets_the_caller_join(tmp_path: Path) -> None
 def test_the_prompt_of_the_role_and_a_thread_can_be_read(era: str, tmp_path: Path) -> None:
     async def play(meet: Meet) -> None:
         dev = await meet("dev")
-        listed = [one.uri for one in (await dev.client.list_resources()).resources]
-        templates = [one.uri_template for one in (await dev.client.list_resource_templates()).resource_templates]
+        listed = [resource.uri for resource in (await dev.client.list_resources()).resources]
+        templates = [
+            template.uri_template for template in (await dev.client.list_resource_templates()).resource_templates
+        ]
         assert [str(uri) for uri in listed] == ["telex://prompt"]
         assert templates == ["telex://prompt/{dialect}", "telex://thread/{correlation}"]
         assert "As dev you may send these messages of vbw-typed" in await dev.read("telex://prompt")

@@ -16,7 +16,7 @@ import apsw
 import pytest
 
 import telex
-from telex.client import SyncBus, drive
+from telex.client import SyncBus, run_sync
 from telex.config import Settings
 from telex.errors import StoreError, StoreTooNew
 from telex.stores.sqlite import connection
@@ -187,11 +187,11 @@ def test_requests_that_wait_in_a_file_of_the_second_version_are_found_and_answer
     older.close()
     assert version(store) == (2, None)
     opened_now = SqliteStore.open(str(store))
-    assert [message.id for _, message in drive(opened_now.asked("ask-1", None))] == ["ask-1"]
-    found = drive(opened_now.asked(None, "T0", ["VALIDATION_REQUEST"]))
+    assert [message.id for _, message in run_sync(opened_now.pending_requests("ask-1", None))] == ["ask-1"]
+    found = run_sync(opened_now.pending_requests(None, "T0", ["VALIDATION_REQUEST"]))
     assert [message.id for _, message in found] == ["ask-0", "ask-2"]
-    assert drive(opened_now.asked(None, "T0", ["TASK_ASSIGNMENT"])) == []
-    drive(opened_now.close())
+    assert run_sync(opened_now.pending_requests(None, "T0", ["TASK_ASSIGNMENT"])) == []
+    run_sync(opened_now.close())
     with telex.connect(store, settings=Settings()) as bus:
         assert bus.approve("ask-0", approved=True, agent="cto", reason="It is simple.").accepted
         assert bus.why("ask-0")[-1].events[-1].kind == "answered"

@@ -173,7 +173,9 @@ def test_and_it_ends(five: Five) -> None:
     assert stop(five) == dict.fromkeys(set(READS) - {"lead"}, MARKDOWN)
     report = five.team.bus.shut_down(agent="lead", reason="phase_complete", deadline=0.0)
     assert report.dissolved
-    assert {one.member.name: one.state for one in report.agents} == dict.fromkeys(set(READS) - {"lead"}, "approved")
+    assert {agent.member.name: agent.state for agent in report.agents} == dict.fromkeys(
+        set(READS) - {"lead"}, "approved"
+    )
     assert five.read("lead") == {"lead": MARKDOWN}, "the report is text"
     assert [one.message.type for one in five.given["lead"]].count("shutdown_response") == 4
 
@@ -183,7 +185,7 @@ def test_and_it_ends(five: Five) -> None:
 def test_the_trace_shows_originals_and_renderings(five: Five, shell: Shell, form: str) -> None:
     work(five)
     drawn = shell("trace", TASK, "--as", form).out
-    for _, message in [(one.inbox, one.message) for leases in five.given.values() for one in leases]:
+    for _, message in [(lease.inbox, lease.message) for leases in five.given.values() for lease in leases]:
         assert str(message.type) in drawn
     for name, leases in five.given.items():
         for leased in leases:

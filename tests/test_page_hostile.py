@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.rule_evaluation import put
+from telex.dialects.rule_evaluation import set_path
 from telex.dialects.schema import TYPE, Dialect, ListOf, MapOf, MessageType, Text, walk_kinds
 from telex.dialects.write import write
 from telex.model.event import BRINGING
@@ -33,11 +33,11 @@ def hostile(dialect: Dialect, type_: MessageType, text: str) -> dict[str, Any]:
             continue
         kind = field.kind
         if isinstance(kind, Text):
-            put(tree, path, text)
+            set_path(tree, path, text)
         elif isinstance(kind, ListOf) and isinstance(kind.item, Text):
-            put(tree, path, [text, text])
+            set_path(tree, path, [text, text])
         elif isinstance(kind, MapOf):
-            put(tree, path, {text: text})
+            set_path(tree, path, {text: text})
     return tree
 
 

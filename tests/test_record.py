@@ -28,7 +28,7 @@ def event(kind: str, at: float, agent: str = "lead", delivery: int | None = 7, *
 
 
 def log_of(*events: Event) -> list[LogRecord]:
-    return list(records((one, message()) for one in events))
+    return list(records((event, message()) for event in events))
 
 
 @proves("build-flow/log/record")

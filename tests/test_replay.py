@@ -27,7 +27,7 @@ def test_what_a_strict_team_would_have_refused_is_told_by_agent_type_and_code(op
         assert team.bus.send(hasty(f"hasty-{number}"), sender="dev", to="lead").accepted
     team.say(speech_of("vbw-typed", "scout_findings"), to="lead")
     *rows, total = replayed(team, "--strict", code=2)
-    assert [(one["agent"], one["type"], one["code"], one["times"], one["first"]) for one in rows] == [
+    assert [(row["agent"], row["type"], row["code"], row["times"], row["first"]) for row in rows] == [
         ("dev", "qa_verdict", "role-may-not-send", 3, "hasty-0")
     ]
     assert (total["messages"], total["passed"], total["refused"], total["newly"]) == (4, 1, 3, 3)
@@ -47,7 +47,7 @@ def test_what_a_lenient_team_would_have_let_pass_is_told_too(team: Team, shell: 
     assert not team.bus.send(hasty(), sender="dev", to="lead").accepted
     *rows, total = shell("replay", "--lenient", "--json").answers
     assert (total["passed"], total["refused"], total["pardoned"], total["forgiven"]) == (1, 0, 1, 1)
-    assert [one["code"] for one in rows] == ["role-may-not-send"]
+    assert [row["code"] for row in rows] == ["role-may-not-send"]
     assert shell("replay", "--lenient").code == 0
     assert shell("replay").code == 2
 
@@ -59,10 +59,10 @@ def test_whoever_is_not_in_the_roster_of_the_other_team_is_refused(team: Team, s
     other = team.path.parent / "other.toml"
     other.write_text('[team.members.lead]\n[team.members.scout]\n[team.members.qa]\nrole = "qa"\n')
     *rows, total = shell("replay", "--team", str(other), "--json").answers
-    assert [(one["agent"], one["code"]) for one in rows] == [("qa", "recipient-unknown")]
+    assert [(row["agent"], row["code"]) for row in rows] == [("qa", "recipient-unknown")]
     other.write_text("[team.members.lead]\n[team.members.dev]\n")
     *rows, total = shell("replay", "--team", str(other), "--json").answers
-    assert sorted((one["agent"], one["code"]) for one in rows) == [
+    assert sorted((row["agent"], row["code"]) for row in rows) == [
         ("qa", "sender-unknown"),
         ("scout", "sender-unknown"),
     ]
@@ -76,7 +76,7 @@ def test_what_was_wrong_at_the_door_stays_wrong_and_is_not_new(open_team: OpenTe
     assert not team.bus.send("One more.", sender="lead", to="dev").accepted
     assert not team.bus.send(typed("scout_findings", "s1"), sender="scout", to="lead", id="another").accepted
     *rows, total = replayed(team, code=2)
-    assert sorted(one["code"] for one in rows) == ["id-differs", "inbox-full"]
+    assert sorted(row["code"] for row in rows) == ["id-differs", "inbox-full"]
     assert (total["refused"], total["newly"]) == (2, 0)
 
 
@@ -115,7 +115,7 @@ def test_a_report_is_held_against_the_contract_before_it(replay: Replay) -> None
     inside = typed("execution_update", "u2", {**REPORT, "files_modified": ["src/a.py"]})
     contract = typed("plan_contract", "c1", CONTRACT)
     *rows, total = replay([outside, contract, inside, outside | {"id": "u3"}], "--json").answers
-    assert [(one["agent"], one["code"], one["first"]) for one in rows] == [("dev", "path-outside-contract", "u3")]
+    assert [(row["agent"], row["code"], row["first"]) for row in rows] == [("dev", "path-outside-contract", "u3")]
     assert total["passed"] == 3
 
 
@@ -134,7 +134,7 @@ def test_an_answer_to_what_nobody_asked_and_a_move_that_is_none_are_refused(repl
         flowing("STATE_TRANSITION", "m2", "dev", "build-orchestrator"),
     ]
     *rows, _ = replay(lines, "--json").answers
-    assert sorted((one["code"], one["first"]) for one in rows) == [
+    assert sorted((row["code"], row["first"]) for row in rows) == [
         ("approval-unknown", "a1"),
         ("transition-not-allowed", "m2"),
     ]
@@ -146,12 +146,12 @@ def test_whoever_has_shut_down_in_a_log_says_nothing_more(replay: Replay, team: 
     done = typed("shutdown_response", "yes", {"request_id": "stop-1", "approve": True}, author_role="dev")
     late = typed("execution_update", "late", REPORT)
     *rows, _ = replay([stop, done, late], "--json").answers
-    assert [(one["agent"], one["code"], one["first"]) for one in rows] == [("dev", "sender-has-shut-down", "late")]
+    assert [(row["agent"], row["code"], row["first"]) for row in rows] == [("dev", "sender-has-shut-down", "late")]
     team.bus.join("dev")
     agrees(team, "dev", request(team))
     assert not team.bus.send(late, sender="dev", to="lead").accepted
     *rows, _ = shell("replay", "--json").answers
-    assert [one["code"] for one in rows] == ["sender-has-shut-down"]
+    assert [row["code"] for row in rows] == ["sender-has-shut-down"]
 
 
 @proves("replay/evidence")

@@ -141,8 +141,8 @@ def test_pairs_that_hardly_speak_are_not_counted_for_ever(monkeypatch: pytest.Mo
     desk, raw = ValidatorCache(STRICT), json.dumps(said(1, "lead")).encode()
     regular = Participants(as_name="worker-1")
     for number in range(1, 2 * OPENED_AFTER):
-        assert desk.look(raw, Participants(as_name=f"stranger-{number}")).checked is not None
-        assert (desk.look(raw, regular).checked is None) is (number >= OPENED_AFTER), "it has its lane all the same"
+        assert desk.check(raw, Participants(as_name=f"stranger-{number}")).checked is not None
+        assert (desk.check(raw, regular).checked is None) is (number >= OPENED_AFTER), "it has its lane all the same"
         assert len(desk._used) <= 6
 
 

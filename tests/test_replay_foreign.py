@@ -31,7 +31,7 @@ def test_log_records_are_replayed_and_what_was_received_tells_nothing_new(replay
     lines = [record(report), record(report, "lead", "RECEIVED"), record("Just words."), record(hasty())]
     *rows, total = replay(lines, "--json").answers
     assert (total["messages"], total["refused"]) == (3, 1)
-    assert [(one["agent"], one["code"]) for one in rows] == [("dev", "role-may-not-send")]
+    assert [(row["agent"], row["code"]) for row in rows] == [("dev", "role-may-not-send")]
 
 
 @proves("replay/foreign")
@@ -39,7 +39,7 @@ def test_what_is_repeated_is_counted_once_and_an_id_with_other_words_is_refused(
     first, other = typed("scout_findings", "s1"), typed("scout_findings", "s1", confidence="low")
     *rows, total = replay([first, first, other], "--json").answers
     assert (total["messages"], total["repeated"], total["refused"]) == (2, 1, 1)
-    assert [one["code"] for one in rows] == ["id-reused"]
+    assert [row["code"] for row in rows] == ["id-reused"]
 
 
 @proves("replay/foreign/mended")
@@ -57,7 +57,7 @@ def test_what_was_refused_uses_up_no_id(replay: Replay, many: int) -> None:
     lines = [*before, broken, mended, mended, broken, contract, outside, outside, inside, inside, other]
     *rows, total = replay(lines, "--json").answers
     assert total["repeated"] == 2, "of what passed"
-    assert {one["code"]: one["times"] for one in rows} == {"not-one-of": 2, "path-outside-contract": 2, "id-reused": 1}
+    assert {row["code"]: row["times"] for row in rows} == {"not-one-of": 2, "path-outside-contract": 2, "id-reused": 1}
 
 
 @proves("replay/foreign")

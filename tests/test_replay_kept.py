@@ -45,7 +45,7 @@ def both_ways(lines: list[Line], *of: Any) -> None:
 @given(STORIES, st.booleans(), st.booleans())
 def test_a_kept_record_is_told_quickly_as_it_is_told_patiently(acts: list[Any], strict: bool, work: bool) -> None:
     events = Story(MemoryStore(), strict=strict).play(acts).events()
-    both_ways([of_store(*one) for one in events], Desk(strict=strict, work=work))
+    both_ways([of_store(*event) for event in events], Desk(strict=strict, work=work))
 
 
 @proves("replay/quick")
@@ -82,7 +82,11 @@ def test_most_messages_of_a_kept_log_take_the_quick_way(monkeypatch: pytest.Monk
     trial = Simulator()
     trial.open_track()
     for number, (dialect, type_) in enumerate(EVERY_TYPE, 1):
-        if dialect.form != "json" or type_.deed is None or type_.deed.does not in ("progress", "status", "ask", "stop"):
+        if (
+            dialect.form != "json"
+            or type_.deed is None
+            or type_.deed.action not in ("progress", "status", "ask", "stop")
+        ):
             continue
         said = speech(dialect, type_)
         line = LogEntry(number, said.raw, said.sender, None, None, 1.0, f"m{number}", kept=True)
@@ -99,5 +103,5 @@ def test_a_log_record_under_an_id_that_was_used_is_repeated_or_refused(quick: bo
     other = said.raw.replace(b", ", b",  ", 1)
     for number, raw in enumerate((said.raw, said.raw, other), 1):
         verdicts.append(trial.judge(LogEntry(number, raw, said.sender, at=1.0)))
-    assert [one.verdict for one in verdicts] == ["passed", "repeated", "refused"]
-    assert [one.code for one in verdicts[2].findings] == ["id-reused"]
+    assert [verdict.verdict for verdict in verdicts] == ["passed", "repeated", "refused"]
+    assert [finding.code for finding in verdicts[2].findings] == ["id-reused"]

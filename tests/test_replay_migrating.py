@@ -31,7 +31,7 @@ def migrate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 
     def run(lines: list[Any], origin: str, to: str, *args: str) -> Ran:
         log = tmp_path / "old.jsonl"
-        log.write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in lines))
+        log.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
         return Ran(main(["migrate-log", str(log), "--from", origin, "--to", to, *args]), *capsys.readouterr())
 
     return run
@@ -58,7 +58,7 @@ def test_what_cannot_be_said_is_written_as_it_came_with_the_reason(migrate: Any)
     wrong = {"type": "dev_progress", "task": "x"}
     lines = ["Just words.", wrong, BY_NAME["vbw-handoff"].types["debugger_report"].example]
     ran = migrate([*lines, BY_NAME["vbw-handoff"].types["dev_blocker"].example], "vbw@1.0", "vbw@2.0", "--json")
-    assert ran.out.splitlines()[:3] == [one if isinstance(one, str) else json.dumps(one) for one in lines]
+    assert ran.out.splitlines()[:3] == [line if isinstance(line, str) else json.dumps(line) for line in lines]
     report = json.loads(ran.err)
     assert (report["messages"], report["translated"]) == (4, 1)
     left = {one["what"]: one["why"] for one in report["left"]}

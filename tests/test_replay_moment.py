@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from telex.bus.local import LocalBus
-from telex.client import drive
+from telex.client import run_sync
 from telex.model.event import Event
 from telex.model.roster import Member
 from telex.ports.store import EVERYTHING
@@ -47,9 +47,11 @@ def moments(team: Team) -> list[str]:
 def state(shell: Shell, until: str) -> dict[str, Any]:
     """By what it is and its name: how it was."""
     lines = shell("replay", "--until", until, "--json").answers
-    members = {f"member {one['name']}": one["state"] for one in lines if one["what"] == "member"}
-    deliveries = {f"delivery {one['id']}": (one["inbox"], one["state"]) for one in lines if one["what"] == "delivery"}
-    topics = {one["topic"]: one["state"] for one in lines if one["what"] == "topic"}
+    members = {f"member {line['name']}": line["state"] for line in lines if line["what"] == "member"}
+    deliveries = {
+        f"delivery {line['id']}": (line["inbox"], line["state"]) for line in lines if line["what"] == "delivery"
+    }
+    topics = {line["topic"]: line["state"] for line in lines if line["what"] == "topic"}
     return members | deliveries | topics
 
 
@@ -94,10 +96,10 @@ def test_what_went_to_many_is_told_by_the_event_that_brought_it() -> None:
     store, clock = MemoryStore(), FakeClock()
     bus = LocalBus(store, clock)
     for name in ("dev-1", "dev-2", "qa"):
-        drive(bus.join(name, role=name.partition("-")[0]))
-    assert drive(bus.send("Stop.", sender="lead", to="*")).to == ("dev-1", "dev-2", "qa")
-    assert drive(bus.send("Devs.", sender="lead", to="all:dev")).to == ("dev-1", "dev-2")
-    was = as_it_was(drive(store.events(EVERYTHING, 1_000)), DIALECTS)
+        run_sync(bus.join(name, role=name.partition("-")[0]))
+    assert run_sync(bus.send("Stop.", sender="lead", to="*")).to == ("dev-1", "dev-2", "qa")
+    assert run_sync(bus.send("Devs.", sender="lead", to="all:dev")).to == ("dev-1", "dev-2")
+    was = as_it_was(run_sync(store.events(EVERYTHING, 1_000)), DIALECTS)
     assert sorted(delivery.inbox for delivery, _ in was.deliveries()) == ["dev-1", "dev-1", "dev-2", "dev-2", "qa"]
 
 

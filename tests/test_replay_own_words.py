@@ -50,7 +50,7 @@ def replayed(team: Team, *, quick: bool) -> list[tuple[str, tuple[Finding, ...]]
             trial.happened(line)
         elif isinstance(line, LogEntry):
             judged = trial.judge(line)
-            found.append((judged.verdict, tuple(in_words(one) for one in judged.findings)))
+            found.append((judged.verdict, tuple(in_words(finding) for finding in judged.findings)))
     assert all(one.waits for one in trial.book.values()), "an intent gives leave for nothing"
     return found
 
@@ -70,7 +70,7 @@ def test_whoever_may_not_answer_and_what_nobody_asked_are_refused_as_they_were(t
     receipts = [answer(team, "max"), answer(team, asked="nobody-asked", id="yes-2")]
     _, *judged = replayed(team, quick=quick)
     assert [verdict for verdict, _ in judged] == ["refused", "refused"]
-    assert [found for _, found in judged] == [one.findings for one in receipts]
+    assert [found for _, found in judged] == [receipt.findings for receipt in receipts]
 
 
 @proves("replay/own-words")
@@ -86,7 +86,7 @@ def test_an_answer_in_own_words_is_judged_as_it_was(team: Team, quick: bool) -> 
         receipts.append(team.bus.send(made.raw, sender=name, to="lead"))
     _, *judged = replayed(team, quick=quick)
     assert [verdict for verdict, _ in judged] == ["passed", "refused"]
-    assert [found for _, found in judged] == [one.findings for one in receipts]
+    assert [found for _, found in judged] == [receipt.findings for receipt in receipts]
 
 
 @proves("replay/own-words")

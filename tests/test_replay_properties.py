@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.client import drive
+from telex.client import run_sync
 from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event, detail_of
 from telex.model.message import Message
@@ -34,7 +34,7 @@ from tests.whole_stories import FEWER
 def holds_at_every_moment(story: Story) -> None:
     events = story.events()
     for seen in story.seen:
-        was = as_it_was([one for one in events if one[0].seq <= seen.last], DIALECTS)
+        was = as_it_was([event for event in events if event[0].seq <= seen.last], DIALECTS)
         assert told(was.deliveries()) == seen.deliveries
         assert was.members == seen.members
         assert was.book == seen.book
@@ -53,7 +53,7 @@ def test_on_disk_it_was_as_the_bus_said_too(acts: list[Any], strict: bool) -> No
     with TemporaryDirectory(prefix="telex-replay-") as folder:
         store: Store = SqliteStore.open(str(Path(folder, "one.db")), durable=False)
         holds_at_every_moment(Story(store, strict=strict).play(acts))
-        drive(store.close())
+        run_sync(store.close())
 
 
 TAKEN: list[Any] = [("note", "dev"), ("receive", "dev")]
@@ -90,7 +90,7 @@ def test_a_fold_that_forgets_a_kind_of_event_would_be_noticed(kind: str, monkeyp
 
 
 def codes(findings: Any) -> list[str]:
-    return sorted(one["code"] for one in findings if one.get("severity", "refusal") == "refusal")
+    return sorted(finding["code"] for finding in findings if finding.get("severity", "refusal") == "refusal")
 
 
 def judged(trial: Simulator, lines: list[Line]) -> list[SimulatedResult]:
@@ -118,7 +118,7 @@ def test_under_the_same_settings_everything_is_answered_as_it_was(acts: list[Any
             continue
         assert (verdict.verdict == "refused") == message.refused, (verdict, event)
         found = codes(detail_of(event).get("findings", []))
-        assert codes(one._asdict() for one in verdict.findings) == found, event
+        assert codes(finding._asdict() for finding in verdict.findings) == found, event
     assert trial.book == book_of(story.bus)
 
 
@@ -129,7 +129,7 @@ def test_an_export_is_judged_like_its_store(acts: list[Any]) -> None:
     events = Story(MemoryStore()).play(acts).events()
     read = line_reader(BUILT_IN)
     lines = [read(number, json_line(exported(*one)).encode()) for number, one in enumerate(events, 1)]
-    assert judged(Simulator(), lines) == judged(Simulator(), [of_store(*one) for one in events])
+    assert judged(Simulator(), lines) == judged(Simulator(), [of_store(*event) for event in events])
 
 
 BARE = st.one_of(

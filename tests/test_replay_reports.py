@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.bus.local import LocalBus
-from telex.client import drive
+from telex.client import run_sync
 from telex.dialects.registry import BUILT_IN
 from telex.model.finding import refusals
 from telex.replay import plan_report_checks
@@ -113,20 +113,20 @@ def test_the_quick_way_says_what_the_bus_says(said: list[tuple[str, dict[str, An
     """Everything is said to everybody, as it is taken to be where a log does not say for whom it was."""
     bus = LocalBus(MemoryStore(), FakeClock())
     for name in TEAM:
-        drive(bus.join(name, role=name))
+        run_sync(bus.join(name, role=name))
     messages = written(said)
-    trial = Simulator(begin=[one.member for one in drive(bus.roster())])
+    trial = Simulator(begin=[one.member for one in run_sync(bus.roster())])
     trial.open_track()
     read = line_reader(BUILT_IN)
     for number, (sender, raw) in enumerate(messages, 1):
-        receipt = drive(bus.send(raw, sender=sender, to="*"))
+        receipt = run_sync(bus.send(raw, sender=sender, to="*"))
         line = read(number, raw)
         assert isinstance(line, LogEntry)
         judged = trial.quick(number, raw) or trial.judge(line)
         assert (judged.verdict == "refused") == (not receipt.accepted), (judged, receipt)
-        ours = refusals([in_words(one) for one in judged.findings])
+        ours = refusals([in_words(finding) for finding in judged.findings])
         theirs = refusals(receipt.findings)
-        assert sorted(one.code for one in ours) == sorted(one.code for one in theirs)
+        assert sorted(our.code for our in ours) == sorted(their.code for their in theirs)
     assert standing(trial.book) == standing(book_of(bus))
 
 
@@ -203,7 +203,7 @@ def test_a_report_beside_its_contract_is_refused_however_many_passed_before(payl
     trial = trial_after(contract(token_budget=500), *(report(f"u{number}") for number in range(9)))
     judged = trial.quick(20, report("other", **payload))
     assert judged is not None
-    assert (judged.verdict, [one.code for one in judged.findings]) == ("refused", [code])
+    assert (judged.verdict, [finding.code for finding in judged.findings]) == ("refused", [code])
 
 
 @proves("replay/quick")
@@ -212,7 +212,7 @@ def test_what_was_spent_at_a_glance_is_spent(spent: int, next_: int) -> None:
     trial = trial_after(contract(token_budget=500), report("u1", tokens_used=spent))
     judged = trial.quick(9, report("u2", tokens_used=next_))
     assert judged is not None
-    assert [one.code for one in judged.findings] == ["token-budget-spent"]
+    assert [finding.code for finding in judged.findings] == ["token-budget-spent"]
 
 
 @proves("replay/quick")
@@ -220,7 +220,7 @@ def test_what_is_known_of_a_plan_holds_only_as_long_as_the_plan_stands_so() -> N
     trial = trial_after(contract(), report("u1"), contract(allowed_paths=["docs/"]).replace(b'"c1"', b'"c2"'))
     judged = trial.quick(9, report("u2"))
     assert judged is not None
-    assert [one.code for one in judged.findings] == ["path-outside-contract"]
+    assert [finding.code for finding in judged.findings] == ["path-outside-contract"]
 
 
 @proves("replay/quick")
@@ -233,7 +233,7 @@ def test_a_plan_that_opens_again_holds_up_those_that_wait_for_it() -> None:
     trial = trial_after(first, report("u1", status="complete"), second, waits[0], report("u2", status="failed"))
     judged = trial.quick(9, waits[1])
     assert judged is not None
-    assert [one.code for one in judged.findings] == ["dependency-not-complete"]
+    assert [finding.code for finding in judged.findings] == ["dependency-not-complete"]
 
 
 @proves("replay/long")

@@ -83,9 +83,9 @@ def test_the_fast_lane_finds_what_the_patient_way_finds(kind: str) -> None:
     desk = Desk(dialects=(slips(kind), *BUILT_IN))
     lanes, passed = ValidatorCache(desk), 0
     for raw in [*words(kind)[:1] * OPENED_AFTER, *words(kind)]:
-        looked, patient = lanes.look(raw, Participants()), ValidatorCache(desk).look(raw, Participants())
-        assert (looked.facts, looked.kind) == (patient.facts, patient.kind)
-        assert all(fact is None or isinstance(fact, str) for fact in looked.facts)
+        looked, patient = lanes.check(raw, Participants()), ValidatorCache(desk).check(raw, Participants())
+        assert (looked.envelope, looked.traits) == (patient.envelope, patient.traits)
+        assert all(fact is None or isinstance(fact, str) for fact in looked.envelope)
         passed += looked.checked is None
     assert passed >= len(words(kind)) / 2
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.timestamps import read_moment
+from telex.dialects.timestamps import parse_timestamp
 from telex.model.contracts import ContractIndex, ContractTerms, Grant, Plan, PlanSummary, Revision
 from telex.validation.contracts import ContractScope, judge, may_touch
-from telex.work.mutable_contracts import MutablePlans, owned
+from telex.work.mutable_contracts import MutablePlans, mutable_contracts
 from telex.work.plan_lookup import covering
 from tests.proofs import proves
 from tests.replay_kit import typed
@@ -33,7 +33,7 @@ def test_a_list_of_contracts_that_is_written_into_is_the_list_that_is_copied(
         assert plans.put(name, one) is plans
         assert list(plans.items()) == list(copied.items())
         assert list(plans.still_open.items()) == [(name, one) for name, one in copied.items() if not one.closed]
-        by_copy, by_owner = ContractIndex(copied), owned(ContractIndex(copied))
+        by_copy, by_owner = ContractIndex(copied), mutable_contracts(ContractIndex(copied))
         assert by_owner == by_copy
         assert covering(by_owner, "dev", "dev") == covering(by_copy, "dev", "dev")
 
@@ -67,14 +67,14 @@ USUAL = st.builds(
 @given(USUAL)
 def test_a_moment_in_its_usual_form_is_read_as_in_any_other(text: str) -> None:
     """A small t is as good, and takes the long way."""
-    assert read_moment(text) == read_moment(text.replace("T", "t"))
+    assert parse_timestamp(text) == parse_timestamp(text.replace("T", "t"))
 
 
 @proves("replay/quick")
 @pytest.mark.parametrize("text", ["2026-03-02T10+01:00Z", "2026-03-02T1:00:00:Z", "２026-03-02T10:00:00Z", "T" * 20])
 def test_what_only_looks_like_a_moment_is_none(text: str) -> None:
     assert len(text) == len("2026-03-02T10:00:00Z")
-    assert read_moment(text).at is None
+    assert parse_timestamp(text).at is None
 
 
 PATTERNS: Any = st.lists(st.sampled_from(["src/", "src/a/", "src/a/*.py", "*.md", "docs/"]), max_size=2).map(tuple)

@@ -31,13 +31,13 @@ def test_others_who_write_slow_nobody_down(tmp_path: Path, monkeypatch: pytest.M
     ticking = Ticking()
     clock = SteadyClock(wall=ticking, monotonic=ticking)
     patient: list[str] = []
-    send_now = send.send_now
+    send_now = send.send_checked
 
     async def counted(office: BusContext, asked: SendRequest) -> Receipt:
         patient.append(asked.sender)
         return await send_now(office, asked)
 
-    monkeypatch.setattr(send, "send_now", counted)
+    monkeypatch.setattr(send, "send_checked", counted)
     store = tmp_path / "telex.db"
     with telex.connect(store, settings=Settings(), clock=clock) as bus, telex.connect(store) as other:
         for number in range(30):

@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.bus.run_sync import drive
+from telex.bus.run_sync import run_sync
 from telex.model.digest import digest_of
 from telex.model.message import NewMessage
 from telex.ports.store import Query, Store
@@ -22,9 +22,9 @@ def found(store: Store, bodies: list[str], wanted: str) -> list[str]:
         NewMessage(f"m{number}", 1.0, "dev", "dev", "lead", None, None, 3, None, None, digest_of(raw), raw, ("lead",))
         for number, raw in enumerate(raws)
     ]
-    drive(store.append(made))
-    told = drive(store.events(Query(text=wanted, kinds=("accepted",)), 100))
-    drive(store.close())
+    run_sync(store.append(made))
+    told = run_sync(store.events(Query(text=wanted, kinds=("accepted",)), 100))
+    run_sync(store.close())
     return [message.id for _, message in told if message is not None]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import telex
 from telex.bus.local import LocalBus
-from telex.bus.run_sync import drive
+from telex.bus.run_sync import run_sync
 from telex.bus.shared_notify import SharedSubscription
 from telex.config import Settings
 from telex.errors import NotAMember, RequestFailed, StoreUnavailable
@@ -245,18 +245,18 @@ def test_who_waits_while_the_store_is_away_is_told_so_and_the_next_one_is_served
     async def play() -> list[str]:
         async with hub(tmp_path) as bus:
             looks, store = Looks(bus), _anything(bus.store)
-            touched, lapsed = store.touched, store.lapsed
+            touched, lapsed = store.changes_since, store.lapsed
 
             async def away(*_: Any) -> Any:
                 raise StoreUnavailable("the disk is gone")
 
             waiting = asyncio.create_task(bus.receive("lead", wait=LONG * 2))
             await looks.until_all_wait(["lead"])
-            store.touched = store.lapsed = away
+            store.changes_since = store.lapsed = away
             await bus.send(NOTE, sender="dev", to="lead", id="n-1")
             with pytest.raises(StoreUnavailable):
                 await waiting
-            store.touched, store.lapsed = touched, lapsed
+            store.changes_since, store.lapsed = touched, lapsed
             return [leased.message.id for leased in await bus.receive("lead", wait=LONG)]
 
     assert run(play()) == ["n-1"]
@@ -301,9 +301,9 @@ def test_housekeeping_takes_a_tenth_of_the_time_and_no_more() -> None:
         clock.leap(0.5)
         return 0
 
-    store.tidy = slow
+    store.maintain = slow
     while clock.now() < began + 50.0:
-        drive(bus.sweep())
+        run_sync(bus.sweep())
         clock.leap(0.25)
     assert steps == 10
 

@@ -52,16 +52,16 @@ def test_who_acts_for_it_elsewhere_without_having_heard_does_not_bring_it_back(
 ) -> None:
     """One process takes ada for new and is about to write that down; meanwhile another was ada, and has shut down."""
     with connect(tmp_path / "t.db", settings=QUICK) as here, connect(tmp_path / "t.db", settings=QUICK) as there:
-        enlist = SqliteStore.enlist
+        enlist = SqliteStore.upsert_member
 
         async def late(store: SqliteStore, member: Member, event: Event | None, *, back: bool = False) -> Member:
-            monkeypatch.setattr(SqliteStore, "enlist", enlist)
+            monkeypatch.setattr(SqliteStore, "upsert_member", enlist)
             there.join("ada", role="dev")
             there.send(speech_of("vbw-typed", "shutdown_request", "stop-1").raw, sender="lead", to="ada")
             agrees(there, "ada", "stop-1")
             return await enlist(store, member, event, back=back)
 
-        monkeypatch.setattr(SqliteStore, "enlist", late)
+        monkeypatch.setattr(SqliteStore, "upsert_member", late)
         if first == "send":
             receipt = here.send("I am new here", sender="ada", role="dev", to="lead")
             assert (receipt.accepted, codes(receipt.findings)) == (False, [SHUT_DOWN])
@@ -151,7 +151,7 @@ def test_the_answer_settles_the_request(asked_team: Team) -> None:
     agrees(asked_team, "ada", "stop-1")
     assert asked_team.bus.ack(leased.token, agent="ada") is False
     agrees(asked_team, "kim", "stop-1")
-    outcome = {one.inbox: one.state for one in asked_team.story("stop-1").deliveries}
+    outcome = {delivery.inbox: delivery.state for delivery in asked_team.story("stop-1").deliveries}
     assert outcome == {"ada": "acked", "kim": "withdrawn"}
     assert asked_team.happened("handed-back") == []
     assert [message.sender for _, message in asked_team.bus.inbox("lead")] == ["ada", "kim"]  # and no report of telex
@@ -252,7 +252,7 @@ def test_the_answer_of_a_coding_tool_is_none_of_ours(asked_team: Team) -> None:
     receipt = asked_team.bus.send(frame, sender="ada", to="lead")
     assert (receipt.accepted, receipt.findings[-1].code) == (True, "shutdown-not-answered")
     idle = asked_team.bus.send({"type": "idle_notification", "from": "ada"}, sender="ada", to="lead")
-    assert [one.code for one in idle.findings if one.code == "shutdown-not-answered"] == []
+    assert [finding.code for finding in idle.findings if finding.code == "shutdown-not-answered"] == []
 
 
 @proves("shutdown/answer/prose-only")

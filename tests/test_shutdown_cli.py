@@ -80,7 +80,7 @@ def test_the_team_shows_who_has_shut_down_and_what_is_under_way(asked_team: Team
     assert table.splitlines()[-1] == under_way
     shell(*SHUTDOWN, "--deadline", "0", "--force")
     assert "asked them to shut down" not in shell("team").out
-    assert {one["name"]: one["state"] for one in shell("team", "--json").answers}["kim"] == "shut down"
+    assert {answer["name"]: answer["state"] for answer in shell("team", "--json").answers}["kim"] == "shut down"
 
 
 @proves("shutdown/answer/nothing-more-leased")

@@ -79,7 +79,7 @@ def test_killed_between_the_answer_and_the_hand_back(team: Team, monkeypatch: py
     async def killed(*_: object) -> None:
         raise Killed
 
-    monkeypatch.setattr("telex.bus.send.see_off", killed)
+    monkeypatch.setattr("telex.bus.send.withdraw_inbox", killed)
     with pytest.raises(Killed):
         agrees(team, "ada", "stop-1")
     monkeypatch.undo()
@@ -101,7 +101,7 @@ def test_killed_between_the_end_of_the_team_and_the_hand_back(team: Team, monkey
     async def killed(*_: object) -> None:
         raise Killed
 
-    monkeypatch.setattr("telex.bus.shutdown.hand_back", killed)
+    monkeypatch.setattr("telex.bus.shutdown.return_messages", killed)
     with pytest.raises(Killed):
         team.bus.shut_down(agent="lead", reason=PHASE, deadline=0.0, force=True)
     monkeypatch.undo()

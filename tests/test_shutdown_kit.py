@@ -48,8 +48,8 @@ def agrees(bus: Team | SyncBus, agent: str, call: str, **more: Any) -> None:
 
 
 def states(report: ShutdownReport) -> dict[str, str]:
-    assert len({one.member.name for one in report.agents}) == len(report.agents)
-    return {one.member.name: one.state for one in report.agents}
+    assert len({agent.member.name for agent in report.agents}) == len(report.agents)
+    return {agent.member.name: agent.state for agent in report.agents}
 
 
 def asked(team: Team) -> list[str]:

@@ -45,7 +45,7 @@ def test_everyone_who_has_joined_is_asked_with_one_request(team: Team) -> None:
     report = run(team, wait=False)
     assert states(report) == {"ada": "silent", "kim": "silent", "bea": "silent", "boss": "silent"}
     [call] = report.requests
-    assert {one.inbox for one in team.story(call).deliveries} == {"ada", "kim", "bea", "boss"}
+    assert {delivery.inbox for delivery in team.story(call).deliveries} == {"ada", "kim", "bea", "boss"}
     assert not report.dissolved
 
 
@@ -92,7 +92,7 @@ def test_who_may_not_ask_is_told_why_and_nothing_happens(team: Team) -> None:
     report = team.bus.shut_down(agent="ada", reason=PHASE)
     assert (codes(report.findings), report.dissolved) == (["role-may-not-send"], False)
     report = team.bus.shut_down(agent="lead", reason="phase_complet")
-    assert [one.nearest for one in report.findings] == [PHASE]
+    assert [finding.nearest for finding in report.findings] == [PHASE]
     assert asked(team) == []
     with pytest.raises(NotAMember):
         team.bus.shut_down(agent="nobody", reason=PHASE)
@@ -193,7 +193,7 @@ def test_running_it_again_goes_on_and_later_asks_only_those_who_have_not_agreed(
     again = run(team)
     assert (states(again), again.dissolved) == (dict.fromkeys(("ada", "kim", "bob"), "approved"), True)
     [second] = again.requests
-    assert (second != call, {one.inbox for one in team.story(second).deliveries}) == (True, {"kim", "bob"})
+    assert (second != call, {delivery.inbox for delivery in team.story(second).deliveries}) == (True, {"kim", "bob"})
     nobody = run(team)
     assert (nobody.agents, nobody.dissolved, nobody.requests) == ((), True, ())
     assert len(team.happened("dissolved")) == 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from telex.bus.directory import BusContext, Whom
-from telex.bus.fast_path import ordinary
+from telex.bus.fast_path import send_fast
 from telex.model.event import KINDS
 from telex.model.message import NewMessage
 from telex.testing.planted import BUGS
@@ -43,12 +43,12 @@ def beaten() -> Iterator[list[str]]:
     took_it: list[str] = []
 
     def watched(office: BusContext, raw: bytes, whom: Whom, began: float) -> NewMessage | None:
-        entry = ordinary(office, raw, whom, began)
+        entry = send_fast(office, raw, whom, began)
         took_it.extend([entry.id] if entry is not None else [])
         return entry
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("telex.bus.local.ordinary", watched)
+        patch.setattr("telex.bus.local.send_fast", watched)
         yield took_it
 
 
@@ -87,11 +87,11 @@ def test_teams_of_two_processes_on_one_file_lose_nothing(beaten: list[str]) -> N
 @pytest.mark.parametrize("bug", ["no-dedup", "lossy"])
 def test_what_is_wrong_only_on_the_beaten_track_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def flawed(office: BusContext, raw: bytes, whom: Whom, began: float) -> NewMessage | None:
-        entry = ordinary(office, raw, whom, began)
-        wrong = {"same_since": None} if bug == "no-dedup" else {"inboxes": ()}
+        entry = send_fast(office, raw, whom, began)
+        wrong = {"dedup_since": None} if bug == "no-dedup" else {"inboxes": ()}
         return entry._replace(**wrong) if entry is not None else None
 
-    monkeypatch.setattr("telex.bus.local.ordinary", flawed)
+    monkeypatch.setattr("telex.bus.local.send_fast", flawed)
     assert any(run(seed).violations for seed in range(SEEDS_FOR_A_BUG))
 
 

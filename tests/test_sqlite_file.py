@@ -189,7 +189,7 @@ def test_a_failed_sync_is_told_to_each_who_shared_it_with_the_id_of_its_own(stor
             syncs.failing, before = True, len(syncs.inodes)
             sends = [bus.send(NOTE, sender="dev", to="lead", id=id_) for id_ in ids]
             failures = await asyncio.gather(*sends, return_exceptions=True)
-            assert [one.id for one in failures if isinstance(one, OutcomeUnknown)] == ids
+            assert [failure.id for failure in failures if isinstance(failure, OutcomeUnknown)] == ids
             assert len(syncs.inodes) == before + 1, "they were one transaction, and it is not tried again by itself"
             syncs.failing = False
             sends = [bus.send(NOTE, sender="dev", to="lead", id=id_) for id_ in ids]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from telex.bus.run_sync import drive
+from telex.bus.run_sync import run_sync
 from telex.model.message import WorkChange
 from telex.ports.store import Settlement
 from telex.stores.sqlite.store import SqliteStore
@@ -23,7 +23,7 @@ def open_(tmp_path: Path) -> Open:
 def put(store: SqliteStore, count: int, *, inbox_max: int | None = 10, first: int = 0) -> Sequence[str]:
     """As one group, as sends that come together are."""
     entries = [entry(f"m-{number}", inbox_max=inbox_max) for number in range(first, first + count)]
-    return [one.outcome for one in drive(store.append(entries))]
+    return [one.outcome for one in run_sync(store.append(entries))]
 
 
 def test_an_inbox_takes_what_it_may_and_not_one_more(open_: Open) -> None:
@@ -50,9 +50,11 @@ def test_what_is_put_in_whatever_the_limit_counts_for_those_who_have_one(open_: 
 def test_a_place_that_was_freed_is_found(open_: Open) -> None:
     store = open_()
     assert put(store, 10) == ["kept"] * 10
-    leases = drive(store.lease(("lead",), "lead", NOW, NOW + 60.0, 4))
-    drive(
-        store.settle([Settlement(one.delivery, "leased", "acked", NOW, "acked", "lead", one.fence) for one in leases])
+    leases = run_sync(store.lease(("lead",), "lead", NOW, NOW + 60.0, 4))
+    run_sync(
+        store.settle(
+            [Settlement(lease.delivery, "leased", "acked", NOW, "acked", "lead", lease.fence) for lease in leases]
+        )
     )
     assert put(store, 5, first=20) == ["kept"] * 4 + ["inbox-full"]
 
@@ -61,10 +63,12 @@ def test_what_comes_along_in_the_same_group_counts(open_: Open) -> None:
     """Reports always find room, and take it from those behind them."""
     store = open_()
     put(store, 7)
-    report = entry("report")._replace(sender="telex", same_since=None)
-    told = entry("told", "qa", 10)._replace(part=WorkChange(("work",), (), (report, report._replace(id="other"))))
+    report = entry("report")._replace(sender="telex", dedup_since=None)
+    told = entry("told", "qa", 10)._replace(
+        work_change=WorkChange(("work",), (), (report, report._replace(id="other")))
+    )
     group = [told, entry("unlimited"), *(entry(f"n-{number}", inbox_max=10) for number in range(2))]
-    assert [one.outcome for one in drive(store.append(group))] == ["kept", "kept", "inbox-full", "inbox-full"]
+    assert [one.outcome for one in run_sync(store.append(group))] == ["kept", "kept", "inbox-full", "inbox-full"]
 
 
 @pytest.mark.parametrize("grouped", [False, True])

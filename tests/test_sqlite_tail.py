@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from telex.bus.run_sync import drive
+from telex.bus.run_sync import run_sync
 from telex.model.message import WorkChange
 from telex.stores.sqlite import dedup
 from telex.stores.sqlite.batch import Batch
@@ -29,7 +29,7 @@ def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
 
 def sent(store: SqliteStore, *ids: str) -> list[str]:
     """What becomes of each, sent one after the other."""
-    return [drive(store.append([entry(id_)]))[0].outcome for id_ in ids]
+    return [run_sync(store.append([entry(id_)]))[0].outcome for id_ in ids]
 
 
 def numbered(prefix: str, count: int) -> list[str]:
@@ -114,9 +114,9 @@ def test_a_sieve_in_which_too_much_was_caught_is_begun_anew(open_: Open, monkeyp
     store = open_()
     for number in range(1_000):
         later = NOW + number * 600.0
-        [kept] = drive(store.append([entry(f"m-{number}")._replace(at=later, same_since=later - 3600.0)]))
+        [kept] = run_sync(store.append([entry(f"m-{number}")._replace(at=later, dedup_since=later - 3600.0)]))
         assert kept.outcome == "kept"
-        drive(store.tidy(later, same_since=later - 3600.0, keep_since=0.0, silent_since=0.0, most=100))
+        run_sync(store.maintain(later, same_since=later - 3600.0, keep_since=0.0, silent_since=0.0, limit=100))
     looks = looks_at_the_index(store, monkeypatch)
     assert sent(store, *numbered("n", 40)) == ["kept"] * 40
     assert len(looks) < 20
@@ -126,10 +126,10 @@ def test_whoever_leaves_or_rests_leaves_few_ids_to_be_read_up(open_: Open) -> No
     leaving, resting = open_(), open_()
     sent(leaving, *numbered("m", 6))
     assert indexed(leaving) == 0, "its own may be twice as many as others' may"
-    drive(leaving.close())
+    run_sync(leaving.close())
     assert indexed(resting) == 6
     sent(resting, *numbered("n", 6))
-    drive(resting.tidy(NOW, same_since=0.0, keep_since=0.0, silent_since=0.0, most=100))
+    run_sync(resting.maintain(NOW, same_since=0.0, keep_since=0.0, silent_since=0.0, limit=100))
     assert indexed(resting) == 12
 
 
@@ -142,13 +142,13 @@ def test_what_others_write_between_our_look_and_our_lock_is_seen(
     sent(first, *numbered("a", 10))
     sent(second, *numbered("b", 2))
     assert sent(first, "a-10") == ["kept"]  # from here on it knows that others write
-    transact = first._file.transact
+    transact = first._file.write_transaction
 
     def late(*work: Any, **how: Any) -> Any:
         assert sent(second, *numbered("c", theirs)) == ["kept"] * theirs
         return transact(*work, **how)
 
-    monkeypatch.setattr(first._file, "transact", late)
+    monkeypatch.setattr(first._file, "write_transaction", late)
     [outcome] = sent(first, "c-0")
     assert outcome == "duplicate"
 
@@ -161,16 +161,16 @@ def test_what_we_index_ourselves_between_our_look_and_our_question_is_seen(open_
         assert sent(second, f"b-{number}") + sent(first, f"a-{number}") == ["kept"] * 2
     assert sent(second, "another") == ["kept"]
     again = [entry(id_) for id_ in (*numbered("a", turns), *numbered("b", turns))]
-    assert [one.outcome for one in drive(first.append(again))] == ["duplicate"] * turns * 2
+    assert [one.outcome for one in run_sync(first.append(again))] == ["duplicate"] * turns * 2
 
 
 def test_a_group_of_which_some_was_refused_and_some_reported_on_is_kept_once(open_: Open) -> None:
     """As many were kept as were sent, and yet not the same: a report came along, and a message was stale."""
     store = open_()
-    report = entry("report", "qa")._replace(sender="telex", same_since=None)
+    report = entry("report", "qa")._replace(sender="telex", dedup_since=None)
     told, stale = WorkChange(("work",), (), (report,)), WorkChange((), (("blockers", 7),))
-    group = [entry("told")._replace(part=told), entry("stale")._replace(part=stale)]
-    assert [one.outcome for one in drive(store.append(group))] == ["kept", "stale"]
+    group = [entry("told")._replace(work_change=told), entry("stale")._replace(work_change=stale)]
+    assert [one.outcome for one in run_sync(store.append(group))] == ["kept", "stale"]
     assert sent(store, "told", "stale", "report") == ["duplicate", "kept", "kept"]
 
 
@@ -189,7 +189,7 @@ def test_a_matter_that_others_go_on_with_is_noticed_however_often_it_was_not(ope
     weighed = WorkChange((), (("contracts", 0), ("blockers", 0)))
 
     def outcome(store: SqliteStore, id_: str, part: WorkChange) -> str:
-        return drive(store.append([entry(id_)._replace(part=part)]))[0].outcome
+        return run_sync(store.append([entry(id_)._replace(work_change=part)]))[0].outcome
 
     assert [outcome(first, f"m-{number}", weighed) for number in range(3)] == ["kept"] * 3
     assert outcome(second, "elsewhere", WorkChange(("work",), (("work", 0),))) == "kept"
@@ -202,7 +202,7 @@ def test_a_matter_that_others_go_on_with_is_noticed_however_often_it_was_not(ope
 
 
 def tidied(store: SqliteStore, now: float) -> None:
-    drive(store.tidy(now, same_since=now - 3600.0, keep_since=0.0, silent_since=0.0, most=100))
+    run_sync(store.maintain(now, same_since=now - 3600.0, keep_since=0.0, silent_since=0.0, limit=100))
 
 
 def test_what_was_undone_for_want_of_room_and_done_again_leaves_no_id_out(
@@ -225,7 +225,7 @@ def test_whoever_leaves_a_full_disk_leaves_the_room_that_is_kept_for_it(
     sent(store, *numbered("m", 6))
     with monkeypatch.context() as patched:
         patched.setattr(Batch, "write", full_at_first(Batch.write))
-        drive(store.close())
+        run_sync(store.close())
     assert Path(f"{store.path}-ballast").exists()
     assert sent(open_(), *numbered("m", 6)) == ["duplicate"] * 6
 
@@ -234,7 +234,7 @@ def test_ids_from_a_clock_gone_wrong_are_not_forgotten_with_those_around_them(op
     store, days = open_(), 3 * 86_400.0
     ahead = entry("ahead")._replace(at=NOW + days)
     assert sent(store, "before") == ["kept"]
-    assert [one.outcome for one in drive(store.append([ahead]))] == ["kept"]
+    assert [one.outcome for one in run_sync(store.append([ahead]))] == ["kept"]
     tidied(store, NOW + 7200.0)
     assert sent(store, "before", "ahead") == ["duplicate" if same else "kept" for same in (False, True)]
 
@@ -252,6 +252,6 @@ def test_history_that_is_taken_in_leaves_little_to_look_through(open_: Open, mon
     monkeypatch.setattr(dedup, "TAIL_MAX", 8)
     store = open_()
     for number in range(40):
-        drive(store.append([entry(f"h-{number}")._replace(kind="imported", inboxes=(), same_since=None)]))
+        run_sync(store.append([entry(f"h-{number}")._replace(kind="imported", inboxes=(), dedup_since=None)]))
         assert number + 1 - int(store._file.value(dedup.INDEXED)) <= 4
-    assert [len(drive(store.find(f"h-{number}"))) for number in range(40)] == [1] * 40
+    assert [len(run_sync(store.find(f"h-{number}"))) for number in range(40)] == [1] * 40

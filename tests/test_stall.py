@@ -48,7 +48,7 @@ def test_the_circles_found_are_those_that_a_search_of_every_order_finds(pairs: s
 @proves("stall/circles-bounded")
 def test_a_tangle_of_hundreds_ends_and_names_a_circle() -> None:
     names = [f"a{number:03}" for number in range(200)]
-    pairs = {(one, other) for one in names for other in names if one != other}
+    pairs = {(name, other) for name in names for other in names if name != other}
     found = circles(graph_of(waits_of(pairs)))
     assert found
     assert len(found) <= STEPS_MAX

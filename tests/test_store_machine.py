@@ -14,7 +14,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from telex.client import drive
+from telex.client import run_sync
 from telex.model.delivery import AT_ONCE
 from telex.model.digest import digest_of
 from telex.model.message import Lease, NewMessage
@@ -56,7 +56,7 @@ class StoreMachine(RuleBasedStateMachine):
         return MemoryStore()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return drive(work)
+        return run_sync(work)
 
     @property
     def now(self) -> float:
@@ -84,7 +84,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(id=st.sampled_from(["a", "b"]))
     def append_refused(self, id: str) -> None:
-        entry = self.entry(id=id, kind="refused", same_since=None)
+        entry = self.entry(id=id, kind="refused", dedup_since=None)
         [appended] = self.run(self.store.append([entry]))
         assert appended.outcome == "kept"
         self.keep(entry, appended.seq)
@@ -111,7 +111,7 @@ class StoreMachine(RuleBasedStateMachine):
     def settle(self, data: st.DataObject, what: str, fenced: bool, timely: bool, delay: float, release: bool) -> None:
         token = data.draw(st.sampled_from(self.tokens[-6:]))
         was, becomes, kind = SETTLEMENTS[what]
-        report = self.entry(id=f"report-{len(self.model.kept)}", sender="telex", inboxes=("dev",), same_since=None)
+        report = self.entry(id=f"report-{len(self.model.kept)}", sender="telex", inboxes=("dev",), dedup_since=None)
         settlement = Settlement(
             delivery=token.delivery,
             was=was,  # type: ignore[arg-type]
@@ -164,7 +164,9 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def answer(self, data: st.DataObject) -> None:
         message = data.draw(st.sampled_from([kept.seq for kept in self.model.kept]))
-        answer = self.entry(id=f"answer-{len(self.model.kept)}", sender="kim", inboxes=("dev",), answers=(message,))
+        answer = self.entry(
+            id=f"answer-{len(self.model.kept)}", sender="kim", inboxes=("dev",), answers_requests=(message,)
+        )
         [appended] = self.run(self.store.append([answer]))
         assert appended.outcome == "kept"
         self.keep(answer, appended.seq)
@@ -177,7 +179,9 @@ class StoreMachine(RuleBasedStateMachine):
         keep_since = self.now - WINDOW_SECONDS if prune else FAR
         for step in range(4):  # one step may only find its place again, and nobody tidies twice in a minute
             then = self.now + step * 3600.0
-            self.run(self.store.tidy(then, same_since=same_since, keep_since=keep_since, silent_since=FAR, most=1000))
+            self.run(
+                self.store.maintain(then, same_since=same_since, keep_since=keep_since, silent_since=FAR, limit=1000)
+            )
         self.model.prune(keep_since)
 
     # --- comparing --------------------------------------------------------------------------------------------------
@@ -196,7 +200,9 @@ class StoreMachine(RuleBasedStateMachine):
             ask.message: (ask.due_at, ask.attempts) for ask, _, _ in self.run(self.store.overdue(self.now, 1000))
         }
         assert overdue == {seq: ask for seq, ask in self.model.asks.items() if ask[0] <= self.now}
-        found = [(ask.message, ask.due_at, ask.attempts) for ask, _ in self.run(self.store.asked(None, "T1"))]
+        found = [
+            (ask.message, ask.due_at, ask.attempts) for ask, _ in self.run(self.store.pending_requests(None, "T1"))
+        ]
         assert found == [(seq, *ask) for seq, ask in sorted(self.model.asks.items())]
         counts = {inbox: depth[:2] for inbox, depth in self.run(self.store.depths()).items()}
         assert {inbox: sum(depth) for inbox, depth in counts.items()} == {
@@ -208,7 +214,16 @@ class StoreMachine(RuleBasedStateMachine):
     def compare(self, message: int) -> None:
         deliveries = self.run(self.store.deliveries(message))
         assert [
-            (one.seq, one.inbox, one.state, one.due_at, one.attempts, one.fence, one.holder) for one in deliveries
+            (
+                delivery.seq,
+                delivery.inbox,
+                delivery.state,
+                delivery.due_at,
+                delivery.attempts,
+                delivery.fence,
+                delivery.holder,
+            )
+            for delivery in deliveries
         ] == [
             (lying.seq, lying.inbox, lying.state, lying.due_at, lying.attempts, lying.fence, lying.holder)
             for lying in self.model.of(message)
@@ -249,7 +264,7 @@ class StoreMachine(RuleBasedStateMachine):
             "correlation": "T1",
             "reply_to": None,
             "raw": b"{}",
-            "same_since": self.now - WINDOW_SECONDS,
+            "dedup_since": self.now - WINDOW_SECONDS,
         }
         made = plain | given
         return NewMessage(digest=digest_of(made["raw"]), **made)

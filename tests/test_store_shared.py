@@ -58,7 +58,7 @@ class SharedMachine(SqliteMachine):
         """Everything is undone at the end, and done again with the room that was kept for this."""
         with patch.object(Batch, "write", full_at_first(Batch.write)):
             since = self.now - WINDOW_SECONDS
-            self.run(self.store.tidy(self.now, same_since=since, keep_since=-1.0, silent_since=-1.0, most=1000))
+            self.run(self.store.maintain(self.now, same_since=since, keep_since=-1.0, silent_since=-1.0, limit=1000))
 
     def append_all(self, entries: list[NewMessage]) -> None:
         for entry, appended in zip(entries, self.run(self.store.append(entries)), strict=True):

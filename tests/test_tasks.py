@@ -53,7 +53,7 @@ def stands(team: Team, task: str = "TASK-001") -> TaskStatus:
 
 def refused(receipt: Receipt) -> list[Finding]:
     assert not receipt.accepted
-    return [one for one in receipt.findings if one.severity == "refusal"]
+    return [finding for finding in receipt.findings if finding.severity == "refusal"]
 
 
 def escalations(team: Team, agent: str) -> list[dict[str, Any]]:

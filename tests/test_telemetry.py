@@ -63,7 +63,7 @@ def number(span: ReadableSpan) -> tuple[int, int]:
 
 
 def linked(span: ReadableSpan) -> list[tuple[int, int]]:
-    return [(one.context.trace_id, one.context.span_id) for one in span.links]
+    return [(link.context.trace_id, link.context.span_id) for link in span.links]
 
 
 async def sent_and_acked(bus: Bus) -> str:

@@ -123,7 +123,7 @@ def test_a_token_is_bound_to_the_name_and_role_as_they_are_compared(capsys: Capt
     assert run(capsys, "create", "--agent", "@agent-Ada", "--role", "QA", "--json").answer["agent"] == "ada"
     assert run(capsys, "create", "--agent", "Dev").code == DONE
     assert run(capsys, "create", "--operator", "--agent", "grace", "--role", "lead").code == DONE
-    told = [(one["agent"], one["role"], one["operator"]) for one in run(capsys, "list", "--json").answers]
+    told = [(answer["agent"], answer["role"], answer["operator"]) for answer in run(capsys, "list", "--json").answers]
     assert told == [("ada", "qa", False), ("dev", "dev", False), ("grace", "lead", True)]
 
 
@@ -170,7 +170,7 @@ def test_a_token_is_over_when_its_time_has_come(capsys: Capture) -> None:
     assert matching(text, kept().tokens(), now + 30.1 * DAY) is None
     file = TokenFile(".telex/tokens.json")
     over = made_token(file, expires_at=1.0)
-    told = {one["id"]: one["valid"] for one in run(capsys, "list", "--json").answers}
+    told = {answer["id"]: answer["valid"] for answer in run(capsys, "list", "--json").answers}
     assert told == {over.id: False, text.split("_")[1]: True}
     assert "over" in run(capsys, "list").out
 

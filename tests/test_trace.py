@@ -165,7 +165,7 @@ def test_a_message_that_answers_itself_or_the_future_stands_under_nothing() -> N
     told.send(0.0, "m", "dev", "lead", "first", reply_to="m")
     told.send(1.0, "n", "dev", "lead", "second", reply_to="later")
     told.send(2.0, "later", "dev", "lead", "third")
-    assert [one.parent for one in conversation(told.stories()).messages] == [None, None, None]
+    assert [message.parent for message in conversation(told.stories()).messages] == [None, None, None]
 
 
 @each_picture

@@ -238,13 +238,15 @@ def test_on_a_terminal_it_fits_and_nothing_acts(tmp_path: Path) -> None:
 @proves("rendering/matrix")
 def test_the_matrix_has_every_pair_and_a_reason_for_every_one_that_is_missing(capsys: Capture) -> None:
     entries = run(capsys, "dialects", "--matrix", "--json").answers
-    found = {(one["dialect"], one["type"], one["to"], one["becomes"]) for one in entries if one["becomes"]}
+    found = {(entry["dialect"], entry["type"], entry["to"], entry["becomes"]) for entry in entries if entry["becomes"]}
     assert found == EVERY_PAIR
     for dialect in BUILT_IN:
         for to in BUILT_IN:
             for type_ in dialect.types if to is not dialect else ():
                 of_pair = [
-                    one for one in entries if (one["dialect"], one["type"], one["to"]) == (dialect.name, type_, to.name)
+                    entry
+                    for entry in entries
+                    if (entry["dialect"], entry["type"], entry["to"]) == (dialect.name, type_, to.name)
                 ]
                 assert of_pair
                 assert all(one["becomes"] or one["reason"] for one in of_pair)

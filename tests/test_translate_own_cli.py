@@ -42,11 +42,11 @@ def test_what_a_file_cannot_say_is_told_and_offered_as_markdown(tmp_path: Path, 
 @proves("translation/own/cli")
 def test_the_matrix_of_ones_own_dialect_shows_both_directions(capsys: Capture) -> None:
     entries = run(capsys, "dialects", "--matrix", FILE, "--json").answers
-    ways = {(one["dialect"], one["type"], one["to"], one["becomes"]) for one in entries}
+    ways = {(entry["dialect"], entry["type"], entry["to"], entry["becomes"]) for entry in entries}
     assert ("kanban", "moved", "signal-md", "worker_submission") in ways
     assert ("signal-md", "approval", "kanban", "ruling") in ways
     assert ("vbw-typed", "shutdown_request", "kanban", None) in ways
-    assert all(one["becomes"] or one["reason"] for one in entries)
+    assert all(entry["becomes"] or entry["reason"] for entry in entries)
     shown = run(capsys, "dialects", "--matrix", FILE).out
     assert shown.index("kanban 1.0") < shown.index("into kanban 1.0")
     assert "into" not in run(capsys, "dialects", "--matrix", "docs/examples/release-train.toml").out

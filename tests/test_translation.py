@@ -89,7 +89,7 @@ def test_nothing_is_made_better_than_it_was_said_to_be(pair: Told) -> None:
     for name in TELLING:
         field = kind_at(sent.dialect.fields_of(sent.type), sent.dialect.locate(sent.type, name))
         choices: tuple[Any, ...] = field.kind.values if field is not None and isinstance(field.kind, OneOf) else ()
-        for bad in [one for one in choices if one in ILL] + (
+        for bad in [choice for choice in choices if choice in ILL] + (
             [False] if field and isinstance(field.kind, Boolean) else []
         ):
             told = sent._replace(tree=_with(sent.tree, inside, name, bad)).translated(pair.to)
@@ -190,7 +190,7 @@ def test_a_row_speaks_of_what_there_is(dialect: Dialect, row: TypeMapping) -> No
     """A word that no dialect has, or a slot that the type has not, would silently lose what it is for."""
     type_ = dialect.types[row.type]
     assert type_.deed is not None
-    names = type_.deed.names
+    names = type_.deed.field_map
     headed = {section.slot for section in row.body.sections} | {row.body.main} if row.body else set()
     assert {*row.intents, *row.serves} - {"none"} <= INTENTS.keys()
     assert set(row.names.values()) <= names.keys() | headed

@@ -114,7 +114,7 @@ def test_others_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             await for_ever.wait()
             return ()
 
-        monkeypatch.setattr("telex.bus.send.look_for_evidence", weighing)
+        monkeypatch.setattr("telex.bus.send.check_evidence", weighing)
         plan = asyncio.ensure_future(bus.send(_bytes(contract("P")), sender="lead", to="dev"))
         later = asyncio.ensure_future(bus.send(b"do you have it?", sender="lead", to="dev", id="later"))
         assert (await bus.send(b"all is well", sender="dev", to="lead", id="meanwhile")).accepted
@@ -138,7 +138,7 @@ def test_the_quick_way_overtakes_nothing_either(tmp_path: Path, monkeypatch: pyt
             await go_on.wait()
             return ()
 
-        monkeypatch.setattr("telex.bus.send.look_for_evidence", weighing)
+        monkeypatch.setattr("telex.bus.send.check_evidence", weighing)
         first, second = typed(BLOCKER_REPORT, id="blocked"), typed(EXECUTION_UPDATE, id="update")
         blocked = asyncio.ensure_future(bus.send(_bytes(first), sender="dev", to="lead"))
         await asyncio.sleep(0)
@@ -160,7 +160,7 @@ def test_nothing_is_overtaken_while_it_is_written_down_that_its_sender_is_here(t
     async def work() -> list[str]:
         store = SqliteStore.open(str(tmp_path / "telex.db"))
         for name in ("dev", "lead"):
-            await store.enlist(Member(name, name, joined_at=1.0, seen_at=1.0), None)
+            await store.upsert_member(Member(name, name, joined_at=1.0, seen_at=1.0), None)
         await store.close()
         async with telex.connect(tmp_path / "telex.db", settings=Settings()) as bus:
             await asyncio.gather(*(bus.send(b"note", sender="dev", to="lead", id=f"n{number}") for number in range(4)))
@@ -197,7 +197,7 @@ def test_what_is_sent_in_the_moment_in_which_others_may_go_on_is_behind_them(
             third.append(asyncio.ensure_future(bus.send(b"third", sender=spelt, to="dev", id="third")))
             return ()
 
-        monkeypatch.setattr("telex.bus.send.look_for_evidence", weighing)
+        monkeypatch.setattr("telex.bus.send.check_evidence", weighing)
         first = asyncio.ensure_future(bus.send(_bytes(contract("P")), sender="lead", to="dev"))
         await asyncio.sleep(0)
         second = asyncio.ensure_future(bus.send(b"second", sender=spelt, to="dev", id="second"))
@@ -223,13 +223,13 @@ def test_whoever_gives_up_waiting_at_whatever_moment_leaves_the_others_in_order(
         if rounds is None:
             kept.append(number)
             return
-        await turns.take("dev")
+        await turns.acquire("dev")
         try:
             for _ in range(rounds):
                 await asyncio.sleep(0)
             kept.append(number)
         finally:
-            turns.give_up("dev")
+            turns.release("dev")
 
     async def work() -> bool:
         turns, tasks = SenderLock(), list[asyncio.Task[None]]()
@@ -260,10 +260,10 @@ def test_those_who_wait_are_not_all_woken_for_every_one_who_goes_on(monkeypatch:
 
     async def one(line: SenderLock, number: int, done: list[int]) -> None:
         await line.wait("lead")
-        await line.take("lead")
+        await line.acquire("lead")
         await asyncio.sleep(0)
         done.append(number)
-        line.give_up("lead")
+        line.release("lead")
 
     async def many() -> list[int]:
         line, done = SenderLock(), list[int]()

@@ -55,12 +55,12 @@ def test_whoever_is_told_a_second_time_is_still_ahead_of_those_behind(notes: lis
         if not takes:
             kept.append(number)
             return
-        await turns.take("dev")
+        await turns.acquire("dev")
         try:
             await asyncio.sleep(0)
             kept.append(number)
         finally:
-            turns.give_up("dev")
+            turns.release("dev")
 
     async def work() -> bool:
         turns = SenderLock()

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from telex.client import drive
+from telex.client import run_sync
 from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.errors import NotFound, ValueWrong
-from telex.work.pipeline.pending_dispatches import due
+from telex.work.pipeline.pending_dispatches import pending_dispatches
 from tests.bus_team import Team, open_team, team
 from tests.proofs import proves
 from tests.work_team import REQUEST, Changes, Crew, crew, dispatches, fields_of, result, smooth, text_of
@@ -54,7 +54,7 @@ def test_a_wave_begins_when_the_one_before_is_approved_and_the_last_ends_the_wor
     steps = [id_ for id_ in dispatches(team) if id_.endswith((".i0", ".lgtm"))]
     assert steps == ["W.w1.s1.i0", "W.w1.s2.i0", "W.w1.s1.lgtm", "W.w1.s2.lgtm", "W.w2.s1.i0", "W.w2.s1.lgtm"]
     assert fields_of(team, "W.w2.s1.i0").items() >= {"plan_file": "plans/reset.md", "wave": "2", "step": "1"}.items()
-    assert (story.work().state, due(story.work())) == ("done", ())
+    assert (story.work().state, pending_dispatches(story.work())) == ("done", ())
 
 
 @proves("work/plan")
@@ -166,7 +166,7 @@ def test_a_blocked_step_waits_for_a_person_while_the_others_go_on(team: Team, cr
     assert work.wave == 1
     assert team.inbox("human") == ["W.w1.s1.blocked"]
     assert "telex work resume W w1.s1" in text_of(team, "W.w1.s1.blocked")
-    receipt = drive(story.orchestrator.resume("W", "w1.s1", "The key is in the vault."))
+    receipt = run_sync(story.orchestrator.resume("W", "w1.s1", "The key is in the vault."))
     assert (receipt.accepted, receipt.id) == (True, "W.w1.s1.r1.i0")
     assert "The key is in the vault." in text_of(team, "W.w1.s1.r1.i0")
     story.play()
@@ -185,7 +185,7 @@ def test_whoever_asks_for_a_decision_gets_one_wherever_the_work_stands(
     assert story.work().state == "escalated"
     [word] = team.taken("human")
     assert word.endswith(".escalated")
-    assert drive(story.orchestrator.resume("W")).id.endswith((".r1", ".r1.i0"))
+    assert run_sync(story.orchestrator.resume("W")).id.endswith((".r1", ".r1.i0"))
     story.play()
     assert story.work().state == "done"
     assert team.inbox("human") == []
@@ -200,4 +200,4 @@ def test_only_what_is_held_up_can_be_set_going_again(crew: Callable[..., Crew]) 
         ("X", None, NotFound),
     ):
         with pytest.raises(error):
-            drive(story.orchestrator.resume(work, place))
+            run_sync(story.orchestrator.resume(work, place))

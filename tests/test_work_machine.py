@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from telex.work.pipeline.diagram import MEANINGS, diagram, figure, rows
 from telex.work.pipeline.machine import GUARDS, MOVES, OPENINGS, Move, SignalResult, answered, begun, dispatched, spread
 from telex.work.pipeline.model_check import SearchBounds, SearchResult, moves_never_made, search
-from telex.work.pipeline.pending_dispatches import due
+from telex.work.pipeline.pending_dispatches import pending_dispatches
 from telex.work.pipeline.state import BEGINS, OPEN, PipelineStep, Work, again, dispatch_id, is_work_id, place_called
 from tests.proofs import proves
 
@@ -130,9 +130,9 @@ def test_any_text_may_stand_where_a_dispatch_is_named(text: str) -> None:
 
 def test_a_place_is_asked_once_for_each_round_and_iteration() -> None:
     work = answered(begun("W", "orchestrator", 0.0), "W", SignalResult("triage", "triage_complete"))
-    assert [one.id for one in due(work)] == ["W.plan"]
+    assert [one.id for one in pending_dispatches(work)] == ["W.plan"]
     sent = dispatched(work, "W.plan", "plan", 1.0)
     assert sent is not None
-    assert (due(sent), dispatched(sent, "W.plan", "plan", 2.0)) == ((), None)
+    assert (pending_dispatches(sent), dispatched(sent, "W.plan", "plan", 2.0)) == ((), None)
     assert dispatched(work, "W.plan", "step", 1.0) is None
     assert sent.places["plan"].state == BEGINS["plan"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from telex.client import drive
+from telex.client import run_sync
 from tests.bus_team import OpenTeam, Team, codes, open_team, team
 from tests.proofs import proves
 from tests.work_team import Crew, but, crew, dispatches, result, smooth, text_of
@@ -72,7 +72,7 @@ def test_several_works_go_on_at_once(team: Team, crew: Callable[..., Crew]) -> N
     for name in ("X", "Y"):
         story.start(name)
     story.play()
-    states = {id_: work.state for id_, work in drive(story.orchestrator.works()).items()}
+    states = {id_: work.state for id_, work in run_sync(story.orchestrator.works()).items()}
     assert states == {"W": "blocked", "X": "done", "Y": "done"}
     assert len(dispatches(team, "X")) == len(dispatches(team, "Y")) == 14
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from telex.bus.orchestrator import Orchestrator, OrchestratorRound
-from telex.client import SyncBus, drive
+from telex.client import SyncBus, run_sync
 from telex.clock import SteadyClock
 from telex.connection import connect
 from telex.dialects.registry import BUILT_IN
@@ -99,18 +99,18 @@ def test_whatever_comes_and_whenever_it_dies_the_work_stands_where_it_should(dat
     account, clock = Account(), FakeClock()
     still = SteadyClock(clock.now, clock.now, lambda seconds: None)
     with connect("memory:", settings=QUICK, clock=still) as bus:
-        drive(Orchestrator(bus.awaitable).start(REQUEST, "W"))
+        run_sync(Orchestrator(bus.awaitable).start(REQUEST, "W"))
         for _ in range(data.draw(st.integers(1, 30))):
             if account.held and data.draw(st.integers(0, 3)) == 0:
                 place = account.resume(data.draw(st.sampled_from(sorted(account.held))))
-                assert drive(Orchestrator(bus.awaitable).resume("W", place)).accepted
+                assert run_sync(Orchestrator(bus.awaitable).resume("W", place)).accepted
             else:
                 send(bus, account, *data.draw(st.composite(lambda draw: draw_signal(draw, account))()))
             verbs, done = data.draw(st.tuples(st.integers(1, 6), st.booleans()))
             try:
-                drive(Orchestrator(Mortal(bus, verbs, done)).step())
+                run_sync(Orchestrator(Mortal(bus, verbs, done)).step())
             except Killed:
-                drive(Orchestrator(bus.awaitable).step())
+                run_sync(Orchestrator(bus.awaitable).step())
             check(bus, account)
         assert told_from_the_log(bus) == bus.book("work")["work:W"]
 
@@ -131,7 +131,7 @@ def send(bus: SyncBus, account: Account, id_: str, said: Saying) -> None:
     assert receipt.accepted, receipt.findings
     counted = account.odd
     account.hear(id_, part, signal, **says)
-    warned = any(one.code == "signal-out-of-turn" for one in receipt.findings)
+    warned = any(finding.code == "signal-out-of-turn" for finding in receipt.findings)
     assert warned == (account.odd > counted)
 
 
@@ -167,7 +167,7 @@ def test_a_story_whose_orchestrator_dies_after_every_single_verb_is_the_same_sto
     deaths = 0
     while True:
         try:
-            turn = drive(Orchestrator(Mortal(team.bus, 1, deaths % 3 > 0)).step())
+            turn = run_sync(Orchestrator(Mortal(team.bus, 1, deaths % 3 > 0)).step())
         except Killed:
             deaths += 1
             team.later(61)  # what it had in hand comes again
@@ -203,7 +203,7 @@ def test_an_orchestrator_that_comes_back_after_days_sends_nothing_again(team: Te
     crew.turn()
     before = dispatches(team)
     team.later(beyond)
-    assert drive(crew.hired(team.other()).step()).sent == ()
+    assert run_sync(crew.hired(team.other()).step()).sent == ()
     assert dispatches(team) == before
 
 
@@ -225,7 +225,7 @@ def test_two_who_lead_a_work_at_the_same_moment_send_each_dispatch_once(
         return found
 
     monkeypatch.setattr(Orchestrator, "_was_sent", interrupted)
-    turns.append(drive(boss.step(also=["W"])))
+    turns.append(run_sync(boss.step(also=["W"])))
     assert [[one.id for one in turn.sent] for turn in turns] == [["W.plan"], []]
     assert [len(turn.refused) for turn in turns] == [0, 0]
     assert [story.state for story in team.bus.why("W.plan")] == ["stored", "refused"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from telex.dialects.field_access import put
+from telex.dialects.field_access import set_path
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
 from telex.translation.mapping import TypeMapping
@@ -53,11 +53,11 @@ class Told(NamedTuple):
         assert type_.deed is not None
         tree = copy.deepcopy(type_.example)
         for slot, values in self.row.when.items():
-            steps = self.dialect.locate(type_, type_.deed.names[slot])
+            steps = self.dialect.locate(type_, type_.deed.field_map[slot])
             if not any(tree.get(steps[0]) == value or _at(tree, steps) == value for value in values):
-                put(tree, steps, values[0])
+                set_path(tree, steps, values[0])
         for name, value in MORE.get(self.id, {}).items():
-            put(tree, self.dialect.locate(type_, name), value)
+            set_path(tree, self.dialect.locate(type_, name), value)
         body = type_.body_example if self.dialect.form == "front-matter" else None
         if body is not None and self.row.intents[0] in BODIES:
             body = BODIES[self.row.intents[0]]
@@ -83,7 +83,7 @@ def _at(tree: Any, steps: tuple[str, ...]) -> Any:
 
 
 def _paths(changes: tuple[FieldChange, ...]) -> list[str]:
-    return [one.path for one in changes]
+    return [change.path for change in changes]
 
 
 def every_row() -> Iterator[tuple[Dialect, TypeMapping]]:

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from telex.bus.orchestrator import Orchestrator, OrchestratorRound
-from telex.client import SyncBus, drive
+from telex.client import SyncBus, run_sync
 from telex.dialects.builtin.signal_md import SIGNAL_MD
 from telex.dialects.write import write
 from telex.model.message import Message
 from telex.ports.bus import Receipt
 from telex.work.pipeline.state import Work
-from telex.work.view import tree_of
+from telex.work.view import parse_tree
 from tests.bus_team import Team
 
 REQUEST = "Let people reset their password."
@@ -61,15 +61,15 @@ class Crew:
         return Orchestrator(bus.awaitable)
 
     def start(self, work: str = "W", text: str = REQUEST) -> Receipt:
-        receipt = drive(self.orchestrator.start(text, work))
+        receipt = run_sync(self.orchestrator.start(text, work))
         assert receipt.accepted, receipt.findings
         return receipt
 
     def turn(self) -> OrchestratorRound:
-        return drive(self.orchestrator.step())
+        return run_sync(self.orchestrator.step())
 
     def work(self, work: str = "W") -> Work:
-        return drive(self.orchestrator.work(work))
+        return run_sync(self.orchestrator.work(work))
 
     def agents(self) -> int:
         """Every agent does what waits for it. How much that was."""
@@ -116,7 +116,7 @@ def text_of(team: Team, id_: str) -> str:
 
 def fields_of(team: Team, id_: str) -> Changes:
     message = team.story(id_).message
-    return tree_of(message.raw, SIGNAL_MD, SIGNAL_MD.types[message.type or ""])
+    return parse_tree(message.raw, SIGNAL_MD, SIGNAL_MD.types[message.type or ""])
 
 
 @pytest.fixture

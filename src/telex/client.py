@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from telex.bus.local import LocalBus
-from telex.bus.run_sync import drive as drive  # whoever drives a bus by hand takes it from here
-from telex.bus.run_sync import driven
+from telex.bus.run_sync import iterate_sync
+from telex.bus.run_sync import run_sync as run_sync  # whoever drives a bus by hand takes it from here
 from telex.bus.send import Raw
 from telex.model.delivery import Delivery
 from telex.model.event import Event
@@ -51,21 +51,21 @@ class SyncBus:
         sending = self._bus.send(
             raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation
         )
-        return drive(sending)
+        return run_sync(sending)
 
     def receive(
         self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
     ) -> list[Lease]:
-        return drive(self._bus.receive(agent, role=role, most=most, wait=wait, lease=lease))
+        return run_sync(self._bus.receive(agent, role=role, most=most, wait=wait, lease=lease))
 
     def ack(self, token: str, *, agent: str) -> bool:
-        return drive(self._bus.ack(token, agent=agent))
+        return run_sync(self._bus.ack(token, agent=agent))
 
     def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
-        return drive(self._bus.nack(token, agent=agent, reason=reason, delay=delay))
+        return run_sync(self._bus.nack(token, agent=agent, reason=reason, delay=delay))
 
     def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
-        return drive(self._bus.extend(token, agent=agent, seconds=seconds))
+        return run_sync(self._bus.extend(token, agent=agent, seconds=seconds))
 
     def request(
         self,
@@ -82,36 +82,36 @@ class SyncBus:
         asking = self._bus.request(
             raw, sender=sender, role=role, to=to, id=id, reply_to=reply_to, correlation=correlation, timeout=timeout
         )
-        return drive(asking)
+        return run_sync(asking)
 
     def read(self, id: str, *, agent: str) -> Message:
-        return drive(self._bus.read(id, agent=agent))
+        return run_sync(self._bus.read(id, agent=agent))
 
     def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
-        return drive(self._bus.inbox(agent, role=role, most=most))
+        return run_sync(self._bus.inbox(agent, role=role, most=most))
 
     def rendering(self, message: Message, *, agent: str) -> Rendering | None:
-        return drive(self._bus.rendering(message, agent=agent))
+        return run_sync(self._bus.rendering(message, agent=agent))
 
     def why(self, id: str) -> list[MessageHistory]:
-        return drive(self._bus.why(id))
+        return run_sync(self._bus.why(id))
 
     def settled(self, id: str, *, sender: str, until: str, timeout: float) -> MessageHistory:
-        return drive(self._bus.settled(id, sender=sender, until=until, timeout=timeout))
+        return run_sync(self._bus.settled(id, sender=sender, until=until, timeout=timeout))
 
     def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
     ) -> Iterator[tuple[Event, Message | None]]:
-        return driven(self._bus.events(query, follow=follow, wait=wait))
+        return iterate_sync(self._bus.events(query, follow=follow, wait=wait))
 
     def search(self, text: str, *, most: int = 50) -> list[Message]:
-        return drive(self._bus.search(text, most=most))
+        return run_sync(self._bus.search(text, most=most))
 
     def trace(self, correlation: str) -> list[MessageHistory]:
-        return drive(self._bus.trace(correlation))
+        return run_sync(self._bus.trace(correlation))
 
     def book(self, kind: str) -> dict[str, Any]:
-        return drive(self._bus.book(kind))
+        return run_sync(self._bus.book(kind))
 
     def guard(
         self,
@@ -122,13 +122,13 @@ class SyncBus:
         plan: str | None = None,
         resolve: Callable[[str], str | None] | None = None,
     ) -> "list[PathVerdict]":
-        return drive(self._bus.guard(paths, agent=agent, role=role, plan=plan, resolve=resolve))
+        return run_sync(self._bus.guard(paths, agent=agent, role=role, plan=plan, resolve=resolve))
 
     def escalations(self, *, answered: bool = False) -> "list[Escalation]":
-        return drive(self._bus.escalations(answered=answered))
+        return run_sync(self._bus.escalations(answered=answered))
 
     def stall(self) -> "Stall":
-        return drive(self._bus.stall())
+        return run_sync(self._bus.stall())
 
     def approve(
         self,
@@ -141,7 +141,7 @@ class SyncBus:
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
     ) -> Receipt:
-        return drive(
+        return run_sync(
             self._bus.approve(
                 id,
                 approved=approved,
@@ -154,13 +154,13 @@ class SyncBus:
         )
 
     def roster(self) -> list[Presence]:
-        return drive(self._bus.roster())
+        return run_sync(self._bus.roster())
 
     def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
-        return drive(self._bus.join(name, role=role, dialects=dialects))
+        return run_sync(self._bus.join(name, role=role, dialects=dialects))
 
     def leave(self, name: str) -> int:
-        return drive(self._bus.leave(name))
+        return run_sync(self._bus.leave(name))
 
     def shut_down(
         self,
@@ -173,22 +173,22 @@ class SyncBus:
         wait: bool = True,
     ) -> "ShutdownReport":
         verb = self._bus.shut_down(agent=agent, reason=reason, deadline=deadline, team=team, force=force, wait=wait)
-        return drive(verb)
+        return run_sync(verb)
 
     def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]:
-        return drive(self._bus.dead_letters(most=most))
+        return run_sync(self._bus.dead_letters(most=most))
 
     def retry(self, id: str) -> int:
-        return drive(self._bus.retry(id))
+        return run_sync(self._bus.retry(id))
 
     def drop(self, id: str, *, reason: str, agent: str = "human") -> int:
-        return drive(self._bus.drop(id, reason=reason, agent=agent))
+        return run_sync(self._bus.drop(id, reason=reason, agent=agent))
 
     def import_messages(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        return drive(self._bus.import_messages(entries))
+        return run_sync(self._bus.import_messages(entries))
 
     def sweep(self) -> int:
-        return drive(self._bus.sweep())
+        return run_sync(self._bus.sweep())
 
     def close(self) -> None:
-        drive(self._bus.close())
+        run_sync(self._bus.close())

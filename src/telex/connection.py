@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from telex.bus.run_sync import drive
+from telex.bus.run_sync import run_sync
 from telex.clock import SteadyClock
 from telex.config import Settings, load
 from telex.errors import StoreUnavailable
@@ -64,7 +64,7 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         if self._bus is not None:
-            drive(self._bus.close())
+            run_sync(self._bus.close())
 
     async def __aenter__(self) -> "Bus":
         from telex.clock import LoopClock
@@ -89,7 +89,7 @@ class Connection:
         from telex.bus.notify import Notifier
 
         store = open_store(self._where, settings, grouped=grouped)
-        clock.begin_after(drive(store.latest_at()))
+        clock.begin_after(run_sync(store.latest_at()))
         waiting = Notifier
         if grouped:
             from telex.bus.shared_notify import SharedNotifier
@@ -118,13 +118,13 @@ def gate(where: str | None, settings: Settings) -> "Iterator[WriteGuard]":
     from telex.bus.guard import WriteGuard, roster_with
 
     clock, store = SteadyClock(), open_store(where, settings)
-    dialects = {one.name: one for one in settings.dialects()}
+    dialects = {dialect.name: dialect for dialect in settings.dialects()}
     spoken = (settings.forced,) if settings.forced else tuple(dialects.values())
     try:
-        roster = roster_with(drive(store.members()), settings.members, spoken)
+        roster = roster_with(run_sync(store.members()), settings.members, spoken)
         yield WriteGuard(store, clock, dialects, settings.limits, roster)
     finally:
-        drive(store.close())
+        run_sync(store.close())
 
 
 def open_store(where: str | None, settings: Settings, *, grouped: bool = False) -> Store:

@@ -38,9 +38,9 @@ def traced(bus: Bus, *, provider: TracerProvider | None = None) -> Bus:
 
 
 @contextmanager
-def processing(bus: Bus, leased: Lease) -> Iterator[None]:
+def processing(bus: Bus, lease: Lease) -> Iterator[None]:
     """What is done in here is part of dealing with that message: spans made in here stand below its own."""
-    span = bus.held.get(leased.token) if isinstance(bus, TracedBus) else None
+    span = bus.held.get(lease.token) if isinstance(bus, TracedBus) else None
     if span is None:
         yield
         return
@@ -122,20 +122,20 @@ class TracedBus:
 
     async def _sent(self, leases: Sequence[Lease]) -> list[SpanContext | None]:
         """Under which span each of them was sent."""
-        return [_context_of(await carried_by(self._bus, one.message)) for one in leases]
+        return [_context_of(await carried_by(self._bus, lease.message)) for lease in leases]
 
     def _hold(
         self, leases: Sequence[Lease], sent: Sequence[SpanContext | None], received: SpanContext | None = None
     ) -> None:
         """From here on they are being dealt with, until they are settled."""
-        for leased, above in zip(leases, sent, strict=True):
+        for lease, above in zip(leases, sent, strict=True):
             if len(self.held) >= HELD_MAX:
                 return
             links = [Link(one) for one in (above, received) if one is not None]
             span = self._tracer.start_span(
-                f"process {leased.inbox}", _under(above), SpanKind.CONSUMER, _attributes(leased), links
+                f"process {lease.inbox}", _under(above), SpanKind.CONSUMER, _attributes(lease), links
             )
-            self.held[leased.token], self._until[leased.token] = span, leased.until
+            self.held[lease.token], self._until[lease.token] = span, lease.until
 
     async def _settle(self, token: str, outcome: str, settling: Any) -> Any:
         span = self.held.pop(token, None)
@@ -178,15 +178,15 @@ def _operation(name: str, where: str | None) -> dict[str, Any]:
     return found if where is None else found | {"messaging.destination.name": where}
 
 
-def _attributes(leased: Lease) -> dict[str, Any]:
-    message = leased.message
-    found = _operation("process", leased.inbox) | {
+def _attributes(lease: Lease) -> dict[str, Any]:
+    message = lease.message
+    found = _operation("process", lease.inbox) | {
         "messaging.message.id": message.id,
         "messaging.message.conversation_id": message.correlation,
         "messaging.message.body.size": len(message.raw),
         "telex.dialect": message.dialect,
         "telex.type": message.type,
-        "telex.attempt": leased.attempt,
+        "telex.attempt": lease.attempt,
     }
     return {name: value for name, value in found.items() if value is not None}
 
@@ -198,7 +198,7 @@ def _tell_receipt(span: Span, receipt: Receipt) -> None:
         if value is not None:
             span.set_attribute(name, value)
     if not receipt.accepted:
-        first = next((one for one in receipt.findings if one.severity == "refusal"), None)
+        first = next((finding for finding in receipt.findings if finding.severity == "refusal"), None)
         _fail(span, first.code if first is not None else "refused", first.say if first is not None else "")
 
 

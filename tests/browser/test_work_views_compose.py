@@ -64,7 +64,7 @@ def test_only_what_the_role_may_send_is_offered(hub: HubProcess, page: Page) -> 
     page.goto("/#/compose?sender=qa&to=lead&dialect=vbw-typed")
     offered = page.locator("select[name=type] option")
     [dialect] = [one for one in BUILT_IN if one.name == "vbw-typed"]
-    may = [one.name for one in dialect.types.values() if one.senders == ANY or "qa" in one.senders]
+    may = [type_.name for type_ in dialect.types.values() if type_.senders == ANY or "qa" in type_.senders]
     expect(offered).to_have_text(may)
 
 

@@ -8,7 +8,7 @@ from telex.client import SyncBus
 from telex.clock import SteadyClock
 from telex.config import Settings
 from telex.connection import connect
-from telex.delivery.system_messages import moment
+from telex.delivery.system_messages import format_timestamp
 from telex.dialects.builtin.vbw_typed import (
     APPROVAL_REQUEST,
     BLOCKER_REPORT,
@@ -42,7 +42,7 @@ class Work:
     def say(self, tree: Any, sender: str, to: str, **more: Any) -> str:
         self.clock.later(2.0)
         if isinstance(tree, dict) and "author_role" in tree:
-            tree["author_role"], tree["timestamp"] = CAST[sender], moment(self.clock.now())
+            tree["author_role"], tree["timestamp"] = CAST[sender], format_timestamp(self.clock.now())
         return self.bus.send(tree, sender=sender, to=to, **more).id
 
     def deal(self, *agents: str, after: float = 3.0) -> None:
@@ -141,7 +141,7 @@ def _approvals(work: Work) -> None:
     work.say(ask, "dev", "lead")
     ask = typed(
         APPROVAL_REQUEST, "The mail itself", id="request-2", request_type="gate_override", options=None,
-        subject="Commit without the slow tests", deadline=moment(work.clock.now() + 60.0),
+        subject="Commit without the slow tests", deadline=format_timestamp(work.clock.now() + 60.0),
     )  # fmt: skip
     work.say(ask, "dev-2", "lead")
     work.bus.send(flow("VALIDATION_REQUEST", "request-3", "dev", "cto", "TASK-007"), sender="dev", to="human")

@@ -49,7 +49,9 @@ class Sender:
         self.ids = fresh_ids(name, sum(line.verb == "sending" for line in earlier))
 
     def told(self, id_: str, receipt: Receipt) -> None:
-        self.log.say("sent" if receipt.accepted else "turned-down", id_, *(one.code for one in receipt.findings))
+        self.log.say(
+            "sent" if receipt.accepted else "turned-down", id_, *(finding.code for finding in receipt.findings)
+        )
 
     def failed(self, error: StoreError) -> None:
         self.log.say("error", type(error).__name__)

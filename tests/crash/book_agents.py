@@ -17,7 +17,7 @@ from typing import Any
 import telex
 from telex.bus import work_cache
 from telex.bus.orchestrator import Orchestrator
-from telex.client import SyncBus, drive
+from telex.client import SyncBus, run_sync
 from telex.errors import LeaseLost, StoreError
 from telex.model.shutdown import NO_SHUTDOWNS, ShutdownState
 from telex.model.task_states import TASK_STATES, TaskStatus, moves, standing
@@ -68,7 +68,7 @@ class Talker:
                 self.log.say("error", type(error).__name__)
                 time.sleep(PAUSE_SECONDS)
             else:
-                codes = [one.code for one in receipt.findings if one.severity == "refusal"]
+                codes = [finding.code for finding in receipt.findings if finding.severity == "refusal"]
                 self.log.say("kept" if receipt.accepted else "refused", id_, sender, *codes)
                 return
 
@@ -162,10 +162,10 @@ def current_mortal(known: ShutdownState) -> str:
 def lead_works(bus: SyncBus) -> None:
     """One turn of an orchestrator. Both are called the same, so that each may do what the other was killed in."""
     orchestrator = Orchestrator(bus.awaitable, "orchestrator")
-    works = drive(orchestrator.works())
+    works = run_sync(orchestrator.works())
     if sum(any(place.state in OPEN for place in work.places.values()) for work in works.values()) < WORKS_AT_ONCE:
-        drive(orchestrator.start("Let people reset their password.", f"W{len(works)}"))
-    drive(orchestrator.step())
+        run_sync(orchestrator.start("Let people reset their password.", f"W{len(works)}"))
+    run_sync(orchestrator.step())
 
 
 def crew_turn(bus: SyncBus, *, most: int = 5) -> int:

@@ -19,11 +19,11 @@ from typing import Any
 
 import telex
 from telex.bus.orchestrator import Orchestrator
-from telex.client import SyncBus, drive
+from telex.client import SyncBus, run_sync
 from telex.stores.sqlite.batch import Batch
 from telex.work.actions import FOLDS
 from telex.work.pipeline.state import OPEN
-from telex.work.snapshots import frozen
+from telex.work.snapshots import encode_state
 from tests.crash.agents import SETTINGS
 from tests.crash.book_agents import NAMES, WITNESS, crew_turn, run, talker
 from tests.crash.book_verdict import BookVerdict, judge
@@ -48,7 +48,7 @@ PLANTS: dict[str, Callable[[], None]] = {"expects-ignored": expects_ignored, "st
 
 def book_of(bus: SyncBus) -> dict[str, str]:
     """Every matter of the work as this bus knows it, in a form that can be compared and written down."""
-    return {topic: frozen(state) for kind in FOLDS for topic, state in bus.book(kind).items()}
+    return {topic: encode_state(state) for kind in FOLDS for topic, state in bus.book(kind).items()}
 
 
 def witness(store: str, folder: Path) -> int:
@@ -77,9 +77,9 @@ def finish(folder: Path, seed: int) -> int:
                 own.settle_doubts(bus)
         orchestrator = Orchestrator(bus.awaitable, "orchestrator")
         for _ in range(TURNS_MAX):
-            drive(orchestrator.step())
+            run_sync(orchestrator.step())
             crew_turn(bus, most=50)
-            works: dict[str, Any] = drive(orchestrator.works())
+            works: dict[str, Any] = run_sync(orchestrator.works())
             left = sum(any(place.state in OPEN for place in work.places.values()) for work in works.values())
             if not left:
                 return 0

@@ -15,8 +15,8 @@ from telex.stores.doctor import ReadOnlyConnection
 from telex.stores.doctor_work_state import wrong_topics
 from telex.stores.sqlite.store import SqliteStore
 from telex.work import reducer
-from telex.work.snapshots import frozen
-from telex.work.view import WorkMessage, heard
+from telex.work.snapshots import encode_state
+from telex.work.view import WorkMessage, work_message_from_log
 from tests.crash.logbook import read_all, words_of
 from tests.crash.verdict import integrity
 
@@ -58,7 +58,7 @@ def judge(folder: Path, kills: int, unfinished: int, live: Mapping[str, str], se
     log = asyncio.run(_log(path))
     kept = [message for event, message in log if event.kind == "accepted" and message is not None]
     said = list(_said(log))
-    folded = {topic: frozen(with_tuples(state)) for topic, state in reducer.written(log, DIALECTS).items()}
+    folded = {topic: encode_state(with_tuples(state)) for topic, state in reducer.written(log, DIALECTS).items()}
     file = ReadOnlyConnection(str(path))
     wrong, snapshots = wrong_topics(file)[1], file.value("SELECT count(*) FROM snapshots")
     file.close()
@@ -66,12 +66,12 @@ def judge(folder: Path, kills: int, unfinished: int, live: Mapping[str, str], se
         kills=kills,
         kept=len(words_of(lines, "kept")),
         refused=dict(Counter(code for _, _, *codes in words_of(lines, "refused") for code in codes)),
-        deeds=dict(Counter(one.does for one in said)),
+        deeds=dict(Counter(one.action for one in said)),
         stale=len(words_of(lines, "stale")),
         snapshots=snapshots,
         unfinished=unfinished,
         lost=_lost({(sender, id_) for id_, sender, *_ in words_of(lines, "kept")}, kept),
-        answered_twice=_twice(one.text("request") for one in said if one.does == "answer"),
+        answered_twice=_twice(one.text("request") for one in said if one.action == "answer"),
         after_its_end=_after_its_end(said, kept),
         out_of_place=_out_of_place(said),
         sent_twice=_twice(one.id for one in kept if one.sender == "orchestrator"),
@@ -97,7 +97,7 @@ def _said(log: Log) -> Iterator[WorkMessage]:
     for event, message in log:
         dialect = DIALECTS.get(message.dialect or "") if message is not None else None
         if event.kind == "accepted" and message is not None and dialect is not None:
-            one = heard(message, event, dialect)
+            one = work_message_from_log(message, event, dialect)
             if one is not None:
                 yield one
 
@@ -112,7 +112,7 @@ def _lost(promised: set[tuple[str, str]], kept: list[Message]) -> list[str]:
 
 
 def _after_its_end(said: list[WorkMessage], kept: list[Message]) -> list[str]:
-    ends = {one.sender: one.seq for one in reversed(said) if one.does == "stopped" and one.get("approved") is True}
+    ends = {one.sender: one.seq for one in reversed(said) if one.action == "stopped" and one.get("approved") is True}
     return [f"{one.sender}: {one.id}" for one in kept if one.seq > ends.get(one.sender, one.seq)]
 
 
@@ -120,7 +120,7 @@ def _out_of_place(said: list[WorkMessage]) -> list[str]:
     stands: dict[str, str] = {}
     odd = []
     for one in said:
-        if one.does == "move":
+        if one.action == "move":
             task = one.text("task")
             if stands.get(task, one.text("came_from")) != one.text("came_from"):
                 odd.append(f"{one.id}: {task} was {stands[task]}, not {one.text('came_from')}")

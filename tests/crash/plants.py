@@ -16,7 +16,9 @@ def no_fencing() -> None:
     settle = SqliteStore.settle
 
     async def unfenced(self: SqliteStore, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return await settle(self, [one._replace(fence=None, holder=None, running_at=None) for one in settlements])
+        return await settle(
+            self, [settlement._replace(fence=None, holder=None, running_at=None) for settlement in settlements]
+        )
 
     _replace("settle", unfenced)
 
@@ -26,7 +28,7 @@ def dedup_off() -> None:
     append = SqliteStore.append
 
     async def forgetful(self: SqliteStore, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        return await append(self, [entry._replace(same_since=None) for entry in entries])
+        return await append(self, [entry._replace(dedup_since=None) for entry in entries])
 
     _replace("append", forgetful)
 

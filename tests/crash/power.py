@@ -128,7 +128,7 @@ async def use(store: SqliteStore) -> None:
     await store.append([entry])
     leased = await store.lease(("after",), "qa", 2.0, 3.0, 10)
     assert [one.message.raw for one in leased] == [raw], leased
-    await store.tidy(1.0, same_since=0.0, keep_since=0.0, silent_since=0.0, most=1)
+    await store.maintain(1.0, same_since=0.0, keep_since=0.0, silent_since=0.0, limit=1)
     ballast = Path(store.path + "-ballast").stat().st_size
     assert ballast == BALLAST_BYTES, f"the ballast has {ballast} bytes"
 

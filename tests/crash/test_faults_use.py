@@ -140,7 +140,7 @@ def test_a_message_of_one_mebibyte_passes_whole_and_one_byte_more_is_refused(tmp
         [leased] = bus.receive("lead")
         assert leased.message.raw == body.encode()
         refused = bus.send(body + "x", sender="dev", to="lead", id="m2")
-        assert (refused.accepted, [one.code for one in refused.findings]) == (False, ["too-large"])
+        assert (refused.accepted, [finding.code for finding in refused.findings]) == (False, ["too-large"])
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ def entry(number: int) -> NewMessage:
     raw = f"note {number}".encode()
     return NewMessage(
         *(f"m{number}", 1000.0, "dev", "dev", "lead", None, None, 3, None, None, digest_of(raw), raw, ("lead",)),
-        same_since=0.0,
+        dedup_since=0.0,
         inbox_max=1_000_000,
     )
 

@@ -16,30 +16,32 @@ from telex.work.approvals import Approval, ApprovalRequest, deadline_of, topic_o
 from telex.work.compose import compose
 from telex.work.decisions import APPROVED, CONDITIONAL, REJECTED
 from telex.work.escalations import topics_of_step
-from telex.work.view import WorkMessage, tree_of
+from telex.work.view import WorkMessage, parse_tree
 
 
-def seconds_left(said: WorkMessage, now: float) -> float | None:
+def seconds_left(work_message: WorkMessage, now: float) -> float | None:
     """How long the message itself gives for an answer; None where it does not say, or says a time that has passed."""
-    deadline = deadline_of(said)
+    deadline = deadline_of(work_message)
     return deadline - now if deadline is not None and deadline > now else None
 
 
-async def deciding(office: BusContext, question: Message, deliveries: list[int]) -> list[int]:
+async def deciding(context: BusContext, question: Message, deliveries: list[int]) -> list[int]:
     """Those of these deliveries in reply to a request for approval that decide it, whatever else is said to it."""
     topic = topic_of(question.id)
-    found: Approval | None = (await office.books.of((topic,))).get(topic)
-    if found is None or found.request.by != question.sender:
+    approval: Approval | None = (await context.work_cache.of((topic,))).get(topic)
+    if approval is None or approval.request.by != question.sender:
         return deliveries
-    if found.answer is None:
+    if approval.answer is None:
         return []
-    given = {one.seq for one in await office.store.find(found.answer.id) if one.sender == found.answer.by}
-    brought = [(one, await office.store.delivery(one)) for one in deliveries]
+    given = {
+        message.seq for message in await context.store.find(approval.answer.id) if message.sender == approval.answer.by
+    }
+    brought = [(one, await context.store.delivery(one)) for one in deliveries]
     return [one for one, delivery in brought if delivery is not None and delivery.message in given]
 
 
 async def answer_to(
-    office: BusContext,
+    context: BusContext,
     id_: str,
     agent: str,
     approved: bool,
@@ -54,25 +56,29 @@ async def answer_to(
         NotFound: nobody has asked for anything under that id.
         ValueWrong: the request's dialect has no words for what is to be said.
     """
-    found: Approval | None = (await office.books.of((topic_of(id_),))).get(topic_of(id_))
-    if found is None:
-        raise NotFound(await _not_asked(office, id_))
-    request, agent = found.request, normalised(agent)
-    roster = await office.roster()
-    dialect, type_ = _in_which_words(office, request, roster.find(agent))
+    approval: Approval | None = (await context.work_cache.of((topic_of(id_),))).get(topic_of(id_))
+    if approval is None:
+        raise NotFound(await _not_asked(context, id_))
+    request, agent = approval.request, normalised(agent)
+    roster = await context.roster()
+    dialect, type_ = _in_which_words(context, request, roster.find(agent))
     same = dialect.name == request.dialect
-    asked = [one for one in await office.store.find(id_) if same and one.sender == request.by and not one.refused]
+    messages = [
+        message
+        for message in await context.store.find(id_)
+        if same and message.sender == request.by and not message.refused
+    ]
     tree = compose(
         dialect,
         type_,
         _words(dialect, type_, request, approved, reason, conditions, modifications),
-        id=office.clock.new_id(),
-        now=office.clock.now(),
+        id=context.clock.new_id(),
+        now=context.clock.now(),
         sender=_signed(dialect, type_, request, roster, agent, role),
         to=request.by,
         correlation=request.correlation or (None if same else id_),
         reply_to=id_,
-        like=tree_of(asked[0].raw, dialect, dialect.types[request.type]) if asked else {},
+        like=parse_tree(messages[0].raw, dialect, dialect.types[request.type]) if messages else {},
     )
     raw = write(dialect, tree).encode("utf-8", "surrogatepass")
     return SendRequest(raw, agent, role, to=request.by, reply_to=None if dialect.wire.reply_to else id_)
@@ -104,31 +110,33 @@ def _words(
     return said
 
 
-def _in_which_words(office: BusContext, request: ApprovalRequest, member: Member | None) -> tuple[Dialect, MessageType]:
+def _in_which_words(
+    context: BusContext, request: ApprovalRequest, member: Member | None
+) -> tuple[Dialect, MessageType]:
     """In those of the request; from a role that its dialect does not know in others, such as it reads itself."""
-    dialect = office.dialects[request.dialect]
+    dialect = context.dialects[request.dialect]
     own = dialect, dialect.types[dialect.types[request.type].reply or ""]
     if member is None or member.role == HUMAN or member.role in dialect.roles or may_send(member.role, own[1]):
         return own
-    read = [office.dialects[name] for one in member.dialects if (name := choice_of(one).dialect) in office.dialects]
-    for other in (*read, *office.dialects.values()):
+    read = [context.dialects[name] for one in member.dialects if (name := choice_of(one).dialect) in context.dialects]
+    for other in (*read, *context.dialects.values()):
         for type_ in other.types.values():
-            if type_.deed is not None and type_.deed.does == "answer" and may_send(member.role, type_):
+            if type_.deed is not None and type_.deed.action == "answer" and may_send(member.role, type_):
                 return other, type_
     return own
 
 
-async def _not_asked(office: BusContext, id_: str) -> str:
-    from telex.bus.user_dialect_requests import asked_in_own_words
+async def _not_asked(context: BusContext, id_: str) -> str:
+    from telex.bus.user_dialect_requests import user_dialect_requests
 
-    if await office.books.of(topics_of_step(id_)):
+    if await context.work_cache.of(topics_of_step(id_)):
         return f"{id_[:128]} was handed up, not asked for approval: telex answer {id_[:128]} TEXT answers it."
-    own = await asked_in_own_words(office, id_)
+    own = await user_dialect_requests(context, id_)
     if own:
         what = f"{own[-1].type} of {own[-1].dialect}, which nobody can decide"
         return f"{id_[:128]} is a {what}: answer it with a message, or with telex answer {id_[:128]} TEXT."
-    known: dict[str, Approval] = await office.books.of_kind("approval")
-    waiting = [one.request.id for one in known.values() if one.waits]
+    known: dict[str, Approval] = await context.work_cache.of_kind("approval")
+    waiting = [approval.request.id for approval in known.values() if approval.waits]
     close = nearest(id_, waiting)
     meant = f"did you mean {close}?" if close else "telex approvals shows what waits."
     return f"nobody has asked for anything under {id_[:128]}: {meant}"
@@ -153,15 +161,15 @@ def _signed(
 def _spelt(dialect: Dialect, type_: MessageType, decision: str) -> str | None:
     """The decision as the dialect spells it, where it has a field for that."""
     assert type_.deed is not None
-    where = type_.deed.names.get("decision")
+    where = type_.deed.field_map.get("decision")
     field = kind_at(dialect.fields_of(type_), dialect.locate(type_, where)) if where is not None else None
     if field is None or not isinstance(field.kind, OneOf):
         return None
-    return next((one for one in field.kind.values if one.casefold() == decision), None)
+    return next((value for value in field.kind.values if value.casefold() == decision), None)
 
 
 def _must_fit(type_: MessageType, said: dict[str, object]) -> None:
     assert type_.deed is not None
     for name in ("conditions", "modifications"):
-        if said[name] is not None and name not in type_.deed.names:
+        if said[name] is not None and name not in type_.deed.field_map:
             raise ValueWrong(f"leave out the {name}: {type_.name} has no place for them.")

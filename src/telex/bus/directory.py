@@ -41,13 +41,13 @@ class CachedRoute(NamedTuple):
     until: float  # then it is time to write down again that the sender is here
 
 
-def way_of(member: Member, address: str | None, roster: Roster, until: float) -> CachedRoute:
+def cached_route(member: Member, address: str | None, roster: Roster, until: float) -> CachedRoute:
     if address is None:
         return CachedRoute(member, None, None, None, Participants(member.role, None, member.name, None), until)
     by_name = address if roster.find(address) is not None else None
-    pair = Participants(member.role, role_at(address, roster), member.name, by_name)
+    participants = Participants(member.role, role_at(address, roster), member.name, by_name)
     found = route(address, member, roster)
-    return CachedRoute(member, address, found, None if isinstance(found, Finding) else found, pair, until)
+    return CachedRoute(member, address, found, None if isinstance(found, Finding) else found, participants, until)
 
 
 class BusContext:
@@ -60,15 +60,15 @@ class BusContext:
         work: Mapping[str, Any] | None = None,  # what the team chose for the rules of the work
         evidence: Evidence | None = None,  # what can be looked up of the claims that reports make
     ) -> None:
-        self.store, self.clock, self.desk = store, clock, desk
-        self.lanes = ValidatorCache(desk)
+        self.store, self.clock, self.policy = store, clock, desk
+        self.validators = ValidatorCache(desk)
         self.declared = tuple(members)
         self.default_roles = default_roles(desk, closed=bool(members))
         self.dialects = {dialect.name: dialect for dialect in desk.dialects}
-        self.books = WorkCache(store, self.dialects)
+        self.work_cache = WorkCache(store, self.dialects)
         self.work = work or {}
         self.evidence = evidence
-        self.turns = SenderLock()
+        self.sender_lock = SenderLock()
         self.carried: Callable[[], str | None] | None = None  # the trace that is sent in; None: nobody traces
         self._roster: Roster | None = None
         self._joined: dict[str, Member] = {}  # whom the roster was made of
@@ -83,20 +83,20 @@ class BusContext:
 
     @property
     def limits(self) -> Limits:
-        return self.desk.limits
+        return self.policy.limits
 
     @cached_property
     def types_handing_up(self) -> frozenset[str]:
         """The names of all types by which somebody hands a matter up."""
         types = [type_ for dialect in self.dialects.values() for type_ in dialect.types.values()]
-        return frozenset([type_.name for type_ in types if type_.deed is not None and type_.deed.does == HAND_UP])
+        return frozenset([type_.name for type_ in types if type_.deed is not None and type_.deed.action == HAND_UP])
 
     def type_that(self, does: str) -> tuple[Dialect, MessageType] | tuple[None, None]:
         """The first type of the team's dialects that does this to the work."""
-        among = (self.desk.forced,) if self.desk.forced else self.desk.dialects
+        among = (self.policy.forced,) if self.policy.forced else self.policy.dialects
         for dialect in among:
             for type_ in dialect.types.values():
-                if type_.deed is not None and type_.deed.does == does:
+                if type_.deed is not None and type_.deed.action == does:
                     return dialect, type_
         return None, None
 
@@ -106,10 +106,10 @@ class BusContext:
         type_ = dialect.types.get(message.type or "") if dialect is not None else None
         return (dialect, type_) if dialect is not None and type_ is not None else None
 
-    def deed_of(self, message: Message) -> str:
+    def action_of(self, message: Message) -> str:
         """What a message that was kept does to the work."""
         found = self.type_of(message)
-        return found[1].deed.does if found is not None and found[1].deed is not None else ""
+        return found[1].deed.action if found is not None and found[1].deed is not None else ""
 
     # --- who is there ------------------------------------------------------------------------------------------------
 
@@ -135,17 +135,17 @@ class BusContext:
         """Has it been looked at within the last few milliseconds?"""
         return self._roster is not None and 0.0 <= now - self._looked_at < ROSTER_SECONDS
 
-    def known_way(self, whom: "Whom", now: float) -> "CachedRoute | None":
+    def find_cached_route(self, whom: "Whom", now: float) -> "CachedRoute | None":
         """The way as it was worked out before, while nothing can have changed. Looked up for every message."""
         if not self.knows_roster(now):
             return None
-        known = self._ways.get(whom)
-        return known if known is not None and now < known.until else None
+        cached_route = self._ways.get(whom)
+        return cached_route if cached_route is not None and now < cached_route.until else None
 
-    async def way(self, sender: str, role: str | None, to: str | None, now: float) -> "CachedRoute | Finding":
+    async def route(self, sender: str, role: str | None, to: str | None, now: float) -> "CachedRoute | Finding":
         """From whom to whom, worked out once for as long as the roster stays as it is. A refusal is not remembered."""
         await self.roster(now)
-        if (known := self.known_way((sender, role, to), now)) is not None:
+        if (known := self.find_cached_route((sender, role, to), now)) is not None:
             return known
         member = await self.member(sender, role)
         if not isinstance(member, Member):
@@ -155,7 +155,7 @@ class BusContext:
         if address is not None and isinstance(route(address, member, roster), Finding):
             self.forget_roster()  # perhaps somebody came in this very moment
             roster = await self.roster()
-        way = way_of(member, address, roster, now + self.limits.silent_seconds / 4)
+        way = cached_route(member, address, roster, now + self.limits.silent_seconds / 4)
         if not isinstance(way.route, Finding) and len(self._ways) < WAYS_MAX:
             self._ways[sender, role, to] = way
         return way
@@ -165,34 +165,34 @@ class BusContext:
         down comes back only by `joining` expressly."""
         name, role = normalised(name), normalised(role) if role is not None else None
         roster, now = await self.roster(), self.clock.now()
-        found = roster.find(name)
-        if found is None:
+        member = roster.find(name)
+        if member is None:
             return await self._newcomer(name, role, roster, now, joining)
-        if role is not None and role != found.role:
+        if role is not None and role != member.role:
             from telex.delivery.membership import role_differs
 
-            return role_differs(found, role, self.limits)
-        if found.joined_at is None:
-            return await self.enlist(found, now, joining=joining)
-        await self.is_here(name, now, found.seen_at or 0.0)
-        return found
+            return role_differs(member, role, self.limits)
+        if member.joined_at is None:
+            return await self.upsert_member(member, now, joining=joining)
+        await self.is_here(name, now, member.seen_at or 0.0)
+        return member
 
     async def is_here(self, name: str, now: float, seen_at: float = 0.0) -> None:
         """Somebody has acted. Written down a few times in the span after which it would be called silent."""
         often_enough = self.limits.silent_seconds / 4
         if now - self._seen.get(name, seen_at) > often_enough:
-            known = (await self.roster()).find(name)
-            if known is None:
+            member = (await self.roster()).find(name)
+            if member is None:
                 return  # nobody we know: an ack that was not its to give
             self._seen[name] = now
-            if now - (known.seen_at or 0.0) > often_enough:
+            if now - (member.seen_at or 0.0) > often_enough:
                 await self.store.seen(name, now)
                 self._has_been_seen(name, now)
 
     def _has_been_seen(self, name: str, now: float) -> None:
         """Our own writes are no news to us, so the roster would not be read again; nor need all of it be, for this."""
-        if self._roster is not None and (known := self._roster.members.get(name)) is not None:
-            members = {**self._roster.members, name: known._replace(seen_at=now)}
+        if self._roster is not None and (member := self._roster.members.get(name)) is not None:
+            members = {**self._roster.members, name: member._replace(seen_at=now)}
             self._roster = self._roster._replace(members=members)
 
     async def _newcomer(
@@ -201,16 +201,18 @@ class BusContext:
         from telex.delivery import membership  # somebody new comes rarely
 
         found = membership.newcomer(name, role, roster, self.limits, closed=bool(self.declared), joining=joining)
-        return found if isinstance(found, Finding) else await self.enlist(found, now, joining=joining)
+        return found if isinstance(found, Finding) else await self.upsert_member(found, now, joining=joining)
 
-    async def enlist(self, member: Member, now: float, *, joining: bool) -> Member | Finding:
+    async def upsert_member(self, member: Member, now: float, *, joining: bool) -> Member | Finding:
         since = member.joined_at if member.is_here and member.joined_at is not None else now
         joined = member._replace(joined_at=since, seen_at=now, left_at=None, stopped_at=None)
         is_told = any(one.name == member.name and one.dialects for one in self.declared)
         if is_told:  # what telex.toml says of its dialects is not kept: it may say something else tomorrow
             joined = joined._replace(dialects=())
         detail = json.dumps({"role": member.role} | ({"reads": member.dialects} if member.dialects else {}))
-        known = await self.store.enlist(joined, Event(0, now, "joined", member.name, detail=detail), back=joining)
+        known = await self.store.upsert_member(
+            joined, Event(0, now, "joined", member.name, detail=detail), back=joining
+        )
         self.forget_roster()
         if known.stopped_at is not None:  # it has shut down, in another process, while we were about to write
             from telex.delivery.membership import has_shut_down

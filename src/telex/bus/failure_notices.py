@@ -8,33 +8,33 @@ from telex.ports.store import Settlement
 MAY_ANSWER = frozenset({"stored", "leased", "acked"})
 
 
-async def death_reports(
-    office: BusContext, delivery: Delivery, reason: str, message: Message | None = None
+async def dead_letter_notices(
+    context: BusContext, delivery: Delivery, reason: str, message: Message | None = None
 ) -> tuple[NewMessage, ...]:
     """A word to the sender, if it is still there, to be kept together with the death itself."""
     from telex.delivery.system_messages import not_delivered
 
-    message = message or await office.store.message(delivery.message)
+    message = message or await context.store.message(delivery.message)
     assert message is not None, "a delivery without its message"
-    if (await office.roster()).find(message.sender) is None:
+    if (await context.roster()).find(message.sender) is None:
         return ()
-    dialect = office.dialects.get(message.dialect or "")
-    report = not_delivered(message, delivery.inbox, reason, office.clock.now(), office.clock.new_id(), dialect)
+    dialect = context.dialects.get(message.dialect or "")
+    report = not_delivered(message, delivery.inbox, reason, context.clock.now(), context.clock.new_id(), dialect)
     return (report,) if report is not None else ()
 
 
-async def wait_for_others(office: BusContext, settlement: Settlement, delivery: Delivery) -> Settlement:
+async def keep_request_open(context: BusContext, settlement: Settlement, delivery: Delivery) -> Settlement:
     """Where one of several who were asked is out of it, the others may still answer: then the deadline stays."""
     if not settlement.release:
         return settlement
-    asked = await office.store.deliveries(delivery.message)
-    others = any(one.inbox != delivery.inbox and one.state in MAY_ANSWER for one in asked)
-    return settlement._replace(release=not others and not await _climbs(office, delivery))
+    deliveries = await context.store.deliveries(delivery.message)
+    others = any(one.inbox != delivery.inbox and one.state in MAY_ANSWER for one in deliveries)
+    return settlement._replace(release=not others and not await _climbs(context, delivery))
 
 
-async def _climbs(office: BusContext, delivery: Delivery) -> bool:
+async def _climbs(context: BusContext, delivery: Delivery) -> bool:
     """What was handed up waits on, whatever became of the message: it goes to whoever is above."""
     from telex.bus.escalate import is_escalation
 
-    message = await office.store.message(delivery.message)
-    return message is not None and is_escalation(office, message)
+    message = await context.store.message(delivery.message)
+    return message is not None and is_escalation(context, message)

@@ -5,44 +5,44 @@ be kept. Whatever is not quite ordinary goes the patient way in `send`, which wo
 """
 
 from telex.bus.directory import BusContext, Whom
-from telex.bus.new_message import entry_of
+from telex.bus.new_message import new_message
 from telex.bus.work_cache import EVIDENT
 from telex.model.message import NewMessage
 
 
-def ordinary(office: BusContext, raw: bytes, whom: Whom, began: float) -> NewMessage | None:
+def send_fast(context: BusContext, raw: bytes, whom: Whom, began: float) -> NewMessage | None:
     """What is written when this message is kept; None when there is more to find out first."""
-    way = office.known_way(whom, began)
-    if way is None or way.inboxes is None:
+    cached_route = context.find_cached_route(whom, began)
+    if cached_route is None or cached_route.inboxes is None:
         return None
-    looked = office.lanes.quick(raw, way.pair)
-    if looked is None:
+    checked = context.validators.quick(raw, cached_route.pair)
+    if checked is None:
         return None
-    _, kind, (id_, correlation, reply_to, _) = looked
+    _, kind, (id_, correlation, reply_to, _) = checked
     if kind is None or reply_to is not None or not kind.stands_alone:
         return None
-    part = None
-    if kind.deed is not None:
-        if kind.idle is None or not office.books.known_empty(kind.idle):
+    work_change = None
+    if kind.action is not None:
+        if kind.idle is None or not context.work_cache.known_empty(kind.idle):
             return None
-        if office.evidence is not None and kind.deed in EVIDENT:
+        if context.evidence is not None and kind.action in EVIDENT:
             return None  # the repository has a word in it
-        part = office.books.nothing_said(kind.idle)
-    return entry_of(
-        office,
+        work_change = context.work_cache.nothing_said(kind.idle)
+    return new_message(
+        context,
         raw,
         id_,
-        way.member,
-        way.address or "",
+        cached_route.member,
+        cached_route.address or "",
         kind.dialect.name,
         kind.type.name,
         kind.rank,
         correlation,
         None,
-        way.inboxes,
+        cached_route.inboxes,
         began,
         (),
         None,
         (),
-        part,
+        work_change,
     )

@@ -9,12 +9,12 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from telex.bus.directory import BusContext
-from telex.bus.maintenance import sweep
+from telex.bus.maintenance import run_maintenance
 from telex.bus.notify import Notifier
 from telex.model.event import Event
 from telex.model.message import Message
 from telex.ports.store import Query, Store
-from telex.stores.query_match import fits
+from telex.stores.query_match import matches_query
 
 if TYPE_CHECKING:
     import asyncio
@@ -85,7 +85,7 @@ class EventTail:
     async def join(self, query: Query) -> Follower:
         """Whatever happens after `base` is given to the follower; what was before, it reads for itself."""
         if not self.followers:
-            self._upto = (await self._store.touched(None)).upto
+            self._upto = (await self._store.changes_since(None)).upto
         wish = query._replace(after=0)
         follower = Follower(query, self._upto)
         self._is_news = True  # something may have happened since that number was asked for
@@ -127,7 +127,7 @@ class EventTail:
 
     async def _wanted(self, wish: Query, page: Happenings, first: int, last: int) -> Happenings:
         if wish.text is None:
-            return [one for one in page if fits(wish, *one)]
+            return [one for one in page if matches_query(wish, *one)]
         found = await self._store.events(wish._replace(after=first), PAGE)
         return [one for one in found if one[0].seq <= last]
 
@@ -138,17 +138,17 @@ class EventTail:
                 follower.wake()
 
 
-async def happenings(
-    office: BusContext, waiting: Notifier, query: Query, *, follow: bool, wait: float | None
+async def follow_events(
+    context: BusContext, waiting: Notifier, query: Query, *, follow: bool, wait: float | None
 ) -> AsyncGenerator[Happenings, None]:
     """What happened, in pages; with `follow`, also what happens next, for ever or until nothing has for `wait`."""
     tail = None if query.newest_first or not follow else waiting.tail
     if tail is not None:
-        pages = _together(office, waiting, tail, query, wait)
+        pages = _together(context, waiting, tail, query, wait)
     elif query.newest_first and not follow:
-        pages = _backwards(office, query)
+        pages = _backwards(context, query)
     else:
-        pages = _alone(office, waiting, query, follow, wait)
+        pages = _alone(context, waiting, query, follow, wait)
     async with aclosing(pages):
         async for page in pages:
             yield page
@@ -173,12 +173,12 @@ class _FetchSize:
         return page, len(page) == most
 
 
-async def _backwards(office: BusContext, query: Query) -> AsyncGenerator[Happenings, None]:
+async def _backwards(context: BusContext, query: Query) -> AsyncGenerator[Happenings, None]:
     """The newest first, and at most a page of them. Most want only a few, so it is read in steps that grow."""
-    await sweep(office)
+    await run_maintenance(context)
     most, oldest = PAGE_MIN, NEVER
     while True:
-        page = await office.store.events(query, most)
+        page = await context.store.events(query, most)
         fresh = [one for one in page if one[0].seq < oldest]
         if fresh:
             oldest = fresh[-1][0].seq
@@ -189,38 +189,38 @@ async def _backwards(office: BusContext, query: Query) -> AsyncGenerator[Happeni
 
 
 async def _alone(
-    office: BusContext, waiting: Notifier, query: Query, follow: bool, wait: float | None
+    context: BusContext, waiting: Notifier, query: Query, follow: bool, wait: float | None
 ) -> AsyncGenerator[Happenings, None]:
-    after, last = query.after, office.clock.now()
-    place, reading = waiting.place(), _FetchSize(office.store, query)
+    after, last = query.after, context.clock.now()
+    subscription, reading = waiting.place(), _FetchSize(context.store, query)
     try:
         while True:
             if follow:
-                await place.look()
+                await subscription.arm()
             if follow or after == query.after:
-                await sweep(office)  # whoever only looks back needs it once, and not for every page
+                await run_maintenance(context)  # whoever only looks back needs it once, and not for every page
             page, is_more = await reading.page(after)
             if page:
                 after = max(page[0][0].seq, page[-1][0].seq)  # newest first, there is no way further back
                 yield page
-            now = office.clock.now()
+            now = context.clock.now()
             if is_more:
                 continue
             if page:
                 last = now
             if not follow or (wait is not None and now - last >= wait):
                 return
-            await place.news(now + 1.0 if wait is None else min(now + 1.0, last + wait))
+            await subscription.wait(now + 1.0 if wait is None else min(now + 1.0, last + wait))
     finally:
-        place.leave()
+        subscription.close()
 
 
 async def _together(
-    office: BusContext, waiting: Notifier, tail: EventTail, query: Query, wait: float | None
+    context: BusContext, waiting: Notifier, tail: EventTail, query: Query, wait: float | None
 ) -> AsyncGenerator[Happenings, None]:
-    after, last = query.after, office.clock.now()
-    reading = _FetchSize(office.store, query)
-    await sweep(office)
+    after, last = query.after, context.clock.now()
+    reading = _FetchSize(context.store, query)
+    await run_maintenance(context)
     while True:
         page, is_more = await reading.page(after)
         while is_more:
@@ -230,9 +230,9 @@ async def _together(
         follower = await tail.join(query)
         try:
             await waiting.begin()
-            page = await office.store.events(query._replace(after=after), PAGE)
+            page = await context.store.events(query._replace(after=after), PAGE)
             if mine := [one for one in page if one[0].seq <= follower.base]:
-                after, last = mine[-1][0].seq, office.clock.now()
+                after, last = mine[-1][0].seq, context.clock.now()
                 yield mine
             if len(mine) == PAGE:
                 continue  # too much has happened in this moment
@@ -244,8 +244,8 @@ async def _together(
                         continue
                     after = given[-1][0].seq
                     yield given
-                    last = office.clock.now()
-                left = NEVER if wait is None else last + wait - office.clock.now()
+                    last = context.clock.now()
+                left = NEVER if wait is None else last + wait - context.clock.now()
                 if left <= 0:
                     return
                 await follower.wait(left)

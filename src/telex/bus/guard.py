@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from telex.bus.run_sync import drive
+from telex.bus.run_sync import run_sync
 from telex.bus.work_cache import WorkCache
 from telex.dialects.schema import Dialect
 from telex.errors import NotAMember, NotFound
@@ -33,10 +33,10 @@ class WriteGuard:
         dialects: Mapping[str, Dialect],
         limits: Limits,
         roster: Roster,
-        books: WorkCache | None = None,
+        work_cache: WorkCache | None = None,
     ) -> None:
         self.store, self.clock, self.dialects, self.limits, self.roster = store, clock, dialects, limits, roster
-        self.books = books or WorkCache(store, dialects)
+        self.books = work_cache or WorkCache(store, dialects)
 
     def guard(
         self,
@@ -48,7 +48,7 @@ class WriteGuard:
         resolve: Resolver | None = None,
     ) -> list[PathVerdict]:
         """The verb of the bus, blocking."""
-        return drive(guard(self, paths, agent, role, plan, resolve))
+        return run_sync(guard(self, paths, agent, role, plan, resolve))
 
 
 def roster_with(joined: Iterable[Member], declared: Sequence[Member], spoken: Sequence[Dialect]) -> Roster:
@@ -69,13 +69,13 @@ async def guard(
     resolve: Resolver | None = None,
 ) -> list[PathVerdict]:
     member = await _member(gate, agent, role)
-    scopes = [ContractScope(one) for one in await _plans(gate, member, plan)]
+    scopes = [ContractScope(plan) for plan in await _plans(gate, member, plan)]
     judged = judge_all(paths, scopes, resolve)
     asks = await _asks(gate, member, judged)
-    ground = RuleContext(gate.clock.now(), gate.roster, gate.limits, dialects=gate.dialects)
-    verdicts = _Verdicts(member, ground, asks)
+    context = RuleContext(gate.clock.now(), gate.roster, gate.limits, dialects=gate.dialects)
+    verdicts = _Verdicts(member, context, asks)
     told, new = verdicts.of, tuple.__new__  # as Verdict(path, …) would make it, in half the time
-    return [new(PathVerdict, (path, *told(one))) for path, one in zip(paths, judged, strict=True)]
+    return [new(PathVerdict, (path, *told(decision))) for path, decision in zip(paths, judged, strict=True)]
 
 
 async def _member(gate: WriteGuard, agent: str, role: str | None) -> Member:
@@ -84,16 +84,16 @@ async def _member(gate: WriteGuard, agent: str, role: str | None) -> Member:
 
     name, role = normalised(agent), normalised(role) if role is not None else None
     roster = gate.roster
-    found = roster.find(name)
-    if found is None and role is not None and role in roster.roles():
+    member = roster.find(name)
+    if member is None and role is not None and role in roster.roles():
         return Member(name, role)
-    wrong = membership.sender_unknown(name, roster) if found is None else None
-    if found is not None and role is not None and role != found.role:
-        wrong = membership.role_differs(found, role, gate.limits)
-    if found is None or wrong is not None:
-        assert wrong is not None
-        raise NotAMember(wrong.say, wrong.code)
-    return found
+    finding = membership.sender_unknown(name, roster) if member is None else None
+    if member is not None and role is not None and role != member.role:
+        finding = membership.role_differs(member, role, gate.limits)
+    if member is None or finding is not None:
+        assert finding is not None
+        raise NotAMember(finding.say, finding.code)
+    return member
 
 
 async def _plans(gate: WriteGuard, member: Member, plan: str | None) -> list[Plan]:
@@ -112,8 +112,8 @@ async def _plans(gate: WriteGuard, member: Member, plan: str | None) -> list[Pla
 class _Verdicts:
     """What is judged alike is told alike: a pattern that allows a thousand files is put into words once."""
 
-    def __init__(self, member: Member, ground: RuleContext, asks: dict[Any, tuple[Any, str]]) -> None:
-        self._member, self._ground, self._asks = member, ground, asks
+    def __init__(self, member: Member, context: RuleContext, asks: dict[Any, tuple[Any, str]]) -> None:
+        self._member, self._ground, self._asks = member, context, asks
         self._told: dict[int, tuple[Any, ...]] = {}  # by the identity of what was judged, which outlives this
 
     def of(self, judged: PathDecision) -> tuple[Any, ...]:
@@ -144,9 +144,9 @@ async def _asks(
 ) -> dict[tuple[str, str] | None, tuple[Any, str]]:
     """One request for each matter, for all of its paths: whoever answers is asked once."""
     matters: dict[tuple[str, str], list[PathDecision]] = {}
-    for one in judged:
-        if one.code is not None and (matter := _matter(one)) is not None:
-            matters.setdefault(matter, []).append(one)
+    for decision in judged:
+        if decision.code is not None and (matter := _matter(decision)) is not None:
+            matters.setdefault(matter, []).append(decision)
     asks: dict[tuple[str, str] | None, tuple[Any, str]] = {}
     for matter, all_of_it in matters.items():
         made = await _ask(gate, member, matter[1], all_of_it)
@@ -166,7 +166,7 @@ async def _ask(gate: WriteGuard, member: Member, kind: str, judged: list[PathDec
     type_ = asking_type(dialect)
     if dialect is None or type_ is None or member.role not in type_.senders:
         return None
-    paths = list(dict.fromkeys(one.path for one in judged))
+    paths = list(dict.fromkeys(decision.path for decision in judged))
     verb = "Let me touch" if kind == ASKING["path-outside-contract"] else "Set aside that I may not touch"
     of = {
         "subject": f"{verb} {listed(paths)}",
@@ -175,8 +175,8 @@ async def _ask(gate: WriteGuard, member: Member, kind: str, judged: list[PathDec
         "options": paths,
     }
     task = next((one for one in plan.words.tasks if one not in plan.done), (plan.words.tasks or ("",))[0])
-    kept = await gate.store.message(contract.seq)
-    like = json.loads(kept.raw) if kept is not None and dialect.form == "json" and kept.raw[:1] == b"{" else {}
+    message = await gate.store.message(contract.seq)
+    like = json.loads(message.raw) if message is not None and dialect.form == "json" and message.raw[:1] == b"{" else {}
     tree = compose(
         dialect, type_, of, id=gate.clock.new_id(), now=gate.clock.now(), sender=member.role,
         correlation=task, like=like if isinstance(like, dict) else {},

@@ -20,82 +20,82 @@ if TYPE_CHECKING:
     from telex.work.view import WorkMessage
 
 
-async def reminder(
-    office: BusContext, member: Member, looked: CheckedMessage, inboxes: Route, reply_to: str | None
+async def missing_answer_hint(
+    context: BusContext, member: Member, checked: CheckedMessage, inboxes: Route, reply_to: str | None
 ) -> tuple[Finding, ...]:
     """A warning to a member that sends whoever asked it for a certain answer something else that might be meant as
     that."""
-    if looked.kind is not None:
+    if checked.traits is not None:
         return ()
-    stops = await _stops_nobody(office, member, looked, inboxes)
-    return stops if stops or reply_to is None else await _decides_nothing(office, member, looked, reply_to)
+    stops = await _stops_nobody(context, member, checked, inboxes)
+    return stops if stops or reply_to is None else await _decides_nothing(context, member, checked, reply_to)
 
 
 async def _stops_nobody(
-    office: BusContext, member: Member, looked: CheckedMessage, inboxes: Route
+    context: BusContext, member: Member, checked: CheckedMessage, inboxes: Route
 ) -> tuple[Finding, ...]:
-    roster = await office.roster()
-    if not office.was_asked_to_stop:
+    roster = await context.roster()
+    if not context.was_asked_to_stop:
         return ()
     from telex.work.shutdown import open_call
 
-    known = (await office.books.of((SHUTDOWN,))).get(SHUTDOWN)
+    known = (await context.work_cache.of((SHUTDOWN,))).get(SHUTDOWN)
     call = open_call(known, member, roster) if known is not None else None
     if call is None or {call.by, ONE_OF_ROLE + call.role}.isdisjoint(inboxes):
         return ()
-    return _warning(office, member, looked, call)
+    return _warning(context, member, checked, call)
 
 
 def _warning(
-    office: BusContext, member: Member, looked: CheckedMessage, call: "ShutdownRequest"
+    context: BusContext, member: Member, looked: CheckedMessage, call: "ShutdownRequest"
 ) -> tuple[Finding, ...]:
     """With the answer begun, so that the rest is easily filled in."""
     import json
 
-    from telex.delivery.system_messages import moment
+    from telex.delivery.system_messages import format_timestamp
     from telex.dialects.draft import draft
 
-    dialect, type_ = office.type_that("stopped")
+    dialect, type_ = context.type_that("stopped")
     if dialect is None or type_ is None or type_.deed is None:
         return ()
     checked = looked.checked
     if checked is not None and checked.outcome != "plain" and checked.type != type_.name:
         return ()  # a coding tool's own frame, about something else
-    given = {type_.deed.names["request"]: call.id}
+    given = {type_.deed.field_map["request"]: call.id}
     role = member.role if may_send(member.role, type_) else None  # else it signs as one of those who may
-    now, new_id = moment(office.clock.now()), office.clock.new_id()
+    now, new_id = format_timestamp(context.clock.now()), context.clock.new_id()
     begun = draft(dialect, type_, given, now=now, new_id=new_id, role=role)
     say = f"Send a {type_.name} that names {call.id}: this is delivered, but no text answers a request to shut down."
     return (Finding("shutdown-not-answered", ROOT, say, "warning", expected=json.dumps(begun, ensure_ascii=False)),)
 
 
 async def _decides_nothing(
-    office: BusContext, member: Member, looked: CheckedMessage, reply_to: str
+    context: BusContext, member: Member, checked: CheckedMessage, reply_to: str
 ) -> tuple[Finding, ...]:
     """Text in reply to a request for approval, from somebody who could have decided it."""
-    if not office.desk.work or (looked.checked is not None and looked.checked.outcome != "plain"):
+    if not context.policy.work or (checked.checked is not None and checked.checked.outcome != "plain"):
         return ()
     from telex.work.approvals import answerers, answering, topic_of
     from telex.work.user_dialect_requests import undecided
 
     topic = topic_of(reply_to)
-    found = (await office.books.of((topic,))).get(topic)
+    found = (await context.work_cache.of((topic,))).get(topic)
     if found is None or not found.waits or found.request.by == member.name:
         return ()
-    words, own = answering(found.request, office.dialects), {member.name, member.role, ONE_OF_ROLE + member.role}
+    words, own = answering(found.request, context.dialects), {member.name, member.role, ONE_OF_ROLE + member.role}
     if words is None or own.isdisjoint(answerers(found.request, words, (member,))):
         return ()
     path, say, expected, _, _ = undecided(reply_to, words[1].name, "no text")
     return (Finding("approval-not-decided", path, say, "warning", expected),)
 
 
-async def answers_no_dispatch(office: BusContext, said: "WorkMessage") -> tuple[Finding, ...]:
+async def answers_no_dispatch(context: BusContext, work_message: "WorkMessage") -> tuple[Finding, ...]:
     """A warning to whoever sends a result that no work will hear of, while some wait for one like it."""
-    if said.does != "signal":
+    if work_message.action != "signal":
         return ()
     from telex.work.signals import answers_nothing, topic_of
 
-    topic = topic_of(said)
-    if topic is not None and await office.books.of((topic,)):
+    topic = topic_of(work_message)
+    if topic is not None and await context.work_cache.of((topic,)):
         return ()  # it belongs to a work, which has its own word for what comes out of turn
-    return answers_nothing(said, (await office.books.of_kind("work")).values())
+    return answers_nothing(work_message, (await context.work_cache.of_kind("work")).values())

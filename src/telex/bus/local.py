@@ -8,10 +8,10 @@ from telex.bus import maintenance, queries, receive, send
 from telex.bus.arguments import count, searched, seconds
 from telex.bus.correlate import SendRequest
 from telex.bus.directory import BusContext
-from telex.bus.failure_notices import MAY_ANSWER, wait_for_others
-from telex.bus.fast_path import ordinary
-from telex.bus.follow import happenings
-from telex.bus.inbox_withdrawal import take_back
+from telex.bus.failure_notices import MAY_ANSWER, keep_request_open
+from telex.bus.fast_path import send_fast
+from telex.bus.follow import follow_events
+from telex.bus.inbox_withdrawal import withdraw_messages
 from telex.bus.notify import Notifier
 from telex.bus.send import Raw, as_bytes
 from telex.bus.work_api import WorkApi
@@ -68,27 +68,29 @@ class LocalBus(WorkApi):
         reply_to: str | None = None,
         correlation: str | None = None,
     ) -> Receipt:
-        office = self._office
-        entry = None
-        if office.turns.is_taken(sender):
-            await office.turns.wait(sender)
+        context = self._office
+        new_message = None
+        if context.sender_lock.is_taken(sender):
+            await context.sender_lock.wait(sender)
         if type(raw) is bytes and id is None and reply_to is None and correlation is None:
-            now = office.clock.now()
-            if not office.knows_roster(now):  # where many send at once, only the first of them finds it old
-                await office.roster(now)
-            entry = ordinary(office, raw, (sender, role, to), now)
-        if entry is None:
-            asked = SendRequest(as_bytes(raw), sender, role, to, id, reply_to, correlation)
-            receipt = await send.send_now(office, asked)
+            now = context.clock.now()
+            if not context.knows_roster(now):  # where many send at once, only the first of them finds it old
+                await context.roster(now)
+            new_message = send_fast(context, raw, (sender, role, to), now)
+        if new_message is None:
+            request = SendRequest(as_bytes(raw), sender, role, to, id, reply_to, correlation)
+            receipt = await send.send_checked(context, request)
         else:
-            [appended] = await office.store.append((entry,))
+            [appended] = await context.store.append((new_message,))
             if appended.outcome in ("stale", "stopped"):  # somebody has just begun to keep to contracts, or shut down
-                receipt = await send.send(office, SendRequest(entry.raw, sender, role, to, entry.id))
+                receipt = await send.send(context, SendRequest(new_message.raw, sender, role, to, new_message.id))
             elif appended.outcome == "kept":
-                receipt = Receipt(True, entry.id, "stored", entry.inboxes, entry.dialect, entry.type)
+                receipt = Receipt(
+                    True, new_message.id, "stored", new_message.inboxes, new_message.dialect, new_message.type
+                )
             else:
-                asked = SendRequest(entry.raw, sender, role, to)
-                receipt = await send.answer(office, asked, None, entry, appended, entry.at)
+                request = SendRequest(new_message.raw, sender, role, to)
+                receipt = await send.answer(context, request, None, new_message, appended, new_message.at)
         self._waiting.nudge()
         return receipt
 
@@ -120,56 +122,60 @@ class LocalBus(WorkApi):
         correlation: str | None = None,
         timeout: float | None = None,
     ) -> Receipt | Lease:
-        office = self._office
-        within = office.limits.request_seconds if timeout is None else seconds("timeout", timeout)
-        asked = SendRequest(as_bytes(raw), sender, role, to, id, reply_to, correlation, within)
-        receipt = await send.send(office, asked)
+        context = self._office
+        within = context.limits.request_seconds if timeout is None else seconds("timeout", timeout)
+        request = SendRequest(as_bytes(raw), sender, role, to, id, reply_to, correlation, within)
+        receipt = await send.send(context, request)
         if not receipt.accepted:
             return receipt
         self._waiting.nudge()
-        deadline = office.clock.now() + within
+        deadline = context.clock.now() + within
         name = normalised(sender)  # another agent may have used the same id
-        found = [one for one in await office.store.find(receipt.id) if not one.refused and one.sender == name]
-        question = found[-1]
+        messages = [
+            message
+            for message in await context.store.find(receipt.id)
+            if not message.refused and message.sender == name
+        ]
+        question = messages[-1]
         answer = await self._answer(question, deadline)
         if answer is None:
             raise RequestTimedOut(_no_answer(receipt.id, within), receipt.id)
         return answer
 
     async def _answer(self, question: Message, deadline: float) -> Lease | None:
-        office = self._office
-        member = await receive.member_or_raise(office, question.sender)
-        dialect = office.dialects.get(question.dialect or "")
+        context = self._office
+        member = await receive.member_or_raise(context, question.sender)
+        dialect = context.dialects.get(question.dialect or "")
         type_ = dialect.types.get(question.type or "") if dialect else None
         wanted = (type_.reply,) if type_ is not None and type_.reply is not None else ()
-        place = self._waiting.place()
+        subscription = self._waiting.place()
         try:
             while True:
-                inboxes = await office.inboxes(member)
-                await place.look(inboxes, (question.seq,))
-                await maintenance.sweep_lapsed(office)
-                now = office.clock.now()
+                inboxes = await context.inboxes(member)
+                await subscription.arm(inboxes, (question.seq,))
+                await maintenance.expire_leases(context)
+                now = context.clock.now()
                 found = await self._answers(question, inboxes, wanted)
-                until = now + office.limits.lease_seconds
-                if found and (leases := await receive.hand_out(office, member, inboxes, now, until, 1, found)):
+                until = now + context.limits.lease_seconds
+                if found and (leases := await receive.lease_messages(context, member, inboxes, now, until, 1, found)):
                     return leases[0]
                 if now >= deadline:
                     return None
-                deliveries = await office.store.deliveries(question.seq)
-                if not any(one.state in MAY_ANSWER for one in deliveries):
+                deliveries = await context.store.deliveries(question.seq)
+                if not any(delivery.state in MAY_ANSWER for delivery in deliveries):
                     raise RequestFailed(_given_up_on(question.id), question.id)
-                await place.news(min(deadline, now + 1.0))
+                await subscription.wait(min(deadline, now + 1.0))
         finally:
-            place.leave()
+            subscription.close()
 
     async def _answers(self, question: Message, inboxes: Sequence[str], wanted: Sequence[str]) -> list[int]:
         """The first of them that there is."""
-        office = self._office
-        found = await office.store.answers_to(inboxes, question, wanted)
-        if found and office.desk.work and office.deed_of(question) == "ask":
+        context = self._office
+        found = await context.store.answers_to(inboxes, question, wanted)
+        if found and context.policy.work and context.action_of(question) == "ask":
             from telex.bus.approve import deciding
 
-            found = await deciding(office, question, found)
+            found = await deciding(context, question, found)
         return found[:1]
 
     # --- what became of it -------------------------------------------------------------------------------------------
@@ -187,9 +193,9 @@ class LocalBus(WorkApi):
         member = roster.find(name) or roster.members.get(name)
         if member is None:
             raise NotFound(f"{name[:128]} is not in the team: telex team shows who is.")
-        from telex.bus.render import given
+        from telex.bus.render import reader_forms
 
-        return await given(self._office, message, member)
+        return await reader_forms(self._office, message, member)
 
     async def why(self, id: str) -> list[MessageHistory]:
         await self.sweep()
@@ -197,30 +203,34 @@ class LocalBus(WorkApi):
 
     async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> MessageHistory:
         """A message further on than asked for is settled too: one that was acked need not be seen read first."""
-        office, name = self._office, normalised(sender)
-        deadline = office.clock.now() + seconds("timeout", timeout)
-        place = self._waiting.place()
+        context, name = self._office, normalised(sender)
+        deadline = context.clock.now() + seconds("timeout", timeout)
+        subscription = self._waiting.place()
         known: tuple[int, ...] = ()
         try:
             while True:
-                await place.look((), known)
+                await subscription.arm((), known)
                 stories = await self.why(id)
-                own = [one for one in stories if one.message.sender == name and one.state not in NEVER_DELIVERED]
+                own = [
+                    history
+                    for history in stories
+                    if history.message.sender == name and history.state not in NEVER_DELIVERED
+                ]
                 story = (own or stories)[-1]
-                if _has_come_to(story, until) or office.clock.now() >= deadline:
-                    await office.store.settle(())  # what another process has just written may not be on disk yet
+                if _has_come_to(story, until) or context.clock.now() >= deadline:
+                    await context.store.settle(())  # what another process has just written may not be on disk yet
                     return story
-                if known != (known := tuple(one.message.seq for one in stories)):
+                if known != (known := tuple(history.message.seq for history in stories)):
                     continue  # only now is it known what to wait for
-                soonest = await office.store.soonest(()) if place.alone else None
-                await place.news(min(deadline, FAR_AWAY if soonest is None else soonest))
+                soonest = await context.store.next_deadline(()) if subscription.alone else None
+                await subscription.wait(min(deadline, FAR_AWAY if soonest is None else soonest))
         finally:
-            place.leave()
+            subscription.close()
 
     async def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
     ) -> AsyncGenerator[tuple[Event, Message | None], None]:
-        looked = happenings(self._office, self._waiting, searched(query), follow=follow, wait=wait)
+        looked = follow_events(self._office, self._waiting, searched(query), follow=follow, wait=wait)
         async with aclosing(looked) as pages:
             async for page in pages:
                 for one in page:
@@ -242,37 +252,37 @@ class LocalBus(WorkApi):
         return await queries.presence(self._office)
 
     async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
-        office, reads = self._office, tuple(dialects)
+        context, reads = self._office, tuple(dialects)
         if reads:
             from telex.delivery.dialect_versions import understood
 
-            found = [understood(one, office.dialects.values(), office.limits) for one in reads]
-            wrong = next((one for one in found if isinstance(one, Finding)), None)
-            if wrong is not None:
-                return wrong
+            found = [understood(one, context.dialects.values(), context.limits) for one in reads]
+            finding = next((one for one in found if isinstance(one, Finding)), None)
+            if finding is not None:
+                return finding
             reads = tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
-            declared = next((one for one in office.declared if one.name == normalised(name)), None)
+            declared = next((member for member in context.declared if member.name == normalised(name)), None)
             if declared is not None and declared.dialects:
                 from telex.delivery.membership import reads_differ
 
-                if (differs := reads_differ(declared, reads, office.limits)) is not None:
+                if (differs := reads_differ(declared, reads, context.limits)) is not None:
                     return differs
                 reads = ()
-        member = await office.member(name, role, joining=True)
+        member = await context.member(name, role, joining=True)
         if isinstance(member, Member) and reads and reads != member.dialects:
-            return await office.enlist(member._replace(dialects=reads), office.clock.now(), joining=True)
+            return await context.upsert_member(member._replace(dialects=reads), context.clock.now(), joining=True)
         return member
 
     async def leave(self, name: str) -> int:
-        office, name = self._office, normalised(name)
-        member = (await office.roster()).members.get(name)
+        context, name = self._office, normalised(name)
+        member = (await context.roster()).members.get(name)
         if member is None or member.joined_at is None:
             raise NotFound(f"{name} is not in the team: telex team shows who is.")
         if member.left_at is None:
-            now = office.clock.now()
-            await office.store.enlist(member._replace(left_at=now), Event(0, now, "left", name))
-            office.forget_roster()
-        withdrawn = await take_back(office, member)
+            now = context.clock.now()
+            await context.store.upsert_member(member._replace(left_at=now), Event(0, now, "left", name))
+            context.forget_roster()
+        withdrawn = await withdraw_messages(context, member)
         self._waiting.nudge()
         return withdrawn
 
@@ -285,25 +295,31 @@ class LocalBus(WorkApi):
     async def retry(self, id: str) -> int:
         now, roster = self._office.clock.now(), await self._office.roster()
         dead = await self._given_up(id)
-        here = [one for one in dead if (known := roster.members.get(one.inbox)) is None or known.is_here]
+        here = [
+            delivery for delivery in dead if (member := roster.members.get(delivery.inbox)) is None or member.is_here
+        ]
         if not here:
             raise NotFound(f"{dead[0].inbox} has left the team: send it to somebody who is here.")
-        settled = await self.store.settle([lifecycle.retried(one, now) for one in here])
+        settled = await self.store.settle([lifecycle.retried(delivery, now) for delivery in here])
         self._waiting.nudge()
-        return sum(one.done for one in settled)
+        return sum(settle_result.done for settle_result in settled)
 
     async def drop(self, id: str, *, reason: str, agent: str = "human") -> int:
         agent, now = normalised(agent), self._office.clock.now()
         dropped = [
-            await wait_for_others(self._office, lifecycle.withdrawn(one, agent, now, reason, kind="dropped"), one)
-            for one in await self._given_up(id)
+            await keep_request_open(
+                self._office, lifecycle.withdrawn(delivery, agent, now, reason, kind="dropped"), delivery
+            )
+            for delivery in await self._given_up(id)
         ]
-        return sum(one.done for one in await self.store.settle(dropped))
+        return sum(settle_result.done for settle_result in await self.store.settle(dropped))
 
     async def _given_up(self, id_: str) -> list[Delivery]:
         await self.sweep()
-        found = [one for message in await self.store.find(id_) for one in await self.store.deliveries(message.seq)]
-        dead = [one for one in found if one.state in ("dead", "expired")]
+        deliveries = [
+            delivery for message in await self.store.find(id_) for delivery in await self.store.deliveries(message.seq)
+        ]
+        dead = [delivery for delivery in deliveries if delivery.state in ("dead", "expired")]
         if not dead:
             raise NotFound(f"{id_[:128]} is no dead letter: telex dead lists them.")
         return dead
@@ -318,31 +334,33 @@ class LocalBus(WorkApi):
         answers: list[AppendResult] = []
         fresh: list[NewMessage] = []
         taken: set[tuple[str, str, bytes, float]] = set()
-        for entry in entries:
-            same = (entry.sender, entry.digest, entry.at)
-            here = [m.seq for m in await self.store.find(entry.id) if (m.sender, m.digest, m.at) == same]
-            again = bool(here) or (entry.id, *same) in taken
+        for new_message in entries:
+            same = (new_message.sender, new_message.digest, new_message.at)
+            here = [m.seq for m in await self.store.find(new_message.id) if (m.sender, m.digest, m.at) == same]
+            again = bool(here) or (new_message.id, *same) in taken
             answers.append(AppendResult("duplicate" if again else "kept", here[0] if here else 0))
-            taken.add((entry.id, *same))
+            taken.add((new_message.id, *same))
             if not again:
-                kind = "refused" if entry.kind == "refused" else "imported"
-                fresh.append(_as_history(entry, kind))
-        kept = iter(await self.store.append(fresh) if fresh else ())
+                kind = "refused" if new_message.kind == "refused" else "imported"
+                fresh.append(_as_history(new_message, kind))
+        append_results = iter(await self.store.append(fresh) if fresh else ())
         await self.store.settle(())  # what is here already may not be on disk yet
-        return [next(kept) if answer.outcome == "kept" else answer for answer in answers]
+        return [next(append_results) if answer.outcome == "kept" else answer for answer in answers]
 
     async def sweep(self) -> int:
-        return await maintenance.sweep(self._office)
+        return await maintenance.run_maintenance(self._office)
 
     async def close(self) -> None:
         self._waiting.close()
         await self.store.close()
 
 
-def _as_history(entry: NewMessage, kind: str) -> NewMessage:
+def _as_history(new_message: NewMessage, kind: str) -> NewMessage:
     """Without everything that would make something happen now: it asks nobody, answers nothing and changes no matter of
     the work, whatever the record that it comes from says."""
-    return entry._replace(kind=kind, inboxes=(), answer_by=None, answers=(), same_since=None, inbox_max=None, part=None)
+    return new_message._replace(
+        kind=kind, inboxes=(), answer_by=None, answers_requests=(), dedup_since=None, inbox_max=None, work_change=None
+    )
 
 
 NEVER_DELIVERED = frozenset({"refused", "kept"})  # kept as history: nobody will ever ack it
@@ -355,7 +373,7 @@ def _has_come_to(story: MessageHistory, until: str) -> bool:
         return story.state in _OVER
     kinds = ("leased",) if until == "leased" else ("leased", "read")
     come = {event.delivery for event in story.events if event.kind in kinds}
-    return all(one.seq in come or one.state not in OPEN for one in story.deliveries)
+    return all(delivery.seq in come or delivery.state not in OPEN for delivery in story.deliveries)
 
 
 def _given_up_on(id_: str) -> str:

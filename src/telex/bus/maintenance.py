@@ -5,8 +5,8 @@ leave half done, since each settles only what is still as it was seen.
 """
 
 from telex.bus.directory import BusContext
-from telex.bus.failure_notices import death_reports, wait_for_others
-from telex.bus.inbox_withdrawal import sweep_left
+from telex.bus.failure_notices import dead_letter_notices, keep_request_open
+from telex.bus.inbox_withdrawal import withdraw_inboxes_of_left_members
 from telex.delivery import lifecycle
 from telex.delivery.request_timeouts import late
 from telex.model.delivery import Delivery
@@ -18,68 +18,74 @@ TIDYING_SHARE_MAX = 0.1  # of a process's time: nobody waits for it, and whoever
 STEP = 200  # how much is done at a time, so that nobody waits long for the lock
 
 
-async def sweep(office: BusContext) -> int:
-    done = await sweep_lapsed(office) + await sweep_late(office) + await sweep_left(office)
-    now, limits = office.clock.now(), office.limits
-    if now < office.next_tidying or not await office.store.tidy_is_due(now):
+async def run_maintenance(context: BusContext) -> int:
+    done = (
+        await expire_leases(context) + await expire_requests(context) + await withdraw_inboxes_of_left_members(context)
+    )
+    now, limits = context.clock.now(), context.limits
+    if now < context.next_tidying or not await context.store.is_maintenance_due(now):
         return done
-    done += await office.store.tidy(
+    done += await context.store.maintain(
         now,
         same_since=now - limits.dedup_window_seconds,
         keep_since=now - limits.retention_seconds,
         silent_since=now - limits.conversation_seconds,
-        most=STEP,
+        limit=STEP,
     )
-    took = min(office.clock.now() - now, IDLE_SECONDS)
-    office.next_tidying = now + took / TIDYING_SHARE_MAX
+    took = min(context.clock.now() - now, IDLE_SECONDS)
+    context.next_tidying = now + took / TIDYING_SHARE_MAX
     return done
 
 
-async def sweep_by_the_way(office: BusContext) -> None:
+async def run_if_due(context: BusContext) -> None:
     """Called by whoever receives: lapsed leases every time, the rest once a second, or sooner when much is left."""
-    await sweep_lapsed(office)
-    now = office.clock.now()
-    if now >= office.next_sweep:
-        done = await sweep(office)
-        office.next_sweep = office.clock.now() + (BUSY_SECONDS if done >= STEP else IDLE_SECONDS)
+    await expire_leases(context)
+    now = context.clock.now()
+    if now >= context.next_sweep:
+        done = await run_maintenance(context)
+        context.next_sweep = context.clock.now() + (BUSY_SECONDS if done >= STEP else IDLE_SECONDS)
 
 
-async def sweep_lapsed(office: BusContext) -> int:
+async def expire_leases(context: BusContext) -> int:
     done = 0
-    while lapsed := await office.store.lapsed(office.clock.now(), STEP):
-        settlements = [await _lapse(office, delivery, message) for delivery, message in lapsed]
-        done += sum(settled.done for settled in await office.store.settle(settlements))
+    while lapsed := await context.store.lapsed(context.clock.now(), STEP):
+        settlements = [await _lapse(context, delivery, message) for delivery, message in lapsed]
+        done += sum(settled.done for settled in await context.store.settle(settlements))
         if len(lapsed) < STEP:
             break
     return done
 
 
-async def _lapse(office: BusContext, delivery: Delivery, message: Message) -> Settlement:
-    limits = office.limits
+async def _lapse(context: BusContext, delivery: Delivery, message: Message) -> Settlement:
+    limits = context.limits
     reports: tuple[NewMessage, ...] = ()
     if lifecycle.is_last_attempt(delivery, limits):
-        reports = await death_reports(office, delivery, lifecycle.LAPSED, message)
-    settlement = lifecycle.lapsed(delivery, office.clock.now(), limits, reports=reports)
-    return await wait_for_others(office, settlement, delivery)
+        reports = await dead_letter_notices(context, delivery, lifecycle.LAPSED, message)
+    settlement = lifecycle.lapsed(delivery, context.clock.now(), limits, reports=reports)
+    return await keep_request_open(context, settlement, delivery)
 
 
-async def sweep_late(office: BusContext) -> int:
-    overdue = await office.store.overdue(office.clock.now(), STEP)
-    for ask, message, deliveries in overdue:
-        await _remind(office, ask, message, deliveries)
+async def expire_requests(context: BusContext) -> int:
+    overdue = await context.store.overdue(context.clock.now(), STEP)
+    for pending_request, message, deliveries in overdue:
+        await _remind(context, pending_request, message, deliveries)
     return len(overdue)
 
 
-async def _remind(office: BusContext, ask: PendingRequest, message: Message, deliveries: list[Delivery]) -> None:
-    from telex.bus.escalate import climb  # few answers are late
+async def _remind(
+    context: BusContext, pending_request: PendingRequest, message: Message, deliveries: list[Delivery]
+) -> None:
+    from telex.bus.escalate import escalate_further  # few answers are late
 
-    if await climb(office, ask, message):
+    if await escalate_further(context, pending_request, message):
         return
-    now = office.clock.now()
-    decision = late(ask, deliveries, now, office.limits)
+    now = context.clock.now()
+    decision = late(pending_request, deliveries, now, context.limits)
     reports: tuple[NewMessage, ...] = ()
     if decision.due_at is None and deliveries:
-        reports = await death_reports(office, deliveries[0], decision.reason, message)
-    reminded = await office.store.remind(ask, now, decision.due_at, decision.again, decision.detail, reports)
+        reports = await dead_letter_notices(context, deliveries[0], decision.reason, message)
+    reminded = await context.store.remind(
+        pending_request, now, decision.due_at, decision.again, decision.detail, reports
+    )
     if reminded and decision.expire:  # only now: the answer may have come in this very moment
-        await office.store.settle([lifecycle.expired(one, now, decision.reason) for one in decision.expire])
+        await context.store.settle([lifecycle.expired(delivery, now, decision.reason) for delivery in decision.expire])

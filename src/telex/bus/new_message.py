@@ -13,8 +13,8 @@ from telex.work.view import UNWEIGHED
 _NEW = tuple.__new__  # makes a NamedTuple in half the time
 
 
-def entry_of(
-    office: BusContext,
+def new_message(
+    context: BusContext,
     raw: bytes,
     id_: str | None,
     member: Member,
@@ -29,17 +29,17 @@ def entry_of(
     findings: tuple[Finding, ...] = (),
     answer_within: float | None = None,
     answers: tuple[int, ...] = (),
-    part: WorkChange | None = None,
+    work_change: WorkChange | None = None,
 ) -> NewMessage:
     """By place and not by name: it is done for every message."""
-    now, limits = office.clock.now(), office.desk.limits
-    where = inboxes if inboxes != (address,) or (part is not None and part.topics) else ()
-    trace = office.carried and office.carried()
+    now, limits = context.clock.now(), context.policy.limits
+    where = inboxes if inboxes != (address,) or (work_change is not None and work_change.topics) else ()
+    trace = context.carried and context.carried()
     took = f'{{"took": {(now - began) * 1000:.3f}'
-    if findings or where or trace is not None or not office.desk.work:
-        took += _more(findings, where, office.desk.work, trace)
+    if findings or where or trace is not None or not context.policy.work:
+        took += _more(findings, where, context.policy.work, trace)
     made = (
-        id_ or office.clock.new_id(),
+        id_ or context.clock.new_id(),
         now,
         member.name,
         member.role,
@@ -58,7 +58,7 @@ def entry_of(
         answers,
         now - limits.dedup_window_seconds,
         limits.inbox_max,
-        part,
+        work_change,
     )
     return _NEW(NewMessage, made)
 
@@ -73,6 +73,8 @@ def _more(findings: tuple[Finding, ...], inboxes: Route, weighed: bool, trace: s
     if trace is not None:
         more += f', "traceparent": "{trace}"'
     if findings:
-        listed = [{name: value for name, value in one._asdict().items() if value is not None} for one in findings]
+        listed = [
+            {name: value for name, value in finding._asdict().items() if value is not None} for finding in findings
+        ]
         more += f', "findings": {json.dumps(listed, ensure_ascii=False)}'
     return more

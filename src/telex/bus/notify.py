@@ -27,17 +27,17 @@ class Subscription:
 
     alone = True  # nobody else looks at the clock meanwhile: whoever waits here has to sweep
 
-    def __init__(self, office: BusContext) -> None:
-        self._office = office
+    def __init__(self, context: BusContext) -> None:
+        self._office = context
         self._seen = 0
-        self._news_at = office.clock.now()
+        self._news_at = context.clock.now()
 
-    async def look(self, inboxes: Sequence[str] | None = None, messages: Sequence[int] = ()) -> None:
+    async def arm(self, inboxes: Sequence[str] | None = None, messages: Sequence[int] = ()) -> None:
         """From this moment on, whatever comes into one of these inboxes or happens to one of these messages is news.
         None: whatever happens at all."""
         self._seen = self._office.store.changes()
 
-    async def news(self, until: float) -> None:
+    async def wait(self, until: float) -> None:
         """Return when there are any, or at that moment; now and then without any."""
         clock, store = self._office.clock, self._office.store
         now = clock.now()
@@ -48,7 +48,7 @@ class Subscription:
             await clock.sleep(min(pause(now - self._news_at), until - now))
             now = clock.now()
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Whoever waited here is done with it, or was interrupted."""
 
 
@@ -57,8 +57,8 @@ class Notifier:
 
     tail: "EventTail | None" = None  # where many follow the record: one who reads it for all of them
 
-    def __init__(self, office: BusContext) -> None:
-        self._office = office
+    def __init__(self, context: BusContext) -> None:
+        self._office = context
 
     async def begin(self) -> None:
         """Somebody is about to look and then to wait."""

@@ -20,8 +20,8 @@ from telex.model.message import Lease, Message
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.bus import Bus, Receipt
 from telex.validation.authorization import normalised
-from telex.work.pipeline.dispatch_text import letter
-from telex.work.pipeline.pending_dispatches import Dispatch, ask, due
+from telex.work.pipeline.dispatch_text import dispatch_text
+from telex.work.pipeline.pending_dispatches import Dispatch, ask, pending_dispatches
 from telex.work.pipeline.state import HELD, OPEN, WORK_CHARACTERS_MAX, PipelineStep, Work, again, is_work_id
 from telex.work.signals import ANSWERS
 
@@ -58,7 +58,7 @@ class Orchestrator:
             wanted = f"1 to {WORK_CHARACTERS_MAX} letters, digits, hyphens and underscores"
             raise ValueWrong(f"choose another id for the work: {wanted}.")
         assert TRIAGE_REQUEST.deed is not None
-        fields = {TYPE: TRIAGE_REQUEST.name, TRIAGE_REQUEST.deed.names["signal"]: "execute"}
+        fields = {TYPE: TRIAGE_REQUEST.name, TRIAGE_REQUEST.deed.field_map["signal"]: "execute"}
         raw = write(SIGNAL_MD, fields, text if text.endswith("\n") else text + "\n").encode("utf-8", "backslashreplace")
         for message in await self._found(work):
             if message.raw != raw:
@@ -78,10 +78,10 @@ class Orchestrator:
         Raises:
             NotFound: there is none of that id.
         """
-        found = (await self.works()).get(id_)
-        if found is None:
+        work = (await self.works()).get(id_)
+        if work is None:
             raise NotFound(f"no work is called {id_[:128]}: telex work list shows them.")
-        return found
+        return work
 
     async def step(self, *, wait: float = 0.0, also: Collection[str] = ()) -> OrchestratorRound:
         """Take what has come, send what is due, then ack. Its own works are looked after, and those named `also`."""
@@ -91,7 +91,7 @@ class Orchestrator:
         for work in works.values():
             if work.by != self.name and work.id not in also:
                 continue
-            for dispatch in due(work):
+            for dispatch in pending_dispatches(work):
                 receipt = await self._send_once(work, dispatch)
                 if receipt is not None:
                     sent += [dispatch] if receipt.accepted else []
@@ -122,7 +122,7 @@ class Orchestrator:
     async def at_rest(self, works: Collection[str] = ()) -> bool:
         """Is nothing waited for any more but a person, in these works or in all of its own?"""
         looked_after = await self.looked_after(works)
-        return not any(place.state in OPEN for work in looked_after for place in work.places.values())
+        return not any(step.state in OPEN for work in looked_after for step in work.places.values())
 
     async def looked_after(self, works: Collection[str] = ()) -> list[Work]:
         """These works, or all of its own."""
@@ -160,12 +160,12 @@ class Orchestrator:
         return receipt
 
     async def _was_sent(self, work: Work, dispatch: Dispatch) -> bool:
-        found = await self._found(dispatch.id)
-        return any(one.role in TRIAGE_REQUEST.senders and one.correlation == work.id for one in found)
+        messages = await self._found(dispatch.id)
+        return any(message.role in TRIAGE_REQUEST.senders and message.correlation == work.id for message in messages)
 
     async def _send(self, work: Work, dispatch: Dispatch, note: str = "") -> Receipt:
         quoted = {id_: await self._body(id_) for _, id_ in dispatch.cites if id_}
-        raw = letter(work, dispatch, quoted, note).encode("utf-8", "backslashreplace")
+        raw = dispatch_text(work, dispatch, quoted, note).encode("utf-8", "backslashreplace")
         return await self._bus.send(
             raw,
             sender=self.name,
@@ -186,10 +186,10 @@ class Orchestrator:
 
     async def _body(self, id_: str) -> str:
         """What a message says below its front matter; the whole of one that has none."""
-        found = await self._found(id_)
-        if not found:
+        messages = await self._found(id_)
+        if not messages:
             return ""
-        reading = read(found[-1].raw, (SIGNAL_MD,), forced=SIGNAL_MD)
+        reading = read(messages[-1].raw, (SIGNAL_MD,), forced=SIGNAL_MD)
         return reading.body or ""
 
     # --- other mail --------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def _is_result(message: Message, works: dict[str, Work]) -> bool:
 
 
 def _held(work: Work, place: str | None) -> PipelineStep:
-    held = {name: one for name, one in work.places.items() if one.state in HELD}
+    held = {name: step for name, step in work.places.items() if step.state in HELD}
     if place is None:
         if len(held) != 1:
             which = f"say which of {', '.join(held)}" if held else "nothing in it is blocked or escalated"

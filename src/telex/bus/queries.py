@@ -12,61 +12,68 @@ from telex.validation.authorization import normalised
 THREAD_MAX = 10_000  # messages of one conversation that are shown
 
 
-async def story_of(office: BusContext, message: Message) -> MessageHistory:
-    store = office.store
+async def message_history(context: BusContext, message: Message) -> MessageHistory:
+    store = context.store
     deliveries = tuple(await store.deliveries(message.seq))
     events = tuple(await store.story(message.seq))
-    asks = [ask for ask, asked in await store.asked(message.id, None) if asked.seq == message.seq]
+    asks = [
+        pending_request
+        for pending_request, asked in await store.pending_requests(message.id, None)
+        if asked.seq == message.seq
+    ]
     state = state_of(deliveries, events, refused=message.refused)
     return MessageHistory(message, state, deliveries, events, asks[0].due_at if asks else None)
 
 
-async def why(office: BusContext, id_: str) -> list[MessageHistory]:
-    found = await office.store.find(id_)
-    if not found:
+async def why(context: BusContext, id_: str) -> list[MessageHistory]:
+    messages = await context.store.find(id_)
+    if not messages:
         raise _no_message(id_)
-    return [await story_of(office, message) for message in found]
+    return [await message_history(context, message) for message in messages]
 
 
-async def trace(office: BusContext, correlation: str) -> list[MessageHistory]:
+async def trace(context: BusContext, correlation: str) -> list[MessageHistory]:
     """The whole conversation. The id of a message will do as well: then the one it belongs to."""
-    thread = await office.store.thread(correlation, THREAD_MAX)
+    thread = await context.store.thread(correlation, THREAD_MAX)
     if thread:  # what belonged to no conversation may have begun one under its own id
-        thread = [*(one for one in await office.store.find(correlation) if one.correlation is None), *thread]
+        thread = [
+            *(message for message in await context.store.find(correlation) if message.correlation is None),
+            *thread,
+        ]
     else:
-        thread = await office.store.find(correlation)
+        thread = await context.store.find(correlation)
         belongs_to = thread[0].correlation if thread else None
         if belongs_to:
-            thread = await office.store.thread(belongs_to, THREAD_MAX)
+            thread = await context.store.thread(belongs_to, THREAD_MAX)
     if not thread:
         wrong = f"no conversation is called {correlation[:128]}, and no message has that id"
         raise NotFound(f"{wrong}: look for it with telex search.")
-    return [await story_of(office, message) for message in thread]
+    return [await message_history(context, message) for message in thread]
 
 
-async def read(office: BusContext, id_: str, agent: str) -> Message:
+async def read(context: BusContext, id_: str, agent: str) -> Message:
     """The message, written down as looked at wherever it is for this agent and still waits."""
-    found = await office.store.find(id_)
-    if not found:
+    messages = await context.store.find(id_)
+    if not messages:
         raise _no_message(id_)
-    name, now = normalised(agent), office.clock.now()
-    member = (await office.roster()).find(name)
-    inboxes = await office.inboxes(member) if member is not None else ()
+    name, now = normalised(agent), context.clock.now()
+    member = (await context.roster()).find(name)
+    inboxes = await context.inboxes(member) if member is not None else ()
     seen = [
         (message, Event(0, now, "read", name, message.seq, delivery.seq, delivery.inbox))
-        for message in found
-        for delivery in await office.store.deliveries(message.seq)
+        for message in messages
+        for delivery in await context.store.deliveries(message.seq)
         if delivery.inbox in inboxes and delivery.state == "stored"
     ]
     if seen:
-        await office.store.record([event for _, event in seen])
-    accepted = [message for message in found if not message.refused]
-    return seen[-1][0] if seen else (accepted or found)[-1]
+        await context.store.record([event for _, event in seen])
+    accepted = [message for message in messages if not message.refused]
+    return seen[-1][0] if seen else (accepted or messages)[-1]
 
 
-async def presence(office: BusContext) -> list[Presence]:
+async def presence(context: BusContext) -> list[Presence]:
     """Everyone who was declared or ever came, whoever else has something waiting, and the inboxes that roles share."""
-    roster, depths, now = await office.roster(), await office.store.depths(), office.clock.now()
+    roster, depths, now = await context.roster(), await context.store.depths(), context.clock.now()
     shown = []
     for member in roster.members.values():
         if member.stopped_at is not None:
@@ -76,7 +83,7 @@ async def presence(office: BusContext) -> list[Presence]:
         elif member.seen_at is None:
             state = "not seen yet"
         else:
-            state = "here" if now - member.seen_at <= office.limits.silent_seconds else "silent"
+            state = "here" if now - member.seen_at <= context.limits.silent_seconds else "silent"
         waiting, leased, oldest = depths.pop(member.name, (0, 0, None))
         shown.append(Presence(member, state, waiting, leased, oldest))
     for inbox, (waiting, leased, oldest) in depths.items():

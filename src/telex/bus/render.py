@@ -17,23 +17,27 @@ from telex.model.message import Lease, Message, Rendering
 from telex.model.roster import ONE_OF_ROLE, Member
 
 
-async def given(office: BusContext, message: Message, member: Member) -> Rendering | None:
+async def reader_forms(context: BusContext, message: Message, member: Member) -> Rendering | None:
     """As the member was given it when it last had it; where it has not, or waits for it again, as it would be now."""
-    turn = await _last_turn(office, message, member.name)
+    turn = await _last_turn(context, message, member.name)
     if turn is None:
-        return rendered(office, message, member) if member.dialects else None
+        return rendered(context, message, member) if member.dialects else None
     if not turn:
         return None
     reads = str(turn.get("reads", turn.get("dialect")))
-    return rendered(office, message, member._replace(dialects=(reads,)))
+    return rendered(context, message, member._replace(dialects=(reads,)))
 
 
-async def _last_turn(office: BusContext, message: Message, name: str) -> dict[str, Any] | None:
+async def _last_turn(context: BusContext, message: Message, name: str) -> dict[str, Any] | None:
     """What is written down of the words in which it was last handed over; nothing, where it was as it had been sent.
     None: it has not been, or is to be once more."""
-    waits = {one.seq: one.state == "stored" for one in await office.store.deliveries(message.seq) if one.attempts}
+    waits = {
+        delivery.seq: delivery.state == "stored"
+        for delivery in await context.store.deliveries(message.seq)
+        if delivery.attempts
+    }
     found: dict[str, Any] | None = None
-    for event in await office.store.story(message.seq) if waits else ():
+    for event in await context.store.story(message.seq) if waits else ():
         if event.agent != name or waits.get(event.delivery or 0, True):
             continue
         if event.kind == "leased":
@@ -43,33 +47,35 @@ async def _last_turn(office: BusContext, message: Message, name: str) -> dict[st
     return found
 
 
-def rendered(office: BusContext, message: Message, member: Member) -> Rendering | None:
+def rendered(context: BusContext, message: Message, member: Member) -> Rendering | None:
     """The message as the member reads it. None: as it was sent."""
     try:
-        if _has_lost_its_dialect(office, message) and not _reads(member, message.dialect):
+        if _has_lost_its_dialect(context, message) and not _reads(member, message.dialect):
             return _without_its_dialect(message, member)
-        return rendering_for(message, member, office.dialects, office.limits)
+        return rendering_for(message, member, context.dialects, context.limits)
     except Exception as error:  # a mistake of ours must not keep a message from its reader for ever, nor be hidden
-        return _instead(office, message, member, error)
+        return _instead(context, message, member, error)
 
 
-def _instead(office: BusContext, message: Message, member: Member, error: Exception) -> Rendering:
+def _instead(context: BusContext, message: Message, member: Member, error: Exception) -> Rendering:
     """Markdown, which says whatever there is to say; what not even that can say is handed over as it was sent."""
     mistake = _where(error)
     try:
-        found = markdown_for(message, member, office.dialects, office.limits)
+        rendering = markdown_for(message, member, context.dialects, context.limits)
     except Exception:
-        found = Rendering(PLAIN.name, None, message.raw)
-    return found._replace(mistake=mistake)
+        rendering = Rendering(PLAIN.name, None, message.raw)
+    return rendering._replace(mistake=mistake)
 
 
-def _has_lost_its_dialect(office: BusContext, message: Message) -> bool:
+def _has_lost_its_dialect(context: BusContext, message: Message) -> bool:
     """It was typed when it came, and the team's settings have that dialect no more."""
-    return message.type is not None and message.dialect not in (None, PLAIN.name) and office.type_of(message) is None
+    return message.type is not None and message.dialect not in (None, PLAIN.name) and context.type_of(message) is None
 
 
 def _reads(member: Member, dialect: str | None) -> bool:
-    return not member.dialects or any(one.dialect == dialect for one in choices_of(member.dialects))
+    return not member.dialects or any(
+        dialect_choice.dialect == dialect for dialect_choice in choices_of(member.dialects)
+    )
 
 
 def _without_its_dialect(message: Message, member: Member) -> Rendering:
@@ -109,49 +115,58 @@ def _where(error: Exception) -> str:
     return f"{type(error).__name__} in {place}"
 
 
-async def answered_unnamed(
-    office: BusContext, member: Member, answers: frozenset[str], correlation: str | None, inboxes: Sequence[str]
+async def unnamed_answers(
+    context: BusContext, member: Member, answers: frozenset[str], correlation: str | None, inboxes: Sequence[str]
 ) -> str | None:
     """The one request that somebody answers who does not say which: of those that it was shown as a type which this
     answers, the one of the same conversation, or the one in its hands where it speaks of none."""
-    among = await office.store.held(member.name)
+    among = await context.store.held(member.name)
     if correlation is not None:
         # What belongs to no conversation was shown as one of its own, under its id.
-        asked = [*await office.store.asked(None, correlation), *await office.store.asked(correlation, None)]
-        same = [one for one in among if correlation in (one.correlation, one.id)]
+        asked = [
+            *await context.store.pending_requests(None, correlation),
+            *await context.store.pending_requests(correlation, None),
+        ]
+        same = [message for message in among if correlation in (message.correlation, message.id)]
         among = [*same, *(message for _, message in asked)]
-    back = [one for one in among if not {one.sender, ONE_OF_ROLE + one.role}.isdisjoint(inboxes)]
-    shown = [(one.id, await given(office, one, member)) for one in back if one.sender != member.name]
+    back = [message for message in among if not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)]
+    shown = [
+        (message.id, await reader_forms(context, message, member)) for message in back if message.sender != member.name
+    ]
     found = {id_ for id_, rendering in shown if rendering is not None and rendering.type in answers}
     return found.pop() if len(found) == 1 else None
 
 
 async def lease(
-    office: BusContext,
+    context: BusContext,
     member: Member,
     inboxes: Sequence[str],
     now: float,
     until: float,
-    most: int,
+    limit: int,
     only: Sequence[int] = (),
 ) -> list[Lease]:
     """As the store leases, each with what the reader is given in its place."""
     made: dict[int, Rendering | None] = {}
-    if most > 1 and not only:  # nobody can write while a lease is: what takes long is done before
-        waiting = await office.store.waiting(inboxes, most)
-        made = {one.seq: rendered(office, message, member) for one, message in waiting if one.state == "stored"}
+    if limit > 1 and not only:  # nobody can write while a lease is: what takes long is done before
+        waiting = await context.store.waiting(inboxes, limit)
+        made = {
+            delivery.seq: rendered(context, message, member)
+            for delivery, message in waiting
+            if delivery.state == "stored"
+        }
 
-    def told(leased: Lease) -> Event | None:
-        if leased.delivery not in made:
-            made[leased.delivery] = rendered(office, leased.message, member)
-        rendering = made[leased.delivery]
+    def told(lease: Lease) -> Event | None:
+        if lease.delivery not in made:
+            made[lease.delivery] = rendered(context, lease.message, member)
+        rendering = made[lease.delivery]
         if rendering is None:
             return None
         detail = json.dumps(facts(rendering, member))
-        return Event(0, now, "translated", member.name, leased.message.seq, leased.delivery, leased.inbox, detail)
+        return Event(0, now, "translated", member.name, lease.message.seq, lease.delivery, lease.inbox, detail)
 
-    leases = await office.store.lease(inboxes, member.name, now, until, most, only, told)
-    return [one._replace(rendering=made.get(one.delivery)) for one in leases]
+    leases = await context.store.lease(inboxes, member.name, now, until, limit, only, told)
+    return [lease._replace(rendering=made.get(lease.delivery)) for lease in leases]
 
 
 def facts(rendering: Rendering, member: Member) -> dict[str, str | int | None]:
@@ -164,5 +179,12 @@ def facts(rendering: Rendering, member: Member) -> dict[str, str | int | None]:
 
 def _spelling(rendering: Rendering, member: Member) -> dict[str, str]:
     """What its reader asked for where that is more than a dialect: it may read other spellings when somebody asks."""
-    choice = next((one for one in choices_of(member.dialects) if one.dialect == rendering.dialect), None)
+    choice = next(
+        (
+            dialect_choice
+            for dialect_choice in choices_of(member.dialects)
+            if dialect_choice.dialect == rendering.dialect
+        ),
+        None,
+    )
     return {"reads": choice._replace(version=None).text} if choice is not None and choice.spellings else {}

@@ -6,7 +6,7 @@ from typing import Any, NoReturn, TypeVar
 T = TypeVar("T")
 
 
-def drive(coroutine: Coroutine[Any, Any, T]) -> T:
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine that never has to wait for a loop."""
     try:
         coroutine.send(None)
@@ -16,7 +16,7 @@ def drive(coroutine: Coroutine[Any, Any, T]) -> T:
     return _stop(coroutine)
 
 
-def driven(stream: AsyncGenerator[T, None]) -> Iterator[T]:
+def iterate_sync(stream: AsyncGenerator[T, None]) -> Iterator[T]:
     """What an async generator gives that never has to wait for a loop. Whoever looks away closes it."""
     step: Any = stream.__anext__
     try:
@@ -34,7 +34,7 @@ def driven(stream: AsyncGenerator[T, None]) -> Iterator[T]:
     finally:
         # One that waits even now cannot be closed, and to be told that would hide the mistake.
         if not getattr(stream, "ag_running", False):
-            drive(stream.aclose())
+            run_sync(stream.aclose())
 
 
 def _stop(waiting: Any) -> NoReturn:

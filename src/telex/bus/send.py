@@ -6,13 +6,19 @@ Whatever the answer, the bytes are kept as they came: a refused message is part 
 import json
 from typing import Any
 
-from telex.bus.correlate import SendRequest, answered, placed, whole, with_what_it_decides
+from telex.bus.correlate import (
+    SendRequest,
+    infer_reply_to,
+    replace_surrogates,
+    requests_answered_by,
+    with_decided_requests,
+)
 from telex.bus.directory import BusContext, CachedRoute
-from telex.bus.duplicates import last_words, sent_before, state_now
-from telex.bus.hints import answers_no_dispatch, reminder
-from telex.bus.inbox_withdrawal import see_off
-from telex.bus.new_message import entry_of
-from telex.bus.work_cache import Known, look_for_evidence, said_by, weigh
+from telex.bus.duplicates import current_state, find_duplicate, last_findings
+from telex.bus.hints import answers_no_dispatch, missing_answer_hint
+from telex.bus.inbox_withdrawal import withdraw_inbox
+from telex.bus.new_message import new_message
+from telex.bus.work_cache import Known, check_evidence, check_work_rules, work_message_of_send
 from telex.delivery.routing import Route, normal_address, route
 from telex.delivery.validator_cache import STATUS, CheckedMessage, Participants, TypeTraits
 from telex.dialects.schema import Dialect
@@ -33,147 +39,162 @@ STALE_MAX = 1_000  # times that others may be quicker
 SHUT_DOWN, STOPPING = "sender-has-shut-down", ("stop", "stopped")
 
 
-async def send(office: BusContext, asked: SendRequest) -> Receipt:
-    await office.turns.wait(asked.sender)
-    return await send_now(office, asked)
+async def send(context: BusContext, request: SendRequest) -> Receipt:
+    await context.sender_lock.wait(request.sender)
+    return await send_checked(context, request)
 
 
-async def send_now(office: BusContext, asked: SendRequest) -> Receipt:
+async def send_checked(context: BusContext, request: SendRequest) -> Receipt:
     """When its sender has nothing else under way."""
-    raw, began = asked.raw, office.clock.now()
-    whom = (asked.sender, asked.role, asked.to)
-    way = office.known_way(whom, began) or await _way(office, asked, began)
+    raw, began = request.raw, context.clock.now()
+    whom = (request.sender, request.role, request.to)
+    way = context.find_cached_route(whom, began) or await _way(context, request, began)
     if isinstance(way, Finding):
-        looked, before = office.lanes.look(raw, Participants()), None
+        checked, before = context.validators.check(raw, Participants()), None
         if way.code == SHUT_DOWN:
-            address = normal_address(asked.to) if asked.to is not None else _addressed(looked, await office.roster())
-            before = await last_words(office, asked, looked, address)
-        return before or await _refuse(office, asked, _nobody(office, asked), looked, (way,), began)
-    member, address, found, _, pair, _ = way
-    looked = office.lanes.look(raw, pair)
+            address = (
+                normal_address(request.to) if request.to is not None else _addressed(checked, await context.roster())
+            )
+            before = await last_findings(context, request, checked, address)
+        return before or await _refuse(context, request, _nobody(context, request), checked, (way,), began)
+    member, address, found, _, participants, _ = way
+    checked = context.validators.check(raw, participants)
     if found is None:
-        roster = await office.roster()
-        address = _addressed(looked, roster)
+        roster = await context.roster()
+        address = _addressed(checked, roster)
         found = route(address, member, roster) if address is not None else _NO_RECIPIENT
-    wrong = _wrong_id(asked.id, looked.facts.id, office.limits) if asked.id is not None else ()
-    if asked.reply_to is not None:
-        wrong += _wrong_id(asked.reply_to, None, office.limits, "--reply-to")
-    if asked.correlation is not None:
-        wrong += _wrong_id(asked.correlation, looked.facts.correlation, office.limits, "--correlation")
+    findings = _wrong_id(request.id, checked.envelope.id, context.limits) if request.id is not None else ()
+    if request.reply_to is not None:
+        findings += _wrong_id(request.reply_to, None, context.limits, "--reply-to")
+    if request.correlation is not None:
+        findings += _wrong_id(request.correlation, checked.envelope.correlation, context.limits, "--correlation")
     if isinstance(found, Finding):
-        before = await sent_before(office, asked, member, looked, address) if not wrong else None
-        return before or await _refuse(office, asked, member, looked, (*wrong, found), began, address)
-    if wrong or (looked.checked is not None and not looked.checked.valid):
-        return await _refuse(office, asked, member, looked, wrong, began, address)
-    asked = await placed(office, asked, looked, member, found)
-    if looked.kind is not None and looked.kind.deed is not None and not refusals(looked.findings):
-        await office.turns.take(asked.sender)
+        before = await find_duplicate(context, request, member, checked, address) if not findings else None
+        return before or await _refuse(context, request, member, checked, (*findings, found), began, address)
+    if findings or (checked.checked is not None and not checked.checked.valid):
+        return await _refuse(context, request, member, checked, findings, began, address)
+    request = await infer_reply_to(context, request, checked, member, found)
+    if checked.traits is not None and checked.traits.action is not None and not refusals(checked.findings):
+        await context.sender_lock.acquire(request.sender)
         try:
-            receipt = await _keep_booked(office, asked, member, looked, address or "", found, began)
+            receipt = await _keep_booked(context, request, member, checked, address or "", found, began)
         finally:
-            office.turns.give_up(asked.sender)
-        return receipt or await _send_anew(office, asked)
-    reminded = await reminder(office, member, looked, found, asked.reply_to) if looked.kind is None else ()
-    if looked.kind is not None and looked.kind.type.meaning is not None:
-        from telex.bus.user_dialect_requests import answers_in_own_words  # few teams have a dialect of their own
+            context.sender_lock.release(request.sender)
+        return receipt or await _send_anew(context, request)
+    reminded = (
+        await missing_answer_hint(context, member, checked, found, request.reply_to) if checked.traits is None else ()
+    )
+    if checked.traits is not None and checked.traits.type.meaning is not None:
+        # few teams have a dialect of their own
+        from telex.bus.user_dialect_requests import answers_user_dialect_request
 
-        reminded = await answers_in_own_words(office, asked, member, looked, address or "", found)
-        if office.desk.strict and refusals(reminded):
-            return await _refuse(office, asked, member, looked, reminded, began, address)
-    entry = await _entry(office, asked, member, looked, address or "", found, began, reminded)
-    [appended] = await office.store.append((entry,))
+        reminded = await answers_user_dialect_request(context, request, member, checked, address or "", found)
+        if context.policy.strict and refusals(reminded):
+            return await _refuse(context, request, member, checked, reminded, began, address)
+    new_message = await _entry(context, request, member, checked, address or "", found, began, reminded)
+    [appended] = await context.store.append((new_message,))
     if appended.outcome == "stopped":
-        return await _send_anew(office, asked)
-    return await answer(office, asked, looked, entry, appended, began, reminded)
+        return await _send_anew(context, request)
+    return await answer(context, request, checked, new_message, appended, began, reminded)
 
 
 async def _keep_booked(
-    office: BusContext,
-    asked: SendRequest,
+    context: BusContext,
+    request: SendRequest,
     member: Member,
-    looked: CheckedMessage,
+    checked: CheckedMessage,
     address: str,
     inboxes: Route,
     began: float,
 ) -> Receipt | None:
     """Keep a message that means something to the work, if the book has nothing against it, and as often as the book has
     gone on meanwhile weigh it again. None: its sender has shut down meanwhile."""
-    asked = asked._replace(id=whole(looked.facts.id or asked.id) or office.clock.new_id())
-    said = said_by(asked, member, looked, address, inboxes, office.clock.now())
-    seen = (*await look_for_evidence(office, said), *await answers_no_dispatch(office, said))
+    request = request._replace(id=replace_surrogates(checked.envelope.id or request.id) or context.clock.new_id())
+    work_message = work_message_of_send(request, member, checked, address, inboxes, context.clock.now())
+    seen = (*await check_evidence(context, work_message), *await answers_no_dispatch(context, work_message))
     for attempt in range(STALE_MAX):
         read_on: Known = {}
-        found, part = await weigh(office, said, fresh=attempt > 0, before=read_on)
-        found = (*seen, *found)
-        if refusals(found):
-            before = await sent_before(office, asked, member, looked, address)
-            if before is not None or office.desk.strict:
-                return before or await _refuse(office, asked, member, looked, found, began, address)
-            part = None  # a lenient team lets it pass, and nothing follows from it
-        asked = with_what_it_decides(asked, looked, part)
-        entry = await _entry(office, asked, member, looked, address, inboxes, began, found, part, said)
-        if part is not None:
-            part = part.dated(entry.at)
-            entry = entry._replace(part=part)
-        [appended] = await office.store.append((entry,))
-        if appended.outcome == "kept" and part is not None:
-            office.books.have_gone_on(part, appended.seq)
+        findings, work_change = await check_work_rules(context, work_message, fresh=attempt > 0, before=read_on)
+        findings = (*seen, *findings)
+        if refusals(findings):
+            before = await find_duplicate(context, request, member, checked, address)
+            if before is not None or context.policy.strict:
+                return before or await _refuse(context, request, member, checked, findings, began, address)
+            work_change = None  # a lenient team lets it pass, and nothing follows from it
+        request = with_decided_requests(request, checked, work_change)
+        new_message = await _entry(
+            context, request, member, checked, address, inboxes, began, findings, work_change, work_message
+        )
+        if work_change is not None:
+            work_change = work_change.dated(new_message.at)
+            new_message = new_message._replace(work_change=work_change)
+        [appended] = await context.store.append((new_message,))
+        if appended.outcome == "kept" and work_change is not None:
+            context.work_cache.mark_stale(work_change, appended.seq)
         if read_on and appended.outcome in NOT_COMPARED:
-            office.books.put_back(read_on)
+            context.work_cache.put_back(read_on)
             if appended.outcome == "duplicate":  # it is told what it was told at first
-                found = (*seen, *(await weigh(office, said)).findings)
-        if appended.outcome == "kept" and said.does in STOPPING:
-            await see_off(office, part.members if part is not None else ())
+                findings = (*seen, *(await check_work_rules(context, work_message)).findings)
+        if appended.outcome == "kept" and work_message.action in STOPPING:
+            await withdraw_inbox(context, work_change.members if work_change is not None else ())
         if appended.outcome == "stopped":
             return None
         if appended.outcome != "stale":
-            return await answer(office, asked, looked, entry, appended, began, found)
+            return await answer(context, request, checked, new_message, appended, began, findings)
     raise StoreUnavailable("too many others write about the same matter: try again.")
 
 
-async def _send_anew(office: BusContext, asked: SendRequest) -> Receipt:
+async def _send_anew(context: BusContext, request: SendRequest) -> Receipt:
     """Its sender has shut down between the look at the roster and the writing: then it is told so, as anybody is."""
-    office.forget_roster()
-    return await send(office, asked)
+    context.forget_roster()
+    return await send(context, request)
 
 
 async def answer(
-    office: BusContext,
-    asked: SendRequest,
-    looked: CheckedMessage | None,
-    entry: NewMessage,
+    context: BusContext,
+    request: SendRequest,
+    checked: CheckedMessage | None,
+    new_message: NewMessage,
     appended: AppendResult,
     began: float,
     found: tuple[Finding, ...] = (),
 ) -> Receipt:
     """What is said to the sender of this entry. `looked` is found out again where it is needed and not given."""
-    findings = (*looked.findings, *found) if looked is not None else found
-    receipt = Receipt(True, entry.id, "stored", entry.inboxes, entry.dialect, entry.type, findings)
+    findings = (*checked.findings, *found) if checked is not None else found
+    receipt = Receipt(
+        True, new_message.id, "stored", new_message.inboxes, new_message.dialect, new_message.type, findings
+    )
     if appended.outcome == "kept":
         return receipt
     if appended.outcome == "duplicate":
-        return receipt._replace(state=await state_now(office, appended.seq), duplicate=True)
-    reason = _id_reused(entry) if appended.outcome == "id-reused" else _inbox_full(office.limits, appended.inbox)
-    if looked is None:  # on the beaten track, by what is known of the two: to others it might be of another dialect
-        way = office.known_way((asked.sender, asked.role, asked.to), began)
-        looked = office.lanes.look(asked.raw, way.pair if way is not None else Participants())
-    return await _refuse(office, asked, Member(entry.sender, entry.role), looked, (reason,), began, entry.to)
+        return receipt._replace(state=await current_state(context, appended.seq), duplicate=True)
+    reason = _id_reused(new_message) if appended.outcome == "id-reused" else _inbox_full(context.limits, appended.inbox)
+    if checked is None:  # on the beaten track, by what is known of the two: to others it might be of another dialect
+        cached_route = context.find_cached_route((request.sender, request.role, request.to), began)
+        checked = context.validators.check(
+            request.raw, cached_route.pair if cached_route is not None else Participants()
+        )
+    return await _refuse(
+        context, request, Member(new_message.sender, new_message.role), checked, (reason,), began, new_message.to
+    )
 
 
-async def _way(office: BusContext, asked: SendRequest, now: float) -> CachedRoute | Finding:
+async def _way(context: BusContext, request: SendRequest, now: float) -> CachedRoute | Finding:
     """Who comes or is seen again is written down, and its next message must not be kept meanwhile."""
-    await office.turns.take(asked.sender)
+    await context.sender_lock.acquire(request.sender)
     try:
-        return await office.way(asked.sender, asked.role, asked.to, now)
+        return await context.route(request.sender, request.role, request.to, now)
     except OutcomeUnknown as error:  # whether a newcomer was written down is in doubt: its message was not kept
-        raise OutcomeUnknown(error.say, error.id or asked.id) from error
+        raise OutcomeUnknown(error.say, error.id or request.id) from error
     finally:
-        office.turns.give_up(asked.sender)
+        context.sender_lock.release(request.sender)
 
 
-def _nobody(office: BusContext, asked: SendRequest) -> Member:
-    most = office.limits.id_characters_max
-    return Member(whole(asked.sender[:most]) or "", whole((asked.role or "")[:most]) or "")
+def _nobody(context: BusContext, request: SendRequest) -> Member:
+    most = context.limits.id_characters_max
+    return Member(
+        replace_surrogates(request.sender[:most]) or "", replace_surrogates((request.role or "")[:most]) or ""
+    )
 
 
 _NO_RECIPIENT = Finding(
@@ -190,12 +211,12 @@ def as_bytes(raw: Raw) -> bytes:
     return json.dumps(raw, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def _addressed(looked: CheckedMessage, roster: Roster) -> str | None:
+def _addressed(checked: CheckedMessage, roster: Roster) -> str | None:
     """The recipient that the message itself names: an agent, or whoever has that role."""
-    if looked.facts.recipient is None:
+    if checked.envelope.recipient is None:
         return None
-    name = normal_address(looked.facts.recipient)
-    by_role = looked.dialect is not None and looked.dialect.addresses == "roles"
+    name = normal_address(checked.envelope.recipient)
+    by_role = checked.dialect is not None and checked.dialect.addresses == "roles"
     return ONE_OF_ROLE + name if by_role and roster.find(name) is None and roster.of_role(name) else name
 
 
@@ -215,41 +236,41 @@ def _wrong_id(given: str, own: str | None, limits: Limits, option: str = "--id")
 
 
 async def _entry(
-    office: BusContext,
-    asked: SendRequest,
+    context: BusContext,
+    request: SendRequest,
     member: Member,
-    looked: CheckedMessage,
+    checked: CheckedMessage,
     address: str,
     inboxes: Route,
     began: float,
-    found: tuple[Finding, ...] = (),
-    part: WorkChange | None = None,
-    said: WorkMessage | None = None,
+    findings: tuple[Finding, ...] = (),
+    work_change: WorkChange | None = None,
+    work_message: WorkMessage | None = None,
 ) -> NewMessage:
-    kind, facts = looked.kind, looked.facts
-    return entry_of(
-        office,
-        asked.raw,
-        whole(facts.id or asked.id),
+    kind, facts = checked.traits, checked.envelope
+    return new_message(
+        context,
+        request.raw,
+        replace_surrogates(facts.id or request.id),
         member,
-        whole(address) or "",
-        kind.dialect.name if kind is not None else _dialect_name(looked),
-        kind.type.name if kind is not None else whole(_control_type(looked)),
+        replace_surrogates(address) or "",
+        kind.dialect.name if kind is not None else _dialect_name(checked),
+        kind.type.name if kind is not None else replace_surrogates(_control_type(checked)),
         kind.rank if kind is not None else STATUS,
-        whole(facts.correlation or asked.correlation),
-        whole(facts.reply_to or asked.reply_to),
+        replace_surrogates(facts.correlation or request.correlation),
+        replace_surrogates(facts.reply_to or request.reply_to),
         inboxes,
         began,
-        (*looked.findings, *found),
-        _answer_within(office, asked, kind, said),
-        await answered(office, asked, looked, member, inboxes, part) if inboxes else (),
-        part,
+        (*checked.findings, *findings),
+        _answer_within(context, request, kind, work_message),
+        await requests_answered_by(context, request, checked, member, inboxes, work_change) if inboxes else (),
+        work_change,
     )
 
 
-def _id_reused(entry: NewMessage) -> Finding:
-    say = f"Give it an id of its own: {entry.id} was sent before, with other words."
-    return Finding("id-reused", ROOT, say, expected="an id not used before", found=entry.id)
+def _id_reused(new_message: NewMessage) -> Finding:
+    say = f"Give it an id of its own: {new_message.id} was sent before, with other words."
+    return Finding("id-reused", ROOT, say, expected="an id not used before", found=new_message.id)
 
 
 def _inbox_full(limits: Limits, inbox: str | None) -> Finding:
@@ -258,65 +279,70 @@ def _inbox_full(limits: Limits, inbox: str | None) -> Finding:
     return Finding("inbox-full", ROOT, say, expected=f"fewer than {limit}", found=inbox)
 
 
-def _dialect_name(looked: CheckedMessage) -> str | None:
-    return looked.dialect.name if looked.dialect is not None else None
+def _dialect_name(checked: CheckedMessage) -> str | None:
+    return checked.dialect.name if checked.dialect is not None else None
 
 
-def _control_type(looked: CheckedMessage) -> str | None:
+def _control_type(checked: CheckedMessage) -> str | None:
     """What is not one of our messages may still say what it is: a coding tool's own frame does."""
-    return looked.checked.type if looked.checked is not None else None
+    return checked.checked.type if checked.checked is not None else None
 
 
 def _answer_within(
-    office: BusContext, asked: SendRequest, kind: TypeTraits | None, said: WorkMessage | None
+    context: BusContext, request: SendRequest, kind: TypeTraits | None, work_message: WorkMessage | None
 ) -> float | None:
     """A deadline is kept where an answer can be told from other messages: the dialect has ids, or the asker waits."""
-    if asked.answer_within is not None:
-        return asked.answer_within
-    if said is not None and said.does == "escalate":
+    if request.answer_within is not None:
+        return request.answer_within
+    if work_message is not None and work_message.action == "escalate":
         from telex.delivery.escalation_chain import deadline_of
 
-        return deadline_of(said.text("level"), said.inboxes, said.at, office.limits) - said.at
+        return (
+            deadline_of(work_message.text("level"), work_message.inboxes, work_message.at, context.limits)
+            - work_message.at
+        )
     if kind is None or not kind.asks:
         return None
-    if kind.deed != "ask" or said is None:
-        return office.limits.request_seconds
+    if kind.action != "ask" or work_message is None:
+        return context.limits.request_seconds
     from telex.bus.approve import seconds_left
 
-    return seconds_left(said, office.clock.now()) or office.limits.request_seconds
+    return seconds_left(work_message, context.clock.now()) or context.limits.request_seconds
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------
 
 
 async def _refuse(
-    office: BusContext,
-    asked: SendRequest,
+    context: BusContext,
+    request: SendRequest,
     member: Member,
-    looked: CheckedMessage,
+    checked: CheckedMessage,
     wrong: tuple[Finding, ...],
     began: float,
     address: str | None = None,
 ) -> Receipt:
     from telex.delivery.system_messages import refusal_answer
 
-    findings = (*looked.findings, *wrong)
-    if any(one.code == "id-not-allowed" for one in wrong):
-        asked = asked._replace(id=None, reply_to=None)  # it is kept under one that can be shown
-    would_be = await _entry(office, asked, member, looked, address or asked.to or "", (), began, wrong)
-    entry = would_be._replace(kind="refused", answer_by=None, same_since=None, inbox_max=None)
-    await office.store.append([entry])
-    mended, certain = _mended(looked.checked, looked.dialect)
-    new_id = office.clock.new_id()  # the refused one's own may be what is wrong with it
+    findings = (*checked.findings, *wrong)
+    if any(finding.code == "id-not-allowed" for finding in wrong):
+        request = request._replace(id=None, reply_to=None)  # it is kept under one that can be shown
+    would_be = await _entry(context, request, member, checked, address or request.to or "", (), began, wrong)
+    new_message = would_be._replace(kind="refused", answer_by=None, dedup_since=None, inbox_max=None)
+    await context.store.append([new_message])
+    mended, certain = _mended(checked.checked, checked.dialect)
+    new_id = context.clock.new_id()  # the refused one's own may be what is wrong with it
     return Receipt(
         False,
-        entry.id,
+        new_message.id,
         "refused",
         (),
-        entry.dialect,
-        entry.type,
+        new_message.dialect,
+        new_message.type,
         findings,
-        answer=refusal_answer(findings, entry.id, entry.correlation, member.name, looked.dialect, entry.at, new_id),
+        answer=refusal_answer(
+            findings, new_message.id, new_message.correlation, member.name, checked.dialect, new_message.at, new_id
+        ),
         mended=mended,
         certain=certain,
     )

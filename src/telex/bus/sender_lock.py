@@ -60,13 +60,13 @@ class SenderLock:
             await _told(line.waiting)
             await line.free()
 
-    async def take(self, sender: str) -> None:
+    async def acquire(self, sender: str) -> None:
         """To be called by whoever has waited."""
         line = self._lines.setdefault(normalised(sender), SenderQueue())
         await line.free()
         line.is_taken = True
 
-    def give_up(self, sender: str) -> None:
+    def release(self, sender: str) -> None:
         name = normalised(sender)
         self._lines[name].is_taken = False
         if not self._lines[name].is_moving:

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from telex.bus.directory import BusContext
 from telex.bus.follow import EventTail
-from telex.bus.maintenance import sweep_by_the_way
+from telex.bus.maintenance import run_if_due
 from telex.bus.notify import PAUSE_SECONDS_MIN, Notifier, Subscription, pause
 from telex.errors import StoreError
 from telex.ports.store import Changes
@@ -37,13 +37,13 @@ class SharedSubscription(Subscription):
     def is_woken(self) -> bool:
         return self._woken
 
-    async def look(self, inboxes: Sequence[str] | None = None, messages: Sequence[int] = ()) -> None:
+    async def arm(self, inboxes: Sequence[str] | None = None, messages: Sequence[int] = ()) -> None:
         await self._waiting.begin()
         self._woken = False
         keys: tuple[Key, ...] = (*(inboxes or ()), *messages)
         self._waiting.seat(self, None if inboxes is None else keys)
 
-    async def news(self, until: float) -> None:
+    async def wait(self, until: float) -> None:
         waiting = self._waiting
         if self.takes and self.keys:
             await waiting.expect(str(key) for key in self.keys)
@@ -58,7 +58,7 @@ class SharedSubscription(Subscription):
             at_last.cancel()
             self._future = None
 
-    def leave(self) -> None:
+    def close(self) -> None:
         keys = self.keys or ()
         self._waiting.unseat(self)
         if self.takes:
@@ -73,17 +73,17 @@ class SharedSubscription(Subscription):
 class SharedNotifier(Notifier):
     """For many readers on the event loop that is running."""
 
-    def __init__(self, office: BusContext) -> None:
-        super().__init__(office)
-        self.loop, self.clock = asyncio.get_running_loop(), office.clock
-        self.tail: EventTail = EventTail(office.store)
+    def __init__(self, context: BusContext) -> None:
+        super().__init__(context)
+        self.loop, self.clock = asyncio.get_running_loop(), context.clock
+        self.tail: EventTail = EventTail(context.store)
         self._places: dict[Key | None, dict[SharedSubscription, None]] = {}  # by what they wait for, first come first
         self._due: dict[str, float] = {}  # by inbox: when the next of what lies in it may be taken
         self._watch: asyncio.Task[None] | None = None
         self._rest: asyncio.Future[None] | None = None  # the watch's own
         self._nudged = False
         self._version = self._upto = 0  # what the watch has seen: of the store's changes, and of the events
-        self._news_at = office.clock.now()
+        self._news_at = context.clock.now()
         self._sweep_at = 0.0
 
     def place(self, *, takes: bool = False) -> Subscription:
@@ -94,35 +94,35 @@ class SharedNotifier(Notifier):
         if self._watch is not None and not self._watch.done():
             return
         version = self._office.store.changes()
-        upto = (await self._office.store.touched(None)).upto
+        upto = (await self._office.store.changes_since(None)).upto
         if self._watch is None or self._watch.done():  # nobody else has begun meanwhile
             self._version, self._upto, self._sweep_at = version, upto, 0.0
             self._watch = self.loop.create_task(self._keep_watch())
 
     # --- who waits for what ------------------------------------------------------------------------------------------
 
-    def seat(self, place: SharedSubscription, keys: tuple[Key, ...] | None) -> None:
-        if keys == place.keys:
+    def seat(self, shared_subscription: SharedSubscription, keys: tuple[Key, ...] | None) -> None:
+        if keys == shared_subscription.keys:
             return
-        before = place.keys or ()
-        self.unseat(place)
-        place.keys = keys
+        before = shared_subscription.keys or ()
+        self.unseat(shared_subscription)
+        shared_subscription.keys = keys
         for key in (None,) if keys is None else keys:
-            self._places.setdefault(key, {})[place] = None
-        if place.takes:  # it may have been woken for something that it does not take any more
+            self._places.setdefault(key, {})[shared_subscription] = None
+        if shared_subscription.takes:  # it may have been woken for something that it does not take any more
             self.wake_next([key for key in before if key not in (keys or ())])
 
-    def unseat(self, place: SharedSubscription) -> None:
-        for key in (None,) if place.keys is None else place.keys:
+    def unseat(self, shared_subscription: SharedSubscription) -> None:
+        for key in (None,) if shared_subscription.keys is None else shared_subscription.keys:
             there = self._places.get(key, {})
-            there.pop(place, None)
+            there.pop(shared_subscription, None)
             if not there:
                 self._places.pop(key, None)
-        place.keys = ()
+        shared_subscription.keys = ()
 
     async def expect(self, inboxes: Iterable[str]) -> None:
         """Something may lie in these inboxes that is not due yet."""
-        for inbox, due_at in (await self._office.store.next_due(list(inboxes))).items():
+        for inbox, due_at in (await self._office.store.due_times(list(inboxes))).items():
             self._expect(inbox, due_at)
 
     def _expect(self, inbox: str, due_at: float) -> None:
@@ -134,22 +134,29 @@ class SharedNotifier(Notifier):
         """One of those who take what comes there: it has not been told yet, or it would not be waiting."""
         woken: list[SharedSubscription] = []
         for key in keys:
-            if any(key in (place.keys or ()) for place in woken):
+            if any(key in (shared_subscription.keys or ()) for shared_subscription in woken):
                 continue
-            chosen = next((one for one in self._places.get(key, ()) if one.takes and not one.is_woken), None)
+            chosen = next(
+                (
+                    shared_subscription
+                    for shared_subscription in self._places.get(key, ())
+                    if shared_subscription.takes and not shared_subscription.is_woken
+                ),
+                None,
+            )
             if chosen is not None:
                 chosen.wake()
                 woken.append(chosen)
 
     def _wake_watchers(self, key: Key | None) -> None:
-        for place in self._places.get(key, ()):
-            if not place.takes:
-                place.wake()
+        for shared_subscription in self._places.get(key, ()):
+            if not shared_subscription.takes:
+                shared_subscription.wake()
 
     def _wake_all(self) -> None:
         for places in self._places.values():
-            for place in places:
-                place.wake()
+            for shared_subscription in places:
+                shared_subscription.wake()
         self.tail.wake_all()
 
     # --- the watch ---------------------------------------------------------------------------------------------------
@@ -167,19 +174,19 @@ class SharedNotifier(Notifier):
             raise
 
     async def _look_around(self) -> None:
-        office, store, now = self._office, self._office.store, self.clock.now()
+        context, store, now = self._office, self._office.store, self.clock.now()
         swept = now >= self._sweep_at
         if swept:
-            office.next_sweep = min(office.next_sweep, now)
-            await sweep_by_the_way(office)
+            context.next_sweep = min(context.next_sweep, now)
+            await run_if_due(context)
         version = store.changes()
         if version != self._version:
             self._version, self._news_at = version, now
-            self._tell(await store.touched(self._upto), now)
+            self._tell(await store.changes_since(self._upto), now)
             swept = True  # what falls due next may have changed as well
         if swept:
-            soonest = await store.soonest(())
-            due = office.next_sweep if soonest is None else min(office.next_sweep, soonest)
+            soonest = await store.next_deadline(())
+            due = context.next_sweep if soonest is None else min(context.next_sweep, soonest)
             self._sweep_at = max(due, self.clock.now() + SWEEPS_APART_SECONDS_MIN)
         for inbox in [inbox for inbox, due_at in self._due.items() if due_at <= now]:
             del self._due[inbox]
@@ -196,8 +203,8 @@ class SharedNotifier(Notifier):
         for message in touched.messages:
             self._wake_watchers(message)
         for name in touched.members:  # perhaps it may not read here any more, or may read elsewhere too
-            for place in self._places.get(name, ()):
-                place.wake()
+            for shared_subscription in self._places.get(name, ()):
+                shared_subscription.wake()
         if touched.messages or touched.members:
             self._wake_watchers(None)
             self.tail.news()

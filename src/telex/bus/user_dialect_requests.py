@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING
 
-from telex.bus.work_cache import said_by
+from telex.bus.work_cache import work_message_of_send
 from telex.model.finding import Finding
 from telex.work.approvals import Approval, ApprovalRequest, topic_of
 from telex.work.rule_set import LazyFinding
@@ -20,53 +20,56 @@ if TYPE_CHECKING:
     from telex.model.roster import Member
 
 
-async def in_own_words(
-    office: "BusContext", said: WorkMessage, findings: tuple[Finding, ...]
+async def is_user_dialect_request(
+    context: "BusContext", work_message: WorkMessage, findings: tuple[Finding, ...]
 ) -> tuple[Finding, ...] | None:
     """What is left to say of an answer to something that was asked in a team's own words; None: it is none."""
-    wanted = wanted_by(said, findings)
-    if wanted is None or said.reply_to is None:
+    wanted = wanted_by(work_message, findings)
+    if wanted is None or work_message.reply_to is None:
         return None
-    requests = [await _request(office, one) for one in await asked_in_own_words(office, said.reply_to, wanted)]
-    left = left_over(said, findings, requests)
-    return None if left is None else tuple([one.told() if isinstance(one, LazyFinding) else one for one in left])
+    requests = [
+        await _request(context, message)
+        for message in await user_dialect_requests(context, work_message.reply_to, wanted)
+    ]
+    left = left_over(work_message, findings, requests)
+    return None if left is None else tuple([one.finding() if isinstance(one, LazyFinding) else one for one in left])
 
 
-async def answers_in_own_words(
-    office: "BusContext",
-    asked: "SendRequest",
+async def answers_user_dialect_request(
+    context: "BusContext",
+    request: "SendRequest",
     member: "Member",
-    looked: "CheckedMessage",
+    checked: "CheckedMessage",
     address: str,
     inboxes: "Route",
 ) -> tuple[Finding, ...]:
     """What is said of an answer in a team's own words, if it names something that the book keeps."""
-    assert looked.kind is not None
-    reply_to = looked.facts.reply_to or asked.reply_to
-    if reply_to is None or not office.desk.work or not stands_for(looked.kind.type, ANSWERING):
+    assert checked.traits is not None
+    reply_to = checked.envelope.reply_to or request.reply_to
+    if reply_to is None or not context.policy.work or not stands_for(checked.traits.type, ANSWERING):
         return ()
     topic = topic_of(reply_to)
-    found: Approval | None = (await office.books.of((topic,))).get(topic)
-    if found is None:
+    approval: Approval | None = (await context.work_cache.of((topic,))).get(topic)
+    if approval is None:
         return ()
-    asked = asked._replace(id=looked.facts.id or asked.id or "")
-    said = said_by(asked, member, looked, address, inboxes, office.clock.now())
-    return tuple(one.told() for one in decides_nothing(said, found, office.dialects))
+    request = request._replace(id=checked.envelope.id or request.id or "")
+    work_message = work_message_of_send(request, member, checked, address, inboxes, context.clock.now())
+    return tuple(finding.finding() for finding in decides_nothing(work_message, approval, context.dialects))
 
 
-async def asked_in_own_words(office: "BusContext", id_: str, wanted: frozenset[str] = LEAVE) -> "list[Message]":
+async def user_dialect_requests(context: "BusContext", id_: str, wanted: frozenset[str] = LEAVE) -> "list[Message]":
     """Messages of that id whose type stands for one of these intents in the file of its dialect."""
-    return [one for one in await office.store.find(id_) if _asks(office, one, wanted)]
+    return [message for message in await context.store.find(id_) if _asks(context, message, wanted)]
 
 
-def _asks(office: "BusContext", message: "Message", wanted: frozenset[str]) -> bool:
-    dialect = office.dialects.get(message.dialect or "")
+def _asks(context: "BusContext", message: "Message", wanted: frozenset[str]) -> bool:
+    dialect = context.dialects.get(message.dialect or "")
     type_ = dialect.types.get(message.type or "") if dialect is not None else None
     return type_ is not None and stands_for(type_, wanted) and not message.refused
 
 
-async def _request(office: "BusContext", message: "Message") -> ApprovalRequest:
+async def _request(context: "BusContext", message: "Message") -> ApprovalRequest:
     """It, as far as it says who asked whom."""
-    inboxes = tuple(one.inbox for one in await office.store.deliveries(message.seq))
+    inboxes = tuple(delivery.inbox for delivery in await context.store.deliveries(message.seq))
     asked = (message.id, message.sender, message.role, message.to, inboxes)
     return ApprovalRequest(*asked, "", "", message.at, None, message.dialect or "", message.type or "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from telex.bus import send
 from telex.bus.directory import BusContext
-from telex.bus.maintenance import sweep
+from telex.bus.maintenance import run_maintenance
 from telex.bus.notify import Notifier
 from telex.model.roster import HUMAN
 from telex.ports.bus import Receipt
@@ -29,7 +29,7 @@ class WorkApi:
     async def book(self, kind: str) -> dict[str, Any]:
         from telex.model.tuple_view import with_tuples
 
-        return {topic: with_tuples(state) for topic, state in (await self._office.books.of_kind(kind)).items()}
+        return {topic: with_tuples(state) for topic, state in (await self._office.work_cache.of_kind(kind)).items()}
 
     async def guard(
         self,
@@ -42,22 +42,22 @@ class WorkApi:
     ) -> "list[PathVerdict]":
         from telex.bus.guard import WriteGuard, guard
 
-        office = self._office
+        context = self._office
         gate = WriteGuard(
-            office.store, office.clock, office.dialects, office.limits, await office.roster(), office.books
+            context.store, context.clock, context.dialects, context.limits, await context.roster(), context.work_cache
         )
         return await guard(gate, paths, agent, role, plan, resolve)
 
     async def escalations(self, *, answered: bool = False) -> "list[Escalation]":
         from telex.bus.escalate import escalations
 
-        await sweep(self._office)
+        await run_maintenance(self._office)
         return await escalations(self._office, answered=answered)
 
     async def stall(self) -> "Stall":
         from telex.bus.stall import stall
 
-        await sweep(self._office)
+        await run_maintenance(self._office)
         return await stall(self._office)
 
     async def approve(
@@ -73,9 +73,9 @@ class WorkApi:
     ) -> Receipt:
         from telex.bus.approve import answer_to
 
-        office = self._office
-        asked = await answer_to(office, id, agent, approved, reason, conditions, modifications, role)
-        receipt = await send.send(office, asked)
+        context = self._office
+        request = await answer_to(context, id, agent, approved, reason, conditions, modifications, role)
+        receipt = await send.send(context, request)
         self._waiting.nudge()
         return receipt
 

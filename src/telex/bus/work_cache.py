@@ -15,8 +15,8 @@ from telex.model.finding import Finding, refusals
 from telex.model.message import WorkChange
 from telex.ports.store import Store
 from telex.work.actions import IDLE
-from telex.work.snapshots import LONG, sealed, unsealed
-from telex.work.view import WorkMessage, heard, tree_of
+from telex.work.snapshots import LONG, decode_snapshot, encode_snapshot
+from telex.work.view import WorkMessage, parse_tree, work_message_from_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,21 +40,21 @@ class WorkCache:
         self._known: Known = {}
         self._behind: set[str] = set()  # topics that have surely gone on since: we wrote in them ourselves
 
-    def have_gone_on(self, part: WorkChange, seq: int) -> None:
+    def mark_stale(self, work_change: WorkChange, seq: int) -> None:
         """A message was kept under this number, with its part."""
-        reported = [report.part.topics for report in part.reports if report.part is not None]
-        for topic in chain(part.topics, *reported):
+        reported = [report.work_change.topics for report in work_change.reports if report.work_change is not None]
+        for topic in chain(work_change.topics, *reported):
             known = self._known.get(topic)
             if known is not None and known[0] < seq:  # nobody has read it since
                 self._behind.add(topic)
 
-    async def about(self, said: WorkMessage, *, fresh: bool, before: Known | None = None) -> Known:
+    async def about(self, work_message: WorkMessage, *, fresh: bool, before: Known | None = None) -> Known:
         """Every topic that this message has to do with. Unless they are to be fresh, they may be a little behind; those
         that surely are, are read on where it can be told what was known of them `before`."""
         from telex.work import reducer
 
         found: Known = {}
-        while missing := reducer.wanted(said, _states(found)) - found.keys():
+        while missing := reducer.topics_needed(work_message, _states(found)) - found.keys():
             behind = self._behind & missing if before is not None and not fresh else frozenset()
             if before is not None:
                 before |= {topic: self._known[topic] for topic in behind}
@@ -103,22 +103,24 @@ class WorkCache:
             from telex.work import reducer
         many = len(news) >= LONG
         if many:  # then they are folded in place, by whoever alone holds the state
-            from telex.work.mutable_state import owned
+            from telex.work.mutable_state import mutable_state
         for event, message in news:
             dialect = self._dialects.get(message.dialect or "")
-            said = heard(message, event, dialect) if dialect is not None else None
-            if said is not None:
-                state = reducer.fold(topic, None if state is UNREAD else state, said)
+            work_message = work_message_from_log(message, event, dialect) if dialect is not None else None
+            if work_message is not None:
+                state = reducer.fold(topic, None if state is UNREAD else state, work_message)
             elif dialect is None and state is None:
                 state = UNREAD
             state = (
-                owned(reducer.kind_of(topic), state) if many and state is not None and state is not UNREAD else state
+                mutable_state(reducer.kind_of(topic), state)
+                if many and state is not None and state is not UNREAD
+                else state
             )
             last = message.seq
         if many and state is not UNREAD:
-            words = sealed(topic, last, state)
+            words = encode_snapshot(topic, last, state)
             await self._store.keep_snapshot(topic, last, words)
-            state = unsealed(topic, last, words)  # what was written in place is nobody's any more
+            state = decode_snapshot(topic, last, words)  # what was written in place is nobody's any more
         if len(self._known) >= TOPICS_MAX:
             self._known.clear()
             self._behind.clear()
@@ -130,7 +132,7 @@ class WorkCache:
         if kept is None:
             return NOTHING_SAID
         try:
-            return kept[0], unsealed(topic, *kept)
+            return kept[0], decode_snapshot(topic, *kept)
         except ValueError:  # of another version, or harmed: the log has it all
             return NOTHING_SAID
 
@@ -143,11 +145,11 @@ class WorkDecision(NamedTuple):
     """What the book has to say to a message, and what is written with it when it is kept."""
 
     findings: tuple[Finding, ...] = ()
-    part: WorkChange | None = None
+    change: WorkChange | None = None
 
 
-async def weigh(
-    office: "BusContext", said: WorkMessage, *, fresh: bool = False, before: Known | None = None
+async def check_work_rules(
+    context: "BusContext", work_message: WorkMessage, *, fresh: bool = False, before: Known | None = None
 ) -> WorkDecision:
     """Hold a message against the book. It must be kept with its part, or weighed again when that is stale.
 
@@ -155,54 +157,62 @@ async def weigh(
     told in `before`, where that is given. But a message under an id that its sender has used is no new one: the store
     will say so, unless we have refused it here for what it has said itself. So for that we have not read on.
     """
-    idle = IDLE.get(said.does)
-    if idle is not None and idle.fits(said.get(idle.name)) and await office.books.are_empty(idle.topics, fresh=fresh):
-        return WorkDecision((), office.books.nothing_said(idle.topics))
+    idle = IDLE.get(work_message.action)
+    if (
+        idle is not None
+        and idle.fits(work_message.get(idle.name))
+        and await context.work_cache.are_empty(idle.topics, fresh=fresh)
+    ):
+        return WorkDecision((), context.work_cache.nothing_said(idle.topics))
     from telex.work import reducer
     from telex.work.rule_set import RuleContext
 
-    found = await office.books.about(said, fresh=fresh, before=before)
-    book, roster = _states(found), await office.roster()
-    ground = RuleContext(said.at, roster, office.limits, office.work, office.dialects)
-    findings = reducer.weigh(said, book, ground)
+    found = await context.work_cache.about(work_message, fresh=fresh, before=before)
+    book, roster = _states(found), await context.roster()
+    ground = RuleContext(work_message.at, roster, context.limits, context.work, context.dialects)
+    findings = reducer.check_rules(work_message, book, ground)
     if refusals(findings):
-        if before and any(one.sender == said.sender for one in await office.store.find(said.id)):
-            office.books.put_back(before)
-            return await weigh(office, said)
+        if before and any(
+            message.sender == work_message.sender for message in await context.store.find(work_message.id)
+        ):
+            context.work_cache.put_back(before)
+            return await check_work_rules(context, work_message)
         if not fresh:
-            return await weigh(office, said, fresh=True)
-        from telex.bus.user_dialect_requests import in_own_words  # seldom, like every refusal
+            return await check_work_rules(context, work_message, fresh=True)
+        from telex.bus.user_dialect_requests import is_user_dialect_request  # seldom, like every refusal
 
-        left = await in_own_words(office, said, findings)
+        left = await is_user_dialect_request(context, work_message, findings)
         return WorkDecision(findings if left is None else left)
-    topics = reducer.belongs(said, book)
+    topics = reducer.topics_changed(work_message, book)
     assert found.keys() >= set(topics), "a message belongs to a topic that it was not weighed against"
-    after = book | {topic: reducer.fold(topic, book.get(topic), said) for topic in topics}
+    after = book | {topic: reducer.fold(topic, book.get(topic), work_message) for topic in topics}
     reports = []
-    for draft in reducer.follows(said, after, ground):
-        report = said_of_draft(office, draft, roster, said.at)
+    for draft in reducer.follow_up_messages(work_message, after, ground):
+        report = work_message_of_draft(context, draft, roster, work_message.at)
         # What follows has its own matters, and may be late too.
-        beside = await office.books.about(report, fresh=fresh, before=before)
+        beside = await context.work_cache.about(report, fresh=fresh, before=before)
         found = beside | found
-        reports.append(entry_of_draft(office, report, _states(beside) | after))
-    members = tuple((member, _stopped(member, said)) for member in reducer.stopping(said, after, ground))
+        reports.append(new_message_of_draft(context, report, _states(beside) | after))
+    members = tuple(
+        (member, _stopped(member, work_message)) for member in reducer.stopping(work_message, after, ground)
+    )
     expects = tuple((topic, last) for topic, (last, _) in found.items())
     return WorkDecision(findings, WorkChange(topics, expects, tuple(reports), members) if expects else None)
 
 
-def _stopped(member: "Member", said: WorkMessage) -> Any:
+def _stopped(member: "Member", work_message: WorkMessage) -> Any:
     from telex.model.event import Event
 
-    return Event(0, said.at, "stopped", member.name)
+    return Event(0, work_message.at, "stopped", member.name)
 
 
-def said_of_draft(office: "BusContext", draft: "DraftMessage", roster: "Roster", now: float) -> WorkMessage:
+def work_message_of_draft(context: "BusContext", draft: "DraftMessage", roster: "Roster", now: float) -> WorkMessage:
     """A message of the bus's own, as the rules see it."""
     from telex.delivery.routing import normal_address, route
     from telex.model.roster import HUMAN, TELEX, Member
     from telex.work.compose import compose
 
-    new_id, dialect, type_ = draft.id or office.clock.new_id(), draft.dialect, draft.type
+    new_id, dialect, type_ = draft.id or context.clock.new_id(), draft.dialect, draft.type
     tree = compose(
         dialect, type_, draft.of, id=new_id, now=now, sender=TELEX, to=draft.to, correlation=draft.correlation,
         reply_to=draft.reply_to,
@@ -214,7 +224,7 @@ def said_of_draft(office: "BusContext", draft: "DraftMessage", roster: "Roster",
     )
 
 
-def entry_of_draft(office: "BusContext", said: WorkMessage, book: Mapping[str, Any]) -> "NewMessage":
+def new_message_of_draft(context: "BusContext", work_message: WorkMessage, book: Mapping[str, Any]) -> "NewMessage":
     """It, ready to be kept together with what made it, and its own part in the work."""
     from telex.dialects.write import write
     from telex.model.digest import digest_of
@@ -222,42 +232,42 @@ def entry_of_draft(office: "BusContext", said: WorkMessage, book: Mapping[str, A
     from telex.model.roster import HUMAN
     from telex.work import reducer
 
-    raw = write(said.dialect, said.tree).encode("utf-8", "backslashreplace")
-    asks = said.type.reply is not None and HUMAN not in said.inboxes
-    answer_by = said.at + office.limits.request_seconds if asks else None
-    if said.does == "escalate":
+    raw = write(work_message.dialect, work_message.tree).encode("utf-8", "backslashreplace")
+    asks = work_message.type.reply is not None and HUMAN not in work_message.inboxes
+    answer_by = work_message.at + context.limits.request_seconds if asks else None
+    if work_message.action == "escalate":
         from telex.delivery.escalation_chain import deadline_of
 
-        answer_by = deadline_of(said.text("level"), said.inboxes, said.at, office.limits)
+        answer_by = deadline_of(work_message.text("level"), work_message.inboxes, work_message.at, context.limits)
     return NewMessage(
-        id=said.id,
-        at=said.at,
-        sender=said.sender,
-        role=said.role,
-        to=said.to,
-        dialect=said.dialect.name,
-        type=said.type.name,
-        rank=PRIORITY_CLASSES.index(said.type.priority),
-        correlation=said.correlation,
-        reply_to=said.reply_to,
+        id=work_message.id,
+        at=work_message.at,
+        sender=work_message.sender,
+        role=work_message.role,
+        to=work_message.to,
+        dialect=work_message.dialect.name,
+        type=work_message.type.name,
+        rank=PRIORITY_CLASSES.index(work_message.type.priority),
+        correlation=work_message.correlation,
+        reply_to=work_message.reply_to,
         digest=digest_of(raw),
         raw=raw,
-        inboxes=said.inboxes,
+        inboxes=work_message.inboxes,
         answer_by=answer_by,
-        part=WorkChange(reducer.belongs(said, book)),
+        work_change=WorkChange(reducer.topics_changed(work_message, book)),
     )
 
 
-def said_by(
-    asked: "SendRequest", member: "Member", looked: "CheckedMessage", address: str, inboxes: Route, now: float
+def work_message_of_send(
+    request: "SendRequest", member: "Member", checked: "CheckedMessage", address: str, inboxes: Route, now: float
 ) -> WorkMessage:
     """A message as the rules see it before it is kept."""
-    kind, facts = looked.kind, looked.facts
+    kind, facts = checked.traits, checked.envelope
     assert kind is not None
-    assert asked.id is not None
+    assert request.id is not None
     return WorkMessage(
         0,
-        asked.id,
+        request.id,
         now,
         member.name,
         member.role,
@@ -265,16 +275,16 @@ def said_by(
         inboxes,
         kind.dialect,
         kind.type,
-        tree_of(asked.raw, kind.dialect, kind.type),
-        facts.correlation or asked.correlation,
-        facts.reply_to or asked.reply_to,
+        parse_tree(request.raw, kind.dialect, kind.type),
+        facts.correlation or request.correlation,
+        facts.reply_to or request.reply_to,
     )
 
 
-async def look_for_evidence(office: "BusContext", said: WorkMessage) -> tuple[Finding, ...]:
+async def check_evidence(context: "BusContext", work_message: WorkMessage) -> tuple[Finding, ...]:
     """What the repository at hand says to it, where it claims to have changed something there."""
-    if office.evidence is None or said.does not in EVIDENT:
+    if context.evidence is None or work_message.action not in EVIDENT:
         return ()
-    from telex.bus.evidence_check import look
+    from telex.bus.evidence_check import check_claims
 
-    return await look(office, said)
+    return await check_claims(context, work_message)

@@ -84,33 +84,33 @@ def read(path: str, text: str) -> Settings:
 # --- the team ---------------------------------------------------------------------------------------------------------
 
 
-def _team(place: TomlValue, settings: Settings) -> Settings:
-    if not place.is_table():
+def _team(value: TomlValue, settings: Settings) -> Settings:
+    if not value.is_table():
         return settings
-    place.only(*TEAM, "members")
-    own = _own_dialects(place.at("dialects"), settings) if place.has("dialects") else ()
-    known = (*own, *BUILT_IN)
+    value.only(*TEAM, "members")
+    own = _own_dialects(value.at("dialects"), settings) if value.has("dialects") else ()
+    dialects = (*own, *BUILT_IN)
     return settings._replace(
-        team_name=place.at("name").line(NAME_CHARACTERS_MAX) if place.has("name") else None,
-        strict=place.at("strict").boolean() is not False if place.has("strict") else True,
-        dialect=place.at("dialect").choice([one.name for one in known]) if place.has("dialect") else None,
+        team_name=value.at("name").line(NAME_CHARACTERS_MAX) if value.has("name") else None,
+        strict=value.at("strict").boolean() is not False if value.has("strict") else True,
+        dialect=value.at("dialect").choice([dialect.name for dialect in dialects]) if value.has("dialect") else None,
         own_dialects=own,
-        unknown_fields=_severity(place, "unknown_fields", settings.unknown_fields),
-        misdelivery=_severity(place, "misdelivery", settings.misdelivery),
-        evidence=(place.at("evidence").choice(EVIDENCES) if place.has("evidence") else None) or settings.evidence,
-        rules_of_work=place.at("rules_of_work").boolean() is not False if place.has("rules_of_work") else True,
-        members=_members(place.at("members"), known) if place.has("members") else (),
+        unknown_fields=_severity(value, "unknown_fields", settings.unknown_fields),
+        misdelivery=_severity(value, "misdelivery", settings.misdelivery),
+        evidence=(value.at("evidence").choice(EVIDENCES) if value.has("evidence") else None) or settings.evidence,
+        rules_of_work=value.at("rules_of_work").boolean() is not False if value.has("rules_of_work") else True,
+        members=_members(value.at("members"), dialects) if value.has("members") else (),
     )
 
 
-def _severity(place: TomlValue, key: str, default: Severity) -> Severity:
-    chosen = place.at(key).choice(SEVERITIES[key]) if place.has(key) else None
+def _severity(value: TomlValue, key: str, default: Severity) -> Severity:
+    chosen = value.at(key).choice(SEVERITIES[key]) if value.has(key) else None
     return cast(Severity, chosen) if chosen else default
 
 
-def _own_dialects(place: TomlValue, settings: Settings) -> tuple[Dialect, ...]:
+def _own_dialects(value: TomlValue, settings: Settings) -> tuple[Dialect, ...]:
     own: list[Dialect] = []
-    for item in place.items(DIALECTS_MAX):
+    for item in value.items(DIALECTS_MAX):
         named = item.line(4_096)
         dialect = _own_dialect(item, _from_here(named, settings)) if named else None
         if dialect is not None and dialect.name in (other.name for other in own):
@@ -138,53 +138,53 @@ def _own_dialect(item: TomlValue, path: str) -> Dialect | None:
     return declared.dialect
 
 
-def _members(place: TomlValue, known: tuple[Dialect, ...]) -> tuple[Member, ...]:
+def _members(place: TomlValue, dialects: tuple[Dialect, ...]) -> tuple[Member, ...]:
     members: dict[str, Member] = {}
-    for key, entry in place.entries(MEMBERS_MAX):
-        name = _name(key, entry)
+    for key, value in place.entries(MEMBERS_MAX):
+        name = _name(key, value)
         if name is not None and name in members:
-            entry.flaw(f"{name} is declared twice: names compare without case, and with spaces as hyphens")
-        member = _member(name or "", entry, known)
+            value.flaw(f"{name} is declared twice: names compare without case, and with spaces as hyphens")
+        member = _member(name or "", value, dialects)
         if name is not None and member is not None:
             members[name] = member
     return tuple(members.values())
 
 
-def _name(key: str, entry: TomlValue) -> str | None:
+def _name(key: str, value: TomlValue) -> str | None:
     name = normalised(key)
     if not name or not name.isprintable() or len(name) > NAME_CHARACTERS_MAX or name.startswith("-"):
-        entry.flaw(f"a name has 1 to {NAME_CHARACTERS_MAX} characters that can be seen, and none is - in front")
+        value.flaw(f"a name has 1 to {NAME_CHARACTERS_MAX} characters that can be seen, and none is - in front")
     elif name in (TELEX, EVERYONE) or ":" in name:
-        entry.flaw(f"nobody may be called {name}: that means something else in an address")
+        value.flaw(f"nobody may be called {name}: that means something else in an address")
     else:
         return name
     return None
 
 
-def _member(name: str, entry: TomlValue, known: tuple[Dialect, ...]) -> Member | None:
-    if not entry.is_table():
+def _member(name: str, value: TomlValue, dialects: tuple[Dialect, ...]) -> Member | None:
+    if not value.is_table():
         return None
-    entry.only(*MEMBER)
-    roles = tuple(dict.fromkeys([*(role for dialect in known for role in dialect.roles), HUMAN]))
-    if entry.has("role"):
-        role = entry.at("role").choice(roles)
+    value.only(*MEMBER)
+    roles = tuple(dict.fromkeys([*(role for dialect in dialects for role in dialect.roles), HUMAN]))
+    if value.has("role"):
+        role = value.at("role").choice(roles)
     else:
         role = name if name in roles else None
         if role is None:
-            entry.need("role", 'what the member may do, such as role = "dev"')
-    names = [*(dialect.name for dialect in known), PLAIN.name]
-    items = entry.at("dialects").items(DIALECTS_MAX) if entry.has("dialects") else []
-    reads = tuple(chosen for item in items if (chosen := _reads(item, names, known)))
+            value.need("role", 'what the member may do, such as role = "dev"')
+    names = [*(dialect.name for dialect in dialects), PLAIN.name]
+    items = value.at("dialects").items(DIALECTS_MAX) if value.has("dialects") else []
+    reads = tuple(chosen for item in items if (chosen := _reads(item, names, dialects)))
     return Member(name, role, reads, declared=True) if role else None
 
 
-def _reads(item: TomlValue, names: list[str], known: tuple[Dialect, ...]) -> str | None:
+def _reads(item: TomlValue, names: list[str], dialects: tuple[Dialect, ...]) -> str | None:
     """A dialect by its name, or one version of it."""
     if not isinstance(item.value, str) or AT not in item.value:
         return item.choice(names)
     from telex.delivery.dialect_versions import understood  # few say which version
 
-    found = understood(item.value, known, LIMITS)
+    found = understood(item.value, dialects, LIMITS)
     if isinstance(found, str):
         return found
     meant = f"did you mean {found.nearest}?" if found.nearest else meant_or_choices(item.value, names)
@@ -195,12 +195,12 @@ def _reads(item: TomlValue, names: list[str], known: tuple[Dialect, ...]) -> str
 # --- the store and the limits -----------------------------------------------------------------------------------------
 
 
-def _store(place: TomlValue, settings: Settings) -> Settings:
-    if not place.is_table():
+def _store(value: TomlValue, settings: Settings) -> Settings:
+    if not value.is_table():
         return settings
-    place.only(*STORE)
-    path = place.at("path").line(4_096) if place.has("path") else None
-    durability = place.at("durability").choice(DURABILITIES) if place.has("durability") else None
+    value.only(*STORE)
+    path = value.at("path").line(4_096) if value.has("path") else None
+    durability = value.at("durability").choice(DURABILITIES) if value.has("durability") else None
     return settings._replace(store_path=_from_here(path, settings) if path else None, durable=durability != "normal")
 
 
@@ -212,27 +212,27 @@ def _from_here(path: str, settings: Settings) -> str:
     return os.path.normpath(os.path.join(folder, os.path.expanduser(path.removeprefix(SQLITE))))
 
 
-def _limits(place: TomlValue) -> Limits:
-    if not place.is_table():
+def _limits(value: TomlValue) -> Limits:
+    if not value.is_table():
         return LIMITS
-    place.only(*LIMIT_BOUNDS)
-    limits = LIMITS._replace(**_numbers(place, LIMIT_BOUNDS, LIMITS))
+    value.only(*LIMIT_BOUNDS)
+    limits = LIMITS._replace(**_numbers(value, LIMIT_BOUNDS, LIMITS))
     if limits.retention_seconds < limits.dedup_window_seconds:
-        key = "retention_seconds" if place.has("retention_seconds") else "dedup_window_seconds"
-        place.at(key).flaw("ids must not be remembered for longer than messages are kept (retention_seconds)")
+        key = "retention_seconds" if value.has("retention_seconds") else "dedup_window_seconds"
+        value.at(key).flaw("ids must not be remembered for longer than messages are kept (retention_seconds)")
     return limits
 
 
-def _hub(place: TomlValue) -> "HubLimits | None":
+def _hub(value: TomlValue) -> "HubLimits | None":
     from telex.model.hub_limits import HUB_LIMITS  # few teams change what a hub bears
 
-    if not place.is_table():
+    if not value.is_table():
         return None
-    place.only(*HUB_BOUNDS)
-    limits = HUB_LIMITS._replace(**_numbers(place, HUB_BOUNDS, HUB_LIMITS))
+    value.only(*HUB_BOUNDS)
+    limits = HUB_LIMITS._replace(**_numbers(value, HUB_BOUNDS, HUB_LIMITS))
     if limits.bodies_bytes_max < limits.body_bytes_max:
-        key = "bodies_bytes_max" if place.has("bodies_bytes_max") else "body_bytes_max"
-        place.at(key).flaw("all bodies together (bodies_bytes_max) must have room for one (body_bytes_max)")
+        key = "bodies_bytes_max" if value.has("bodies_bytes_max") else "body_bytes_max"
+        value.at(key).flaw("all bodies together (bodies_bytes_max) must have room for one (body_bytes_max)")
     return limits if limits != HUB_LIMITS else None
 
 

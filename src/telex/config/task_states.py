@@ -22,7 +22,7 @@ def machine_in(place: TomlValue) -> TaskStateMachine | None:
     if states is None or not states.is_table():
         return None
     names = _names(states)
-    found = {names[key]: _state(entry, names) for key, entry in states.entries(STATES_MAX) if key in names}
+    found = {names[key]: _state(value, names) for key, value in states.entries(STATES_MAX) if key in names}
     first, assigned, working = (_one(place, key, names) for key in TASK_STATES)
     if first is None or assigned is None or working is None or place.sheet.flaws:
         return None
@@ -36,47 +36,47 @@ def machine_in(place: TomlValue) -> TaskStateMachine | None:
 def _names(states: TomlValue) -> dict[str, str]:
     """Every state by the way it is written here: the name it is compared by."""
     names: dict[str, str] = {}
-    for key, entry in states.entries(STATES_MAX):
+    for key, value in states.entries(STATES_MAX):
         name = state_name(key)
         if not name or not name.isprintable() or len(name) > NAME_CHARACTERS_MAX:
-            entry.flaw(f"a state has a name of 1 to {NAME_CHARACTERS_MAX} characters that can be seen")
+            value.flaw(f"a state has a name of 1 to {NAME_CHARACTERS_MAX} characters that can be seen")
         elif name in names.values():
-            entry.flaw(f"{name} is declared twice: states compare without case, and with - and blanks as _")
+            value.flaw(f"{name} is declared twice: states compare without case, and with - and blanks as _")
         else:
             names[key] = name
     return names
 
 
-def _state(entry: TomlValue, names: dict[str, str]) -> TaskState:
-    if not entry.is_table():
+def _state(value: TomlValue, names: dict[str, str]) -> TaskState:
+    if not value.is_table():
         return TaskState()
-    entry.only(*STATE)
-    after = entry.at("escalates_after").integer() if entry.has("escalates_after") else ESCALATES_AFTER
+    value.only(*STATE)
+    after = value.at("escalates_after").integer() if value.has("escalates_after") else ESCALATES_AFTER
     if after is not None and not 1 <= after <= ESCALATES_AFTER_MAX:
-        entry.at("escalates_after").wrong(f"a number from 1 to {ESCALATES_AFTER_MAX:,}")
+        value.at("escalates_after").wrong(f"a number from 1 to {ESCALATES_AFTER_MAX:,}")
     return TaskState(
-        _several(entry, "goes_to", names),
-        _several(entry, "fails_to", names),
-        _one(entry, "escalates_to", names) if entry.has("escalates_to") else None,
+        _several(value, "goes_to", names),
+        _several(value, "fails_to", names),
+        _one(value, "escalates_to", names) if value.has("escalates_to") else None,
         after or ESCALATES_AFTER,
     )
 
 
-def _several(entry: TomlValue, key: str, names: dict[str, str]) -> tuple[str, ...]:
-    items = entry.at(key).items(STATES_MAX) if entry.has(key) else []
+def _several(value: TomlValue, key: str, names: dict[str, str]) -> tuple[str, ...]:
+    items = value.at(key).items(STATES_MAX) if value.has(key) else []
     found = [_chosen(item, names) for item in items]
     return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
-def _one(place: TomlValue, key: str, names: dict[str, str]) -> str | None:
-    there = place.need(key, "one of the states")
+def _one(value: TomlValue, key: str, names: dict[str, str]) -> str | None:
+    there = value.need(key, "one of the states")
     return _chosen(there, names) if there is not None else None
 
 
-def _chosen(place: TomlValue, names: dict[str, str]) -> str | None:
-    if isinstance(place.value, str) and state_name(place.value) in names.values():
-        return state_name(place.value)
-    return place.choice(list(names))
+def _chosen(value: TomlValue, names: dict[str, str]) -> str | None:
+    if isinstance(value.value, str) and state_name(value.value) in names.values():
+        return state_name(value.value)
+    return value.choice(list(names))
 
 
 def _hold_together(machine: TaskStateMachine, states: TomlValue, names: dict[str, str]) -> None:

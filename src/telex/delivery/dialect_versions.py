@@ -22,14 +22,16 @@ def understood(text: str, dialects: Iterable[Dialect], limits: Limits) -> str | 
     known = {dialect.name: dialect for dialect in (*dialects, PLAIN)}
     choice = choice_of(text)
     family = [known[name] for name in FAMILIES.get(choice.dialect, ()) if name in known]  # the latest first
-    dialect = known.get(choice.dialect) or next((one for one in family if one.version == choice.version), None)
+    dialect = known.get(choice.dialect) or next(
+        (dialect for dialect in family if dialect.version == choice.version), None
+    )
     found = text[: limits.found_characters_max]
     if dialect is None:
         return _no_version(choice, family, found) if family else dialect_unknown(choice.dialect[: len(found)], [*known])
     if choice.version not in (None, dialect.version):
         return _no_version(choice, [dialect, *_relatives(dialect, known)], found)
     later = later_spellings(dialect)
-    unknown = next((one for one in choice.spellings if one not in later), None)
+    unknown = next((spelling for spelling in choice.spellings if spelling not in later), None)
     if unknown is not None:
         return _no_spelling(choice, dialect, unknown, later, found)
     told = choice.version is not None and not set(choice.version) & set(" \t")  # a store lists them with blanks between
@@ -69,8 +71,8 @@ def _relatives(dialect: Dialect, known: dict[str, Dialect]) -> list[Dialect]:
 
 def _no_version(choice: DialectChoice, there: list[Dialect], found: str) -> Finding:
     """To whoever asks for another version than there is. Of a family the right one may go by another name."""
-    supported = [one.name + AT + one.version for one in there]
-    exact = next((one.name + AT + one.version for one in there if one.version == choice.version), None)
+    supported = [dialect.name + AT + dialect.version for dialect in there]
+    exact = next((dialect.name + AT + dialect.version for dialect in there if dialect.version == choice.version), None)
     meant = exact or nearest(found, supported) or supported[0]
     if not choice.version:
         say = f"Say which version of {choice.dialect} is read: {' or '.join(supported)}."

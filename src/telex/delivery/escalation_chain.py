@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from telex.delivery.routing import inboxes_of
-from telex.delivery.system_messages import moment
-from telex.dialects.rule_evaluation import put, reach
+from telex.delivery.system_messages import format_timestamp
+from telex.dialects.rule_evaluation import get_path, set_path
 from telex.dialects.schema import PRIORITY_CLASSES, Dialect, MessageType, OneOf, Tree, kind_at
 from telex.dialects.write import write
 from telex.model.digest import digest_of
@@ -27,7 +27,7 @@ ESCALATE = "escalate"
 
 
 def is_escalation(type_: MessageType | None) -> bool:
-    return type_ is not None and type_.deed is not None and type_.deed.does == ESCALATE
+    return type_ is not None and type_.deed is not None and type_.deed.action == ESCALATE
 
 
 def deadline_of(level: str, inboxes: Sequence[str], now: float, limits: Limits) -> float:
@@ -53,7 +53,7 @@ def above(dialect: Dialect, type_: MessageType, level: str) -> Iterator[str]:
 
 def _levels(dialect: Dialect, type_: MessageType) -> tuple[str, ...]:
     assert type_.deed is not None
-    field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.deed.names["level"]))
+    field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.deed.field_map["level"]))
     return field.kind.values if field is not None and isinstance(field.kind, OneOf) else ()
 
 
@@ -128,7 +128,7 @@ def climbing(
     wire = dialect.wire
     places = {
         wire.id: new_id,
-        wire.timestamp: moment(now),
+        wire.timestamp: format_timestamp(now),
         wire.sender: TELEX if by_name else climb.below,
         wire.recipient: recipient,
         wire.reply_to: matter.id,
@@ -137,7 +137,7 @@ def climbing(
         places[wire.correlation] = correlation
     tree |= {name: value for name, value in places.items() if name is not None}
     raw = write(dialect, tree).encode()
-    entry = NewMessage(
+    new_message = NewMessage(
         id=new_id,
         at=now,
         sender=TELEX,
@@ -154,15 +154,15 @@ def climbing(
         detail=json.dumps({"inboxes": [address]}),
         answer_by=deadline_of(climb.level, (address,), now, limits),
     )
-    return tree, entry
+    return tree, new_message
 
 
 def _reworded(words: Tree, dialect: Dialect, type_: MessageType, climb: EscalationStep, last: EscalationLevel) -> Tree:
     """What was said before, to the next level, and who did not answer it."""
     assert type_.deed is not None
-    names, tree = type_.deed.names, copy.deepcopy(words)
-    silent = f"{normalised(last.level)} has not answered {last.id} since {moment(last.at)}"
-    put(tree, dialect.locate(type_, names["level"]), climb.level)
+    names, tree = type_.deed.field_map, copy.deepcopy(words)
+    silent = f"{normalised(last.level)} has not answered {last.id} since {format_timestamp(last.at)}"
+    set_path(tree, dialect.locate(type_, names["level"]), climb.level)
     if "evidence" in names:
         _add(tree, dialect.locate(type_, names["evidence"]), silent)
     elif "history" in names:
@@ -173,5 +173,5 @@ def _reworded(words: Tree, dialect: Dialect, type_: MessageType, climb: Escalati
 
 
 def _add(tree: Tree, path: tuple[str, ...], line: Any) -> None:
-    before = reach(path)(tree)
-    put(tree, path, [*(before if isinstance(before, list) else ()), line])
+    before = get_path(path)(tree)
+    set_path(tree, path, [*(before if isinstance(before, list) else ()), line])

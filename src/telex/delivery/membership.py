@@ -38,8 +38,8 @@ def newcomer(
 ) -> Member | Finding:
     """Whoever acts and is not on the roster, as it is from now on: somebody new, or back again. `closed`: only members
     that were declared may come. `joining`: it says in so many words that it wants to."""
-    if (wrong := name_not_allowed(name, limits)) is not None:
-        return wrong
+    if (finding := name_not_allowed(name, limits)) is not None:
+        return finding
     gone = roster.members.get(name)
     if closed and (gone is None or not gone.declared):
         return not_declared(name, roster)
@@ -104,7 +104,7 @@ def reads_differ(member: Member, reads: Sequence[str], limits: Limits) -> Findin
     """To a declared member that says it reads something else than its declaration says."""
     if _meant(reads) == _meant(member.dialects):
         return None
-    declared = " ".join(f"--reads {one}" for one in member.dialects)
+    declared = " ".join(f"--reads {dialect}" for dialect in member.dialects)
     say = (
         f"Leave out --reads, or change dialects of {member.name} in telex.toml:"
         f" what it reads stands there, {', '.join(member.dialects)}."

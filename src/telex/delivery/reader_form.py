@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from telex.delivery.dialect_versions import respellings, spelt_for
-from telex.dialects.field_access import reach
+from telex.dialects.field_access import get_path
 from telex.dialects.parse.reader import read
 from telex.dialects.registry import PLAIN
 from telex.dialects.schema import Dialect, MessageType, Tree
@@ -19,7 +19,7 @@ from telex.model.finding import refusals
 from telex.model.limits import LIMITS, Limits
 from telex.model.message import Message, Rendering
 from telex.model.roster import Member
-from telex.work.view import tree_of
+from telex.work.view import parse_tree
 
 if TYPE_CHECKING:
     from telex.translation.translate import FieldChange, MessageHeader, Translation
@@ -34,7 +34,7 @@ def rendering_for(message: Message, member: Member, dialects: Dialects, limits: 
     if dialect is None or type_ is None or not member.dialects:
         return None
     choices = choices_of(member.dialects)
-    read_as = next((one for one in choices if _is_that(one, dialect)), None)
+    read_as = next((dialect_choice for dialect_choice in choices if _is_that(dialect_choice, dialect)), None)
     if read_as is not None:
         return _respelt(message, dialect, type_, read_as, limits)
     return _in_other_words(message, dialect, type_, member, dialects, limits)
@@ -63,13 +63,13 @@ def _in_other_words(
 def _answers_something_else(made: "Translation", message: Message) -> bool:
     """Would its reader take it for the answer to a request, and the bus does not know it as that one's? Who may answer
     was looked at for what it replies to, and for nothing else that it may name."""
-    deed = made.type.deed
-    if deed is None or deed.does != "answer":
+    action = made.type.deed
+    if action is None or action.action != "answer":
         return False
     if message.reply_to is None:
         return True
-    where = deed.names.get("request")
-    return where is not None and reach(made.dialect.locate(made.type, where))(made.tree) != message.reply_to
+    where = action.field_map.get("request")
+    return where is not None and get_path(made.dialect.locate(made.type, where))(made.tree) != message.reply_to
 
 
 def markdown_for(message: Message, member: Member, dialects: Dialects, limits: Limits = LIMITS) -> Rendering:
@@ -105,7 +105,7 @@ def _ways(choices: tuple[DialectChoice, ...], dialects: Dialects) -> Iterator[tu
 
 def _said(message: Message, dialect: Dialect, type_: MessageType, limits: Limits) -> tuple[Tree, str | None]:
     if dialect.form == "json":
-        return tree_of(message.raw, dialect, type_), None
+        return parse_tree(message.raw, dialect, type_), None
     reading = read(message.raw, (dialect,), forced=dialect, limits=limits)
     return reading.tree, reading.body
 

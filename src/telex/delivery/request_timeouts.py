@@ -24,13 +24,17 @@ class LateReply(NamedTuple):
     detail: str  # JSON for the events
 
 
-def late(ask: PendingRequest, deliveries: Sequence[Delivery], now: float, limits: Limits) -> LateReply:
-    attempt = ask.attempts + 1
-    still_there = tuple(one for one in deliveries if one.state in OPEN)
+def late(pending_request: PendingRequest, deliveries: Sequence[Delivery], now: float, limits: Limits) -> LateReply:
+    attempt = pending_request.attempts + 1
+    still_there = tuple(delivery for delivery in deliveries if delivery.state in OPEN)
     reason = f"no answer by the deadline, attempt {attempt} of {limits.attempts_max}"
     if attempt >= limits.attempts_max:
         return LateReply(None, (), still_there, reason, json.dumps({"attempt": attempt, "reason": reason}))
     due_at = now + backoff(attempt, limits) + limits.request_seconds
-    busy = {one.inbox for one in still_there}
-    again = tuple(dict.fromkeys(one.inbox for one in deliveries if one.state == "acked" and one.inbox not in busy))
+    busy = {delivery.inbox for delivery in still_there}
+    again = tuple(
+        dict.fromkeys(
+            delivery.inbox for delivery in deliveries if delivery.state == "acked" and delivery.inbox not in busy
+        )
+    )
     return LateReply(due_at, again, (), reason, json.dumps({"attempt": attempt, "next": due_at}))

@@ -62,7 +62,7 @@ def _by_name(name: str, roster: Roster) -> Route | Finding:
         say = f"Send it to somebody who is here: {name} {has}."
         return Finding("recipient-has-left", ROOT, say, expected=listed(roster.names()), found=name)
     close, name = roster.nearest(name), name[: LIMITS.found_characters_max]
-    closed = any(one.declared for one in roster.members.values())
+    closed = any(member.declared for member in roster.members.values())
     come = "add it to telex.toml" if closed else "have it join (telex team join NAME --role ROLE)"
     whom = close or f"somebody who is here, or {come}"
     say = f"Send it to {whom}: nobody here is called {name}."
@@ -88,7 +88,7 @@ def _unknown_role(role: str, roster: Roster) -> Finding:
     return Finding("recipient-unknown", ROOT, say, expected=listed(taken), found=role, nearest=close)
 
 
-def listed(names: list[str], most: int = 12) -> str:
+def listed(names: list[str], limit: int = 12) -> str:
     """What would have been right, in a finding that stays short in a large team."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return "one of " + ", ".join(names[:most]) + more
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return "one of " + ", ".join(names[:limit]) + more

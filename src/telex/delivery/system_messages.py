@@ -8,7 +8,9 @@ from typing import Any
 
 from telex.dialects.registry import PLAIN
 from telex.dialects.schema import PRIORITY_CLASSES, Dialect
-from telex.dialects.timestamps import moment as moment  # everybody who writes one takes it from here
+
+# everybody who writes one takes it from here
+from telex.dialects.timestamps import format_timestamp as format_timestamp
 from telex.model.digest import digest_of
 from telex.model.finding import Finding, refusals
 from telex.model.message import Message, NewMessage
@@ -31,7 +33,7 @@ def not_delivered(
         body: dict[str, Any] = {
             "severity": "ERROR",
             "count": 1,
-            "errors": [{"timestamp": moment(now), "message": said, "source": inbox}],
+            "errors": [{"timestamp": format_timestamp(now), "message": said, "source": inbox}],
         }
         raw = _envelope(dialect, _ERROR_REPORT, new_id, message.correlation or message.id, now, message.sender, body)
         name, type_ = dialect.name, _ERROR_REPORT
@@ -65,10 +67,10 @@ def refusal_answer(
 ) -> str:
     """What a refused message is answered with, in its own dialect where that has a form for it."""
     refused = refusals(findings)
-    details = "; ".join(f"{one.code} at {one.path}: {one.say}" for one in refused)
+    details = "; ".join(f"{finding.code} at {finding.path}: {finding.say}" for finding in refused)
     if dialect is None or _MESSAGE_ERROR not in dialect.types:
         return f"Refused {id_}: {details}"
-    codes = {one.code for one in refused}
+    codes = {finding.code for finding in refused}
     kind = "MISSING_FIELD" if codes & _MISSING else "UNKNOWN_TYPE" if codes & _UNKNOWN else "INVALID_FORMAT"
     body = {"originalMessageId": id_, "errorType": kind, "details": details}
     return _envelope(dialect, _MESSAGE_ERROR, new_id, correlation or id_, now, sender, body).decode()
@@ -82,7 +84,7 @@ def _envelope(
     places = {
         wire.id: id_,
         wire.correlation: correlation,
-        wire.timestamp: moment(now),
+        wire.timestamp: format_timestamp(now),
         wire.sender: TELEX,
         wire.recipient: to,
         wire.version: dialect.version,

@@ -9,7 +9,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from telex.dialects.field_access import reach
+from telex.dialects.field_access import get_path
 from telex.dialects.schema import PRIORITY_CLASSES, Dialect, MessageType
 from telex.model.finding import Finding
 from telex.validation.check import Checked, Desk, check
@@ -45,7 +45,7 @@ class TypeTraits(NamedTuple):
     answers: frozenset[str]  # the types that it answers
     stands_alone: bool  # neither asks nor answers: nothing else has to be looked up when it is kept
     replies: bool = False  # it answers what it was handed, though its dialect may have no words to say so
-    deed: str | None = None  # what it does to the work, where the book has a chapter on that
+    action: str | None = None  # what it does to the work, where the book has a chapter on that
     idle: tuple[str, ...] | None = None  # topics that, as long as they are empty, make the message mean nothing
 
 
@@ -53,12 +53,12 @@ class CheckedMessage(NamedTuple):
     """A message that was looked at, and what is known of it."""
 
     checked: Checked | None  # None: it took the fast lane, and there is nothing to find in it
-    kind: TypeTraits | None
-    facts: Envelope
+    traits: TypeTraits | None
+    envelope: Envelope
 
     @property
     def dialect(self) -> Dialect | None:
-        return self.kind.dialect if self.kind is not None else self.checked.dialect if self.checked else None
+        return self.traits.dialect if self.traits is not None else self.checked.dialect if self.checked else None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -76,19 +76,19 @@ class ValidatorCache:
         self._shared: dict[tuple[Any, ...], Callable[[bytes], Any]] = {}  # between pairs of the same roles
         self._kinds: dict[tuple[str, str], TypeTraits] = {}
 
-    def quick(self, raw: bytes, pair: Participants) -> "CheckedMessage | None":
+    def quick(self, raw: bytes, participants: Participants) -> "CheckedMessage | None":
         """What is known of a message with nothing to find in it; None says nothing either way."""
-        lane = self._open.get(pair)
-        looked: CheckedMessage | None = lane.passes(raw) if lane is not None and len(raw) <= self._bytes_max else None
-        return looked
+        lane = self._open.get(participants)
+        checked: CheckedMessage | None = lane.passes(raw) if lane is not None and len(raw) <= self._bytes_max else None
+        return checked
 
-    def look(self, raw: bytes, pair: Participants) -> CheckedMessage:
-        lane = self._open.get(pair) or self._lane(pair)
+    def check(self, raw: bytes, participants: Participants) -> CheckedMessage:
+        lane = self._open.get(participants) or self._lane(participants)
         if lane is not None and len(raw) <= self._bytes_max:
             looked: CheckedMessage | None = lane.passes(raw)
             if looked is not None:
                 return looked
-        checked = check(raw, self.desk, **pair._asdict())
+        checked = check(raw, self.desk, **participants._asdict())
         dialect = checked.dialect
         type_ = dialect.types.get(checked.type or "") if dialect is not None else None
         if dialect is None or checked.outcome != "message":
@@ -96,19 +96,23 @@ class ValidatorCache:
         if type_ is None:
             return CheckedMessage(checked, None, facts_in_envelope(checked.tree, dialect))
         kind, where = self._kind(dialect, type_), _telling(dialect, type_)
-        if kind.idle is not None and where is not None and not IDLE[kind.deed or ""].fits(reach(where)(checked.tree)):
+        if (
+            kind.idle is not None
+            and where is not None
+            and not IDLE[kind.action or ""].fits(get_path(where)(checked.tree))
+        ):
             kind = kind._replace(idle=None)
         return CheckedMessage(checked, kind, facts_in(checked.tree, dialect, type_))
 
     def _kind(self, dialect: Dialect, type_: MessageType) -> TypeTraits:
-        known = self._kinds.get((dialect.name, type_.name))
-        if known is None:
+        type_traits = self._kinds.get((dialect.name, type_.name))
+        if type_traits is None:
             rank = PRIORITY_CLASSES.index(type_.priority)
             asks = type_.reply is not None and dialect.wire.id is not None
             answers = frozenset(other.name for other in dialect.types.values() if other.reply == type_.name)
-            does = type_.deed.does if type_.deed is not None and self.desk.work else None
+            does = type_.deed.action if type_.deed is not None and self.desk.work else None
             deed = does if does in CHAPTERS else None
-            known = self._kinds[dialect.name, type_.name] = TypeTraits(
+            type_traits = self._kinds[dialect.name, type_.name] = TypeTraits(
                 dialect,
                 type_,
                 rank,
@@ -119,7 +123,7 @@ class ValidatorCache:
                 deed,
                 IDLE[deed].topics if deed in IDLE else None,
             )
-        return known
+        return type_traits
 
     def opening(self, dialect: Dialect, type_: MessageType, shape: "StructLayout") -> Callable[[Any], CheckedMessage]:
         kind, facts, new = self._kind(dialect, type_), opener_of(dialect, type_, shape), tuple.__new__
@@ -127,13 +131,13 @@ class ValidatorCache:
         if where is None:
             # As Looked(None, kind, facts) would make it, in half the time.
             return lambda message: new(CheckedMessage, (None, kind, facts(message)))
-        said, idle, busy = attrgetter(attribute(where, shape)), IDLE[kind.deed or ""], kind._replace(idle=None)
+        said, idle, busy = attrgetter(attribute(where, shape)), IDLE[kind.action or ""], kind._replace(idle=None)
         return lambda message: new(CheckedMessage, (None, kind if idle.fits(said(message)) else busy, facts(message)))
 
-    def _lane(self, pair: Participants) -> "Express | None":
-        used = self._used.pop(pair, 0) + 1
+    def _lane(self, participants: Participants) -> "Express | None":
+        used = self._used.pop(participants, 0) + 1
         if used < OPENED_AFTER:
-            self._used[pair] = used
+            self._used[participants] = used
             if len(self._used) > PAIRS_MAX:  # those who have been silent for longest are forgotten
                 self._used = dict(islice(self._used.items(), PAIRS_MAX // 2, None))
             return None
@@ -142,13 +146,15 @@ class ValidatorCache:
             self._shared.clear()
         from telex.validation.fast_validator import Express
 
-        lane = self._open[pair] = Express(self.desk, **pair._asdict(), opening=self.opening, shared=self._shared)
+        lane = self._open[participants] = Express(
+            self.desk, **participants._asdict(), opening=self.opening, shared=self._shared
+        )
         return lane
 
 
 def _telling(dialect: Dialect, type_: MessageType) -> tuple[str, ...] | None:
     """Where in the message stands whether it means something to the work; None: that is not told by any one field."""
-    idle = IDLE.get(type_.deed.does) if type_.deed is not None else None
+    idle = IDLE.get(type_.deed.action) if type_.deed is not None else None
     if idle is None or type_.deed is None or not idle.name:
         return None
-    return dialect.locate(type_, type_.deed.names[idle.name])
+    return dialect.locate(type_, type_.deed.field_map[idle.name])

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from telex.client import SyncBus
-from telex.delivery.system_messages import moment
+from telex.delivery.system_messages import format_timestamp
 from telex.demo.environment import DemoProject, StoryClock
 from telex.demo.narration import Sign, StoryEvent, sign_of, worth_telling
 from telex.messages import vbw_typed
@@ -37,7 +37,7 @@ class DemoTeam:
     ) -> StoryEvent:
         """A vbw-typed message, with its envelope."""
         envelope = {"id": id, "phase": 1, "task": task, "author_role": CAST[sender], "confidence": "high"}
-        envelope["timestamp"] = moment(self.clock.now())
+        envelope["timestamp"] = format_timestamp(self.clock.now())
         made: dict[str, Any] = getattr(vbw_typed, type_)(**fields) | envelope
         return self.send(made, sender, to, what)
 
@@ -61,7 +61,7 @@ class DemoTeam:
                 news.append(one)
             elif one.severity != "note":
                 news.append(one._replace(say="As before."))
-        self._told |= {one.say for one in findings}
+        self._told |= {finding.say for finding in findings}
         return tuple(news)
 
     # --- what they read ----------------------------------------------------------------------------------------------
@@ -70,15 +70,17 @@ class DemoTeam:
         """Each takes what waits for it and is done with it."""
         dealt: list[Message] = []
         for agent in agents:
-            for leased in self.bus.receive(agent, most=100):
-                self.bus.ack(leased.token, agent=agent)
-                dealt.append(leased.message)
+            for lease in self.bus.receive(agent, most=100):
+                self.bus.ack(lease.token, agent=agent)
+                dealt.append(lease.message)
         return dealt
 
     def guard(self, agent: str, path: str) -> tuple[PathVerdict, StoryEvent]:
         [verdict] = self.bus.guard([path], agent=agent)
         if verdict.allowed:
-            notes = tuple(Finding("approval-conditions", "$", f"{one}.", "note") for one in verdict.conditions)
+            notes = tuple(
+                Finding("approval-conditions", "$", f"{condition}.", "note") for condition in verdict.conditions
+            )
             return verdict, self.look(agent, f"may I write {path}? Yes.", notes)
         why = Finding(verdict.code or "", "$", verdict.reason)
         return verdict, self.look(agent, f"may I write {path}? No.", (why,), sign="refused")

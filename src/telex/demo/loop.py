@@ -79,7 +79,11 @@ class LoopBus(SyncBus):
 
     def escalations(self, *, answered: bool = False) -> list[Escalation]:
         """Only that of this round: somebody may have raised others meanwhile."""
-        return [one for one in super().escalations(answered=answered) if one.id == self._id("escalation-1")]
+        return [
+            escalation
+            for escalation in super().escalations(answered=answered)
+            if escalation.id == self._id("escalation-1")
+        ]
 
     def shut_down(self, *, deadline: float = 60.0, **more: Any) -> Any:
         return super().shut_down(deadline=deadline / PACE, **more)

@@ -40,7 +40,7 @@ Happening = Scene | StoryEvent
 def sign_of(receipt: Receipt, otherwise: Sign = "kept") -> Sign:
     if not receipt.accepted:
         return "refused"
-    return "warned" if any(one.severity == "warning" for one in receipt.findings) else otherwise
+    return "warned" if any(finding.severity == "warning" for finding in receipt.findings) else otherwise
 
 
 def worth_telling(receipt: Receipt) -> tuple[Finding, ...]:

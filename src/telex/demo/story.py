@@ -38,7 +38,7 @@ def _contract(company: DemoTeam) -> Iterator[Happening]:
     company.clock.later(3.0)
     company.deal(*(name for name in CAST if name != "lead"))
     [story] = company.bus.why("contract-1")
-    acks = sum(one.state == "acked" for one in story.deliveries)
+    acks = sum(delivery.state == "acked" for delivery in story.deliveries)
     yield company.look("telex", f"it lay in {len(story.deliveries)} inboxes, and {acks} have acked it")
     company.clock.later(140.0)
     commit = company.project.commit("Make reset links", {"src/auth/reset.py": "def link(user): ...\n"})
@@ -200,11 +200,11 @@ def _shutdown(company: DemoTeam) -> Iterator[Happening]:
     company.clock.later(20.0)
     yield _stopped(company, "qa", request, "complete")
     report = company.bus.shut_down(agent="lead", reason="plan_complete", deadline=SHUTDOWN_SECONDS)
-    silent = ", ".join(one.member.name for one in report.of("silent"))
+    silent = ", ".join(member_shutdown.member.name for member_shutdown in report.of("silent"))
     yield company.look("lead", f"60 s are over: {silent} is silent, so the team stands")
     company.clock.later(10.0)
     report = company.bus.shut_down(agent="lead", reason="plan_complete", deadline=600.0, wait=False, force=True)
-    forced = ", ".join(one.member.name for one in report.of("forced"))
+    forced = ", ".join(member_shutdown.member.name for member_shutdown in report.of("forced"))
     back = f"; {len(report.handed_back)} handed back" if report.handed_back else ""
     ended = "the team is dissolved" if report.dissolved else "the team stands"
     yield StoryEvent(company.clock.story, "stopped", "lead", None, f"--force: {forced} is stopped{back}; {ended}")

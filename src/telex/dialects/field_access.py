@@ -6,7 +6,7 @@ from typing import Any
 from telex.dialects.schema import Tree
 
 
-def reach(steps: tuple[str, ...]) -> Callable[[Any], Any]:
+def get_path(steps: tuple[str, ...]) -> Callable[[Any], Any]:
     """A way into a tree: None when something on the way is absent, a list where a step ends in []."""
     if len(steps) == 1 and not steps[0].endswith("[]"):
         only = steps[0]
@@ -18,14 +18,14 @@ def reach(steps: tuple[str, ...]) -> Callable[[Any], Any]:
                 return None
             tree = tree[step.removesuffix("[]")]
             if step.endswith("[]") and isinstance(tree, list):
-                rest = reach(steps[index + 1 :]) if steps[index + 1 :] else _itself
+                rest = get_path(steps[index + 1 :]) if steps[index + 1 :] else _itself
                 return [rest(item) for item in tree]
         return tree
 
     return get
 
 
-def put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
+def set_path(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
     """Set one place, making the objects on the way there."""
     *parents, name = steps
     for parent in parents:

@@ -3,27 +3,27 @@
 from collections.abc import Callable
 from typing import Any
 
-from telex.dialects.field_access import put as put
-from telex.dialects.field_access import reach as reach
+from telex.dialects.field_access import get_path as get_path
+from telex.dialects.field_access import set_path as set_path
 from telex.dialects.rule_language import Getter, Node, compile_rule
 from telex.dialects.schema import Dialect, MessageType, Timestamp, Tree, kind_at
-from telex.dialects.timestamps import read_moment
+from telex.dialects.timestamps import parse_timestamp
 
 
-def on_tree(node: Node, dialect: Dialect, type_: MessageType) -> Callable[[Tree], Any]:
+def compile_for_tree(node: Node, dialect: Dialect, type_: MessageType) -> Callable[[Tree], Any]:
     """A parsed rule as a function of a message; times are compared as times, not as text."""
     return compile_rule(node, lambda name: _getter(dialect, type_, name))
 
 
 def _getter(dialect: Dialect, type_: MessageType, name: str) -> Getter:
     steps = dialect.locate(type_, name)
-    getter = reach(steps)
+    getter = get_path(steps)
     field = kind_at(dialect.fields_of(type_), steps)
     if field is None or not isinstance(field.kind, Timestamp):
         return getter
 
     def moment(tree: Any) -> Any:
         written = getter(tree)
-        return read_moment(written).at if isinstance(written, str) else None
+        return parse_timestamp(written).at if isinstance(written, str) else None
 
     return moment

@@ -130,8 +130,8 @@ class Action(NamedTuple):
     the other, by short names as in a hard rule.
     """
 
-    does: str  # one of those in work
-    names: Mapping[str, str]
+    action: str  # one of those in work
+    field_map: Mapping[str, str]
 
 
 class Semantics(NamedTuple):
@@ -246,26 +246,26 @@ def choices_of(kind: Kind) -> tuple[Any, ...] | None:
 
 def kind_at(all_fields: Fields, path: tuple[str, ...]) -> Field | None:
     """The field a path leads to, through groups, maps and (marked []) lists; None when there is none."""
-    found: Field | None = None
+    field: Field | None = None
     inner: Fields | Kind = all_fields
     for step in path:
         name, listed = step.removesuffix("[]"), step.endswith("[]")
         if isinstance(inner, MapOf):
-            found = Field(inner.value, required=False)
+            field = Field(inner.value, required=False)
         elif isinstance(inner, Mapping):
-            found = inner.get(name)
+            field = inner.get(name)
         else:
             return None
-        if found is None:
+        if field is None:
             return None
-        kind: Kind = found.kind
+        kind: Kind = field.kind
         if listed:
             if not isinstance(kind, ListOf):
                 return None
             kind = kind.item
         inner = kind.fields if isinstance(kind, Group) else kind
-        found = found._replace(kind=kind) if listed else found
-    return found
+        field = field._replace(kind=kind) if listed else field
+    return field
 
 
 def walk_kinds(all_fields: Fields, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:

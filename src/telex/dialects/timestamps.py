@@ -20,7 +20,7 @@ class ParsedTimestamp(NamedTuple):
     flaw: Flaw | None = None
 
 
-def read_moment(text: str) -> ParsedTimestamp:
+def parse_timestamp(text: str) -> ParsedTimestamp:
     """ISO 8601. A missing zone is read as UTC and a missing time of day as midnight, and both are said."""
     if len(text) == _USUAL and text[10::3] == "T::Z" and text[11:13] != "24":
         try:
@@ -59,7 +59,7 @@ def _plainly(shape: re.Match[str]) -> str:
 _FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0  # of the years that can be written with four digits
 
 
-def moment(at: float) -> str:
+def format_timestamp(at: float) -> str:
     """A point in time as every dialect writes it. One that no calendar has, as a zone may make of a year 1, is moved to
     the nearest that there is."""
     at = min(max(at, _FIRST), _LAST)

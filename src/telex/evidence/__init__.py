@@ -19,9 +19,9 @@ class GitEvidence:
         self._known: dict[tuple[str, tuple[str, ...]], EvidenceResult] = {}
 
     async def of_commit(self, commit: str, files: tuple[str, ...]) -> EvidenceResult | None:
-        known = self._known.get((commit, files))
-        if known is not None:
-            return known
+        evidence_result = self._known.get((commit, files))
+        if evidence_result is not None:
+            return evidence_result
         proof = await self._asked(commit, files)
         if proof is not None and proof.commit is not None and not proof.strangers:
             if len(self._known) >= KNOWN_MAX:

@@ -84,9 +84,9 @@ def _sending(dialect: Dialect) -> dict[str, Any]:
     for sender in (*participants(dialect), EVERYONE):
         for receiver in _inboxes(dialect):
             both = [type_ for type_ in _sent(dialect, sender) if receiver in receivers_from(dialect, type_, sender)]
-            told = [type_ for type_ in both if type_.reply is None]
-            if told:
-                operations[f"{_spoken(sender)}-tells-{_spoken(receiver)}"] = _send(receiver, told)
+            message_types = [type_ for type_ in both if type_.reply is None]
+            if message_types:
+                operations[f"{_spoken(sender)}-tells-{_spoken(receiver)}"] = _send(receiver, message_types)
             for type_ in both:
                 if type_.reply is not None:
                     asking = _send(receiver, [type_]) | _reply(dialect, sender, type_.reply)
@@ -150,8 +150,8 @@ def _correlation(dialect: Dialect, type_: MessageType) -> str | None:
     if dialect.wire.correlation is None:
         return None
     steps = dialect.locate(type_, dialect.wire.correlation)
-    found = kind_at(dialect.fields_of(type_), steps)
-    return None if found is None else _pointer(*steps)
+    field = kind_at(dialect.fields_of(type_), steps)
+    return None if field is None else _pointer(*steps)
 
 
 def _pointer(*steps: str) -> str:

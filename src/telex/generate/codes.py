@@ -27,11 +27,16 @@ from telex.generate.codes_tasks import TASKS
 from telex.model.finding import Finding, Severity
 from telex.model.limits import LIMITS
 
-EXPLANATIONS: Mapping[str, Explanation] = {one.code: one for one in (*READING, *FRONT_MATTER, *FIELDS, *RULES)}
-BUS_EXPLANATIONS: Mapping[str, BusExplanation] = {
-    one.code: one for one in (*BUS, *CONTRACTS, *SHUTDOWN, *EVIDENCE, *APPROVALS, *TASKS, *WORK, *READS)
+EXPLANATIONS: Mapping[str, Explanation] = {
+    explanation.code: explanation for explanation in (*READING, *FRONT_MATTER, *FIELDS, *RULES)
 }
-HTTP_EXPLANATIONS: Mapping[str, HttpExplanation] = {one.code: one for one in (*HTTP_VERBS, *DOOR)}
+BUS_EXPLANATIONS: Mapping[str, BusExplanation] = {
+    bus_explanation.code: bus_explanation
+    for bus_explanation in (*BUS, *CONTRACTS, *SHUTDOWN, *EVIDENCE, *APPROVALS, *TASKS, *WORK, *READS)
+}
+HTTP_EXPLANATIONS: Mapping[str, HttpExplanation] = {
+    http_explanation.code: http_explanation for http_explanation in (*HTTP_VERBS, *DOOR)
+}
 EVERY: Mapping[str, Explanation | BusExplanation | HttpExplanation] = {
     **EXPLANATIONS,
     **BUS_EXPLANATIONS,
@@ -99,12 +104,12 @@ def _raised_as(code: str) -> str:
     return next(name for name, kind in vars(errors).items() if getattr(kind, "code", None) == code)
 
 
-def _mended(one: Explanation) -> list[str]:
-    case = one.cases[0]
+def _mended(explanation: Explanation) -> list[str]:
+    case = explanation.cases[0]
     return [
         f"Before{_asked(case.asked)}{_notation(case.before)}:",
         _fenced(case.before),
-        *_answer(one.code, case),
+        *_answer(explanation.code, case),
         f"After{_asked(case.asked_after) if case.asked_after else ''}:",
         _fenced(case.after),
     ]
@@ -155,11 +160,11 @@ def _answer(code: str, case: CodeExample) -> list[str]:
     return [f"> {finding.severity}{place}: {finding.say}"]
 
 
-def _asked(asked: ExampleOptions) -> str:
-    options = {"--dialect": asked.dialect, "--as": asked.as_role, "--to": asked.to_role}
+def _asked(example_options: ExampleOptions) -> str:
+    options = {"--dialect": example_options.dialect, "--as": example_options.as_role, "--to": example_options.to_role}
     said = [f"`{option} {value}`" for option, value in options.items() if value]
-    changed = [name for name in LIMITS._fields if getattr(asked.limits, name) != getattr(LIMITS, name)]
-    said += [f"a `{name}` of only {getattr(asked.limits, name)}" for name in changed]
+    changed = [name for name in LIMITS._fields if getattr(example_options.limits, name) != getattr(LIMITS, name)]
+    said += [f"a `{name}` of only {getattr(example_options.limits, name)}" for name in changed]
     return f", checked with {' and '.join(said)}" if said else ""
 
 

@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from telex.dialects.registry import BUILT_IN, by_name
-from telex.dialects.rule_evaluation import put, reach
+from telex.dialects.rule_evaluation import get_path, set_path
 from telex.dialects.schema import Dialect
 from telex.dialects.write import write
 from telex.model.limits import LIMITS, Limits
@@ -67,9 +67,9 @@ def sent(dialect: Dialect, type_name: str, change: Mapping[str, Any] = NO_CHANGE
     for name, value in change.items():
         *outer, last = dialect.locate(type_, name)
         if value is None:
-            del (reach(tuple(outer))(tree) if outer else tree)[last]
+            del (get_path(tuple(outer))(tree) if outer else tree)[last]
         else:
-            put(tree, (*outer, last), value)
+            set_path(tree, (*outer, last), value)
     return write(dialect, tree, type_.body_example if body is None else body)
 
 
@@ -78,9 +78,14 @@ def raw(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def ask(text: str, asked: ExampleOptions = AS_USUAL) -> Checked:
-    forced = by_name(asked.dialect, BUILT_IN) if asked.dialect else None
-    return check(raw(text), Desk(forced=forced, limits=asked.limits), as_role=asked.as_role, to_role=asked.to_role)
+def ask(text: str, example_options: ExampleOptions = AS_USUAL) -> Checked:
+    forced = by_name(example_options.dialect, BUILT_IN) if example_options.dialect else None
+    return check(
+        raw(text),
+        Desk(forced=forced, limits=example_options.limits),
+        as_role=example_options.as_role,
+        to_role=example_options.to_role,
+    )
 
 
 def drawn(case: CodeExample) -> Checked:

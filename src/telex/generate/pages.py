@@ -125,7 +125,10 @@ def _type(dialect: Dialect, type_: MessageType) -> list[str]:
     parts += [_fields_table(dialect, type_.fields)] if type_.fields else []
     if type_.fillings:
         parts.append(
-            "\n".join(f"- `{left.path}` is read as `{left.value}` when `{left.when}`." for left in type_.fillings)
+            "\n".join(
+                f"- `{field_default.path}` is read as `{field_default.value}` when `{field_default.when}`."
+                for field_default in type_.fillings
+            )
         )
     return [*parts, *_rules("", type_.rules), _example(dialect, type_)]
 

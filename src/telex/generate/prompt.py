@@ -69,7 +69,7 @@ def prompt(dialect: Dialect, role: str) -> str:
         return f"{dialect.name} has no types: send any text.\n"
     if not known_role:
         return f"{dialect.name} has no role {role!r}; its roles are {', '.join(participants(dialect))}.\n"
-    views = [seen for type_ in dialect.types.values() if (seen := view(dialect, type_, role)) is not None]
+    views = [role_view for type_ in dialect.types.values() if (role_view := view(dialect, type_, role)) is not None]
     if not views:
         return f"{role} sends nothing in {dialect.name}; it only receives.\n"
     shared, lines = _types(dialect, views)
@@ -107,25 +107,25 @@ def _types(dialect: Dialect, views: list[RoleView]) -> tuple[list[str], list[str
     """What holds for several types alike, said once; then each type with what is its own."""
     shared = [rule for rule in dict.fromkeys(rule for seen in views for rule in seen.rules) if _is_shared(rule, views)]
     lines: list[str] = []
-    for seen in views:
-        lines.append(_type(dialect, seen))
-        lines += [f"  {line}" for line in _rule_lines(rule for rule in seen.rules if rule not in shared)]
-        if seen.type_.sections:
-            lines.append("  body: " + ", ".join(f"## {section}" for section in seen.type_.sections))
+    for role_view in views:
+        lines.append(_type(dialect, role_view))
+        lines += [f"  {line}" for line in _rule_lines(rule for rule in role_view.rules if rule not in shared)]
+        if role_view.type_.sections:
+            lines.append("  body: " + ", ".join(f"## {section}" for section in role_view.type_.sections))
     return list(_rule_lines(shared)), lines
 
 
-def _type(dialect: Dialect, seen: RoleView) -> str:
-    receivers = f" → {'|'.join(_receivers(dialect, seen))}".removesuffix(" → ")
-    requests = "|".join(answered_by(dialect, seen.type_))
+def _type(dialect: Dialect, role_view: RoleView) -> str:
+    receivers = f" → {'|'.join(_receivers(dialect, role_view))}".removesuffix(" → ")
+    requests = "|".join(answered_by(dialect, role_view.type_))
     answers = f", answers {requests}" if requests else ""
-    return f"{seen.type_.name}{receivers}{answers}: {_fields(seen.fields, seen.type_.fillings)}"
+    return f"{role_view.type_.name}{receivers}{answers}: {_fields(role_view.fields, role_view.type_.fillings)}"
 
 
-def _receivers(dialect: Dialect, seen: RoleView) -> tuple[str, ...]:
+def _receivers(dialect: Dialect, role_view: RoleView) -> tuple[str, ...]:
     """Who may get it; nobody by name where any agent may and the envelope leaves its name open."""
-    if seen.receivers != ANY:
-        return seen.receivers
+    if role_view.receivers != ANY:
+        return role_view.receivers
     recipient = dialect.envelope.get(dialect.wire.recipient or "")
     if recipient is None or dialect.addresses == "names":
         return ()
@@ -134,8 +134,8 @@ def _receivers(dialect: Dialect, seen: RoleView) -> tuple[str, ...]:
 
 def _is_shared(rule: RemainingRule, views: list[RoleView]) -> bool:
     """Said of all types, a comparison is silent about those that lack one of its fields. Other rules may not be."""
-    having = [seen for seen in views if rule in seen.rules]
-    speaks_of = [seen for seen in views if not _own_names(rule).isdisjoint(seen.fields)]
+    having = [role_view for role_view in views if rule in role_view.rules]
+    speaks_of = [role_view for role_view in views if not _own_names(rule).isdisjoint(role_view.fields)]
     compares = isinstance(rule.broken_when, Binary) and rule.broken_when.operation in ("==", "!=", "<", ">", "<=", ">=")
     return len(having) > 1 and compares and having == speaks_of
 

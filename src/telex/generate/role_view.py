@@ -33,14 +33,14 @@ def view(dialect: Dialect, type_: MessageType, role: str) -> RoleView | None:
     only = _constants_forced(type_, rules)
     forced = {name: value for name, value in only.items() if name in type_.fields}
     receivers = _receivers(dialect, type_, only)
-    left = tuple(rule for rule in rules if not _is_kept_by(rule, forced))
-    return RoleView(type_, receivers, _narrowed(dialect, type_, known | forced, receivers), left)
+    remaining_rules = tuple(rule for rule in rules if not _is_kept_by(rule, forced))
+    return RoleView(type_, receivers, _narrowed(dialect, type_, known | forced, receivers), remaining_rules)
 
 
 def receivers_from(dialect: Dialect, type_: MessageType, role: str) -> tuple[str, ...]:
     """Who this role may send the type to; nobody when it may not send it at all."""
-    seen = view(dialect, type_, role)
-    return () if seen is None else seen.receivers
+    role_view = view(dialect, type_, role)
+    return () if role_view is None else role_view.receivers
 
 
 def settled(dialect: Dialect, fields: Fields, role: str) -> dict[str, Any]:
@@ -55,8 +55,10 @@ def settled(dialect: Dialect, fields: Fields, role: str) -> dict[str, Any]:
 
 
 def rules_left(rules: tuple[HardRule, ...], known: dict[str, Any]) -> tuple[RemainingRule, ...]:
-    left = [RemainingRule(rule.severity, simplified(parse(rule.broken_when), known)) for rule in rules]
-    return tuple(rule for rule in left if not (isinstance(rule.broken_when, Constant) and not rule.broken_when.value))
+    remaining_rules = [RemainingRule(rule.severity, simplified(parse(rule.broken_when), known)) for rule in rules]
+    return tuple(
+        rule for rule in remaining_rules if not (isinstance(rule.broken_when, Constant) and not rule.broken_when.value)
+    )
 
 
 def refuses(rule: RemainingRule) -> bool:

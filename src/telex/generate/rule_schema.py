@@ -56,68 +56,68 @@ def broken(rule: HardRule, dialect: Dialect, type_: MessageType) -> Schema | Non
     return _surely(parse(rule.broken_when), True, RuleFields(dialect, type_))
 
 
-def _surely(node: Node, truth: bool, place: RuleFields) -> Schema | None:
+def _surely(node: Node, truth: bool, rule_fields: RuleFields) -> Schema | None:
     """A schema that matches only messages for which the expression is true, or only those for which it is false."""
     if isinstance(node, Not):
-        return _surely(node.operand, not truth, place)
+        return _surely(node.operand, not truth, rule_fields)
     if isinstance(node, Binary) and node.operation in ("and", "or"):
-        sides = [_surely(node.left, truth, place), _surely(node.right, truth, place)]
+        sides = [_surely(node.left, truth, rule_fields), _surely(node.right, truth, rule_fields)]
         sayable = [side for side in sides if side is not None]
         if (node.operation == "and") is truth:
             return {"allOf": sayable} if len(sayable) == 2 else None
         return {"anyOf": sayable} if len(sayable) == 2 else next(iter(sayable), None)
-    exactly = _exactly(node, place)
+    exactly = _exactly(node, rule_fields)
     if exactly is None or truth:
         return exactly
     return {"not": exactly}
 
 
-def _exactly(node: Node, place: RuleFields) -> Schema | None:
+def _exactly(node: Node, rule_fields: RuleFields) -> Schema | None:
     """A schema that matches just when this small expression is true; None when there is none."""
     match node:
         case Constant(value):
             return {} if value else {"not": {}}
         case Reference(name):
-            return _truthy(name, place)
+            return _truthy(name, rule_fields)
         case FunctionCall("has", (Reference(name),)):
-            return _at(name, {}, place)
+            return _at(name, {}, rule_fields)
         case FunctionCall("len", (Reference(name),)):
-            return _longer(name, 1, place)
+            return _longer(name, 1, rule_fields)
         case Binary("in", Reference(name), Constant(tuple() as values)):
-            return _at(name, {"enum": list(values)}, place) if _suits(place.field(name), *values) else None
+            return _at(name, {"enum": list(values)}, rule_fields) if _suits(rule_fields.field(name), *values) else None
         case Binary("in", Constant(value), Reference(name)):
-            return _contains(name, value, place)
+            return _contains(name, value, rule_fields)
         case Binary(operation, FunctionCall("len", (Reference(name),)), Constant(int() as count)):
-            return _length(name, operation, count, place)
+            return _length(name, operation, count, rule_fields)
         case Binary(operation, Reference(name), Constant(value)):
-            return _compared(name, operation, value, place)
+            return _compared(name, operation, value, rule_fields)
         case Binary(operation, Constant() as constant, Reference() | FunctionCall() as other) if operation in _FLIPPED:
-            return _exactly(Binary(_FLIPPED[operation], other, constant), place)
+            return _exactly(Binary(_FLIPPED[operation], other, constant), rule_fields)
     return None
 
 
-def _truthy(name: str, place: RuleFields) -> Schema | None:
-    field = place.field(name)
+def _truthy(name: str, rule_fields: RuleFields) -> Schema | None:
+    field = rule_fields.field(name)
     is_boolean = field is not None and isinstance(field.kind, Boolean)
-    return _at(name, {"const": True} if is_boolean else {"not": {"enum": _FALSY}}, place)
+    return _at(name, {"const": True} if is_boolean else {"not": {"enum": _FALSY}}, rule_fields)
 
 
-def _compared(name: str, operation: str, value: Any, place: RuleFields) -> Schema | None:
-    field = place.field(name)
+def _compared(name: str, operation: str, value: Any, rule_fields: RuleFields) -> Schema | None:
+    field = rule_fields.field(name)
     if field is None or not _suits(field, value):
         return None
     if operation == "==":
-        return _at(name, {"const": value}, place)
+        return _at(name, {"const": value}, rule_fields)
     if operation == "!=":
-        return _at(name, {"not": {"const": value}}, place)
+        return _at(name, {"not": {"const": value}}, rule_fields)
     if isinstance(field.kind, Integer | Number) and operation in _BOUNDS:
-        return _at(name, {_BOUNDS[operation]: value}, place)
+        return _at(name, {_BOUNDS[operation]: value}, rule_fields)
     return None  # texts have an order in Python and none in a schema
 
 
-def _length(name: str, operation: str, count: int, place: RuleFields) -> Schema | None:
+def _length(name: str, operation: str, count: int, rule_fields: RuleFields) -> Schema | None:
     """An absent field has length 0, so everything is said as `at least` or its opposite."""
-    at_least, above = _longer(name, count, place), _longer(name, count + 1, place)
+    at_least, above = _longer(name, count, rule_fields), _longer(name, count + 1, rule_fields)
     if at_least is None or above is None:
         return None
     exactly = {"allOf": [at_least, {"not": above}]} if count > 0 else {"not": above}
@@ -132,8 +132,8 @@ def _length(name: str, operation: str, count: int, place: RuleFields) -> Schema 
     return schemas.get(operation)
 
 
-def _longer(name: str, at_least: int, place: RuleFields) -> Schema | None:
-    field = place.field(name)
+def _longer(name: str, at_least: int, rule_fields: RuleFields) -> Schema | None:
+    field = rule_fields.field(name)
     match field.kind if field else None:
         case Text() | OneOf():
             leaf = {"type": "string", "minLength": at_least}
@@ -143,12 +143,12 @@ def _longer(name: str, at_least: int, place: RuleFields) -> Schema | None:
             leaf = {"type": "object", "minProperties": at_least}
         case _:
             return None
-    return {} if at_least <= 0 else _at(name, leaf, place)
+    return {} if at_least <= 0 else _at(name, leaf, rule_fields)
 
 
-def _contains(name: str, value: Any, place: RuleFields) -> Schema | None:
+def _contains(name: str, value: Any, rule_fields: RuleFields) -> Schema | None:
     """`'FAILED' in gates[].status`, or a constant in a list of texts or numbers."""
-    field, steps = place.field(name), place.steps(name)
+    field, steps = rule_fields.field(name), rule_fields.steps(name)
     lists = [index for index, step in enumerate(steps) if step.endswith("[]")]
     if field is None or len(lists) > 1:
         return None
@@ -176,10 +176,10 @@ def _suits_kind(kind: Kind, value: Any) -> bool:
     return isinstance(kind, Integer | Number) and isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _at(name: str, leaf: Schema, place: RuleFields) -> Schema | None:
+def _at(name: str, leaf: Schema, rule_fields: RuleFields) -> Schema | None:
     """The field is there and matches."""
-    steps = place.steps(name)
-    if place.field(name) is None or any(step.endswith("[]") for step in steps):
+    steps = rule_fields.steps(name)
+    if rule_fields.field(name) is None or any(step.endswith("[]") for step in steps):
         return None
     return _nested(steps, leaf)
 

@@ -130,7 +130,15 @@ def _cells(dialect: str, type_: str, to: str, whole: list[MatrixEntry]) -> Itera
 
 
 def _missing(whole: list[MatrixEntry]) -> str:
-    rows = [(_link(one.dialect, one.type), one.dialect, ", ".join(one.names), one.reason) for one in absences(whole)]
+    rows = [
+        (
+            _link(missing_translation.dialect, missing_translation.type),
+            missing_translation.dialect,
+            ", ".join(missing_translation.names),
+            missing_translation.reason,
+        )
+        for missing_translation in absences(whole)
+    ]
     return _table(("type", "of", "has no counterpart in", "why"), rows)
 
 

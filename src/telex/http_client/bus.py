@@ -56,7 +56,7 @@ class RemoteBus:
     async def _sent(self, name: str, raw: bytes, id_: str | None, values: dict[str, Any]) -> Any:
         """Under an id that is chosen once, so that sending it again, should the answer be lost, keeps it once."""
         chosen = id_
-        if id_ is None and self._lanes.look(raw, Participants()).facts.id is None:
+        if id_ is None and self._lanes.check(raw, Participants()).envelope.id is None:
             chosen = self._clock.new_id()
         answer = await ask(self._line, name, values | {"id": chosen}, raw)
         if id_ is None and chosen is not None and isinstance(answer, Receipt) and _has_its_own_id(answer):
@@ -111,8 +111,8 @@ class RemoteBus:
     # --- the record --------------------------------------------------------------------------------------------------
 
     async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
-        found: Rendering | None = await self._ask("rendering", id=message.id, seq=message.seq, agent=agent)
-        return found
+        rendering: Rendering | None = await self._ask("rendering", id=message.id, seq=message.seq, agent=agent)
+        return rendering
 
     async def why(self, id: str) -> list[MessageHistory]:
         stories: list[MessageHistory] = await self._ask("why", id=id)
@@ -128,8 +128,8 @@ class RemoteBus:
         if follow:
             from telex.http_client.stream import followed
 
-            asked = question("events", query._asdict())
-            async for one in followed(self._line, asked.path, list(asked.query), query.after, wait):
+            http_query = question("events", query._asdict())
+            async for one in followed(self._line, http_query.path, list(http_query.query), query.after, wait):
                 yield one
             return
         after = query.after
@@ -142,16 +142,16 @@ class RemoteBus:
                 return
 
     async def search(self, text: str, *, most: int = 50) -> list[Message]:
-        found: list[Message] = await self._ask("search", text=text, most=most)
-        return found
+        messages: list[Message] = await self._ask("search", text=text, most=most)
+        return messages
 
     async def trace(self, correlation: str) -> list[MessageHistory]:
         stories: list[MessageHistory] = await self._ask("trace", correlation=correlation)
         return stories
 
     async def import_messages(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        kept: list[AppendResult] = await self._ask("import_messages", entries=list(entries))
-        return kept
+        append_results: list[AppendResult] = await self._ask("import_messages", entries=list(entries))
+        return append_results
 
     async def sweep(self) -> int:
         return int(await self._ask("sweep"))
@@ -175,18 +175,18 @@ class RemoteBus:
         from telex.http_client.guard import guard
 
         async def ask_of(those: Sequence[str]) -> "list[PathVerdict]":
-            found: list[PathVerdict] = await self._ask("guard", paths=list(those), agent=agent, role=role, plan=plan)
-            return found
+            verdicts: list[PathVerdict] = await self._ask("guard", paths=list(those), agent=agent, role=role, plan=plan)
+            return verdicts
 
         return await guard(list(paths), ask_of, resolve)
 
     async def escalations(self, *, answered: bool = False) -> "list[Escalation]":
-        found: list[Escalation] = await self._ask("escalations", answered=answered)
-        return found
+        escalations: list[Escalation] = await self._ask("escalations", answered=answered)
+        return escalations
 
     async def stall(self) -> "Stall":
-        found: Stall = await self._ask("stall")
-        return found
+        stall: Stall = await self._ask("stall")
+        return stall
 
     async def approve(
         self,
@@ -207,8 +207,8 @@ class RemoteBus:
     # --- the team ----------------------------------------------------------------------------------------------------
 
     async def roster(self) -> list[Presence]:
-        found: list[Presence] = await self._ask("roster")
-        return found
+        presences: list[Presence] = await self._ask("roster")
+        return presences
 
     async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
         found: Member | Finding = await self._ask("join", name=name, role=role, dialects=tuple(dialects))
@@ -256,7 +256,7 @@ def _bytes(raw: Raw) -> bytes:
 
 
 def _has_its_own_id(receipt: Receipt) -> bool:
-    return not receipt.accepted and any(one.code == "id-differs" for one in receipt.findings)
+    return not receipt.accepted and any(finding.code == "id-differs" for finding in receipt.findings)
 
 
 def _pairs(those: list[Any]) -> list[Any]:

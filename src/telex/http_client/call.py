@@ -46,11 +46,11 @@ def question(name: str, values: Mapping[str, Any], raw: bytes | None = None) -> 
     wait = given.get(WAITED_FOR.get(name, ""), 0.0)
     for key in [key for key in given if f"{{{key}}}" in path]:
         path = path.replace(f"{{{key}}}", _in_path(str(given.pop(key))))
-    asked = HttpQuery(verb.method, path, wait=float(wait), twice=name not in ONCE, id=values.get("id"))
+    http_query = HttpQuery(verb.method, path, wait=float(wait), twice=name not in ONCE, id=values.get("id"))
     if verb.body == "json":
-        return asked._replace(body=encoded(given))
+        return http_query._replace(body=encoded(given))
     query = tuple((key, word) for key, value in given.items() for word in _words(value))
-    return asked._replace(query=query, body=raw, kind=MESSAGE)
+    return http_query._replace(query=query, body=raw, kind=MESSAGE)
 
 
 def _in_path(word: str) -> str:

@@ -44,17 +44,17 @@ class Deadline:
 def reading_in_time(client: httpx2.Client) -> Deadline:
     """Have every connection of the client read within the time that is left. The client has no door for this, so its
     connections are made by a go-between. Were they made elsewhere one day, only this bound would be gone."""
-    left = Deadline()
+    deadline = Deadline()
     for transport in (client._transport, *client._mounts.values()):
         pool: Any = getattr(transport, "_pool", None)
         if hasattr(pool, "_network_backend"):
-            pool._network_backend = _Backend(pool._network_backend, left)
-    return left
+            pool._network_backend = _Backend(pool._network_backend, deadline)
+    return deadline
 
 
 class _Backend:
-    def __init__(self, inner: Any, left: Deadline) -> None:
-        self._inner, self._left = inner, left
+    def __init__(self, inner: Any, deadline: Deadline) -> None:
+        self._inner, self._left = inner, deadline
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -64,8 +64,8 @@ class _Backend:
 
 
 class _Stream:
-    def __init__(self, inner: Any, left: Deadline) -> None:
-        self._inner, self._left = inner, left
+    def __init__(self, inner: Any, deadline: Deadline) -> None:
+        self._inner, self._left = inner, deadline
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

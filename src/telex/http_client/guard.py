@@ -15,7 +15,7 @@ async def guard(paths: list[str], ask: Ask, resolve: Resolver | None) -> list[Pa
     behind = [where for where in led.values() if not isinstance(where, InvalidPath)]
     verdicts = await ask([*paths, *behind])
     there = dict(zip(behind, verdicts[len(paths) :], strict=True))
-    return [_both(one, led.get(one.path), there) for one in verdicts[: len(paths)]]
+    return [_both(verdict, led.get(verdict.path), there) for verdict in verdicts[: len(paths)]]
 
 
 def _led(path: str, resolve: Resolver | None) -> str | InvalidPath | None:

@@ -35,11 +35,11 @@ async def followed(
                 if status != OK:
                     raise error_in(status, await whole(chunks))
                 async with aclosing(_frames(chunks)) as frames:
-                    async for found in frames:
+                    async for event_record in frames:
                         answered, pause = line.clock.now(), PAUSE_SECONDS_MIN
-                        if found is not None:
-                            last, after = answered, found.event.seq
-                            yield found.event, found.message
+                        if event_record is not None:
+                            last, after = answered, event_record.event.seq
+                            yield event_record.event, event_record.message
                         elif wait is not None and left - (last + wait - answered) > LATE_SECONDS:
                             break  # asked again with the little time that is left
         except httpx2.ReadTimeout:

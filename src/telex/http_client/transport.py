@@ -96,11 +96,16 @@ class AsyncTransport:
         finally:
             self._sharing -= 1
 
-    async def _asked(self, client: httpx2.AsyncClient, one: HttpQuery, seconds: float) -> HttpReply:
+    async def _asked(self, client: httpx2.AsyncClient, http_query: HttpQuery, seconds: float) -> HttpReply:
         import asyncio  # a client that blocks does without
 
         asked = client.stream(
-            one.method, one.path, params=one.query, content=one.body, headers=one.headers(), timeout=one.timeout()
+            http_query.method,
+            http_query.path,
+            params=http_query.query,
+            content=http_query.body,
+            headers=http_query.headers(),
+            timeout=http_query.timeout(),
         )
         try:
             async with asyncio.timeout(seconds), asked as answer:
@@ -162,11 +167,16 @@ class BlockingTransport:
         self._time = reading_in_time(self._client)
 
     async def ask(self, question: HttpQuery) -> HttpReply:
-        one = question
+        http_query = question
         asked = self._client.stream(
-            one.method, one.path, params=one.query, content=one.body, headers=one.headers(), timeout=one.timeout()
+            http_query.method,
+            http_query.path,
+            params=http_query.query,
+            content=http_query.body,
+            headers=http_query.headers(),
+            timeout=http_query.timeout(),
         )
-        with self._time.within(one.seconds_max()), asked as answer:
+        with self._time.within(http_query.seconds_max()), asked as answer:
             _must_be_plain(answer)
             return HttpReply(answer.status_code, await whole(_one_by_one(answer)))
 
@@ -198,18 +208,18 @@ def _must_be_plain(answer: httpx2.Response) -> None:
         raise StoreError(f"the hub gave an answer that is packed, {NO_HUB}")
 
 
-async def whole(chunks: AsyncIterator[bytes], most: int | None = None) -> bytes:
+async def whole(chunks: AsyncIterator[bytes], limit: int | None = None) -> bytes:
     """All of an answer.
 
     Raises:
         StoreError: it is larger than anything that a hub says.
     """
-    most = ANSWER_BYTES_MAX if most is None else most
+    limit = ANSWER_BYTES_MAX if limit is None else limit
     parts, size = [], 0
     async for chunk in chunks:
         size += len(chunk)
-        if size > most:
-            raise StoreError(f"the hub gave an answer of more than {most:,} bytes, {NO_HUB}")
+        if size > limit:
+            raise StoreError(f"the hub gave an answer of more than {limit:,} bytes, {NO_HUB}")
         parts.append(chunk)
     return b"".join(parts)
 
@@ -224,11 +234,11 @@ def _is_here(host: str) -> bool:
         return False
 
 
-def _options(url: str, headers: Mapping[str, str], most: int | None) -> dict[str, Any]:
+def _options(url: str, headers: Mapping[str, str], limit: int | None) -> dict[str, Any]:
     parts = urlsplit(url)
     if not parts.hostname or parts.username or parts.query or parts.fragment or not _has_a_port(parts):
         raise StoreUnavailable("name a hub as http://HOST:PORT; a token goes into TELEX_TOKEN.")
-    limits = httpx2.Limits(max_connections=most, max_keepalive_connections=most)
+    limits = httpx2.Limits(max_connections=limit, max_keepalive_connections=limit)
     return {
         "base_url": url,
         "headers": {**headers, "accept-encoding": PLAIN},

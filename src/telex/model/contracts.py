@@ -92,15 +92,15 @@ class Plan(NamedTuple):
 
     @property
     def granted(self) -> tuple[str, ...]:
-        return tuple([one for grant in self.grants if not grant.override for one in grant.patterns])
+        return tuple([pattern for grant in self.grants if not grant.override for pattern in grant.patterns])
 
     @property
     def lifted(self) -> tuple[str, ...]:
-        return tuple([one for grant in self.grants if grant.override for one in grant.patterns])
+        return tuple([pattern for grant in self.grants if grant.override for pattern in grant.patterns])
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([one for grant in self.grants for one in grant.conditions]))
+        return tuple(dict.fromkeys([condition for grant in self.grants for condition in grant.conditions]))
 
 
 class PlanSummary(NamedTuple):

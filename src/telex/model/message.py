@@ -27,7 +27,8 @@ class WorkChange(NamedTuple):
     """What a message has to do with the work: written together with it, or not at all."""
 
     topics: tuple[str, ...] = ()  # those it belongs to, see work; it is kept as long as the store is
-    expects: tuple[tuple[str, int], ...] = ()  # topics it was weighed against, and the last number each had then
+    # topics it was weighed against, and the last number each had then
+    expected_versions: tuple[tuple[str, int], ...] = ()
     reports: tuple["NewMessage", ...] = ()  # messages that follow from it
     members: tuple[tuple[Member, Event], ...] = ()  # who changes with it, and the event that tells it
 
@@ -58,10 +59,10 @@ class NewMessage(NamedTuple):
     kind: str = "accepted"  # of the event that brings it: accepted, refused or imported
     detail: str | None = None  # JSON for that event: findings, how long it took
     answer_by: float | None = None  # it asks for an answer, due at this moment
-    answers: tuple[int, ...] = ()  # requests that wait for this one, by number: they wait no longer
-    same_since: float | None = None  # an equal id from this moment on is the same message; None: never look
+    answers_requests: tuple[int, ...] = ()  # requests that wait for this one, by number: they wait no longer
+    dedup_since: float | None = None  # an equal id from this moment on is the same message; None: never look
     inbox_max: int | None = None
-    part: WorkChange | None = None  # None: it has no part in the work
+    work_change: WorkChange | None = None  # None: it has no part in the work
 
 
 class Rendering(NamedTuple):

@@ -26,8 +26,8 @@ class OrderedIndex(TupleView[T]):
         self._all: list[T] = []
         self._places: dict[str, int] = {}  # by id: where the last one of that id stands
         self.is_own = True
-        for one in items:
-            self.added(one)
+        for item in items:
+            self.added(item)
         self.is_own = False
 
     def get(self, id_: str) -> T | None:

@@ -52,10 +52,10 @@ class Roster(NamedTuple):
 
     def find(self, name: str) -> Member | None:
         """The member of that (normalised) name, one by default included."""
-        found = self.members.get(name)
-        if found is not None and found.is_here:
-            return found
-        if found is None and name in self.default_roles:
+        member = self.members.get(name)
+        if member is not None and member.is_here:
+            return member
+        if member is None and name in self.default_roles:
             return Member(name, name)
         return None
 
@@ -65,9 +65,9 @@ class Roster(NamedTuple):
 
     def of_role(self, role: str) -> list[Member]:
         """Everyone of that role; the one by default only where there is no other."""
-        found = [member for member in self.known() if member.role == role]
-        default = self.find(role) if not found else None
-        return found if default is None or default.role != role else [default]
+        members = [member for member in self.known() if member.role == role]
+        default = self.find(role) if not members else None
+        return members if default is None or default.role != role else [default]
 
     def nearest(self, name: str) -> str | None:
         return nearest(name, self.names())

@@ -83,16 +83,16 @@ class ShutdownRequests(OrderedIndex[ShutdownRequest]):
         """The lower, the later it was: the places of an inbox are in the order of this, too."""
         return -self._all[place].at
 
-    def added(self, one: ShutdownRequest) -> Self:
-        calls = super().added(one)
+    def added(self, shutdown_request: ShutdownRequest) -> Self:
+        calls = super().added(shutdown_request)
         place = len(calls) - 1
-        if one.at >= calls._latest_at:
-            calls._reached |= dict.fromkeys(one.asked, (place,))
-            calls._latest_at = one.at
+        if shutdown_request.at >= calls._latest_at:
+            calls._reached |= dict.fromkeys(shutdown_request.asked, (place,))
+            calls._latest_at = shutdown_request.at
             return calls
-        for inbox in one.asked:
+        for inbox in shutdown_request.asked:
             known = calls._reached.get(inbox, ())
-            still = bisect_left(known, -one.at, key=calls._before)
+            still = bisect_left(known, -shutdown_request.at, key=calls._before)
             if calls.is_own and isinstance(known, list):
                 known[still:] = [place]
             else:
@@ -161,4 +161,4 @@ class ShutdownReport(NamedTuple):
     until: float | None = None  # when it is waited for no longer
 
     def of(self, *states: str) -> tuple[MemberShutdown, ...]:
-        return tuple(one for one in self.agents if one.state in states)
+        return tuple(member_shutdown for member_shutdown in self.agents if member_shutdown.state in states)

@@ -59,18 +59,22 @@ _KNOWN_MAX = 100
 
 
 def _learnt(machine: TaskStateMachine) -> _MachineIndex:
-    known = _KNOWN.get(id(machine))
-    if known is not None:
-        return known
+    machine_index = _KNOWN.get(id(machine))
+    if machine_index is not None:
+        return machine_index
     states = machine.states
-    ends = frozenset([name for name, one in states.items() if not one.leads_to])
-    last = frozenset([one.escalates_to for one in states.values() if one.escalates_to is not None])
-    at_first = {name: tuple(dict.fromkeys((*one.goes_to, *one.fails_to))) for name, one in states.items()}
-    known = _MachineIndex(machine, ends, last - ends, {name: one.leads_to for name, one in states.items()}, at_first)
+    ends = frozenset([name for name, task_state in states.items() if not task_state.leads_to])
+    last = frozenset([task_state.escalates_to for task_state in states.values() if task_state.escalates_to is not None])
+    at_first = {
+        name: tuple(dict.fromkeys((*task_state.goes_to, *task_state.fails_to))) for name, task_state in states.items()
+    }
+    machine_index = _MachineIndex(
+        machine, ends, last - ends, {name: task_state.leads_to for name, task_state in states.items()}, at_first
+    )
     if len(_KNOWN) >= _KNOWN_MAX:
         _KNOWN.clear()
-    _KNOWN[id(machine)] = known
-    return known
+    _KNOWN[id(machine)] = machine_index
+    return machine_index
 
 
 _WORK = ("planning", "in_progress", "quality_review", "committing")
@@ -146,8 +150,8 @@ class TaskHistory(PersistentList[TaskStep]):
         super().__init__(items)
         self._stood = self._before = None
 
-    def and_then(self, one: TaskStep) -> Self:
-        longer = super().and_then(one)
+    def and_then(self, task_step: TaskStep) -> Self:
+        longer = super().and_then(task_step)
         longer._stood, longer._before = self._stood, self
         self._before = None  # one step back is enough, and a chain of all of them would be held for ever
         return longer
@@ -171,9 +175,9 @@ class TaskHistory(PersistentList[TaskStep]):
 NO_STEPS = TaskHistory()
 
 
-def steps_of(known: Sequence[TaskStep]) -> TaskHistory:
+def steps_of(task_steps: Sequence[TaskStep]) -> TaskHistory:
     """What came over a wire, or out of an old file, is only a list of them."""
-    return known if type(known) is TaskHistory else TaskHistory(known)
+    return task_steps if type(task_steps) is TaskHistory else TaskHistory(task_steps)
 
 
 def standing(machine: TaskStateMachine, steps: Sequence[TaskStep]) -> TaskStatus:
@@ -211,9 +215,9 @@ _NONE: PersistentList[TaskStep] = PersistentList()
 
 def may_escalate(machine: TaskStateMachine, stands: TaskStatus, state: str) -> bool:
     """Has enough failed there?"""
-    found = machine.states[state]
+    task_state = machine.states[state]
     tried = stands.attempts.get(state, 0) if machine.is_intervention(state) else stands.failures(state)
-    return found.escalates_to is not None and tried >= found.escalates_after
+    return task_state.escalates_to is not None and tried >= task_state.escalates_after
 
 
 def moves(machine: TaskStateMachine, stands: TaskStatus, state: str | None = None) -> tuple[str, ...]:
@@ -221,9 +225,9 @@ def moves(machine: TaskStateMachine, stands: TaskStatus, state: str | None = Non
     state = stands.state if state is None else state
     if state not in machine.states:
         return ()
-    known = _learnt(machine)
+    machine_index = _learnt(machine)
     enough = machine.states[state].escalates_to is None or may_escalate(machine, stands, state)
-    return known.leads_to[state] if enough else known.leads_to_at_first[state]
+    return machine_index.leads_to[state] if enough else machine_index.leads_to_at_first[state]
 
 
 def ends_reached(machine: TaskStateMachine, state: str) -> frozenset[str]:

@@ -112,7 +112,7 @@ class Store(Protocol):
         holder: str,
         now: float,
         until: float,
-        most: int,
+        limit: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
     ) -> list[Lease]:
@@ -128,15 +128,15 @@ class Store(Protocol):
         With no settlements at all it still waits until everything that anybody has written so far is durable.
         """
 
-    async def lapsed(self, now: float, most: int) -> list[tuple[Delivery, Message]]:
+    async def lapsed(self, now: float, limit: int) -> list[tuple[Delivery, Message]]:
         """Leases that have run out and have not been settled."""
 
-    async def overdue(self, now: float, most: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
+    async def overdue(self, now: float, limit: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
         """Requests whose answer is late."""
 
     async def remind(
         self,
-        ask: PendingRequest,
+        pending_request: PendingRequest,
         at: float,
         due_at: float | None,
         inboxes: Sequence[str],
@@ -147,7 +147,7 @@ class Store(Protocol):
         message once more in these inboxes (each with an event `asked-again`). Without a next deadline an event
         `expired` too, and it is waited for no longer. The reports are kept together with that."""
 
-    async def asked(
+    async def pending_requests(
         self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
     ) -> list[tuple[PendingRequest, Message]]:
         """Requests still waiting for an answer that have this id, or else belong to this conversation; only those of
@@ -161,7 +161,7 @@ class Store(Protocol):
     async def find(self, id: str) -> list[Message]:
         """Every message of that id, oldest first; refused ones too."""
 
-    async def thread(self, correlation: str, most: int) -> list[Message]:
+    async def thread(self, correlation: str, limit: int) -> list[Message]:
         """Every message of a conversation, oldest first."""
 
     async def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
@@ -183,7 +183,7 @@ class Store(Protocol):
 
     async def delivery(self, seq: int) -> Delivery | None: ...
 
-    async def waiting(self, inboxes: Sequence[str], most: int) -> list[tuple[Delivery, Message]]:
+    async def waiting(self, inboxes: Sequence[str], limit: int) -> list[tuple[Delivery, Message]]:
         """What is stored or leased in these inboxes, in the order in which it will be offered."""
 
     async def depths(self) -> dict[str, tuple[int, int, float]]:
@@ -192,27 +192,27 @@ class Store(Protocol):
     async def answers_to(self, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[int]:
         """Deliveries waiting in these inboxes that answer this message: by reply-to, or by correlation and type."""
 
-    async def soonest(self, inboxes: Sequence[str]) -> float | None:
+    async def next_deadline(self, inboxes: Sequence[str]) -> float | None:
         """When the next stored delivery in these inboxes falls due, a lease anywhere runs out, or an answer is late."""
 
-    async def next_due(self, inboxes: Sequence[str]) -> dict[str, float]:
+    async def due_times(self, inboxes: Sequence[str]) -> dict[str, float]:
         """For each of these inboxes that has something stored: when the first of it falls due."""
 
-    async def touched(self, after: int | None) -> Changes:
+    async def changes_since(self, after: int | None) -> Changes:
         """What anybody has done since that event. None: only the number of the last event there is."""
 
     async def story(self, message: int) -> list[Event]:
         """Every event of one message, in order."""
 
-    async def events(self, query: Query, most: int) -> list[tuple[Event, Message | None]]:
+    async def events(self, query: Query, limit: int) -> list[tuple[Event, Message | None]]:
         """Events in order (or the other way round), each with its message."""
 
-    async def dead(self, most: int) -> list[tuple[Delivery, Message]]:
+    async def dead(self, limit: int) -> list[tuple[Delivery, Message]]:
         """Dead and expired deliveries, newest first."""
 
     async def members(self) -> list[Member]: ...
 
-    async def enlist(self, member: Member, event: Event | None, *, back: bool = False) -> Member:
+    async def upsert_member(self, member: Member, event: Event | None, *, back: bool = False) -> Member:
         """Write down a member as it now is, with the event that made it so. Where somebody else has joined under that
         name and in another role meanwhile, or it has shut down and does not come `back` expressly, that stands: the
         member as it is."""
@@ -220,10 +220,12 @@ class Store(Protocol):
     async def seen(self, name: str, at: float) -> None:
         """The member was active. Nothing is promised about this surviving a crash."""
 
-    async def tidy(self, now: float, *, same_since: float, keep_since: float, silent_since: float, most: int) -> int:
+    async def maintain(
+        self, now: float, *, same_since: float, keep_since: float, silent_since: float, limit: int
+    ) -> int:
         """A small step of housekeeping: forget old ids, index, tell silent conversations, prune. How much was done."""
 
-    async def tidy_is_due(self, now: float) -> bool:
+    async def is_maintenance_due(self, now: float) -> bool:
         """Is it time for such a step? One process at a time is enough, and not all the time."""
 
     def changes(self) -> int:

@@ -23,29 +23,29 @@ def from_tree(wanted: Mapping[str, Argument], tree: Any) -> dict[str, Any] | lis
     if not isinstance(tree, dict):
         return [_wrong("$", "Send one JSON object with the arguments.", "an object", tree)]
     values: dict[str, Any] = {}
-    wrong = unknown(wanted, tree)
-    for name, one in wanted.items():
-        if name in tree and not (tree[name] is None and not one.required):
+    findings = unknown(wanted, tree)
+    for name, argument in wanted.items():
+        if name in tree and not (tree[name] is None and not argument.required):
             try:
-                values[name] = made(one.kind, tree[name], f"$.{name}")
+                values[name] = made(argument.kind, tree[name], f"$.{name}")
             except CodecError as misfit:
-                wrong.append(_misfit(misfit))
-    return wrong + _missing(wanted, values, wrong) or values
+                findings.append(_misfit(misfit))
+    return findings + _missing(wanted, values, findings) or values
 
 
 def from_texts(wanted: Mapping[str, Argument], texts: Mapping[str, Sequence[str]]) -> dict[str, Any] | list[Finding]:
     """Arguments as they stand in a path or a query: a list is written as one word after the other."""
     values: dict[str, Any] = {}
-    wrong = unknown(wanted, texts)
-    for name, one in wanted.items():
+    findings = unknown(wanted, texts)
+    for name, argument in wanted.items():
         given = texts.get(name)
         if not given:
             continue
         try:
-            values[name] = _from_text(one.kind, given, f"$.{name}")
+            values[name] = _from_text(argument.kind, given, f"$.{name}")
         except CodecError as misfit:
-            wrong.append(_misfit(misfit))
-    return wrong + _missing(wanted, values, wrong) or values
+            findings.append(_misfit(misfit))
+    return findings + _missing(wanted, values, findings) or values
 
 
 def _from_text(kind: Any, given: Sequence[str], path: str) -> Any:
@@ -87,20 +87,20 @@ def of_value(kind: Any) -> dict[str, Argument]:
 
 
 def unknown(wanted: Mapping[str, Argument], given: Mapping[str, Any]) -> list[Finding]:
-    found = []
+    findings = []
     for name in islice((name for name in given if name not in wanted), UNKNOWN_MAX):
         near = nearest(name, list(wanted))
         say = f"Write {near} instead." if near else f"Leave it out: there are {', '.join(wanted) or 'none'}."
-        found.append(Finding(CODE, f"$.{name[:FOUND_CHARACTERS_MAX]}", say, nearest=near))
-    return found
+        findings.append(Finding(CODE, f"$.{name[:FOUND_CHARACTERS_MAX]}", say, nearest=near))
+    return findings
 
 
-def _missing(wanted: Mapping[str, Argument], values: Mapping[str, Any], wrong: Sequence[Finding]) -> list[Finding]:
-    told = {one.path for one in wrong}
+def _missing(wanted: Mapping[str, Argument], values: Mapping[str, Any], findings: Sequence[Finding]) -> list[Finding]:
+    told = {finding.path for finding in findings}
     return [
         _wrong(f"$.{name}", f"Give {name}.", "a value", None)
-        for name, one in wanted.items()
-        if one.required and name not in values and not any(re.match(rf"\$\.{name}(?!\w)", path) for path in told)
+        for name, argument in wanted.items()
+        if argument.required and name not in values and not any(re.match(rf"\$\.{name}(?!\w)", path) for path in told)
     ]
 
 

@@ -77,7 +77,7 @@ def name_of(kind: Any) -> str:
 
 
 def _any_of(schemas: list[Schema]) -> Schema:
-    simple = [one["type"] for one in schemas if set(one) == {"type"}]
+    simple = [schema["type"] for schema in schemas if set(schema) == {"type"}]
     if len(simple) == len(schemas):
         return {"type": simple}
     return {"anyOf": schemas}

@@ -115,7 +115,7 @@ _OTHERS: dict[str, tuple[Argument, ...]] = {
 def arguments(name: str) -> dict[str, Argument]:
     """The arguments of a verb on the wire, by name."""
     if name in _OTHERS:
-        return {one.name: one for one in _OTHERS[name]}
+        return {argument.name: argument for argument in _OTHERS[name]}
     verb = getattr(Bus, name)
     kinds, found = type_hints(verb), {}
     for parameter in inspect.signature(verb).parameters.values():

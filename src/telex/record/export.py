@@ -9,7 +9,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from telex.delivery.system_messages import moment as stamp
+from telex.delivery.system_messages import format_timestamp as stamp
 from telex.dialects.schema import PRIORITY_CLASSES
 from telex.model.digest import digest_of
 from telex.model.event import BRINGING, Event, detail_of
@@ -90,8 +90,10 @@ def _entry(facts: Any) -> NewMessage | None:
     made = digest_of(raw)
     if message.get("digest") != made.hex():
         raise ValueError("the bytes of the message are not those its digest was made of: something changed them")
-    entry = NewMessage(**known, digest=made, raw=raw, kind="imported")
-    return entry._replace(kind="refused", detail=_why_refused(facts)) if facts["kind"] == "refused" else entry
+    new_message = NewMessage(**known, digest=made, raw=raw, kind="imported")
+    return (
+        new_message._replace(kind="refused", detail=_why_refused(facts)) if facts["kind"] == "refused" else new_message
+    )
 
 
 def _why_refused(facts: dict[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from telex.delivery.system_messages import moment as stamp
+from telex.delivery.system_messages import format_timestamp as stamp
 from telex.model.event import Event, detail_of
 from telex.model.message import Message
 
@@ -73,7 +73,11 @@ def _received(event: Event, message: Message, taken_at: float | None) -> LogReco
 
 def _codes(detail: dict[str, Any]) -> str | None:
     findings = detail.get("findings")
-    codes = [str(one.get("code")) for one in findings if isinstance(one, dict)] if isinstance(findings, list) else []
+    codes = (
+        [str(finding.get("code")) for finding in findings if isinstance(finding, dict)]
+        if isinstance(findings, list)
+        else []
+    )
     return ", ".join(dict.fromkeys(codes)) or None
 
 

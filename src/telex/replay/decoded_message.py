@@ -17,7 +17,7 @@ from telex.dialects.schema import Boolean, Dialect, Integer, ListOf, MessageType
 from telex.model.roster import Member
 from telex.validation.compiled import StructLayout
 from telex.validation.envelope import attribute, opener_of
-from telex.work.view import WorkMessage, tree_of
+from telex.work.view import WorkMessage, parse_tree
 
 _TEXTS = (Text, OneOf)
 _TAKEN = (*_TEXTS, Integer, Boolean, Timestamp)  # kinds of fields that are taken from the Struct, as are lists of texts
@@ -77,7 +77,7 @@ class DecodedMessage(WorkMessage):
     def _as_written(self, name: str) -> Any:
         if name not in _names(self.type):
             return None
-        whole = tree_of(self.tree[_RAW], self.dialect, self.type, _decode)
+        whole = parse_tree(self.tree[_RAW], self.dialect, self.type, _decode)
         return WorkMessage(*self[:9], whole).get(name)
 
 
@@ -113,18 +113,18 @@ def glimpse_of(dialect: Dialect, type_: MessageType, shape: StructLayout) -> Gli
 
 
 def _names(type_: MessageType) -> Mapping[str, str]:
-    return type_.deed.names if type_.deed is not None else {}
+    return type_.deed.field_map if type_.deed is not None else {}
 
 
 def _place(name: str, dialect: Dialect, type_: MessageType, shape: StructLayout) -> str | None:
     """The way to it through the Struct; None where it is not to be had from there as it was written."""
     assert type_.deed is not None
-    path, fields = dialect.locate(type_, type_.deed.names[name]), dialect.fields_of(type_)
-    found, outer = kind_at(fields, path), fields.get(path[0])
-    if found is None or outer is None or len(path) > 2 or (len(path) == 2 and not outer.required):
+    path, fields = dialect.locate(type_, type_.deed.field_map[name]), dialect.fields_of(type_)
+    field, outer = kind_at(fields, path), fields.get(path[0])
+    if field is None or outer is None or len(path) > 2 or (len(path) == 2 and not outer.required):
         return None
     if any(step.endswith("[]") for step in path):
         return None
-    kind = found.kind
+    kind = field.kind
     is_taken = isinstance(kind.item, _TEXTS) if isinstance(kind, ListOf) else isinstance(kind, _TAKEN)
     return attribute(path, shape) if is_taken else None

@@ -60,7 +60,7 @@ def track(desk: Desk) -> Track:
 
 
 def _plate(desk: Desk, dialect: Dialect, type_: MessageType, shape: StructLayout) -> Beside:
-    wire, does = dialect.wire, type_.deed.does if type_.deed is not None and desk.work else ""
+    wire, does = dialect.wire, type_.deed.action if type_.deed is not None and desk.work else ""
     idle, own = IDLE.get(does), _names(dialect, type_) if does in REPORTED else {}
     facts = paths_of(dialect, type_)
     head = attribute(facts.get("id"), shape), _on_top(wire.sender, shape), attribute(facts.get("recipient"), shape)
@@ -108,8 +108,8 @@ def only_sender(type_: MessageType) -> str:
 def _names(dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
     """Where a report says each of these things."""
     assert type_.deed is not None
-    wanted = REPORTED[type_.deed.does]
-    return {name: dialect.locate(type_, where) for name, where in type_.deed.names.items() if name in wanted}
+    wanted = REPORTED[type_.deed.action]
+    return {name: dialect.locate(type_, where) for name, where in type_.deed.field_map.items() if name in wanted}
 
 
 def _on_top(name: str | None, shape: StructLayout) -> str:

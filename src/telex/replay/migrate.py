@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, NamedTuple
 
-from telex.delivery.system_messages import moment
+from telex.delivery.system_messages import format_timestamp
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.digest import digest_of
@@ -81,7 +81,7 @@ class Migration:
         if type_ is None:
             return UnmigratedLine("message", f"it is none of {self.origin.name}")
         if refusals(checked.findings):
-            codes = ", ".join(dict.fromkeys(one.code for one in refusals(checked.findings)))
+            codes = ", ".join(dict.fromkeys(finding.code for finding in refusals(checked.findings)))
             return UnmigratedLine(type_.name, f"it is not right in {self.origin.name}: {codes}")
         made = translate(checked.tree, self.origin, type_, self.to, self._header(told, checked, type_), checked.body)
         if isinstance(made, NoCounterpart):
@@ -95,31 +95,42 @@ class Migration:
 
     def changes(self) -> list[MigrationChange]:
         """The most frequent first."""
-        found = [MigrationChange(*key, times) for key, times in self._changes.items()]
-        return sorted(found, key=lambda one: (-one.times, one.what, one.type, one.path))
+        migration_changes = [MigrationChange(*key, times) for key, times in self._changes.items()]
+        return sorted(
+            migration_changes,
+            key=lambda migration_change: (
+                -migration_change.times,
+                migration_change.what,
+                migration_change.type,
+                migration_change.path,
+            ),
+        )
 
     # --- what is known of it -----------------------------------------------------------------------------------------
 
-    def _header(self, told: LogEntry, checked: Checked, type_: MessageType) -> MessageHeader:
-        self._at = told.at if told.at is not None else self._at
-        new_id = told.id or f"line-{told.number}-{digest_of(told.raw).hex()[:12]}"
-        found = header_of(checked.tree, self.origin, type_, id=new_id, at=self._at, sender=told.sender or "agent")
-        self._at = found.at
-        if told.role:
-            found = found._replace(sender=told.sender or found.sender, sender_role=told.role)
-        if told.to:
-            found = found._replace(recipient=found.recipient or told.to)
-        return found._replace(
-            correlation=found.correlation or told.correlation, reply_to=found.reply_to or told.reply_to
+    def _header(self, line: LogEntry, checked: Checked, type_: MessageType) -> MessageHeader:
+        self._at = line.at if line.at is not None else self._at
+        new_id = line.id or f"line-{line.number}-{digest_of(line.raw).hex()[:12]}"
+        message_header = header_of(
+            checked.tree, self.origin, type_, id=new_id, at=self._at, sender=line.sender or "agent"
+        )
+        self._at = message_header.at
+        if line.role:
+            message_header = message_header._replace(sender=line.sender or message_header.sender, sender_role=line.role)
+        if line.to:
+            message_header = message_header._replace(recipient=message_header.recipient or line.to)
+        return message_header._replace(
+            correlation=message_header.correlation or line.correlation,
+            reply_to=message_header.reply_to or line.reply_to,
         )
 
     # --- what becomes of it ------------------------------------------------------------------------------------------
 
-    def _written(self, around: dict[str, Any], form: Form, told: LogEntry, made: Translation) -> str:
+    def _written(self, around: dict[str, Any], form: Form, line: LogEntry, made: Translation) -> str:
         tree = self._spelt(made.tree, made.type)
         is_json = self.to.form == "json"
         if form == "bare":
-            return _json(tree) if is_json else _json(self._record(told, made))
+            return _json(tree) if is_json else _json(self._record(line, made))
         named = {"dialect": self.to.name, "type": made.type.name}
         if form == "record":
             known = {name: value for name, value in named.items() if name in around}  # not every record names them
@@ -128,10 +139,10 @@ class Migration:
         inside = {name: value for name, value in around["message"].items() if name != "raw_base64"}
         return _json(around | {"message": inside | named | {"digest": digest_of(raw).hex(), "raw": raw.decode()}})
 
-    def _record(self, told: LogEntry, made: Translation) -> dict[str, Any]:
+    def _record(self, line: LogEntry, made: Translation) -> dict[str, Any]:
         """A message of several lines has to stand in something."""
         text = write(self.to, self._spelt(made.tree, made.type), made.body)
-        return {"timestamp": moment(self._at), "direction": SENT, "agent": told.sender, "message": text}
+        return {"timestamp": format_timestamp(self._at), "direction": SENT, "agent": line.sender, "message": text}
 
     def _count(self, type_: MessageType, made: Translation) -> None:
         self.became[type_.name, made.type.name] += 1
@@ -141,9 +152,9 @@ class Migration:
                 if key in self._changes or len(self._changes) < KINDS_MAX:
                     self._changes[key] += 1
 
-    def _leave(self, left: UnmigratedLine) -> None:
-        if left in self.left or len(self.left) < KINDS_MAX:
-            self.left[left] += 1
+    def _leave(self, unmigrated_line: UnmigratedLine) -> None:
+        if unmigrated_line in self.left or len(self.left) < KINDS_MAX:
+            self.left[unmigrated_line] += 1
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

@@ -61,8 +61,8 @@ class PlanCache(MutablePlans):
 
     def __iter__(self) -> Iterator[str]:
         numbers = dict(self._numbers)
-        for one in self._left():
-            numbers.setdefault(one.plan.decode("utf-8", "surrogatepass"), one.number)
+        for evicted_plan in self._left():
+            numbers.setdefault(evicted_plan.plan.decode("utf-8", "surrogatepass"), evicted_plan.number)
         return iter(sorted(numbers, key=numbers.__getitem__))
 
     def keys(self) -> Any:
@@ -84,10 +84,10 @@ class PlanCache(MutablePlans):
     def _with_task(self, task: str) -> dict[str, int]:
         """All that have it, in their order."""
         found = {plan: self._numbers[plan] for plan, one in super().items() if task in one.tasks}
-        for one in self._left(_marks((task,))):
-            plan = one.plan.decode("utf-8", "surrogatepass")
+        for evicted_plan in self._left(_marks((task,))):
+            plan = evicted_plan.plan.decode("utf-8", "surrogatepass")
             if plan not in found and not dict.__contains__(self, plan) and task in self[plan].tasks:
-                found[plan] = one.number
+                found[plan] = evicted_plan.number
         return dict(sorted(found.items(), key=itemgetter(1)))
 
     def _left(self, mark: bytes = b"") -> Iterator[EvictedPlan]:
@@ -123,14 +123,14 @@ class PlanCache(MutablePlans):
 
     def leaving(self, plans: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """What has to be put away so that these can leave."""
-        left = []
+        evicted_plans = []
         for plan in plans:
             if dict.__contains__(self, plan):
                 number, listed = self._numbers[plan], self[plan]
                 yield _name_of(plan), packed((number, listed))
-                left.append(EvictedPlan(number, plan.encode("utf-8", "surrogatepass"), _marks(listed.tasks)))
-        if left:
-            yield CONTRACTS, packed(tuple(left))
+                evicted_plans.append(EvictedPlan(number, plan.encode("utf-8", "surrogatepass"), _marks(listed.tasks)))
+        if evicted_plans:
+            yield CONTRACTS, packed(tuple(evicted_plans))
 
     def leave(self, plans: Iterable[str]) -> None:
         """They have been put away."""

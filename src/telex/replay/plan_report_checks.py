@@ -87,22 +87,28 @@ class PlanReportChecks:
         """How far a task of a plan has come. It is weighed where there is something against it, or where the task was
         done already."""
         name, task, status, commit, tokens, files = told
-        known = self._plans.get(name)
-        if known is None or known.checked != self._changes:
-            known = self._looked_up(name, known)
-            if known is None:
+        plan_report_state = self._plans.get(name)
+        if plan_report_state is None or plan_report_state.checked != self._changes:
+            plan_report_state = self._looked_up(name, plan_report_state)
+            if plan_report_state is None:
                 return None
-        notes, _, may_touch = known.terms
-        if task not in known.to_do or (files and not may_touch.issuperset(files) and not known.lets_touch(files)):
+        notes, _, may_touch = plan_report_state.terms
+        if task not in plan_report_state.to_do or (
+            files and not may_touch.issuperset(files) and not plan_report_state.lets_touch(files)
+        ):
             return None
         done = status == COMPLETE
         if done or tokens:
-            if tokens and not _can_be_spent(tokens, known.room):
+            if tokens and not _can_be_spent(tokens, plan_report_state.room):
                 return None
             at = self._times.at(moment(raw, message))
             self._times.saw(at)
             self._gather(
-                name, known, tokens or 0, task, _NEW(CompletedTask, (commit or "", sender, at)) if done else None
+                name,
+                plan_report_state,
+                tokens or 0,
+                task,
+                _NEW(CompletedTask, (commit or "", sender, at)) if done else None,
             )
         if self._held_up and (topic := blockers.topic_at(name, task)) in self._held_up:
             self._times.saw(self._times.at(moment(raw, message)))
@@ -110,18 +116,20 @@ class PlanReportChecks:
             self._held_up.discard(topic)
         return notes
 
-    def _gather(self, name: str, known: PlanReportState, tokens: int, task: str, done: CompletedTask | None) -> None:
+    def _gather(
+        self, name: str, plan_report_state: PlanReportState, tokens: int, task: str, done: CompletedTask | None
+    ) -> None:
         """For the plan, until somebody else looks at it."""
-        self._unsettled[name] = known
-        known.spent += tokens
-        known.room -= tokens
+        self._unsettled[name] = plan_report_state
+        plan_report_state.spent += tokens
+        plan_report_state.room -= tokens
         if done is not None:
-            known.done[task] = done
-            known.to_do.discard(task)
-            if not known.to_do:  # which the list of contracts hears of
+            plan_report_state.done[task] = done
+            plan_report_state.to_do.discard(task)
+            if not plan_report_state.to_do:  # which the list of contracts hears of
                 contracts: ContractIndex = self._book[CONTRACTS]
                 self._book[CONTRACTS] = with_closed(contracts, name, contracts.plans[name], True)
-        if not known.room or not known.to_do:
+        if not plan_report_state.room or not plan_report_state.to_do:
             del self._plans[name]  # what comes next is weighed
 
     def _status(self, told: tuple[Any, ...], moment: MomentReader, raw: bytes, message: Any, sender: str) -> Notes:
@@ -150,14 +158,16 @@ class PlanReportChecks:
     def settle(self) -> None:
         """From now on the book tells all that was reported."""
         if self._unsettled:
-            for known in self._unsettled.values():
-                self._book[known.topic] = known.settled()
+            for plan_report_state in self._unsettled.values():
+                self._book[plan_report_state.topic] = plan_report_state.settled()
             self._unsettled.clear()
 
     def in_hand(self) -> set[str]:
         """The topics whose states are in memory in any case, as long as their plans are known here."""
         known = self._plans.values()
-        return {one.topic for one in known} | {topic for one in known for topic, _ in one.needs}
+        return {plan_report_state.topic for plan_report_state in known} | {
+            topic for plan_report_state in known for topic, _ in plan_report_state.needs
+        }
 
     def changed(self) -> None:
         """Somebody else writes into the book."""
@@ -173,19 +183,21 @@ class PlanReportChecks:
     def _looked_up(self, name: str, before: PlanReportState | None) -> PlanReportState | None:
         """None: its reports are not to be told at a glance."""
         if before is None or not self._still_holds(before):
-            known = self._learnt(name, before)
-            if known is None:
+            plan_report_state = self._learnt(name, before)
+            if plan_report_state is None:
                 self._plans.pop(name, None)
                 return None
             if len(self._plans) >= PLANS_MAX:
                 self._plans.clear()
-            before = self._plans[name] = known
+            before = self._plans[name] = plan_report_state
         before.checked = self._changes
         return before
 
-    def _still_holds(self, known: PlanReportState) -> bool:
+    def _still_holds(self, plan_report_state: PlanReportState) -> bool:
         get = self._book.get
-        return get(known.topic) is known.plan and all(get(topic) is state for topic, state in known.needs)
+        return get(plan_report_state.topic) is plan_report_state.plan and all(
+            get(topic) is state for topic, state in plan_report_state.needs
+        )
 
     def _learnt(self, name: str, before: PlanReportState | None) -> PlanReportState | None:
         if CONTRACTS not in self._book or type(name) is not str:

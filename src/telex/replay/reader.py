@@ -13,7 +13,7 @@ import msgspec
 
 from telex.delivery.routing import Route
 from telex.dialects.schema import Dialect
-from telex.dialects.timestamps import read_moment
+from telex.dialects.timestamps import parse_timestamp
 from telex.model.event import BRINGING, COMING_AND_GOING, Event, detail_of
 from telex.model.message import Message
 from telex.record.export import InvalidLine
@@ -208,7 +208,7 @@ def _of_record(number: int, line: bytes) -> Line:
 
 def moment_in(text: str) -> float | None:
     """When that is, in seconds since 1970; None where it is no moment."""
-    found = read_moment(text).at
+    found = parse_timestamp(text).at
     try:
         return found.timestamp() if found is not None else None
     except (OverflowError, ValueError):
@@ -220,7 +220,9 @@ def moment_in(text: str) -> float | None:
 
 def claim_reader(dialects: tuple[Dialect, ...]) -> Callable[[bytes], str | None]:
     """What a message says of its sender: the field that any of these dialects has for it."""
-    names = sorted({one.wire.sender for one in dialects if one.form == "json" and one.wire.sender is not None})
+    names = sorted(
+        {dialect.wire.sender for dialect in dialects if dialect.form == "json" and dialect.wire.sender is not None}
+    )
     fields = [(f"claim_{place}", Any, None) for place in range(len(names))]
     renamed = {attribute: name for (attribute, _, _), name in zip(fields, names, strict=True)}
     decode = msgspec.json.Decoder(msgspec.defstruct("Claims", fields, rename=renamed)).decode
@@ -239,15 +241,15 @@ def claim_reader(dialects: tuple[Dialect, ...]) -> Callable[[bytes], str | None]
     return claim
 
 
-def recorded(told: LogEntry) -> dict[str, Any]:
+def recorded(line: LogEntry) -> dict[str, Any]:
     """What the event that brought a message says beyond its kind; most say only how long it took."""
-    detail = told.detail
+    detail = line.detail
     if not detail or ('"findings"' not in detail and '"inboxes"' not in detail):
         return {}
     return detail_of(Event(0, 0.0, "", detail=detail))
 
 
-def inboxes_of(told: LogEntry) -> Route | None:
+def inboxes_of(line: LogEntry) -> Route | None:
     """Where it was put, as the bus has written it down; None: that is told by who was there."""
-    where = recorded(told).get("inboxes")
+    where = recorded(line).get("inboxes")
     return tuple(one for one in where if isinstance(one, str)) if isinstance(where, list) else None

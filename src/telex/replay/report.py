@@ -59,13 +59,13 @@ class ReplayReport:
         self._agents: set[str] = set()
         self._reasons: dict[tuple[Row, str], RefusalReason] = {}
 
-    def add(self, told: LogEntry, judged: SimulatedResult) -> None:
+    def add(self, line: LogEntry, judged: SimulatedResult) -> None:
         """A message of which the log knows more than it says itself."""
-        counts = self.count(judged, told.number)
-        if counts is not None and told.kept:
+        counts = self.count(judged, line.number)
+        if counts is not None and line.kept:
             self.kept += 1
-            if (judged.verdict == "refused") is not told.refused:
-                if told.refused:
+            if (judged.verdict == "refused") is not line.refused:
+                if line.refused:
                     counts.pardoned += 1
                 else:
                     counts.newly += 1
@@ -84,8 +84,8 @@ class ReplayReport:
             self.repeated += verdict == "repeated"
             self.own += verdict == "own"
             return None
-        for one in findings:
-            if one.severity != "note":
+        for finding in findings:
+            if finding.severity != "note":
                 self._found(findings, verdict == "passed", counts, row, id_ or f"line {line}")
                 break
         return counts
@@ -93,12 +93,14 @@ class ReplayReport:
     def _found(
         self, findings: tuple[Finding | LazyFinding, ...], passed: bool, counts: ReplayCounts, row: Row, first: str
     ) -> None:
-        severities = {one.severity for one in findings}
+        severities = {finding.severity for finding in findings}
         if passed:
             counts.forgiven += "refusal" in severities
             counts.warned += "warning" in severities
         if "refusal" in severities:
-            for code, one in {one.code: one for one in reversed(findings) if one.severity == "refusal"}.items():
+            for code, one in {
+                finding.code: finding for finding in reversed(findings) if finding.severity == "refusal"
+            }.items():
                 self._reason(row, code, one, first)
 
     def _named(self, agent: str) -> str:
@@ -120,12 +122,12 @@ class ReplayReport:
         return self._rows[key]
 
     def _reason(self, row: Row, code: str, finding: Finding | LazyFinding, first: str) -> None:
-        known = self._reasons.get((row, code))
-        if known is None:
+        refusal_reason = self._reasons.get((row, code))
+        if refusal_reason is None:
             words = in_words(finding)
             self._reasons[row, code] = RefusalReason(*row, code, 1, first, words.say, words.path)
         else:
-            self._reasons[row, code] = known._replace(times=known.times + 1)
+            self._reasons[row, code] = refusal_reason._replace(times=refusal_reason.times + 1)
 
     # --- what it came to ---------------------------------------------------------------------------------------------
 
@@ -147,4 +149,12 @@ class ReplayReport:
 
     def reasons(self) -> list[RefusalReason]:
         """The most frequent first."""
-        return sorted(self._reasons.values(), key=lambda one: (-one.times, one.agent, one.type, one.code))
+        return sorted(
+            self._reasons.values(),
+            key=lambda refusal_reason: (
+                -refusal_reason.times,
+                refusal_reason.agent,
+                refusal_reason.type,
+                refusal_reason.code,
+            ),
+        )

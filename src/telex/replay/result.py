@@ -19,7 +19,7 @@ REUSED, CONTRADICTED = "id-reused", "evidence-contradicted"
 
 def in_words(one: Finding | LazyFinding) -> Finding:
     """As its sender would be told it."""
-    return one.told() if isinstance(one, LazyFinding) else one
+    return one.finding() if isinstance(one, LazyFinding) else one
 
 
 class SimulatedResult(NamedTuple):
@@ -38,21 +38,21 @@ class SimulatedResult(NamedTuple):
 
 
 def judged(
-    verdict: Verdict, told: LogEntry, looked: CheckedMessage, agent: str, findings: tuple[Finding | LazyFinding, ...]
+    verdict: Verdict, line: LogEntry, checked: CheckedMessage, agent: str, findings: tuple[Finding | LazyFinding, ...]
 ) -> SimulatedResult:
-    kind = looked.kind
+    kind = checked.traits
     if kind is None:
-        return SimulatedResult(verdict, agent, looked.dialect, None, told.id or looked.facts.id, findings)
-    return SimulatedResult(verdict, agent, kind.dialect, kind.type, told.id or looked.facts.id, findings)
+        return SimulatedResult(verdict, agent, checked.dialect, None, line.id or checked.envelope.id, findings)
+    return SimulatedResult(verdict, agent, kind.dialect, kind.type, line.id or checked.envelope.id, findings)
 
 
 def refuses(findings: tuple[Finding | LazyFinding, ...]) -> bool:
     return any(one.severity == "refusal" for one in findings)
 
 
-def stops(found: tuple[Finding, ...], desk: Desk) -> bool:
+def stops(findings: tuple[Finding, ...], desk: Desk) -> bool:
     """What was wrong at the door stops a message in every team, what a repository speaks against in a strict one."""
-    return any(one.severity == "refusal" and (desk.strict or one.code != CONTRADICTED) for one in found)
+    return any(finding.severity == "refusal" and (desk.strict or finding.code != CONTRADICTED) for finding in findings)
 
 
 def reused(id_: str | None) -> Finding:
@@ -60,16 +60,16 @@ def reused(id_: str | None) -> Finding:
     return Finding(REUSED, ROOT, say, expected="an id not used before", found=id_)
 
 
-def found_then(told: LogEntry, evidence: Severity | None) -> tuple[Finding, ...]:
+def found_then(line: LogEntry, evidence: Severity | None) -> tuple[Finding, ...]:
     """What was found when it was sent and cannot be found out anew. `evidence`: what a team makes of a report that its
     repository speaks against; None: nothing."""
-    listed = recorded(told).get("findings")
+    listed = recorded(line).get("findings")
     carried = []
-    for one in [_finding(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else ():
-        if one.code == CONTRADICTED and evidence is not None:
-            carried.append(one._replace(severity=evidence))
-        elif told.refused and (one.code in AT_THE_DOOR or (one.code, one.path) == (REUSED, ROOT)):
-            carried.append(one)
+    for finding in [_finding(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else ():
+        if finding.code == CONTRADICTED and evidence is not None:
+            carried.append(finding._replace(severity=evidence))
+        elif line.refused and (finding.code in AT_THE_DOOR or (finding.code, finding.path) == (REUSED, ROOT)):
+            carried.append(finding)
     return tuple(carried)
 
 

@@ -40,9 +40,9 @@ class Simulator(SlowPath):
         self._track: Track | None = None
         self._asked = 0
 
-    def judge(self, told: LogEntry) -> SimulatedResult:
+    def judge(self, line: LogEntry) -> SimulatedResult:
         """What would have become of it."""
-        return (self._kept(told) if told.at is not None else None) or self.patiently(told)
+        return (self._kept(line) if line.at is not None else None) or self.patiently(line)
 
     def quick(self, number: int, raw: bytes) -> SimulatedResult | None:
         """The answer to a bare message like thousands before it. None: there is more to find out, about the line too.
@@ -81,9 +81,9 @@ class Simulator(SlowPath):
             self._forget(name, id_)
         return judged
 
-    def _kept(self, told: LogEntry) -> SimulatedResult | None:
+    def _kept(self, line: LogEntry) -> SimulatedResult | None:
         """The same for a message of which the log says who has sent it, and when."""
-        number, raw, sender, role, to, at, id_, correlation, reply_to, detail, kept, refused = told
+        number, raw, sender, role, to, at, id_, correlation, reply_to, detail, kept, refused = line
         track = self._track or self._opened()
         if track is None or at is None or sender is None or refused or len(raw) > self._bytes_max:
             return None
@@ -100,8 +100,8 @@ class Simulator(SlowPath):
         member, address, inboxes = road.member, road.address, road.inboxes
         name = member.name
         if address is None and recipient:
-            address, inboxes, wrong = self._reached(plate, recipient, member)
-            if wrong is not None:
+            address, inboxes, finding = self._reached(plate, recipient, member)
+            if finding is not None:
                 return None
         if not kept:
             self._team.meet(member)
@@ -118,7 +118,7 @@ class Simulator(SlowPath):
         if address is None:
             address, inboxes = EVERYONE, self._team.everybody()
         if detail is not None and '"inboxes"' in detail:
-            inboxes = inboxes if (where := inboxes_of(told)) is None else where
+            inboxes = inboxes if (where := inboxes_of(line)) is None else where
         around = _NEW(MessageContext, (number, id_, at, member, address, inboxes, correlation, reply_to))
         judged = self._swiftly(raw, plate, message, said, around, id_)
         if judged.verdict == "refused" and not kept:

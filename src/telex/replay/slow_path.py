@@ -25,7 +25,7 @@ from telex.replay.work_state import ReplayWorkState
 from telex.validation.check import Desk
 from telex.work.rule_set import LazyFinding
 from telex.work.user_dialect_requests import ANSWERING, ASKING, stands_for
-from telex.work.view import WorkMessage, heard, tree_of
+from telex.work.view import WorkMessage, parse_tree, work_message_from_log
 
 _NEW = tuple.__new__  # makes a NamedTuple in half the time
 
@@ -66,137 +66,139 @@ class SlowPath:
         self._team.happened(event)
         self._met.clear()
 
-    def patiently(self, told: LogEntry) -> SimulatedResult:
-        _, raw, sender, role, to, at, _, _, _, detail, kept, refused = told
+    def patiently(self, line: LogEntry) -> SimulatedResult:
+        _, raw, sender, role, to, at, _, _, _, detail, kept, refused = line
         if sender == TELEX and (kept or at is not None):
-            return self._own(told)
-        way = self._nobody
+            return self._own(line)
+        replay_path = self._nobody
         if sender is not None:
-            found_way = self._team.way(sender, role, to, not refused, told.is_bare)
+            found_way = self._team.way(sender, role, to, not refused, line.is_bare)
             if isinstance(found_way, Finding):
-                looked = self._lanes.look(raw, NOBODY)
-                return judged("refused", told, looked, sender, (*looked.findings, found_way))
-            way = found_way
-        looked = self._lanes.look(raw, way.pair)
-        member, address, inboxes, wrong, _ = way
-        if sender is None and looked.kind is not None:
-            member = of_role(only_sender(looked.kind.type))
-        id_ = looked.facts.id if looked.checked is None or looked.checked.valid else None
+                checked = self._lanes.check(raw, NOBODY)
+                return judged("refused", line, checked, sender, (*checked.findings, found_way))
+            replay_path = found_way
+        checked = self._lanes.check(raw, replay_path.pair)
+        member, address, inboxes, finding, _ = replay_path
+        if sender is None and checked.traits is not None:
+            member = of_role(only_sender(checked.traits.type))
+        id_ = checked.envelope.id if checked.checked is None or checked.checked.valid else None
         if not kept:
             self._team.meet(member)
             if id_ is not None and (again := self._again(raw, member.name, id_)) is not None:
                 verdict: Verdict = "repeated" if again else "refused"
-                return judged(verdict, told, looked, member.name, () if again else (reused(id_),))
-        found: tuple[Finding, ...] = ()
+                return judged(verdict, line, checked, member.name, () if again else (reused(id_),))
+        findings: tuple[Finding, ...] = ()
         if detail is not None and '"findings"' in detail:
-            found = found_then(told, self._evidence if self.desk.work else None)
-        if wrong is not None:
-            found = (*found, wrong)
-        held = self._held(told, looked, member, address, inboxes, found)
+            findings = found_then(line, self._evidence if self.desk.work else None)
+        if finding is not None:
+            findings = (*findings, finding)
+        held = self._held(line, checked, member, address, inboxes, findings)
         if held.verdict == "refused" and not kept:
             self._forget(member.name, id_)  # what was refused has used up none
         return held
 
     def _held(
         self,
-        told: LogEntry,
+        line: LogEntry,
         looked: CheckedMessage,
         member: Member,
         address: str | None,
         inboxes: Route,
-        found: tuple[Finding, ...],
+        findings: tuple[Finding, ...],
     ) -> SimulatedResult:
         """What the rules say to a message whose sender is known."""
-        agent, (id_, _, _, recipient) = member.name, looked.facts
+        agent, (id_, _, _, recipient) = member.name, looked.envelope
         if address is None and recipient is not None:
             by_role = looked.dialect is not None and looked.dialect.addresses == "roles"
-            address, inboxes, wrong = self._team.reached(recipient, member, by_role=by_role, taken=not told.refused)
-            found = found if wrong is None else (*found, wrong)
-        checked, kind = looked.checked, looked.kind
-        if (found and stops(found, self.desk)) or (checked is not None and not checked.valid):
-            return judged("refused", told, looked, agent, (*looked.findings, *found))
-        if kind is not None and kind.deed is not None and self._means_something(looked, kind):
-            verdict, all_found = self._weighed(self._said(told, looked, member, address or "", inboxes), found)
-            return judged(verdict, told, looked, agent, (*looked.findings, *all_found))
+            address, inboxes, finding = self._team.reached(recipient, member, by_role=by_role, taken=not line.refused)
+            findings = findings if finding is None else (*findings, finding)
+        checked, kind = looked.checked, looked.traits
+        if (findings and stops(findings, self.desk)) or (checked is not None and not checked.valid):
+            return judged("refused", line, looked, agent, (*looked.findings, *findings))
+        if kind is not None and kind.action is not None and self._means_something(looked, kind):
+            verdict, all_found = self._weighed(self._said(line, looked, member, address or "", inboxes), findings)
+            return judged(verdict, line, looked, agent, (*looked.findings, *all_found))
         if kind is not None and self.desk.work and stands_for(kind.type, ANSWERING):
-            verdict, all_found = self._answered(self._said(told, looked, member, address or "", inboxes), found)
-            return judged(verdict, told, looked, agent, (*looked.findings, *all_found))
+            verdict, all_found = self._answered(self._said(line, looked, member, address or "", inboxes), findings)
+            return judged(verdict, line, looked, agent, (*looked.findings, *all_found))
         if kind is not None and self.desk.work and stands_for(kind.type, ASKING):
-            at = told.at if told.at is not None else self._times.now
-            around = MessageContext(told.number, told.id or id_, at, member, *self._whom(told, address or "", inboxes))
+            at = line.at if line.at is not None else self._times.now
+            around = MessageContext(line.number, line.id or id_, at, member, *self._whom(line, address or "", inboxes))
             self._own_words.heard(kind.dialect.name, kind.type, around)
-        return judged("passed", told, looked, agent, (*looked.findings, *found))
+        return judged("passed", line, looked, agent, (*looked.findings, *findings))
 
     # --- what it means to the work -----------------------------------------------------------------------------------
 
-    def _means_something(self, looked: CheckedMessage, kind: TypeTraits) -> bool:
+    def _means_something(self, checked: CheckedMessage, kind: TypeTraits) -> bool:
         """Has the book a word in it? Not to a message that is let pass though it is refused, and to some only once
         certain things were said."""
-        if looked.checked is not None and refuses(looked.findings):
+        if checked.checked is not None and refuses(checked.findings):
             return False
         return kind.idle is None or not self._work.is_untouched(kind.idle)
 
     def _weighed(
-        self, said: WorkMessage, before: tuple[Finding, ...] = ()
+        self, work_message: WorkMessage, before: tuple[Finding, ...] = ()
     ) -> tuple[Verdict, tuple[Finding | LazyFinding, ...]]:
         """What becomes of it, and all that was found. What may pass is written down."""
-        found: tuple[Finding | LazyFinding, ...] = (*before, *self._work.weigh(said))
+        found: tuple[Finding | LazyFinding, ...] = (*before, *self._work.weigh(work_message))
         if found and refuses(found):
-            left = self._own_words.left_over(said, found)
+            left = self._own_words.left_over(work_message, found)
             found = found if left is None else left
             return "refused" if self.desk.strict and refuses(found) else "passed", found
-        for other in self._work.write(said):
+        for other in self._work.write(work_message):
             self._team.stands(other)
             self._met.clear()
         return "passed", found
 
     def _answered(
-        self, said: WorkMessage, before: tuple[Finding, ...] = ()
+        self, work_message: WorkMessage, before: tuple[Finding, ...] = ()
     ) -> tuple[Verdict, tuple[Finding | LazyFinding, ...]]:
         """The same for an answer in a team's own words, which writes nothing down."""
-        found: tuple[Finding | LazyFinding, ...] = (*before, *self._work.answered_in_own_words(said))
+        found: tuple[Finding | LazyFinding, ...] = (*before, *self._work.answered_in_own_words(work_message))
         return "refused" if self.desk.strict and refuses(found) else "passed", found
 
     def _said(
-        self, told: LogEntry, looked: CheckedMessage, member: Member, address: str, inboxes: Route
+        self, line: LogEntry, checked: CheckedMessage, member: Member, address: str, inboxes: Route
     ) -> WorkMessage:
-        kind, facts = looked.kind, looked.facts
+        kind, facts = checked.traits, checked.envelope
         assert kind is not None
-        tree = tree_of(told.raw, kind.dialect, kind.type)
-        at = told.at if told.at is not None else self._times.read(tree.get(kind.dialect.wire.timestamp or ""))
+        tree = parse_tree(line.raw, kind.dialect, kind.type)
+        at = line.at if line.at is not None else self._times.read(tree.get(kind.dialect.wire.timestamp or ""))
         return WorkMessage(
-            told.number,
-            told.id or facts.id or f"line {told.number}",
+            line.number,
+            line.id or facts.id or f"line {line.number}",
             at,
             member.name,
             member.role,
-            *self._whom(told, address, inboxes),
+            *self._whom(line, address, inboxes),
             kind.dialect,
             kind.type,
             tree,
-            facts.correlation or told.correlation,
-            facts.reply_to or told.reply_to,
+            facts.correlation or line.correlation,
+            facts.reply_to or line.reply_to,
         )
 
-    def _whom(self, told: LogEntry, address: str, inboxes: Route) -> tuple[str, Route]:
+    def _whom(self, line: LogEntry, address: str, inboxes: Route) -> tuple[str, Route]:
         """For whom it was, which may be anybody."""
         if not address:
             address, inboxes = EVERYONE, self._team.everybody()
-        return address, inboxes if (where := inboxes_of(told)) is None else where
+        return address, inboxes if (where := inboxes_of(line)) is None else where
 
-    def _own(self, told: LogEntry) -> SimulatedResult:
+    def _own(self, line: LogEntry) -> SimulatedResult:
         """What the bus itself has said is no claim to be judged, and others answer it."""
-        looked = self._lanes.look(told.raw, NOBODY)
-        kind = looked.kind
-        if kind is not None and kind.deed is not None and not told.refused:
+        checked = self._lanes.check(line.raw, NOBODY)
+        kind = checked.traits
+        if kind is not None and kind.action is not None and not line.refused:
             message = Message(
-                told.number, told.id or "", told.at or self._times.now, TELEX, TELEX, told.to or "", kind.dialect.name,
-                kind.type.name, kind.rank, told.correlation, told.reply_to, b"", told.raw,
+                line.number, line.id or "", line.at or self._times.now, TELEX, TELEX, line.to or "", kind.dialect.name,
+                kind.type.name, kind.rank, line.correlation, line.reply_to, b"", line.raw,
             )  # fmt: skip
-            said = heard(message, Event(told.number, message.at, "accepted", TELEX, detail=told.detail), kind.dialect)
-            if said is not None:
-                self._work.write(said)
-        return SimulatedResult("own", TELEX, looked.dialect, kind.type if kind is not None else None, told.id)
+            work_message = work_message_from_log(
+                message, Event(line.number, message.at, "accepted", TELEX, detail=line.detail), kind.dialect
+            )
+            if work_message is not None:
+                self._work.write(work_message)
+        return SimulatedResult("own", TELEX, checked.dialect, kind.type if kind is not None else None, line.id)
 
 
 def of_role(role: str) -> Member:

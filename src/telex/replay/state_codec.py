@@ -17,7 +17,7 @@ from telex.work.approval_requests import RequestIndex
 from telex.work.approvals import Approval
 from telex.work.blockers import Blocker
 from telex.work.pipeline.state import Work
-from telex.work.snapshots import frozen, thawed
+from telex.work.snapshots import decode_state, encode_state
 from telex.work.tasks import Task
 
 
@@ -53,12 +53,12 @@ def packed(state: Any) -> bytes:
     try:
         return _encode(state)
     except (ValueError, OverflowError):
-        return frozen(state).encode("utf-8", "surrogatepass")
+        return encode_state(state).encode("utf-8", "surrogatepass")
 
 
 def unpacked(kind: str, data: bytes) -> Any:
     if data.startswith(_SNAPSHOT):
-        return thawed(data.decode("utf-8", "surrogatepass"))
+        return decode_state(data.decode("utf-8", "surrogatepass"))
     return _decoder(kind)(data)
 
 

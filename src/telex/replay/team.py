@@ -28,22 +28,22 @@ def changed(members: dict[str, Member], event: Event) -> None:
     name, at = event.agent, event.at
     if name is None or event.kind not in COMING_AND_GOING:
         return
-    known = members.get(name)
+    member = members.get(name)
     if event.kind == "joined":
         detail = detail_of(event)
         role, reads = detail.get("role"), detail.get("reads")
-        since = known.joined_at if known is not None and known.is_here and known.joined_at is not None else at
+        since = member.joined_at if member is not None and member.is_here and member.joined_at is not None else at
         members[name] = Member(
             name,
-            role if isinstance(role, str) else known.role if known is not None else "",
+            role if isinstance(role, str) else member.role if member is not None else "",
             tuple(one for one in reads if isinstance(one, str)) if isinstance(reads, list) else (),
-            known.declared if known is not None else False,
+            member.declared if member is not None else False,
             since,
         )
-    elif known is not None:
-        left = at if event.kind in ("left", "forced") else known.left_at
-        stopped = at if event.kind in ("stopped", "forced") else known.stopped_at
-        members[name] = known._replace(left_at=left, stopped_at=stopped)
+    elif member is not None:
+        left = at if event.kind in ("left", "forced") else member.left_at
+        stopped = at if event.kind in ("stopped", "forced") else member.stopped_at
+        members[name] = member._replace(left_at=left, stopped_at=stopped)
 
 
 NOBODY = Participants()  # nobody in particular, to nobody in particular
@@ -107,9 +107,9 @@ class ReplayTeam:
         return self._heads.everybody()
 
     def _settle(self, name: str, before: Member | None) -> None:
-        declared, known = self._declared.get(name), self._members.get(name)
-        if declared is not None and known is not None:
-            self._members[name] = known._replace(role=declared.role, dialects=declared.dialects, declared=True)
+        declared, member = self._declared.get(name), self._members.get(name)
+        if declared is not None and member is not None:
+            self._members[name] = member._replace(role=declared.role, dialects=declared.dialects, declared=True)
         self._heads.changed(before, self._members.get(name))
         self._ways.clear()
         self._reached.clear()
@@ -139,11 +139,11 @@ class ReplayTeam:
             return ReplayPath(member, None, (), None, Participants(member.role or None, None, member.name, None))
         address = normal_address(to)
         by_name = address if self.roster.find(address) is not None else None
-        pair = Participants(member.role or None, self._role_at(address), member.name, by_name)
+        participants = Participants(member.role or None, self._role_at(address), member.name, by_name)
         found = self.heard_by(address, member, taken=taken)
         if isinstance(found, Finding):
-            return ReplayPath(member, address, (), found, pair)
-        return ReplayPath(member, address, found, None, pair)
+            return ReplayPath(member, address, (), found, participants)
+        return ReplayPath(member, address, found, None, participants)
 
     def heard_by(self, address: str, sender: Member, *, taken: bool) -> Route | Finding:
         """The inboxes that a (normal) address stands for."""
@@ -189,9 +189,9 @@ class ReplayTeam:
 
     def _member(self, name: str, role: str | None, taken: bool) -> Member | Finding:
         """As the bus decides it when somebody acts."""
-        found = self.roster.find(name)
-        if found is not None:
-            return membership.role_differs(found, role, self._limits) if role not in (None, found.role) else found
+        member = self.roster.find(name)
+        if member is not None:
+            return membership.role_differs(member, role, self._limits) if role not in (None, member.role) else member
         if self.is_closed and role is None and (others := self.roster.of_role(name)):
             return others[0]  # a message that is signed with a role: one of those who have it
         gone = self._members.get(name)

@@ -71,8 +71,11 @@ class TimeTravelState:
 
     def deliveries(self) -> Iterator[tuple[Delivery, Message]]:
         """What was not over, in the order in which it would be offered."""
-        found = sorted((*self._told.values(), *self._untold.values()), key=lambda one: (one.rank, one.message, one.seq))
-        yield from ((one, self._messages[one.message]) for one in found)
+        deliveries = sorted(
+            (*self._told.values(), *self._untold.values()),
+            key=lambda delivery: (delivery.rank, delivery.message, delivery.seq),
+        )
+        yield from ((delivery, self._messages[delivery.message]) for delivery in deliveries)
 
     def of_kind(self, kind: str) -> list[Any]:
         """The matters of the work of that kind."""
@@ -80,14 +83,14 @@ class TimeTravelState:
 
 
 def as_it_was(
-    events: Iterable[tuple[Event, Message | None]], dialects: Mapping[str, Dialect], known: Iterable[Member] = ()
+    events: Iterable[tuple[Event, Message | None]], dialects: Mapping[str, Dialect], members: Iterable[Member] = ()
 ) -> TimeTravelState:
     """`known`: the members as they are now. Of those who came so long ago that no event tells of it, their own dates
     do."""
     moment = TimeTravelState(dialects)
     for event, message in events:
         moment.write(event, message)
-    for member in known:
+    for member in members:
         if member.name not in moment.members and member.joined_at is not None and member.joined_at <= moment.at:
             moment.members[member.name] = _at(member, moment.at)
     return moment

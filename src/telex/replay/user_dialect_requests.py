@@ -33,10 +33,10 @@ class ReplayUserRequests:
         if len(self._asked) > self._most:
             self._asked = dict(islice(self._asked.items(), ASKED_MAX, None))
 
-    def left_over(self, said: WorkMessage, found: Found) -> Found | None:
+    def left_over(self, work_message: WorkMessage, found: Found) -> Found | None:
         """What is left to say of an answer to one of them; None: it answers none."""
-        wanted = wanted_by(said, found) if self._asked else None
+        wanted = wanted_by(work_message, found) if self._asked else None
         if wanted is None:
             return None
-        asked = self._asked.get(said.reply_to or "", ())
-        return left_over(said, found, [request for type_, request in asked if stands_for(type_, wanted)])
+        asked = self._asked.get(work_message.reply_to or "", ())
+        return left_over(work_message, found, [request for type_, request in asked if stands_for(type_, wanted)])

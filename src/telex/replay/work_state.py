@@ -20,7 +20,7 @@ from telex.validation.check import Desk
 from telex.work import blockers, reducer
 from telex.work.actions import CHAPTERS
 from telex.work.approvals import Approval, topic_of
-from telex.work.mutable_state import OWNED, owned
+from telex.work.mutable_state import OWNED, mutable_state
 from telex.work.rule_set import LazyFinding, RuleContext
 from telex.work.user_dialect_requests import decides_nothing
 from telex.work.view import WorkMessage
@@ -53,36 +53,42 @@ class ReplayWorkState:
         """Has nobody ever said anything in these, each of which is one for the whole team?"""
         return self._book.keys().isdisjoint(topics)
 
-    def weigh(self, said: WorkMessage) -> tuple[LazyFinding, ...]:
+    def weigh(self, work_message: WorkMessage) -> tuple[LazyFinding, ...]:
         """What speaks against it, and what its sender should know."""
-        does = said.does
+        does = work_message.action
         if does in _ABOUT_PLANS:
             self.reports.settle()
-        return reducer.remarks(said, self._whole, self._ground(said.at)) if reducer.weighing(does) else ()
+        return (
+            reducer.lazy_findings(work_message, self._whole, self._ground(work_message.at))
+            if reducer.rule_checks(does)
+            else ()
+        )
 
-    def answered_in_own_words(self, said: WorkMessage) -> tuple[LazyFinding, ...]:
+    def answered_in_own_words(self, work_message: WorkMessage) -> tuple[LazyFinding, ...]:
         """What is said of an answer in a team's own words, if it names something that the book keeps."""
-        found: Approval | None = self._whole.get(topic_of(said.reply_to)) if said.reply_to is not None else None
-        return () if found is None else decides_nothing(said, found, self._dialects)
+        approval: Approval | None = (
+            self._whole.get(topic_of(work_message.reply_to)) if work_message.reply_to is not None else None
+        )
+        return () if approval is None else decides_nothing(work_message, approval, self._dialects)
 
-    def write(self, said: WorkMessage) -> tuple[Member, ...]:
+    def write(self, work_message: WorkMessage) -> tuple[Member, ...]:
         """Write it down. Who has shut down by it."""
-        does, book, whole = said.does, self._book, self._whole
+        does, book, whole = work_message.action, self._book, self._whole
         if does in _ABOUT_PLANS:
             self.reports.settle()
-        topics = reducer.belongs(said, whole)
+        topics = reducer.topics_changed(work_message, whole)
         if topics:
-            self.times.saw(said.at)
+            self.times.saw(work_message.at)
             self.reports.changed()
         for topic in topics:
             kind = reducer.kind_of(topic)
-            state = reducer.fold_of(kind)(whole.get(topic), said)
+            state = reducer.fold_of(kind)(whole.get(topic), work_message)
             book.pop(topic, None)  # so that it stands behind all that was written before
-            book[topic] = owned(kind, state) if kind in OWNED else state
+            book[topic] = mutable_state(kind, state) if kind in OWNED else state
             if kind == blockers.KIND:
                 self.reports.is_held_up(topic, state is not None)
         self._tidy()
-        return reducer.stopping(said, book, self._ground(said.at)) if does == "stopped" else ()
+        return reducer.stopping(work_message, book, self._ground(work_message.at)) if does == "stopped" else ()
 
     def blocked(self, told: Values, around: MessageContext) -> bool:
         """Somebody cannot go on, told at a glance. False: it has to be weighed."""

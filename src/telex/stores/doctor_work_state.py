@@ -8,8 +8,8 @@ from telex.model.event import Event
 from telex.model.message import Message
 from telex.stores.sqlite.rows import EVENT, MESSAGE, event_and_message
 from telex.work import reducer, snapshots
-from telex.work.mutable_state import owned
-from telex.work.view import heard
+from telex.work.mutable_state import mutable_state
+from telex.work.view import work_message_from_log
 
 if TYPE_CHECKING:
     from telex.stores.doctor import ReadOnlyConnection
@@ -29,10 +29,10 @@ def wrong_topics(file: "ReadOnlyConnection") -> tuple[int, list[str]]:
     wrong: dict[str, None] = {}
     for event, message in _messages(file):
         dialect = dialects.get(message.dialect or "")
-        said = heard(message, event, dialect) if dialect is not None else None
-        for topic in reducer.belongs(said, book) if said is not None else ():
-            assert said is not None
-            book[topic] = owned(reducer.kind_of(topic), reducer.fold(topic, book.get(topic), said))
+        work_message = work_message_from_log(message, event, dialect) if dialect is not None else None
+        for topic in reducer.topics_changed(work_message, book) if work_message is not None else ():
+            assert work_message is not None
+            book[topic] = mutable_state(reducer.kind_of(topic), reducer.fold(topic, book.get(topic), work_message))
             said_in.setdefault(topic, []).append(message.seq)
             if topic in kept and kept[topic][0] == message.seq and not _is_as(topic, *kept[topic], book[topic]):
                 wrong[topic] = None
@@ -55,6 +55,6 @@ def _messages(file: "ReadOnlyConnection") -> Iterator[tuple[Event, Message]]:
 
 def _is_as(topic: str, seq: int, words: str, state: Any) -> bool:
     try:
-        return bool(snapshots.unsealed(topic, seq, words) == state)
+        return bool(snapshots.decode_snapshot(topic, seq, words) == state)
     except ValueError:  # of other folds or harmed, and therefore never used
         return True

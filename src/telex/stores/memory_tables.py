@@ -33,49 +33,55 @@ class MemoryTables:
         self._last_event = self._last_delivery = self._writes = 0
         self._latest_at = 0.0
 
-    def _keep(self, entry: NewMessage) -> int:
-        seq = self._tell(entry.at, entry.kind, agent=entry.sender, message=self._last_event + 1, detail=entry.detail)
-        refused = entry.kind == "refused"
+    def _keep(self, new_message: NewMessage) -> int:
+        seq = self._tell(
+            new_message.at,
+            new_message.kind,
+            agent=new_message.sender,
+            message=self._last_event + 1,
+            detail=new_message.detail,
+        )
+        refused = new_message.kind == "refused"
         self._messages[seq] = Message(
             seq,
-            entry.id,
-            entry.at,
-            entry.sender,
-            entry.role,
-            entry.to,
-            entry.dialect,
-            entry.type,
-            entry.rank,
-            entry.correlation,
-            entry.reply_to,
-            entry.digest,
-            entry.raw,
+            new_message.id,
+            new_message.at,
+            new_message.sender,
+            new_message.role,
+            new_message.to,
+            new_message.dialect,
+            new_message.type,
+            new_message.rank,
+            new_message.correlation,
+            new_message.reply_to,
+            new_message.digest,
+            new_message.raw,
             refused,
         )
-        if entry.kind == "accepted":
-            self._ids[entry.sender, entry.id] = seq
-        for inbox in entry.inboxes:
+        if new_message.kind == "accepted":
+            self._ids[new_message.sender, new_message.id] = seq
+        for inbox in new_message.inboxes:
             self._deliver(seq, inbox)
-        if entry.answer_by is not None:
-            self._wait_for_answer(PendingRequest(seq, entry.answer_by, 0))
-        if entry.part is not None:
-            self._take_part(entry.part, seq)
+        if new_message.answer_by is not None:
+            self._wait_for_answer(PendingRequest(seq, new_message.answer_by, 0))
+        if new_message.work_change is not None:
+            self._take_part(new_message.work_change, seq)
         return seq
 
-    def _take_part(self, part: WorkChange, seq: int) -> None:
-        for topic in part.topics:
+    def _take_part(self, work_change: WorkChange, seq: int) -> None:
+        for topic in work_change.topics:
             self._topics[topic].append(seq)
-        for member, event in part.members:
+        for member, event in work_change.members:
             self._members[member.name] = member
             self._last_event += 1
             self._write(event._replace(seq=self._last_event))
-        for report in part.reports:
+        for report in work_change.reports:
             self._keep(report)
 
-    def _wait_for_answer(self, ask: PendingRequest) -> None:
-        self._asks[ask.message] = ask
-        for key in _names(self._messages[ask.message]):
-            self._asked[key][ask.message] = None
+    def _wait_for_answer(self, pending_request: PendingRequest) -> None:
+        self._asks[pending_request.message] = pending_request
+        for key in _names(self._messages[pending_request.message]):
+            self._asked[key][pending_request.message] = None
 
     def _wait_no_longer(self, message: int) -> bool:
         """For an answer to this message. Was it waited for?"""
@@ -134,17 +140,17 @@ class MemoryTables:
         self._writes += 1
 
     def _touched(self, after: int) -> Changes:
-        told = [self._events[seq] for seq in range(after + 1, self._last_event + 1) if seq in self._events]
-        numbers = {event.delivery for event in told if event.delivery is not None}
-        for event in told:
+        events = [self._events[seq] for seq in range(after + 1, self._last_event + 1) if seq in self._events]
+        numbers = {event.delivery for event in events if event.delivery is not None}
+        for event in events:
             if event.kind in BRINGING:
                 numbers.update(self._deliveries_of.get(event.seq, ()))
         put = [one for number in sorted(numbers) if (one := self._deliveries.get(number)) and one.state == "stored"]
         return Changes(
             self._last_event,
-            tuple((one.inbox, one.due_at) for one in put),
-            frozenset(event.message or event.seq for event in told),
-            frozenset(event.agent for event in told if event.kind in COMING_AND_GOING and event.agent is not None),
+            tuple((delivery.inbox, delivery.due_at) for delivery in put),
+            frozenset(event.message or event.seq for event in events),
+            frozenset(event.agent for event in events if event.kind in COMING_AND_GOING and event.agent is not None),
         )
 
     def _remove(self, seq: int) -> None:

@@ -8,7 +8,7 @@ from telex.model.message import Message
 from telex.ports.store import Query
 
 
-def fits(query: Query, event: Event, message: Message | None) -> bool:
+def matches_query(query: Query, event: Event, message: Message | None) -> bool:
     """Everything that the query says must fit; what it leaves open always does."""
     return (
         event.seq > query.after

@@ -26,7 +26,7 @@ _FIRST = 1  # where the first thing begins
 
 class TableFile(Protocol):
     def seek(self, at: int, /) -> int: ...
-    def read(self, most: int, /) -> bytes | None: ...
+    def read(self, limit: int, /) -> bytes | None: ...
     def write(self, data: memoryview, /) -> int | None: ...
     def truncate(self, size: int, /) -> int: ...
     def close(self) -> None: ...
@@ -131,13 +131,13 @@ class TempTable:
             yield data[:key_length].decode("utf-8", "surrogatepass"), data[key_length:]
             at += _HEAD.size + key_length + length
 
-    def _read(self, at: int, most: int) -> bytes:
+    def _read(self, at: int, limit: int) -> bytes:
         """As many bytes from there, or all there are."""
         assert self._file is not None, "it has been closed"
         try:
             self._file.seek(at)
-            data = self._file.read(most) or b""
-            while len(data) < most and (more := self._file.read(most - len(data))):
+            data = self._file.read(limit) or b""
+            while len(data) < limit and (more := self._file.read(limit - len(data))):
                 data += more
         except OSError as error:
             raise StoreUnavailable(f"cannot read a temporary file of ours ({error.strerror}): try again.") from error

@@ -51,9 +51,9 @@ async def take(
 
 async def give_back(bus: Bus, agent: str, leases: Sequence[Lease]) -> None:
     """What was leased for a reader that has gone in that very moment."""
-    for one in leases:
+    for lease in leases:
         with suppress(TelexError):
-            await bus.nack(one.token, agent=agent, reason=_GONE, delay=0.0)
+            await bus.nack(lease.token, agent=agent, reason=_GONE, delay=0.0)
 
 
 def _room(size: int, limits: Limits) -> int:
@@ -63,4 +63,4 @@ def _room(size: int, limits: Limits) -> int:
 
 
 def _size(leases: Sequence[Lease]) -> int:
-    return sum(len(one.message.raw) + (one.rendering.size if one.rendering else 0) for one in leases)
+    return sum(len(lease.message.raw) + (lease.rendering.size if lease.rendering else 0) for lease in leases)

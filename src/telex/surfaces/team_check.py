@@ -22,11 +22,11 @@ async def checked_in_team(
     """`role` is that of a sender who has none in the team yet."""
     roster = await _roster(bus, settings)
     name, address = normalised(sender) if sender else None, normal_address(to) if to else None
-    known = roster.find(name) if name else None
+    member = roster.find(name) if name else None
     return check(
         raw,
         desk or settings.desk(),
-        as_role=known.role if known is not None else role,
+        as_role=member.role if member is not None else role,
         to_role=role_at(address, roster) if address else None,
         as_name=name,
         to_name=address if address and roster.find(address) else None,
@@ -35,6 +35,6 @@ async def checked_in_team(
 
 async def _roster(bus: Bus, settings: Settings) -> Roster:
     """Who is there, as far as it takes to know the roles of a sender and a recipient."""
-    members = [one.member for one in await bus.roster() if one.state != "shared"]
-    defaults = () if settings.members else tuple(role for one in settings.dialects() for role in one.roles)
+    members = [presence.member for presence in await bus.roster() if presence.state != "shared"]
+    defaults = () if settings.members else tuple(role for dialect in settings.dialects() for role in dialect.roles)
     return roster_of(members, tuple(dict.fromkeys(map(normalised, defaults))))

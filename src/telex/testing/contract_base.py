@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from telex.client import drive
+from telex.client import run_sync
 from telex.model.delivery import Delivery
 from telex.model.digest import digest_of
 from telex.model.message import Lease, NewMessage
@@ -61,7 +61,7 @@ class ContractBase:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run to its end. For a store that waits: `return asyncio.run(work)`."""
-        return drive(work)
+        return run_sync(work)
 
     @pytest.fixture(autouse=True)
     def _stage(self, tmp_path: Path) -> None:
@@ -91,50 +91,50 @@ class ContractBase:
             digest=digest_of(raw),
             raw=raw,
             inboxes=inboxes,
-            same_since=self.now - 3600.0,
+            dedup_since=self.now - 3600.0,
         )
         return made._replace(**changes)
 
     def report(self, id: str, inbox: str) -> NewMessage:
         """What the bus itself tells somebody: never taken for a repetition, and never too much for an inbox."""
-        return self.entry(id, inbox, sender="telex", role="telex", rank=ERROR, same_since=None)
+        return self.entry(id, inbox, sender="telex", role="telex", rank=ERROR, dedup_since=None)
 
     async def keep(self, store: Store, *entries: NewMessage) -> list[int]:
         """Append, and see that every one was kept. Their numbers."""
         appended = await store.append(entries)
-        assert [one.outcome for one in appended] == ["kept"] * len(entries)
-        return [one.seq for one in appended]
+        assert [append_result.outcome for append_result in appended] == ["kept"] * len(entries)
+        return [append_result.seq for append_result in appended]
 
-    async def take(self, store: Store, *inboxes: str, most: int = 1, holder: str = "lead") -> list[Lease]:
+    async def take(self, store: Store, *inboxes: str, limit: int = 1, holder: str = "lead") -> list[Lease]:
         now = self.now
-        return await store.lease(inboxes, holder, now, now + self.lease_seconds, most)
+        return await store.lease(inboxes, holder, now, now + self.lease_seconds, limit)
 
     async def take_one(self, store: Store, *inboxes: str, holder: str = "lead") -> Lease:
-        [leased] = await self.take(store, *inboxes, holder=holder)
-        return leased
+        [lease] = await self.take(store, *inboxes, holder=holder)
+        return lease
 
-    def ack(self, leased: Lease) -> Settlement:
+    def ack(self, lease: Lease) -> Settlement:
         """As a bus settles an ack: under this lease, and only while it runs."""
         return Settlement(
-            leased.delivery, "leased", "acked", self.now, "acked", "lead", fence=leased.fence, running_at=self.now
+            lease.delivery, "leased", "acked", self.now, "acked", "lead", fence=lease.fence, running_at=self.now
         )
 
-    def give_back(self, leased: Lease, *, due_at: float, **changes: Any) -> Settlement:
+    def give_back(self, lease: Lease, *, due_at: float, **changes: Any) -> Settlement:
         """As a bus settles a lease that ran out."""
-        made = Settlement(leased.delivery, "leased", "stored", self.now, "lapsed", fence=leased.fence, due_at=due_at)
+        made = Settlement(lease.delivery, "leased", "stored", self.now, "lapsed", fence=lease.fence, due_at=due_at)
         return made._replace(**changes)
 
-    def bury(self, leased: Lease, *reports: NewMessage) -> Settlement:
+    def bury(self, lease: Lease, *reports: NewMessage) -> Settlement:
         """As a bus settles the last attempt."""
-        made = self.give_back(leased, due_at=0.0)
+        made = self.give_back(lease, due_at=0.0)
         return made._replace(becomes="dead", kind="dead", reports=reports)
 
     async def settle_one(self, store: Store, settlement: Settlement) -> SettleResult:
         [settled] = await store.settle([settlement])
         return settled
 
-    async def append_one(self, store: Store, entry: NewMessage) -> AppendResult:
-        [appended] = await store.append([entry])
+    async def append_one(self, store: Store, new_message: NewMessage) -> AppendResult:
+        [appended] = await store.append([new_message])
         return appended
 
     async def only_delivery(self, store: Store, message: int) -> Delivery:
@@ -146,4 +146,4 @@ class ContractBase:
 
 
 def ids(taken: list[Lease]) -> list[str]:
-    return [leased.message.id for leased in taken]
+    return [lease.message.id for lease in taken]

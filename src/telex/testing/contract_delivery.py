@@ -13,14 +13,14 @@ class DeliveryPromises(ContractBase):
         names = [f"m{number}" for number in range(12)]
         for name in names:
             await self.keep(store, self.entry(name, "lead"))
-        taken = [*await self.take(store, "lead", most=5), *await self.take(store, "lead", most=100)]
+        taken = [*await self.take(store, "lead", limit=5), *await self.take(store, "lead", limit=100)]
         assert ids(taken) == names
 
     @promise
     async def test_what_is_more_urgent_comes_first_and_keeps_its_order(self, store: Store) -> None:
         ranks = [STATUS, VALIDATION, ERROR, ESCALATION, STATUS, ESCALATION, ERROR, VALIDATION]
         await self.keep(store, *(self.entry(f"{place}", "lead", rank=rank) for place, rank in enumerate(ranks)))
-        taken = await self.take(store, "lead", most=100)
+        taken = await self.take(store, "lead", limit=100)
         assert ids(taken) == ["3", "5", "2", "6", "1", "7", "0", "4"]
 
     @promise
@@ -29,33 +29,33 @@ class DeliveryPromises(ContractBase):
             store, self.entry("a", "role:qa"), self.entry("b", "kim"), self.entry("c", "role:qa", rank=ERROR)
         )
         await self.keep(store, self.entry("d", "somebody-else"))
-        assert ids(await self.take(store, "kim", "role:qa", most=100, holder="kim")) == ["c", "a", "b"]
+        assert ids(await self.take(store, "kim", "role:qa", limit=100, holder="kim")) == ["c", "a", "b"]
 
     @promise
     async def test_a_shared_inbox_gives_each_message_to_one_reader(self, store: Store) -> None:
         await self.keep(store, *(self.entry(f"m{number}", "role:qa") for number in range(4)))
-        kim = await self.take(store, "kim", "role:qa", most=2, holder="kim")
-        lee = await self.take(store, "lee", "role:qa", most=100, holder="lee")
+        kim = await self.take(store, "kim", "role:qa", limit=2, holder="kim")
+        lee = await self.take(store, "lee", "role:qa", limit=100, holder="lee")
         assert (ids(kim), ids(lee)) == (["m0", "m1"], ["m2", "m3"])
 
     @promise
     async def test_a_lease_is_told_and_shown(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "role:qa"))
-        leased = await self.take_one(store, "role:qa", holder="kim")
+        lease = await self.take_one(store, "role:qa", holder="kim")
         until = self.now + self.lease_seconds
-        assert (leased.message.seq, leased.inbox, leased.attempt, leased.until) == (seq, "role:qa", 1, until)
+        assert (lease.message.seq, lease.inbox, lease.attempt, lease.until) == (seq, "role:qa", 1, until)
         delivery = await self.only_delivery(store, seq)
-        assert (delivery.seq, delivery.state, delivery.due_at) == (leased.delivery, "leased", until)
-        assert (delivery.attempts, delivery.fence, delivery.holder) == (1, leased.fence, "kim")
+        assert (delivery.seq, delivery.state, delivery.due_at) == (lease.delivery, "leased", until)
+        assert (delivery.attempts, delivery.fence, delivery.holder) == (1, lease.fence, "kim")
         event = (await store.story(seq))[-1]
-        assert (event.kind, event.agent, event.delivery, event.inbox) == ("leased", "kim", leased.delivery, "role:qa")
+        assert (event.kind, event.agent, event.delivery, event.inbox) == ("leased", "kim", lease.delivery, "role:qa")
         assert json.loads(event.detail or "") == {"until": until, "attempt": 1}
 
     @promise
     async def test_what_is_leased_is_offered_to_nobody_else(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
         await self.take_one(store, "lead")
-        assert await self.take(store, "lead", most=100, holder="another") == []
+        assert await self.take(store, "lead", limit=100, holder="another") == []
 
     @promise
     async def test_looking_leases_nothing(self, store: Store) -> None:
@@ -85,8 +85,8 @@ class DeliveryPromises(ContractBase):
     @promise
     async def test_nothing_is_leased_before_it_is_due(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
-        leased = await self.take_one(store, "lead")
-        await self.settle_one(store, self.give_back(leased, due_at=self.now + self.lease_seconds))
+        lease = await self.take_one(store, "lead")
+        await self.settle_one(store, self.give_back(lease, due_at=self.now + self.lease_seconds))
         assert await self.take(store, "lead") == []
         await self.let_the_lease_run_out()
         assert (await self.take_one(store, "lead")).attempt == 2
@@ -96,11 +96,11 @@ class DeliveryPromises(ContractBase):
     @promise
     async def test_a_lease_that_runs_out_is_told(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
-        leased = await self.take_one(store, "lead")
+        lease = await self.take_one(store, "lead")
         assert await store.lapsed(self.now, 10) == []
         await self.let_the_lease_run_out()
         [(delivery, message)] = await store.lapsed(self.now, 10)
-        assert (delivery.seq, delivery.state, message.id) == (leased.delivery, "leased", "m1")
+        assert (delivery.seq, delivery.state, message.id) == (lease.delivery, "leased", "m1")
 
     @promise
     async def test_a_lease_that_runs_out_gives_the_message_back(self, store: Store) -> None:
@@ -117,9 +117,9 @@ class DeliveryPromises(ContractBase):
     @promise
     async def test_an_ack_after_the_lease_ran_out_is_refused(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
-        leased = await self.take_one(store, "lead")
+        lease = await self.take_one(store, "lead")
         await self.let_the_lease_run_out()
-        settled = await self.settle_one(store, self.ack(leased))
+        settled = await self.settle_one(store, self.ack(lease))
         assert not settled.done
         assert settled.now is not None
         assert settled.now.state == "leased"
@@ -137,38 +137,38 @@ class DeliveryPromises(ContractBase):
     @promise
     async def test_an_ack_by_somebody_else_than_the_holder_is_refused(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
-        leased = await self.take_one(store, "lead", holder="kim")
-        assert not (await self.settle_one(store, self.ack(leased)._replace(holder="sam"))).done
-        assert (await self.settle_one(store, self.ack(leased)._replace(holder="kim"))).done
+        lease = await self.take_one(store, "lead", holder="kim")
+        assert not (await self.settle_one(store, self.ack(lease)._replace(holder="sam"))).done
+        assert (await self.settle_one(store, self.ack(lease)._replace(holder="kim"))).done
 
     @promise
     async def test_a_lease_can_be_extended_and_then_runs_longer(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
-        leased = await self.take_one(store, "lead")
-        later = leased.until + self.lease_seconds
-        longer = self.give_back(leased, due_at=later, becomes="leased", kind="extended", running_at=self.now)
+        lease = await self.take_one(store, "lead")
+        later = lease.until + self.lease_seconds
+        longer = self.give_back(lease, due_at=later, becomes="leased", kind="extended", running_at=self.now)
         settled = await self.settle_one(store, longer)
         assert settled.now is not None
         assert (settled.done, settled.now.due_at, settled.now.attempts) == (True, later, 1)
         await self.let_the_lease_run_out()
         assert await store.lapsed(self.now, 10) == []
-        assert (await self.settle_one(store, self.ack(leased))).done
+        assert (await self.settle_one(store, self.ack(lease))).done
 
     # --- settling ---------------------------------------------------------------------------------------------------
 
     @promise
     async def test_an_ack_is_final_and_told(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
-        leased = await self.take_one(store, "lead")
-        settled = await self.settle_one(store, self.ack(leased)._replace(detail='{"ms": 3}'))
-        assert settled == SettleResult(True, await store.delivery(leased.delivery))
+        lease = await self.take_one(store, "lead")
+        settled = await self.settle_one(store, self.ack(lease)._replace(detail='{"ms": 3}'))
+        assert settled == SettleResult(True, await store.delivery(lease.delivery))
         assert settled.now is not None
         assert settled.now.state == "acked"
         event = (await store.story(seq))[-1]
         assert (event.kind, event.agent, event.delivery, event.detail) == (
             "acked",
             "lead",
-            leased.delivery,
+            lease.delivery,
             '{"ms": 3}',
         )
         await self.let_the_lease_run_out()
@@ -180,8 +180,8 @@ class DeliveryPromises(ContractBase):
         ack = self.ack(await self.take_one(store, "lead"))
         settled = await store.settle([ack, ack])
         settled += await store.settle([ack])
-        assert [one.done for one in settled] == [True, False, False]
-        assert [one.now.state for one in settled if one.now] == ["acked"] * 3
+        assert [settle_result.done for settle_result in settled] == [True, False, False]
+        assert [settle_result.now.state for settle_result in settled if settle_result.now] == ["acked"] * 3
         assert [event.kind for event in await store.story(seq)] == ["accepted", "leased", "acked"]
 
     @promise
@@ -193,50 +193,50 @@ class DeliveryPromises(ContractBase):
     @promise
     async def test_a_settlement_decided_on_another_state_does_not_happen(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
-        leased = await self.take_one(store, "lead")
-        bury = self.bury(leased, self.report("r1", "dev"))
-        await self.settle_one(store, self.ack(leased))
+        lease = await self.take_one(store, "lead")
+        bury = self.bury(lease, self.report("r1", "dev"))
+        await self.settle_one(store, self.ack(lease))
         assert not (await self.settle_one(store, bury)).done
         assert await store.find("r1") == []
 
     @promise
     async def test_one_settlement_that_fails_does_not_hold_up_the_others(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
-        first, second = [self.ack(leased) for leased in await self.take(store, "lead", most=2)]
+        first, second = [self.ack(lease) for lease in await self.take(store, "lead", limit=2)]
         settled = await store.settle([first._replace(fence=first.fence and first.fence + 1), second])
-        assert [one.done for one in settled] == [False, True]
+        assert [settle_result.done for settle_result in settled] == [False, True]
 
     @promise
     async def test_a_dead_letter_is_kept_with_its_report(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
-        leased = await self.take_one(store, "lead")
-        settled = await self.settle_one(store, self.bury(leased, self.report("r1", "dev"), self.report("r2", "qa")))
+        lease = await self.take_one(store, "lead")
+        settled = await self.settle_one(store, self.bury(lease, self.report("r1", "dev"), self.report("r2", "qa")))
         assert settled.now is not None
         assert (settled.done, settled.now.state) == (True, "dead")
-        assert ids(await self.take(store, "dev", "qa", most=10)) == ["r1", "r2"]
+        assert ids(await self.take(store, "dev", "qa", limit=10)) == ["r1", "r2"]
         assert [(delivery.message, message.id) for delivery, message in await store.dead(10)] == [(seq, "m1")]
         assert await self.take(store, "lead") == []
 
     @promise
     async def test_a_dead_letter_may_have_one_more_round_of_attempts(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
-        leased = await self.take_one(store, "lead")
-        buried = self.bury(leased)
+        lease = await self.take_one(store, "lead")
+        buried = self.bury(lease)
         await self.settle_one(store, buried)
         revive = buried._replace(was="dead", becomes="stored", kind="retried", fence=None, attempts=0, due_at=self.now)
         assert (await self.settle_one(store, revive)).done
         assert await store.dead(10) == []
         again = await self.take_one(store, "lead")
         assert again.attempt == 1
-        assert again.fence > leased.fence  # attempts start anew, fences never: an old reader may still be out there
+        assert again.fence > lease.fence  # attempts start anew, fences never: an old reader may still be out there
 
     @promise
     async def test_a_waiting_message_may_be_withdrawn(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         delivery = await self.only_delivery(store, seq)
-        leased = await self.take_one(store, "lead")
-        await self.settle_one(store, self.give_back(leased, due_at=self.now))
-        withdraw = self.give_back(leased, due_at=0.0, was="stored", becomes="withdrawn", kind="withdrawn", fence=None)
+        lease = await self.take_one(store, "lead")
+        await self.settle_one(store, self.give_back(lease, due_at=self.now))
+        withdraw = self.give_back(lease, due_at=0.0, was="stored", becomes="withdrawn", kind="withdrawn", fence=None)
         assert (await self.settle_one(store, withdraw)).done
         assert await self.take(store, "lead") == []
         assert (await self.only_delivery(store, seq)).seq == delivery.seq
@@ -244,7 +244,7 @@ class DeliveryPromises(ContractBase):
     @promise
     async def test_dead_letters_are_listed_newest_first(self, store: Store) -> None:
         await self.keep(store, *(self.entry(name, "lead") for name in "abc"))
-        await store.settle([self.bury(leased) for leased in await self.take(store, "lead", most=3)])
+        await store.settle([self.bury(lease) for lease in await self.take(store, "lead", limit=3)])
         assert [message.id for _, message in await store.dead(10)] == ["c", "b", "a"]
         assert [message.id for _, message in await store.dead(1)] == ["c"]
 
@@ -256,36 +256,36 @@ class DeliveryPromises(ContractBase):
         await self.keep(store, *(self.entry(name, "lead") for name in "abc"), self.entry("d", "qa"))
         await self.clock.sleep(1.0)
         await self.keep(store, self.entry("e", "lead"))
-        leased = await self.take(store, "lead", most=2)
+        leases = await self.take(store, "lead", limit=2)
         assert await store.depths() == {"lead": (2, 2, first), "qa": (1, 0, first)}
-        await store.settle([self.ack(one) for one in leased])
+        await store.settle([self.ack(lease) for lease in leases])
         assert (await store.depths())["lead"] == (2, 0, first)
         await self.settle_one(store, self.ack(await self.take_one(store, "qa")))
         assert "qa" not in await store.depths()
 
     @promise
     async def test_soonest_is_when_something_falls_due_or_a_lease_runs_out(self, store: Store) -> None:
-        assert await store.soonest(["lead"]) is None
+        assert await store.next_deadline(["lead"]) is None
         await self.keep(store, self.entry("m1", "lead"))
-        assert await store.soonest(["lead"]) == AT_ONCE
-        leased = await self.take_one(store, "lead")
-        assert await store.soonest(["lead"]) == leased.until
-        assert await store.soonest(["qa"]) == leased.until
-        await self.settle_one(store, self.give_back(leased, due_at=self.now + 5.0))
-        assert await store.soonest(["lead"]) == self.now + 5.0
-        assert await store.soonest(["qa"]) is None
+        assert await store.next_deadline(["lead"]) == AT_ONCE
+        lease = await self.take_one(store, "lead")
+        assert await store.next_deadline(["lead"]) == lease.until
+        assert await store.next_deadline(["qa"]) == lease.until
+        await self.settle_one(store, self.give_back(lease, due_at=self.now + 5.0))
+        assert await store.next_deadline(["lead"]) == self.now + 5.0
+        assert await store.next_deadline(["qa"]) is None
 
     @promise
     async def test_a_number_of_a_delivery_is_never_used_twice(self, store: Store) -> None:
         """An old reader may still hold a token: it must not settle what came later."""
         await self.keep(store, self.entry("m1", "lead"))
-        leased = await self.take_one(store, "lead")
-        await self.settle_one(store, self.ack(leased))
+        lease = await self.take_one(store, "lead")
+        await self.settle_one(store, self.ack(lease))
         last = max(event.seq for event, _ in await store.events(Query(), 100))
         far = self.now + 10_000.0
         for step in range(10):
-            await store.tidy(far + step * 3600.0, same_since=far, keep_since=far, silent_since=far, most=100)
+            await store.maintain(far + step * 3600.0, same_since=far, keep_since=far, silent_since=far, limit=100)
         assert await store.find("m1") == []
         [seq] = await self.keep(store, self.entry("m2", "lead"))
         assert seq > last
-        assert (await self.only_delivery(store, seq)).seq != leased.delivery
+        assert (await self.only_delivery(store, seq)).seq != lease.delivery

@@ -64,10 +64,10 @@ class EventPromises(ContractBase):
         first, second = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
         at = self.now
 
-        def beside(leased: Lease) -> Event | None:
-            seq = leased.message.seq
-            said = Event(0, at, "translated", "kim", seq, leased.delivery, leased.inbox, '{"type": "T"}')
-            return said if leased.message.id == "m2" else None
+        def beside(lease: Lease) -> Event | None:
+            seq = lease.message.seq
+            event = Event(0, at, "translated", "kim", seq, lease.delivery, lease.inbox, '{"type": "T"}')
+            return event if lease.message.id == "m2" else None
 
         taken = await store.lease(["lead"], "kim", at, at + 5.0, 9, beside=beside)
         assert ids(taken) == ["m1", "m2"]
@@ -153,7 +153,7 @@ class EventPromises(ContractBase):
     @promise
     async def test_what_was_imported_does_not_move_the_clock(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
-        await self.keep(store, self.entry("m2", at=self.now + 80_000.0, kind="imported", same_since=None))
+        await self.keep(store, self.entry("m2", at=self.now + 80_000.0, kind="imported", dedup_since=None))
         assert await store.latest_at() == self.now
 
     @promise
@@ -168,12 +168,12 @@ class EventPromises(ContractBase):
         """Step by small step. A store may decline to tidy twice in a minute, so each step comes an hour later."""
         for step in range(1, TIDY_STEPS + 1):
             now = self.now + step * 3600.0
-            await store.tidy(now, same_since=same, keep_since=keep, silent_since=silent, most=3)
+            await store.maintain(now, same_since=same, keep_since=keep, silent_since=silent, limit=3)
 
     @promise
     async def test_what_is_settled_and_old_is_pruned_with_its_events(self, store: Store) -> None:
         seqs = await self.keep(store, *(self.entry(f"m{number}", "lead", correlation="T1") for number in range(5)))
-        await store.settle([self.ack(leased) for leased in await self.take(store, "lead", most=5)])
+        await store.settle([self.ack(lease) for lease in await self.take(store, "lead", limit=5)])
         await self.keep(store, self.entry("refused", kind="refused"))
         await store.record([Event(0, self.now, "joined", "kim")])
         await self.clock.sleep(10.0)
@@ -190,11 +190,11 @@ class EventPromises(ContractBase):
         await self.keep(store, self.entry("leased", "lead"), self.entry("stored", "lead"))
         await self.keep(store, self.entry("asked", "qa", answer_by=self.now + 999.0))
         await self.settle_one(store, self.ack(await self.take_one(store, "qa")))
-        leased = await self.take_one(store, "lead")
+        lease = await self.take_one(store, "lead")
         await self.clock.sleep(1.0)
         await self._tidy(store, keep=self.now)
         assert [len(await store.find(name)) for name in ("leased", "stored", "asked")] == [1, 1, 1]
-        assert (await self.settle_one(store, self.ack(leased))).done
+        assert (await self.settle_one(store, self.ack(lease))).done
         assert (await self.take_one(store, "lead")).message.id == "stored"
 
     @promise
@@ -203,17 +203,17 @@ class EventPromises(ContractBase):
         await self.clock.sleep(1.0)
         await self.keep(store, self.entry("young", "lead"))  # a store may keep its last event, to count on from it
         before = len(await store.events(Query(kinds=("refused",)), 100))
-        await store.tidy(self.now, same_since=LONG_AGO, keep_since=self.now, silent_since=LONG_AGO, most=5)
+        await store.maintain(self.now, same_since=LONG_AGO, keep_since=self.now, silent_since=LONG_AGO, limit=5)
         assert before - len(await store.events(Query(kinds=("refused",)), 100)) <= 5
         await self._tidy(store, keep=self.now)
         assert await store.events(Query(kinds=("refused",)), 100) == []
 
     @promise
     async def test_an_id_within_the_window_is_not_forgotten(self, store: Store) -> None:
-        entry = self.entry("m1", "lead")
-        await self.keep(store, entry)
+        new_message = self.entry("m1", "lead")
+        await self.keep(store, new_message)
         await self._tidy(store, same=self.now)
-        assert (await self.append_one(store, entry)).outcome == "duplicate"
+        assert (await self.append_one(store, new_message)).outcome == "duplicate"
 
     @promise
     async def test_a_conversation_that_fell_silent_is_told_once(self, store: Store) -> None:

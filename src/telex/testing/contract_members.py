@@ -15,17 +15,17 @@ class MemberPromises(ContractBase):
     async def test_members_are_written_down_as_they_are(self, store: Store) -> None:
         kim = Member("kim", "qa", ("vbw-typed", "build-flow"), joined_at=self.now, seen_at=self.now)
         lee = Member("李雷", "dev", joined_at=self.now)
-        await store.enlist(kim, Event(0, self.now, "joined", "kim"))
-        await store.enlist(lee, None)
+        await store.upsert_member(kim, Event(0, self.now, "joined", "kim"))
+        await store.upsert_member(lee, None)
         assert sorted(await store.members()) == [kim, lee]
         gone = kim._replace(left_at=self.now + 1.0)
-        await store.enlist(gone, Event(0, self.now, "left", "kim"))
+        await store.upsert_member(gone, Event(0, self.now, "left", "kim"))
         assert sorted(await store.members()) == [gone, lee]
         assert [event.kind for event, _ in await store.events(Query(), 10)] == ["joined", "left"]
 
     @promise
     async def test_a_member_that_was_active_is_seen_so(self, store: Store) -> None:
-        await store.enlist(Member("kim", "qa", joined_at=self.now, seen_at=self.now), None)
+        await store.upsert_member(Member("kim", "qa", joined_at=self.now, seen_at=self.now), None)
         await store.seen("kim", self.now + 50.0)
         await store.seen("nobody", self.now)
         assert [(member.name, member.seen_at) for member in await store.members()] == [("kim", self.now + 50.0)]
@@ -35,7 +35,7 @@ class MemberPromises(ContractBase):
         if not self.reopens:
             pytest.skip("what this store keeps is gone when it is closed")
         kim = Member("kim", "qa", ("vbw-typed",), joined_at=self.now, seen_at=self.now)
-        await store.enlist(kim, None)
+        await store.upsert_member(kim, None)
         store = await self.reopen(store)
         assert await store.members() == [kim]
 
@@ -43,9 +43,9 @@ class MemberPromises(ContractBase):
     async def test_every_write_can_be_noticed(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
         seen = {store.changes()}
-        leased = await self.take_one(store, "lead")
+        lease = await self.take_one(store, "lead")
         seen.add(store.changes())
-        await self.settle_one(store, self.ack(leased))
+        await self.settle_one(store, self.ack(lease))
         seen.add(store.changes())
         await store.remind(PendingRequest(seq, self.now, 0), self.now, None, [], "{}")
         seen.add(store.changes())
@@ -53,51 +53,51 @@ class MemberPromises(ContractBase):
 
     @promise
     async def test_it_tells_into_which_inboxes_anything_has_come_since(self, store: Store) -> None:
-        before = (await store.touched(None)).upto
-        assert await store.touched(before) == Changes(before)
+        before = (await store.changes_since(None)).upto
+        assert await store.changes_since(before) == Changes(before)
         first, second = await self.keep(store, self.entry("m1", "kim", "role:qa"), self.entry("m2", "lead"))
         await store.append([self.entry("m3", kind="refused")])
-        touched = await store.touched(before)
+        touched = await store.changes_since(before)
         assert sorted(touched.due) == [("kim", AT_ONCE), ("lead", AT_ONCE), ("role:qa", AT_ONCE)]
         assert touched.messages >= {first, second}
-        assert touched.upto == (await store.touched(None)).upto
-        assert await store.touched(touched.upto) == Changes(touched.upto)
+        assert touched.upto == (await store.changes_since(None)).upto
+        assert await store.changes_since(touched.upto) == Changes(touched.upto)
 
     @promise
     async def test_it_tells_what_was_put_back_and_when_it_is_due_and_not_what_was_taken(self, store: Store) -> None:
         [seq, _] = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "qa"))
         await self.take_one(store, "qa")
-        leased = await self.take_one(store, "lead")
-        before = (await store.touched(None)).upto
-        await self.settle_one(store, self.give_back(leased, due_at=self.now + 5.0))
-        touched = await store.touched(before)
+        lease = await self.take_one(store, "lead")
+        before = (await store.changes_since(None)).upto
+        await self.settle_one(store, self.give_back(lease, due_at=self.now + 5.0))
+        touched = await store.changes_since(before)
         assert touched.due == (("lead", self.now + 5.0),)
         assert touched.messages == {seq}
-        assert await store.next_due(["lead", "qa", "nobody"]) == {"lead": self.now + 5.0}
+        assert await store.due_times(["lead", "qa", "nobody"]) == {"lead": self.now + 5.0}
         await self.keep(store, self.entry("m3", "lead"))
-        assert await store.next_due(["lead"]) == {"lead": AT_ONCE}
+        assert await store.due_times(["lead"]) == {"lead": AT_ONCE}
 
     @promise
     async def test_it_tells_of_reports_and_of_what_is_asked_again(self, store: Store) -> None:
         seqs = await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "kim", answer_by=self.now))
-        leased = await self.take_one(store, "lead")
-        before = (await store.touched(None)).upto
-        await self.settle_one(store, self.bury(leased, self.report("r1", "dev")))
+        lease = await self.take_one(store, "lead")
+        before = (await store.changes_since(None)).upto
+        await self.settle_one(store, self.bury(lease, self.report("r1", "dev")))
         await store.remind(
             PendingRequest(seqs[1], self.now, 0), self.now, self.now + 9.0, ["kim"], "{}", [self.report("r2", "qa")]
         )
-        touched = await store.touched(before)
+        touched = await store.changes_since(before)
         assert {inbox for inbox, _ in touched.due} == {"dev", "kim", "qa"}
         assert touched.messages >= set(seqs)
 
     @promise
     async def test_it_tells_who_has_come_and_gone(self, store: Store) -> None:
-        before = (await store.touched(None)).upto
-        await store.enlist(Member("kim", "qa", joined_at=self.now), Event(0, self.now, "joined", "kim"))
+        before = (await store.changes_since(None)).upto
+        await store.upsert_member(Member("kim", "qa", joined_at=self.now), Event(0, self.now, "joined", "kim"))
         stopped = Member("dev", "dev", joined_at=self.now, stopped_at=self.now)
-        part = WorkChange(members=((stopped, Event(0, self.now, "stopped", "dev")),))
-        await self.keep(store, self.entry("m1", "lead", part=part))
-        assert (await store.touched(before)).members == {"kim", "dev"}
+        work_change = WorkChange(members=((stopped, Event(0, self.now, "stopped", "dev")),))
+        await self.keep(store, self.entry("m1", "lead", work_change=work_change))
+        assert (await store.changes_since(before)).members == {"kim", "dev"}
 
     @promise
     async def test_our_own_writes_are_told_from_those_of_others(self, store: Store) -> None:
@@ -115,10 +115,10 @@ class MemberPromises(ContractBase):
             await self.keep(other, self.entry("m1", "lead"))
             assert store.changes() != changes
             assert store.others() != others
-            assert (await store.touched(0)).due == (("lead", AT_ONCE),)
-            leased = await self.take_one(store, "lead")
+            assert (await store.changes_since(0)).due == (("lead", AT_ONCE),)
+            lease = await self.take_one(store, "lead")
             assert await self.take(other, "lead") == []
-            assert (await self.settle_one(other, self.ack(leased))).done
-            assert not (await self.settle_one(store, self.ack(leased))).done
+            assert (await self.settle_one(other, self.ack(lease))).done
+            assert not (await self.settle_one(store, self.ack(lease))).done
         finally:
             await other.close()

@@ -20,20 +20,20 @@ ODD_NAMES = ["zoë", "李雷", "a b", "x'y\"z", "🦊", "%_*", "dev;--", "İstan
 class MessagePromises(ContractBase):
     @promise
     async def test_what_was_kept_reads_back_as_it_was_given(self, store: Store) -> None:
-        entry = self.entry("m1", "lead", to="role:lead", rank=1, correlation="T1", reply_to="m0", raw=b"{}")
-        [seq] = await self.keep(store, entry)
-        kept = await store.message(seq)
-        assert kept is not None
-        assert kept == (seq, *entry[:12], False)
+        new_message = self.entry("m1", "lead", to="role:lead", rank=1, correlation="T1", reply_to="m0", raw=b"{}")
+        [seq] = await self.keep(store, new_message)
+        message = await store.message(seq)
+        assert message is not None
+        assert message == (seq, *new_message[:12], False)
 
     @promise
     async def test_bytes_are_kept_exactly_as_given(self, store: Store) -> None:
         for name, raw in ODD_BYTES.items():
             [seq] = await self.keep(store, self.entry(name, "lead", raw=raw))
-            kept = await store.message(seq)
-            assert kept is not None
-            assert kept.raw == raw, name
-            assert kept.digest == digest_of(raw), name
+            message = await store.message(seq)
+            assert message is not None
+            assert message.raw == raw, name
+            assert message.digest == digest_of(raw), name
             assert (await self.take_one(store, "lead")).message.raw == raw, name
 
     @promise
@@ -41,12 +41,12 @@ class MessagePromises(ContractBase):
         for name in ODD_NAMES:
             await self.keep(store, self.entry(name, name, sender=name, role=name, correlation=name))
         for name in ODD_NAMES:
-            leased = await self.take_one(store, name, holder=name)
-            message = leased.message
+            lease = await self.take_one(store, name, holder=name)
+            message = lease.message
             assert (message.id, message.sender, message.role, message.correlation) == (name,) * 4
-            assert (await self.settle_one(store, self.ack(leased))).done
-            assert [found.seq for found in await store.find(name)] == [message.seq]
-            assert [found.seq for found in await store.thread(name, 10)] == [message.seq]
+            assert (await self.settle_one(store, self.ack(lease))).done
+            assert [message.seq for message in await store.find(name)] == [message.seq]
+            assert [message.seq for message in await store.thread(name, 10)] == [message.seq]
 
     @promise
     async def test_later_messages_have_higher_numbers(self, store: Store) -> None:
@@ -66,31 +66,31 @@ class MessagePromises(ContractBase):
         [seq] = await self.keep(store, self.entry("m1", "lead", "qa", "scout", to="*"))
         assert [delivery.inbox for delivery in await store.deliveries(seq)] == ["lead", "qa", "scout"]
         for inbox in ("lead", "qa", "scout"):
-            assert ids(await self.take(store, inbox, most=10)) == ["m1"]
+            assert ids(await self.take(store, inbox, limit=10)) == ["m1"]
 
     # --- the same again ---------------------------------------------------------------------------------------------
 
     @promise
     async def test_the_same_message_again_is_a_duplicate_and_kept_once(self, store: Store) -> None:
-        entry = self.entry("m1", "lead")
-        [seq] = await self.keep(store, entry)
-        assert await store.append([entry]) == [AppendResult("duplicate", seq)]
+        new_message = self.entry("m1", "lead")
+        [seq] = await self.keep(store, new_message)
+        assert await store.append([new_message]) == [AppendResult("duplicate", seq)]
         assert [event.kind for event in await store.story(seq)] == ["accepted", "duplicate"]
-        assert ids(await self.take(store, "lead", most=10)) == ["m1"]
+        assert ids(await self.take(store, "lead", limit=10)) == ["m1"]
 
     @promise
     async def test_the_same_message_twice_at_once_is_kept_once(self, store: Store) -> None:
-        entry = self.entry("m1", "lead")
-        outcomes = [appended.outcome for appended in await store.append([entry, entry, entry])]
+        new_message = self.entry("m1", "lead")
+        outcomes = [appended.outcome for appended in await store.append([new_message, new_message, new_message])]
         assert outcomes == ["kept", "duplicate", "duplicate"]
         assert len(await store.find("m1")) == 1
 
     @promise
     async def test_a_duplicate_of_what_is_done_brings_nothing_back(self, store: Store) -> None:
-        entry = self.entry("m1", "lead")
-        await self.keep(store, entry)
+        new_message = self.entry("m1", "lead")
+        await self.keep(store, new_message)
         await self.settle_one(store, self.ack(await self.take_one(store, "lead")))
-        assert (await self.append_one(store, entry)).outcome == "duplicate"
+        assert (await self.append_one(store, new_message)).outcome == "duplicate"
         assert await self.take(store, "lead") == []
 
     @promise
@@ -109,28 +109,30 @@ class MessagePromises(ContractBase):
 
     @promise
     async def test_an_id_may_be_used_again_when_the_window_has_passed(self, store: Store) -> None:
-        entry = self.entry("m1", "lead")
-        await self.keep(store, entry)
-        later = entry._replace(at=entry.at + 7200.0)
-        edge = later._replace(same_since=entry.at)
+        new_message = self.entry("m1", "lead")
+        await self.keep(store, new_message)
+        later = new_message._replace(at=new_message.at + 7200.0)
+        edge = later._replace(dedup_since=new_message.at)
         assert (await self.append_one(store, edge)).outcome == "duplicate"
-        assert (await self.append_one(store, later._replace(same_since=entry.at + 1.0))).outcome == "kept"
-        assert (await self.append_one(store, later._replace(same_since=entry.at + 1.0))).outcome == "duplicate"
+        assert (await self.append_one(store, later._replace(dedup_since=new_message.at + 1.0))).outcome == "kept"
+        assert (await self.append_one(store, later._replace(dedup_since=new_message.at + 1.0))).outcome == "duplicate"
 
     @promise
     async def test_a_refused_message_does_not_use_up_its_id(self, store: Store) -> None:
-        await self.keep(store, self.entry("m1", kind="refused", same_since=None))
+        await self.keep(store, self.entry("m1", kind="refused", dedup_since=None))
         assert (await self.append_one(store, self.entry("m1", "lead"))).outcome == "kept"
 
     # --- refused and full -------------------------------------------------------------------------------------------
 
     @promise
     async def test_a_refused_message_is_kept_and_delivered_to_nobody(self, store: Store) -> None:
-        entry = self.entry("m1", kind="refused", raw=b"{broken", dialect=None, type=None, detail='{"findings": []}')
-        [seq] = await self.keep(store, entry)
-        kept = await store.message(seq)
-        assert kept is not None
-        assert (kept.raw, kept.refused, kept.dialect, kept.type) == (b"{broken", True, None, None)
+        new_message = self.entry(
+            "m1", kind="refused", raw=b"{broken", dialect=None, type=None, detail='{"findings": []}'
+        )
+        [seq] = await self.keep(store, new_message)
+        message = await store.message(seq)
+        assert message is not None
+        assert (message.raw, message.refused, message.dialect, message.type) == (b"{broken", True, None, None)
         assert await store.deliveries(seq) == []
         assert [event.kind for event in await store.story(seq)] == ["refused"]
         assert await self.take(store, "lead") == []
@@ -139,18 +141,18 @@ class MessagePromises(ContractBase):
     async def test_an_imported_message_is_history_and_delivered_to_nobody(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", kind="imported"))
         [event] = await store.story(seq)
-        kept = await store.message(seq)
-        assert kept is not None
-        assert (event.kind, kept.refused, await store.deliveries(seq)) == ("imported", False, [])
+        message = await store.message(seq)
+        assert message is not None
+        assert (event.kind, message.refused, await store.deliveries(seq)) == ("imported", False, [])
 
     @promise
     async def test_a_full_inbox_takes_nothing_more_until_something_is_settled(self, store: Store) -> None:
         first, second, third = (self.entry(f"m{number}", "lead", inbox_max=2) for number in range(3))
         await self.keep(store, first, second)
-        leased = await self.take_one(store, "lead")  # what is leased still lies in the inbox
+        lease = await self.take_one(store, "lead")  # what is leased still lies in the inbox
         assert await self.append_one(store, third) == AppendResult("inbox-full", 0, "lead")
         assert await store.find("m2") == []
-        await self.settle_one(store, self.ack(leased))
+        await self.settle_one(store, self.ack(lease))
         assert (await self.append_one(store, third)).outcome == "kept"
 
     @promise
@@ -170,7 +172,7 @@ class MessagePromises(ContractBase):
 
     @promise
     async def test_find_has_every_message_of_an_id_oldest_first(self, store: Store) -> None:
-        refused = self.entry("m1", kind="refused", same_since=None)
+        refused = self.entry("m1", kind="refused", dedup_since=None)
         first, second = await self.keep(store, refused, self.entry("m1", "lead"))
         await self.keep(store, self.entry("m2", "lead"))
         assert [(message.seq, message.refused) for message in await store.find("m1")] == [
@@ -203,7 +205,7 @@ class MessagePromises(ContractBase):
             pytest.skip("what this store keeps is gone when it is closed")
         entries = [self.entry(name, "lead", raw=raw, correlation="T1") for name, raw in ODD_BYTES.items()]
         seqs = await self.keep(store, *entries)
-        acked, given_back, _ = await self.take(store, "lead", most=3)
+        acked, given_back, _ = await self.take(store, "lead", limit=3)
         await store.settle([self.ack(acked), self.give_back(given_back, due_at=self.now + 5.0)])
         before = [(await store.message(seq), await store.deliveries(seq), await store.story(seq)) for seq in seqs]
         store = await self.reopen(store)

@@ -13,18 +13,18 @@ class RequestPromises(ContractBase):
         [seq] = await self.keep(store, self.entry("m1", "lead", "qa", answer_by=self.now + 300.0))
         await self.keep(store, self.entry("m2", "lead"))
         assert await store.overdue(self.now + 299.0, 10) == []
-        [(ask, message, deliveries)] = await store.overdue(self.now + 300.0, 10)
-        assert ask == PendingRequest(seq, self.now + 300.0, 0)
+        [(pending_request, message, deliveries)] = await store.overdue(self.now + 300.0, 10)
+        assert pending_request == PendingRequest(seq, self.now + 300.0, 0)
         assert (message.id, [delivery.inbox for delivery in deliveries]) == ("m1", ["lead", "qa"])
-        assert await store.soonest([]) == self.now + 300.0
+        assert await store.next_deadline([]) == self.now + 300.0
 
     @promise
     async def test_a_reminder_puts_the_request_into_the_inbox_once_more(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now + 1.0))
         await self.settle_one(store, self.ack(await self.take_one(store, "lead")))
-        ask, at = PendingRequest(seq, self.now + 1.0, 0), self.now
-        assert await store.remind(ask, at, at + 5.0, ["lead"], '{"attempt": 1}')
-        assert not await store.remind(ask, at, at + 9.0, ["lead"], "{}"), "somebody else was faster"
+        pending_request, at = PendingRequest(seq, self.now + 1.0, 0), self.now
+        assert await store.remind(pending_request, at, at + 5.0, ["lead"], '{"attempt": 1}')
+        assert not await store.remind(pending_request, at, at + 9.0, ["lead"], "{}"), "somebody else was faster"
         [(again, _, deliveries)] = await store.overdue(at + 5.0, 10)
         assert again == PendingRequest(seq, at + 5.0, 1)
         assert [delivery.state for delivery in deliveries] == ["acked", "stored"]
@@ -35,17 +35,17 @@ class RequestPromises(ContractBase):
     @promise
     async def test_a_request_may_be_waited_for_no_longer_and_its_sender_told(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
-        ask = PendingRequest(seq, self.now, 0)
-        assert await store.remind(ask, self.now, None, [], "{}", [self.report("r1", "dev")])
-        assert not await store.remind(ask, self.now, None, [], "{}", [self.report("r2", "dev")])
+        pending_request = PendingRequest(seq, self.now, 0)
+        assert await store.remind(pending_request, self.now, None, [], "{}", [self.report("r1", "dev")])
+        assert not await store.remind(pending_request, self.now, None, [], "{}", [self.report("r2", "dev")])
         assert await store.overdue(self.now + 999.0, 10) == []
         assert [event.kind for event in await store.story(seq)] == ["accepted", "overdue", "expired"]
-        assert ids(await self.take(store, "dev", most=10)) == ["r1"]
+        assert ids(await self.take(store, "dev", limit=10)) == ["r1"]
 
     @promise
     async def test_an_answer_ends_the_waiting_once(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
-        answers = [self.entry(name, "dev", sender="lead", answers=(seq,)) for name in ("m2", "m3")]
+        answers = [self.entry(name, "dev", sender="lead", answers_requests=(seq,)) for name in ("m2", "m3")]
         [by, _] = await self.keep(store, *answers)
         assert await store.overdue(self.now, 10) == []
         [_, event] = await store.story(seq)
@@ -55,20 +55,23 @@ class RequestPromises(ContractBase):
     async def test_what_is_not_kept_answers_nothing(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
         await self.keep(store, self.entry("m2", "dev", sender="lead"))
-        other = self.entry("m2", "dev", sender="lead", raw=b"other", answers=(seq,))
-        full = self.entry("m3", "dev", sender="lead", inbox_max=1, answers=(seq,))
+        other = self.entry("m2", "dev", sender="lead", raw=b"other", answers_requests=(seq,))
+        full = self.entry("m3", "dev", sender="lead", inbox_max=1, answers_requests=(seq,))
         assert [appended.outcome for appended in await store.append([other, full])] == ["id-reused", "inbox-full"]
-        assert [ask.message for ask, _, _ in await store.overdue(self.now, 10)] == [seq]
+        assert [pending_request.message for pending_request, _, _ in await store.overdue(self.now, 10)] == [seq]
 
     @promise
     async def test_requests_that_wait_are_found_by_id_or_else_by_conversation(self, store: Store) -> None:
         wait: dict[str, Any] = {"correlation": "T1", "answer_by": self.now}
         first, second = await self.keep(store, *(self.entry(name, "lead", **wait) for name in ("m1", "m2")))
         await self.keep(store, self.entry("m3", "lead", correlation="T1"), self.entry("m4", "lead", answer_by=self.now))
-        assert [(ask.message, message.id) for ask, message in await store.asked("m2", "T9")] == [(second, "m2")]
-        assert [message.seq for _, message in await store.asked(None, "T1")] == [first, second]
-        assert await store.asked("m3", None) == []
-        assert await store.asked(None, None) == []
+        assert [
+            (pending_request.message, message.id)
+            for pending_request, message in await store.pending_requests("m2", "T9")
+        ] == [(second, "m2")]
+        assert [message.seq for _, message in await store.pending_requests(None, "T1")] == [first, second]
+        assert await store.pending_requests("m3", None) == []
+        assert await store.pending_requests(None, None) == []
 
     @promise
     async def test_requests_that_wait_may_be_asked_for_by_their_types(self, store: Store) -> None:
@@ -77,11 +80,11 @@ class RequestPromises(ContractBase):
         await self.keep(store, *(self.entry(name, "lead", type=type_, **wait) for name, type_ in types.items()))
         await self.keep(store, self.entry("m5", "lead", type="question", correlation="T2", answer_by=self.now))
         for wanted in (["question"], ["review", "question"], ["review", "review"], ["verdict"], []):
-            found = [message.id for _, message in await store.asked(None, "T1", wanted)]
+            found = [message.id for _, message in await store.pending_requests(None, "T1", wanted)]
             assert found == [name for name, type_ in types.items() if type_ in wanted]
-        assert [message.id for _, message in await store.asked(None, "T1", None)] == list(types)
-        assert [message.id for _, message in await store.asked("m2", None, ["review"])] == ["m2"]
-        assert await store.asked("m2", None, ["question"]) == []
+        assert [message.id for _, message in await store.pending_requests(None, "T1", None)] == list(types)
+        assert [message.id for _, message in await store.pending_requests("m2", None, ["review"])] == ["m2"]
+        assert await store.pending_requests("m2", None, ["question"]) == []
 
     @promise
     async def test_a_request_is_found_as_long_as_it_waits_and_no_longer(self, store: Store) -> None:
@@ -89,17 +92,17 @@ class RequestPromises(ContractBase):
         names = ("answered", "released", "expired", "put off", "waiting")
         wait: dict[str, Any] = {"correlation": "T1", "answer_by": self.now}
         seqs = await self.keep(store, *(self.entry(name, "lead", **wait) for name in names))
-        await self.keep(store, self.entry("the answer", "dev", sender="lead", answers=seqs[:1]))
-        taken = {leased.message.id: leased for leased in await self.take(store, "lead", most=5)}
+        await self.keep(store, self.entry("the answer", "dev", sender="lead", answers_requests=seqs[:1]))
+        taken = {lease.message.id: lease for lease in await self.take(store, "lead", limit=5)}
         await store.settle([self.bury(taken["released"])._replace(release=True)])
         await store.remind(PendingRequest(seqs[2], self.now, 0), self.now, None, [], "{}")
         await store.remind(PendingRequest(seqs[3], self.now, 0), self.now, self.now + 9.0, [], "{}")
         if self.reopens:
             store = await self.reopen(store)
         for name in names:
-            assert bool(await store.asked(name, None)) == (name in names[3:])
-        found = await store.asked(None, "T1")
-        assert [ask for ask, _ in found] == [
+            assert bool(await store.pending_requests(name, None)) == (name in names[3:])
+        found = await store.pending_requests(None, "T1")
+        assert [pending_request for pending_request, _ in found] == [
             PendingRequest(seqs[3], self.now + 9.0, 1),
             PendingRequest(seqs[4], self.now, 0),
         ]
@@ -109,7 +112,7 @@ class RequestPromises(ContractBase):
         await self.keep(
             store, self.entry("m1", "lead", answer_by=self.now), self.entry("m2", "lead", answer_by=self.now)
         )
-        first, second = [self.bury(leased) for leased in await self.take(store, "lead", most=2)]
+        first, second = [self.bury(lease) for lease in await self.take(store, "lead", limit=2)]
         await store.settle([first._replace(release=True), second])
         assert [message.id for _, message, _ in await store.overdue(self.now, 10)] == ["m2"]
 

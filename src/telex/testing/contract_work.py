@@ -21,9 +21,9 @@ class WorkPromises(ContractBase):
         both = WorkChange(("plan:1", "contracts"))
         [first, _, last] = await self.keep(
             store,
-            self.entry("a", "lead", part=both, detail='{"took": 1}'),
+            self.entry("a", "lead", work_change=both, detail='{"took": 1}'),
             self.entry("b", "lead"),
-            self.entry("c", "lead", part=WorkChange(("plan:1",))),
+            self.entry("c", "lead", work_change=WorkChange(("plan:1",))),
         )
         assert await said_in(store, "plan:1") == ["a", "c"]
         assert await said_in(store, "plan:1", after=first) == ["c"]
@@ -36,7 +36,7 @@ class WorkPromises(ContractBase):
     @promise
     async def test_topics_are_listed_by_their_kind_and_no_other(self, store: Store) -> None:
         names = ("plan:b", "plan:a", "plan:", "plans:x", "pla:n", "plan;x", "contracts", "plan:ü")
-        await self.keep(store, self.entry("m1", "lead", part=WorkChange(names)))
+        await self.keep(store, self.entry("m1", "lead", work_change=WorkChange(names)))
         assert sorted(await store.topics("plan")) == ["plan:", "plan:a", "plan:b", "plan:ü"]
         assert await store.topics("contracts") == ["contracts"]
         assert await store.topics("task") == []
@@ -44,45 +44,49 @@ class WorkPromises(ContractBase):
     @promise
     async def test_what_was_weighed_against_an_older_state_is_not_kept(self, store: Store) -> None:
         weighed = WorkChange(("t",), (("t", 0), ("u", 0)))
-        [seq] = await self.keep(store, self.entry("first", "lead", part=weighed))
-        stale = await self.append_one(store, self.entry("second", "lead", part=weighed))
+        [seq] = await self.keep(store, self.entry("first", "lead", work_change=weighed))
+        stale = await self.append_one(store, self.entry("second", "lead", work_change=weighed))
         assert (stale.outcome, stale.seq) == ("stale", 0)
         assert await store.find("second") == []
         assert await said_in(store, "t") == ["first"]
-        [_] = await self.keep(store, self.entry("second", "lead", part=WorkChange(("t",), (("t", seq), ("u", 0)))))
-        assert ids(await self.take(store, "lead", most=9)) == ["first", "second"]
+        [_] = await self.keep(
+            store, self.entry("second", "lead", work_change=WorkChange(("t",), (("t", seq), ("u", 0))))
+        )
+        assert ids(await self.take(store, "lead", limit=9)) == ["first", "second"]
 
     @promise
     async def test_of_two_that_come_together_the_second_is_stale(self, store: Store) -> None:
         weighed = WorkChange(("t",), (("t", 0),))
-        appended = await store.append([self.entry(name, "lead", part=weighed) for name in ("a", "b")])
-        assert [one.outcome for one in appended] == ["kept", "stale"]
+        appended = await store.append([self.entry(name, "lead", work_change=weighed) for name in ("a", "b")])
+        assert [append_result.outcome for append_result in appended] == ["kept", "stale"]
         assert await said_in(store, "t") == ["a"]
 
     @promise
     async def test_a_repetition_is_one_though_its_topics_have_gone_on(self, store: Store) -> None:
-        entry = self.entry("a", "lead", part=WorkChange(("t",), (("t", 0),)))
-        [seq] = await self.keep(store, entry)
-        again = await self.append_one(store, entry)
+        new_message = self.entry("a", "lead", work_change=WorkChange(("t",), (("t", 0),)))
+        [seq] = await self.keep(store, new_message)
+        again = await self.append_one(store, new_message)
         assert (again.outcome, again.seq) == ("duplicate", seq)
 
     @promise
     async def test_what_follows_is_kept_with_it_or_not_at_all(self, store: Store) -> None:
-        report = self.report("r", "human")._replace(part=WorkChange(("escalation:r",)), answer_by=self.now + 5.0)
-        part = WorkChange(("t",), (("t", 0),), (report,))
-        [_] = await self.keep(store, self.entry("a", "lead", part=part))
+        report = self.report("r", "human")._replace(work_change=WorkChange(("escalation:r",)), answer_by=self.now + 5.0)
+        work_change = WorkChange(("t",), (("t", 0),), (report,))
+        [_] = await self.keep(store, self.entry("a", "lead", work_change=work_change))
         assert await said_in(store, "escalation:r") == ["r"]
         assert [message.id for _, message, _ in await store.overdue(self.now + 9.0, 9)] == ["r"]
         again = report._replace(id="r2")
-        assert (await self.append_one(store, self.entry("b", "lead", part=part._replace(reports=(again,))))).seq == 0
+        assert (
+            await self.append_one(store, self.entry("b", "lead", work_change=work_change._replace(reports=(again,))))
+        ).seq == 0
         assert await store.find("r2") == []
-        assert ids(await self.take(store, "human", most=9)) == ["r"]
+        assert ids(await self.take(store, "human", limit=9)) == ["r"]
 
     @promise
     async def test_a_full_inbox_keeps_nothing_of_it(self, store: Store) -> None:
         await self.keep(store, self.entry("a", "lead"))
-        part = WorkChange(("t",), (), (self.report("r", "human"),))
-        full = await self.append_one(store, self.entry("b", "lead", part=part, inbox_max=1))
+        work_change = WorkChange(("t",), (), (self.report("r", "human"),))
+        full = await self.append_one(store, self.entry("b", "lead", work_change=work_change, inbox_max=1))
         assert full.outcome == "inbox-full"
         assert await store.topics("t") == []
         assert await store.find("r") == []
@@ -91,19 +95,21 @@ class WorkPromises(ContractBase):
     async def test_who_changes_with_a_message_has_changed_when_it_is_kept(self, store: Store) -> None:
         member = Member("dev", "dev", joined_at=1.0, stopped_at=self.now)
         event = Event(0, self.now, "joined", "dev", detail='{"role": "dev"}')
-        [seq] = await self.keep(store, self.entry("a", "lead", part=WorkChange(("t",), (), (), ((member, event),))))
+        [seq] = await self.keep(
+            store, self.entry("a", "lead", work_change=WorkChange(("t",), (), (), ((member, event),)))
+        )
         assert await store.members() == [member]
         [(told, _)] = await store.events(Query(kinds=("joined",)), 9)
         assert (told.agent, told.detail, told.seq > seq) == ("dev", event.detail, True)
 
     @promise
     async def test_what_belongs_to_a_topic_is_never_pruned(self, store: Store) -> None:
-        await self.keep(store, self.entry("kept", "lead", part=WorkChange(("t",))), self.entry("gone", "lead"))
-        for leased in await self.take(store, "lead", most=9):
-            assert (await self.settle_one(store, self.ack(leased))).done
+        await self.keep(store, self.entry("kept", "lead", work_change=WorkChange(("t",))), self.entry("gone", "lead"))
+        for lease in await self.take(store, "lead", limit=9):
+            assert (await self.settle_one(store, self.ack(lease))).done
         later = self.now + YEARS
         for _ in range(6):
-            await store.tidy(later, same_since=later, keep_since=later - 1.0, silent_since=later, most=50)
+            await store.maintain(later, same_since=later, keep_since=later - 1.0, silent_since=later, limit=50)
         assert await said_in(store, "t") == ["kept"]
         assert await store.find("gone") == []
 
@@ -119,7 +125,7 @@ class WorkPromises(ContractBase):
     @promise
     async def test_what_somebody_holds_is_known(self, store: Store) -> None:
         await self.keep(store, *(self.entry(name, "lead") for name in ("a", "b", "c")))
-        [first, second] = await self.take(store, "lead", most=2, holder="kim")
+        [first, second] = await self.take(store, "lead", limit=2, holder="kim")
         assert [message.id for message in await store.held("kim")] == ["a", "b"]
         assert await store.held("lee") == []
         await store.settle([self.ack(first)])
@@ -129,31 +135,31 @@ class WorkPromises(ContractBase):
     async def test_topics_are_there_after_reopening(self, store: Store) -> None:
         if not self.reopens:
             pytest.skip("what this store keeps is gone when it is closed")
-        [seq] = await self.keep(store, self.entry("a", "lead", part=WorkChange(("t", "u:1"), (("t", 0),))))
+        [seq] = await self.keep(store, self.entry("a", "lead", work_change=WorkChange(("t", "u:1"), (("t", 0),))))
         store = await self.reopen(store)
         assert await said_in(store, "t") == ["a"]
         assert await store.topics("u") == ["u:1"]
-        stale = await self.append_one(store, self.entry("b", "lead", part=WorkChange(("t",), (("t", 0),))))
+        stale = await self.append_one(store, self.entry("b", "lead", work_change=WorkChange(("t",), (("t", 0),))))
         assert stale.outcome == "stale"
-        [_] = await self.keep(store, self.entry("b", "lead", part=WorkChange(("t",), (("t", seq),))))
+        [_] = await self.keep(store, self.entry("b", "lead", work_change=WorkChange(("t",), (("t", seq),))))
 
     @promise
     async def test_who_has_shut_down_is_kept_no_more_from_and_leased_nothing(self, store: Store) -> None:
         here = Member("dev", "dev", joined_at=1.0)
-        await store.enlist(here, None)
+        await store.upsert_member(here, None)
         gone = (here._replace(stopped_at=self.now), Event(0, self.now, "stopped", "dev"))
-        last = self.entry("last", "lead", sender="dev", part=WorkChange(("t",), (), (), (gone,)))
+        last = self.entry("last", "lead", sender="dev", work_change=WorkChange(("t",), (), (), (gone,)))
         together = await store.append(
             [last, self.entry("late", "lead", sender="dev"), self.entry("other", "dev", sender="qa")]
         )
-        assert [one.outcome for one in together] == ["kept", "stopped", "kept"]
+        assert [append_result.outcome for append_result in together] == ["kept", "stopped", "kept"]
         assert (await self.append_one(store, self.entry("later", "lead", sender="dev"))).outcome == "stopped"
         assert (await self.append_one(store, last)).outcome == "duplicate"
         assert (await store.find("late"), await store.find("later")) == ([], [])
         assert await self.take(store, "dev", holder="dev") == []
         # Whoever wrote this has not heard of it yet; only who comes back expressly is back.
-        assert (await store.enlist(here._replace(seen_at=self.now), None)).stopped_at == self.now
+        assert (await store.upsert_member(here._replace(seen_at=self.now), None)).stopped_at == self.now
         assert (await self.append_one(store, self.entry("later", "lead", sender="dev"))).outcome == "stopped"
-        assert (await store.enlist(here, None, back=True)).stopped_at is None
+        assert (await store.upsert_member(here, None, back=True)).stopped_at is None
         [_] = await self.keep(store, self.entry("back", "lead", sender="dev"))
         assert ids(await self.take(store, "dev", holder="dev")) == ["other"]

@@ -28,11 +28,11 @@ class Planted:
         holder: str,
         now: float,
         until: float,
-        most: int,
+        limit: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
     ) -> list[Lease]:
-        return await self.inner.lease(inboxes, holder, now, until, most, only, beside)
+        return await self.inner.lease(inboxes, holder, now, until, limit, only, beside)
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle(settlements)
@@ -42,14 +42,14 @@ class NoFencing(Planted):
     """Takes an ack from whoever had the message once."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return await self.inner.settle([one._replace(fence=None, running_at=None) for one in settlements])
+        return await self.inner.settle([settlement._replace(fence=None, running_at=None) for settlement in settlements])
 
 
 class NoDedup(Planted):
     """Keeps a message as often as it is sent."""
 
     async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        return await self.inner.append([entry._replace(same_since=None) for entry in entries])
+        return await self.inner.append([new_message._replace(dedup_since=None) for new_message in entries])
 
 
 class ReadIsAck(Planted):
@@ -61,15 +61,15 @@ class ReadIsAck(Planted):
         holder: str,
         now: float,
         until: float,
-        most: int,
+        limit: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
     ) -> list[Lease]:
-        leased = await self.inner.lease(inboxes, holder, now, until, most, only, beside)
+        leases = await self.inner.lease(inboxes, holder, now, until, limit, only, beside)
         await self.inner.settle(
-            [Settlement(one.delivery, "leased", "acked", now, "acked", holder, one.fence) for one in leased]
+            [Settlement(lease.delivery, "leased", "acked", now, "acked", holder, lease.fence) for lease in leases]
         )
-        return leased
+        return leases
 
 
 class Lossy(Planted):
@@ -81,10 +81,10 @@ class Lossy(Planted):
 
     async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         answers = []
-        for entry in entries:
+        for new_message in entries:
             self._appends += 1
-            lost = self._appends % LOST_EVERY == 0 and entry.kind == "accepted"
-            answers += [AppendResult("kept", 0)] if lost else await self.inner.append([entry])
+            lost = self._appends % LOST_EVERY == 0 and new_message.kind == "accepted"
+            answers += [AppendResult("kept", 0)] if lost else await self.inner.append([new_message])
         return answers
 
 
@@ -111,14 +111,14 @@ class LastInFirstOut(Planted):
         holder: str,
         now: float,
         until: float,
-        most: int,
+        limit: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
     ) -> list[Lease]:
         waiting = await self.inner.waiting(inboxes, 10_000)
         due = [delivery for delivery, _ in waiting if delivery.state == "stored" and delivery.due_at <= now]
-        chosen = list(only) or [delivery.seq for delivery in sorted(due, key=self.turn)[:most]]
-        return await self.inner.lease(inboxes, holder, now, until, most, chosen, beside) if chosen else []
+        chosen = list(only) or [delivery.seq for delivery in sorted(due, key=self.turn)[:limit]]
+        return await self.inner.lease(inboxes, holder, now, until, limit, chosen, beside) if chosen else []
 
     def turn(self, delivery: Delivery) -> tuple[int, int]:
         return delivery.rank, -delivery.message
@@ -135,25 +135,25 @@ class NoReports(Planted):
     """Lets messages die and tells nobody."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return await self.inner.settle([one._replace(reports=()) for one in settlements])
+        return await self.inner.settle([settlement._replace(reports=()) for settlement in settlements])
 
     async def remind(
         self,
-        ask: PendingRequest,
+        pending_request: PendingRequest,
         at: float,
         due_at: float | None,
         inboxes: Sequence[str],
         detail: str,
         reports: Sequence[NewMessage] = (),
     ) -> bool:
-        return await self.inner.remind(ask, at, due_at, inboxes, detail)
+        return await self.inner.remind(pending_request, at, due_at, inboxes, detail)
 
 
 class NoAttempts(Planted):
     """Never counts an attempt, so that nothing ever dies."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return await self.inner.settle([one._replace(attempts=0) for one in settlements])
+        return await self.inner.settle([settlement._replace(attempts=0) for settlement in settlements])
 
 
 class AckForgotten(Planted):
@@ -161,10 +161,10 @@ class AckForgotten(Planted):
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return [
-            SettleResult(True, await self.inner.delivery(one.delivery))
-            if one.kind == "acked"
-            else (await self.inner.settle([one]))[0]
-            for one in settlements
+            SettleResult(True, await self.inner.delivery(settlement.delivery))
+            if settlement.kind == "acked"
+            else (await self.inner.settle([settlement]))[0]
+            for settlement in settlements
         ]
 
 
@@ -177,21 +177,25 @@ class TwoHands(Planted):
         holder: str,
         now: float,
         until: float,
-        most: int,
+        limit: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
     ) -> list[Lease]:
         held = [delivery for delivery, _ in await self.inner.waiting(inboxes, 100) if delivery.state == "leased"]
         await self.inner.settle(
-            [Settlement(one.seq, "leased", "stored", now, "lapsed", due_at=now) for one in held if one.holder != holder]
+            [
+                Settlement(delivery.seq, "leased", "stored", now, "lapsed", due_at=now)
+                for delivery in held
+                if delivery.holder != holder
+            ]
         )
-        return await self.inner.lease(inboxes, holder, now, until, most, only, beside)
+        return await self.inner.lease(inboxes, holder, now, until, limit, only, beside)
 
 
 class NoLapses(Planted):
     """Never notices that a lease has run out."""
 
-    async def lapsed(self, now: float, most: int) -> list[tuple[Delivery, Message]]:
+    async def lapsed(self, now: float, limit: int) -> list[tuple[Delivery, Message]]:
         return []
 
 

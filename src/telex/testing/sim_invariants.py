@@ -73,7 +73,7 @@ def _replay(
         turn = (message.rank, message.seq)
         begun = [event.delivery] if event.kind == "asked-again" else []
         if event.kind == "accepted":
-            begun = [one.seq for one in deliveries[message.seq] if one.seq not in asked_again]
+            begun = [delivery.seq for delivery in deliveries[message.seq] if delivery.seq not in asked_again]
         for one in deliveries[message.seq]:
             if one.seq in begun:
                 replayed[one.seq] = ReplayedDelivery(one.inbox)
@@ -107,10 +107,10 @@ def _move(event: Event, delivery: ReplayedDelivery, witness: SendObserver, limit
 def _compare(
     delivery: Delivery, replayed: dict[int, ReplayedDelivery], message: Message, witness: SendObserver
 ) -> None:
-    told = replayed.get(delivery.seq)
+    replayed_delivery = replayed.get(delivery.seq)
     shown = ReplayedDelivery(delivery.inbox, delivery.state, delivery.attempts, delivery.fence)
-    if told != shown:
-        witness.wrong(f"{message.id}: the store shows {shown}, its events tell {told}")
+    if replayed_delivery != shown:
+        witness.wrong(f"{message.id}: the store shows {shown}, its events tell {replayed_delivery}")
     if (delivery.state == "acked") != (delivery.seq in witness.acked):
         witness.wrong(f"{message.id} in {delivery.inbox} is {delivery.state}, which is not what its reader was told")
 
@@ -143,7 +143,7 @@ def _nothing_is_lost(
     for one in witness.accepted:
         if not any(set(one.inboxes) <= found for found in kept[one.sender, one.id, one.raw]):
             witness.wrong(f"{one.id} of {one.sender} was accepted for {', '.join(one.inboxes)} and is lost")
-    told = {(one.sender, one.id) for one in witness.accepted}
+    told = {(accepted_send.sender, accepted_send.id) for accepted_send in witness.accepted}
     for sender, id_, _ in kept:
         if sender != TELEX and (sender, id_) not in told:
             witness.wrong(f"{id_} of {sender} was kept, and its sender never told")

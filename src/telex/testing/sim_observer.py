@@ -52,47 +52,46 @@ class SendObserver:
             self.wrong(f"{receipt.id} of {sender} was accepted for nobody")
         if not receipt.duplicate:
             self.accepted.append(AcceptedSend(sender, receipt.id, raw, receipt.to))
-        elif not any((one.sender, one.id, one.raw) == (sender, receipt.id, raw) for one in self.accepted):
+        elif not any(
+            (accepted_send.sender, accepted_send.id, accepted_send.raw) == (sender, receipt.id, raw)
+            for accepted_send in self.accepted
+        ):
             self.wrong(f"{receipt.id} of {sender} was called a duplicate, and nothing like it had been accepted")
 
-    def offered(self, at: float, agent: str, leased: Lease, *, picked: bool = False) -> None:
+    def offered(self, at: float, agent: str, lease: Lease, *, picked: bool = False) -> None:
         self.offers += 1
-        delivery, fence = leased.delivery, leased.fence
-        self.note(at, f"{agent} ← {leased.message.id} from {leased.inbox}, attempt {leased.attempt}, {leased.token}")
+        delivery, fence = lease.delivery, lease.fence
+        self.note(at, f"{agent} ← {lease.message.id} from {lease.inbox}, attempt {lease.attempt}, {lease.token}")
         if delivery in self.acked:
-            self.wrong(f"{leased.message.id} was offered again after its ack")
+            self.wrong(f"{lease.message.id} was offered again after its ack")
         before, until = self._running.get(delivery, (0, 0.0))
         if fence <= before:
             self.wrong(f"the fence of delivery {delivery} went from {before} to {fence}")
         if until > at:
-            self.complaints.append((delivery, f"{leased.message.id} is in two hands at once"))
-        self._running[delivery] = (fence, leased.until)
+            self.complaints.append((delivery, f"{lease.message.id} is in two hands at once"))
+        self._running[delivery] = (fence, lease.until)
         if picked:
             self.picked.add((delivery, fence))
 
-    def holds(self, leased: Lease, at: float) -> bool:
+    def holds(self, lease: Lease, at: float) -> bool:
         """Is this lease the newest that was given, and still running?"""
-        fence, until = self._running[leased.delivery]
-        return fence == leased.fence and until > at
+        fence, until = self._running[lease.delivery]
+        return fence == lease.fence and until > at
 
-    def settled(self, at: float, agent: str, leased: Lease, how: str, answer: object) -> None:
+    def settled(self, at: float, agent: str, lease: Lease, how: str, answer: object) -> None:
         """`answer` is what the bus said, None where it said that the lease is lost."""
-        timely = self.holds(leased, at)
-        self.note(
-            at, f"{agent} {how} {leased.message.id}, {leased.token}: {'lease lost' if answer is None else answer}"
-        )
-        if how == "acks" and leased.delivery in self.acked:
+        timely = self.holds(lease, at)
+        self.note(at, f"{agent} {how} {lease.message.id}, {lease.token}: {'lease lost' if answer is None else answer}")
+        if how == "acks" and lease.delivery in self.acked:
             if answer is True:
-                self.wrong(f"{leased.message.id} was acked twice")
+                self.wrong(f"{lease.message.id} was acked twice")
             return
         if timely and answer in (None, False):
-            self.complaints.append(
-                (leased.delivery, f"{agent} {how} {leased.message.id} in time, and the lease is lost")
-            )
+            self.complaints.append((lease.delivery, f"{agent} {how} {lease.message.id} in time, and the lease is lost"))
         if not timely and answer is not None:
-            self.wrong(f"{agent} {how} {leased.message.id} without holding it, and is told {answer}")
+            self.wrong(f"{agent} {how} {lease.message.id} without holding it, and is told {answer}")
         if timely:
             until = answer if how == "extends" and isinstance(answer, float) else 0.0
-            self._running[leased.delivery] = (leased.fence, until)
+            self._running[lease.delivery] = (lease.fence, until)
         if how == "acks" and answer is True:
-            self.acked.add(leased.delivery)
+            self.acked.add(lease.delivery)

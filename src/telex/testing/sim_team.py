@@ -10,7 +10,7 @@ from random import Random
 from typing import TypeVar
 
 from telex.bus.local import LocalBus
-from telex.client import drive
+from telex.client import run_sync
 from telex.errors import LeaseLost, NotFound, RequestFailed, RequestTimedOut
 from telex.model.message import Lease
 from telex.ports.bus import Receipt
@@ -83,7 +83,7 @@ class SimTeam:
     def start(self) -> None:
         self.clock.meanwhile = self._meanwhile
         for agent in self.agents:
-            drive(agent.bus.join(agent.name, role=agent.role, dialects=READS.get(agent.name, ())))
+            run_sync(agent.bus.join(agent.name, role=agent.role, dialects=READS.get(agent.name, ())))
 
     def step(self) -> None:
         """Somebody does something, and then some time passes, or none."""
@@ -115,22 +115,22 @@ class SimTeam:
         if not choices:
             return None
         spoken = self.random.choice(list(dict.fromkeys(dialect.name for dialect, _ in choices)))
-        dialect, type_ = self.random.choice([one for one in choices if one[0].name == spoken])
+        dialect, type_ = self.random.choice([choice for choice in choices if choice[0].name == spoken])
         id_ = self.clock.new_id()
         topic = f"T{self.random.randint(1, 4)}"
         raw = written(dialect, type_, agent.name, agent.role, to, to_role, id_, topic)
         return SimMessage(raw, to, id_, dialect.wire.id is not None)
 
-    def _send(self, agent: SimAgent, said: SimMessage) -> Receipt:
-        beside = None if said.inside and self.random.random() < 0.5 else said.id
-        receipt = drive(agent.bus.send(said.raw, sender=agent.name, to=said.to, id=beside))
-        self.witness.sent(self.now, agent.name, said.to, said.raw, receipt)
+    def _send(self, agent: SimAgent, sim_message: SimMessage) -> Receipt:
+        beside = None if sim_message.inside and self.random.random() < 0.5 else sim_message.id
+        receipt = run_sync(agent.bus.send(sim_message.raw, sender=agent.name, to=sim_message.to, id=beside))
+        self.witness.sent(self.now, agent.name, sim_message.to, sim_message.raw, receipt)
         return receipt
 
     def send(self, agent: SimAgent) -> None:
-        said = self._something(agent)
-        if said is not None and self._send(agent, said).accepted:
-            agent.said.append(said)
+        sim_message = self._something(agent)
+        if sim_message is not None and self._send(agent, sim_message).accepted:
+            agent.said.append(sim_message)
 
     def chatter(self, _: SimAgent) -> None:
         """Two who have talked before: soon their messages take the beaten track."""
@@ -139,62 +139,66 @@ class SimTeam:
         burst = self.random.randint(BURST_MIN, BURST_MAX) if agent.here and not agent.waits else 0
         for dialect, type_ in self.random.choices(choices, k=burst):
             id_ = self.clock.new_id()
-            said = SimMessage(
+            sim_message = SimMessage(
                 written(dialect, type_, agent.name, agent.role, to, to_role, id_, "T1"), to, id_, inside=True
             )
-            agent.said.append(said)
+            agent.said.append(sim_message)
             for times in range(self.random.choice([1, 1, 1, 2])):
                 self.clock.leap(times * 0.002)
-                receipt = drive(agent.bus.send(said.raw, sender=agent.name, to=to))
-                self.witness.sent(self.now, agent.name, to, said.raw, receipt)
+                receipt = run_sync(agent.bus.send(sim_message.raw, sender=agent.name, to=to))
+                self.witness.sent(self.now, agent.name, to, sim_message.raw, receipt)
 
     def repeat(self, agent: SimAgent) -> None:
         """Once more, as after a crash; or carelessly, with other bytes under the same id."""
         if agent.said:
-            said = self.random.choice(agent.said[-5:])
-            other = said._replace(raw=said.raw + b"\n") if self.random.random() < 0.2 else said
+            sim_message = self.random.choice(agent.said[-5:])
+            other = sim_message._replace(raw=sim_message.raw + b"\n") if self.random.random() < 0.2 else sim_message
             self._send(agent, other)
 
     def babble(self, agent: SimAgent) -> None:
-        said = self._something(agent)
-        if said is not None:
-            broken = said._replace(raw=nonsense(self.random, said.raw))
-            nobody = said._replace(to=self.random.choice(["lede", "role:nobody", "somebody-else"]))
+        sim_message = self._something(agent)
+        if sim_message is not None:
+            broken = sim_message._replace(raw=nonsense(self.random, sim_message.raw))
+            nobody = sim_message._replace(to=self.random.choice(["lede", "role:nobody", "somebody-else"]))
             self._send(agent, self.random.choice([broken, nobody]))
 
     def answer(self, agent: SimAgent) -> None:
         """Answer a question in hand, if there is one."""
-        for question in (leased.message for leased in agent.held):
+        for question in (lease.message for lease in agent.held):
             for dialect, type_ in replies_to(question, agent.role):
                 id_, to = self.clock.new_id(), question.sender
                 topic, to_role = question.correlation or "T1", ROLES.get(to)
                 raw = written(dialect, type_, agent.name, agent.role, to, to_role, id_, topic, question.id)
-                receipt = drive(agent.bus.send(raw, sender=agent.name, to=to, id=id_, reply_to=question.id))
+                receipt = run_sync(agent.bus.send(raw, sender=agent.name, to=to, id=id_, reply_to=question.id))
                 self.witness.sent(self.now, agent.name, to, raw, receipt)
                 return
 
     def ask(self, agent: SimAgent) -> None:
         """Ask and wait for the answer, while the others go on."""
-        said = self._something(agent, asking=True)
-        if said is None:
+        sim_message = self._something(agent, asking=True)
+        if sim_message is None:
             return
-        self.witness.note(self.now, f"{agent.name} asks {said.to} {said.id} and waits")
+        self.witness.note(self.now, f"{agent.name} asks {sim_message.to} {sim_message.id} and waits")
         with _waiting(agent):
             try:
-                answer = drive(agent.bus.request(said.raw, sender=agent.name, to=said.to, id=said.id, timeout=1.5))
+                answer = run_sync(
+                    agent.bus.request(
+                        sim_message.raw, sender=agent.name, to=sim_message.to, id=sim_message.id, timeout=1.5
+                    )
+                )
             except (RequestFailed, RequestTimedOut):
                 answer = None
         if isinstance(answer, Receipt):
-            self.witness.sent(self.now, agent.name, said.to, said.raw, answer)
+            self.witness.sent(self.now, agent.name, sim_message.to, sim_message.raw, answer)
             return
-        receipt = Receipt(True, said.id, "stored", self._inboxes_of(agent, said.id))
-        self.witness.sent(self.now, agent.name, said.to, said.raw, receipt)
+        receipt = Receipt(True, sim_message.id, "stored", self._inboxes_of(agent, sim_message.id))
+        self.witness.sent(self.now, agent.name, sim_message.to, sim_message.raw, receipt)
         if answer is not None:
             self.witness.offered(self.now, agent.name, answer, picked=True)
             agent.held.append(answer)
 
     def _inboxes_of(self, agent: SimAgent, id_: str) -> tuple[str, ...]:
-        stories = drive(agent.bus.why(id_))
+        stories = run_sync(agent.bus.why(id_))
         return tuple(delivery.inbox for story in stories for delivery in story.deliveries)
 
     # --- reading ----------------------------------------------------------------------------------------------------
@@ -203,9 +207,9 @@ class SimTeam:
         lease, wait = self.random.choice(LEASES_SECONDS), self.random.choice(WAITS_SECONDS)
         return self._receive(agent, self.random.randint(1, 3), lease, wait)
 
-    def _receive(self, agent: SimAgent, most: int, lease: float | None = None, wait: float = 0.0) -> list[Lease]:
+    def _receive(self, agent: SimAgent, limit: int, lease: float | None = None, wait: float = 0.0) -> list[Lease]:
         with _waiting(agent):
-            taken = drive(agent.bus.receive(agent.name, most=most, lease=lease, wait=wait))
+            taken = run_sync(agent.bus.receive(agent.name, most=limit, lease=lease, wait=wait))
         for leased in taken:
             self.witness.offered(self.now, agent.name, leased)
         agent.held += taken
@@ -216,24 +220,24 @@ class SimTeam:
         if agent.held:
             self._ack(agent, agent.held.pop(self.random.randrange(len(agent.held))))
 
-    def _ack(self, agent: SimAgent, leased: Lease) -> None:
-        answer = _or_lost(lambda: drive(agent.bus.ack(leased.token, agent=agent.name)))
-        self.witness.settled(self.now, agent.name, leased, "acks", answer)
-        agent.past.append(leased)
+    def _ack(self, agent: SimAgent, lease: Lease) -> None:
+        answer = _or_lost(lambda: run_sync(agent.bus.ack(lease.token, agent=agent.name)))
+        self.witness.settled(self.now, agent.name, lease, "acks", answer)
+        agent.past.append(lease)
 
     def nack(self, agent: SimAgent) -> None:
         if agent.held:
-            leased = agent.held.pop()
+            lease = agent.held.pop()
             delay = self.random.choice([None, None, 0.0, 30.0])
-            answer = _or_lost(lambda: drive(agent.bus.nack(leased.token, agent=agent.name, reason="no", delay=delay)))
-            self.witness.settled(self.now, agent.name, leased, "gives back", answer and answer.state)
-            agent.past.append(leased)
+            answer = _or_lost(lambda: run_sync(agent.bus.nack(lease.token, agent=agent.name, reason="no", delay=delay)))
+            self.witness.settled(self.now, agent.name, lease, "gives back", answer and answer.state)
+            agent.past.append(lease)
 
     def extend(self, agent: SimAgent) -> None:
         if agent.held:
-            leased = self.random.choice(agent.held)
-            answer = _or_lost(lambda: drive(agent.bus.extend(leased.token, agent=agent.name)))
-            self.witness.settled(self.now, agent.name, leased, "extends", answer)
+            lease = self.random.choice(agent.held)
+            answer = _or_lost(lambda: run_sync(agent.bus.extend(lease.token, agent=agent.name)))
+            self.witness.settled(self.now, agent.name, lease, "extends", answer)
 
     def crash(self, agent: SimAgent) -> None:
         """Forget everything in hand; a ghost may still ack it one day."""
@@ -244,17 +248,17 @@ class SimTeam:
     def come_late(self, agent: SimAgent) -> None:
         """Settle what was settled before, or lost."""
         if agent.past:
-            leased = self.random.choice(agent.past[-8:])
-            answer = _or_lost(lambda: drive(agent.bus.ack(leased.token, agent=agent.name)))
-            self.witness.settled(self.now, agent.name, leased, "acks", answer)
+            lease = self.random.choice(agent.past[-8:])
+            answer = _or_lost(lambda: run_sync(agent.bus.ack(lease.token, agent=agent.name)))
+            self.witness.settled(self.now, agent.name, lease, "acks", answer)
 
     # --- the team ---------------------------------------------------------------------------------------------------
 
     def sweep(self, agent: SimAgent) -> None:
-        drive(agent.bus.sweep())
+        run_sync(agent.bus.sweep())
 
     def leave(self, agent: SimAgent) -> None:
-        withdrawn = drive(agent.bus.leave(agent.name))
+        withdrawn = run_sync(agent.bus.leave(agent.name))
         self.witness.note(self.now, f"{agent.name} leaves, {withdrawn} withdrawn")
         agent.here = False
         agent.past += agent.held
@@ -262,16 +266,16 @@ class SimTeam:
 
     def join(self, agent: SimAgent) -> None:
         if self.random.random() < 0.3:
-            joined = drive(agent.bus.join(agent.name, role=agent.role))
+            joined = run_sync(agent.bus.join(agent.name, role=agent.role))
             self.witness.note(self.now, f"{agent.name} joins again: {joined}")
             agent.here = True
 
     def dig(self, agent: SimAgent) -> None:
         """A person looks after the dead letters."""
-        for _, message in drive(agent.bus.dead_letters(most=2)):
+        for _, message in run_sync(agent.bus.dead_letters(most=2)):
             again = self.random.random() < 0.7
             try:
-                count = drive(
+                count = run_sync(
                     agent.bus.retry(message.id) if again else agent.bus.drop(message.id, reason="no longer wanted")
                 )
             except NotFound:
@@ -289,10 +293,10 @@ class SimTeam:
         for _ in range(rounds):
             self.clock.leap(400.0)  # longer than any lease, any backoff and any deadline
             for agent in self.agents:
-                drive(agent.bus.sweep())
+                run_sync(agent.bus.sweep())
                 while agent.here and (taken := self._receive(agent, 100)):
-                    for leased in taken:
-                        self._ack(agent, leased)
+                    for lease in taken:
+                        self._ack(agent, lease)
 
     def readers(self) -> set[str]:
         """The inboxes that somebody here reads."""

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, cast
 
 from telex.bus.local import LocalBus
-from telex.client import drive
+from telex.client import run_sync
 from telex.model.limits import Limits
 from telex.ports.store import Query, Store
 from telex.stores.memory import MemoryStore
@@ -56,8 +56,8 @@ def simulate(seed: int, stores: list[Store], *, steps: int = STEPS) -> Simulatio
     )
     with suppress(_Stop):
         _guarded(witness, lambda: _live(team, steps))
-        _guarded(witness, lambda: drive(check(stores[0], witness, limits, team.readers(), clock.now())))
-    events = drive(stores[0].events(Query(), EVENTS_MAX))
+        _guarded(witness, lambda: run_sync(check(stores[0], witness, limits, team.readers(), clock.now())))
+    events = run_sync(stores[0].events(Query(), EVENTS_MAX))
     return SimulationRun(seed, witness.violations, witness.history, Counter(event.kind for event, _ in events))
 
 
@@ -98,7 +98,7 @@ def run(seed: int, store: str = "memory", bug: str | None = None) -> SimulationR
             return simulate(seed, [cast(Store, flaw(store)) for store in stores])
         finally:
             for opened in stores:
-                drive(opened.close())
+                run_sync(opened.close())
 
 
 def main(arguments: list[str] | None = None) -> int:

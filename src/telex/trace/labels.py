@@ -35,8 +35,8 @@ def tone(step: TraceStep) -> Tone:
     return TONES.get(step.kind, "plain")
 
 
-def class_of(told: TraceMessage) -> str:
-    return PRIORITY_CLASSES[min(max(told.rank, 0), len(PRIORITY_CLASSES) - 1)]
+def class_of(message: TraceMessage) -> str:
+    return PRIORITY_CLASSES[min(max(message.rank, 0), len(PRIORITY_CLASSES) - 1)]
 
 
 def label(step: TraceStep, whole: Conversation) -> str:

@@ -90,27 +90,27 @@ class Conversation(NamedTuple):
 
 def conversation(stories: Sequence[MessageHistory]) -> Conversation:
     """Everything that is drawn, from what the bus tells about a correlation."""
-    told = _told(stories)
+    messages = _told(stories)
     steps = sorted((step for number, story in enumerate(stories, 1) for step in _steps(number, story)), key=_order)
     times = [step.at for step in steps] or [0.0]
     name = next((story.message.correlation for story in stories if story.message.correlation), "")
     lanes = dict.fromkeys(lane for step in steps for lane in (step.lane, *step.to))
-    return Conversation(name, min(times), max(times), tuple(lanes), tuple(told), tuple(steps))
+    return Conversation(name, min(times), max(times), tuple(lanes), tuple(messages), tuple(steps))
 
 
 def holds(steps: Sequence[TraceStep]) -> list[LeaseSpan]:
     """Who had what in hand when: from each lease to what ended it."""
     begun: dict[int | None, int] = {}  # delivery: the step that leased it
-    found = []
+    lease_spans = []
     for index, step in enumerate(steps):
         if step.kind == "leased" or step.kind in SETTLING:
             first = begun.pop(step.delivery, None)
             if first is not None:
-                found.append(LeaseSpan(steps[first].lane, step.number, first, index))
+                lease_spans.append(LeaseSpan(steps[first].lane, step.number, first, index))
         if step.kind == "leased":
             begun[step.delivery] = index
-    found += [LeaseSpan(steps[first].lane, steps[first].number, first, None) for first in begun.values()]
-    return sorted(found, key=lambda hold: hold.first)
+    lease_spans += [LeaseSpan(steps[first].lane, steps[first].number, first, None) for first in begun.values()]
+    return sorted(lease_spans, key=lambda hold: hold.first)
 
 
 def _order(step: TraceStep) -> tuple[int, float]:
@@ -119,18 +119,18 @@ def _order(step: TraceStep) -> tuple[int, float]:
 
 def _told(stories: Sequence[MessageHistory]) -> list[TraceMessage]:
     numbers: dict[str, int] = {}  # by id; only what was said before can be answered, so no message is its own ancestor
-    told = []
+    messages = []
     for number, (message, state, _, events, _) in enumerate(stories, 1):
         parent = numbers.get(message.reply_to) if message.reply_to is not None else None
         reason = _reason(event for event in events if event.kind == "refused")
         sender, type_ = normalised(message.sender), message.type or message.dialect or "unreadable"
         fates = tuple(_fates(stories[number - 1]))
-        told.append(
+        messages.append(
             TraceMessage(number, message.id, message.at, sender, message.to, type_, message.rank, state, parent,
                  message.refused, reason, fates)
         )  # fmt: skip
         numbers[message.id] = number
-    return told
+    return messages
 
 
 def _fates(story: MessageHistory) -> Iterator[DeliveryOutcome]:

@@ -161,9 +161,9 @@ def _of_step(step: TraceStep, y: float, sheet: _Canvas) -> Iterator[str]:
 
 
 def _arrow(step: TraceStep, y: float, sheet: _Canvas) -> Iterator[str]:
-    told, x = sheet.whole.about(step), sheet.lanes[step.lane]
-    kind = class_of(told).lower()
-    drawn = f"arrow {kind} answer" if told.parent is not None else f"arrow {kind}"
+    message, x = sheet.whole.about(step), sheet.lanes[step.lane]
+    kind = class_of(message).lower()
+    drawn = f"arrow {kind} answer" if message.parent is not None else f"arrow {kind}"
     others = [sheet.lanes[lane] for lane in step.to if lane != step.lane]
     if not others:
         yield f'<path class="{drawn}" d="M{x + _BAR:.1f} {y - 8:.1f}h34v14h-28"/>'
@@ -194,9 +194,9 @@ def _note(step: TraceStep, y: float, sheet: _Canvas) -> Iterator[str]:
     first = f"#{step.number} {headline(step)}"
     away, preferred = 14, 1
     if step.kind == "refused":
-        told = sheet.whole.about(step)
-        first = f"{cut(label(step, sheet.whole), 30)} to {cut(name_of(told.to), 20)}: refused"
-        away, preferred = 52, -1 if sheet.lanes.get(normalised(told.to), x) < x else 1
+        message = sheet.whole.about(step)
+        first = f"{cut(label(step, sheet.whole), 30)} to {cut(name_of(message.to), 20)}: refused"
+        away, preferred = 52, -1 if sheet.lanes.get(normalised(message.to), x) < x else 1
     width = max([wide(first, strong=True), *(wide(line) for line in lines)]) + 22
     height, side = _note_height(step), _side(x, away + width, preferred, sheet)
     left = x + away if side > 0 else x - away - width

@@ -30,7 +30,7 @@ def _entries(whole: Conversation) -> Iterator[tuple[str, str]]:
             kind = name.lower()
             arrow = f'<line class="arrow {kind}" x2="18"/><path class="head {kind}" d="M24 0l-9 -4.5v9z"/>'
             yield arrow, name
-    if any(told.parent is not None for told in whole.messages):
+    if any(message.parent is not None for message in whole.messages):
         yield '<line class="arrow status answer" x2="24"/>', "an answer"
     if any(step.kind == "leased" for step in whole.steps):
         yield '<rect class="held status" x="7" y="-7" width="10" height="14" rx="2"/>', "in hand, from lease to ack"

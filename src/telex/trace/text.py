@@ -13,9 +13,9 @@ def name_of(text: str) -> str:
     return brief(text, NAME_MOST) or "(nobody)"
 
 
-def brief(text: str, most: int) -> str:
+def brief(text: str, limit: int) -> str:
     """At most that many characters of a text, on one line and safe to look at."""
-    return cut(shown(text[: most + 1]), most)
+    return cut(shown(text[: limit + 1]), limit)
 
 
 def cells(text: str) -> int:
@@ -44,7 +44,7 @@ def squeezed(text: str, room: int) -> str:
     return cut(text, room - cells(tail)).removesuffix("…") + "…" + tail
 
 
-def folded(text: str, room: int, most: int) -> list[str]:
+def folded(text: str, room: int, limit: int) -> list[str]:
     """The text in lines of at most that many columns; what does not fit into the last line is left out."""
     lines = [""]
     for word in text.split(" "):
@@ -54,8 +54,8 @@ def folded(text: str, room: int, most: int) -> list[str]:
         else:
             lines += [word] if lines[-1] else []
             lines[-1] = cut(word, room)
-    if len(lines) > most:
-        lines = [*lines[: most - 1], cut(" ".join(lines[most - 1 :]), room)]
+    if len(lines) > limit:
+        lines = [*lines[: limit - 1], cut(" ".join(lines[limit - 1 :]), room)]
     return lines
 
 

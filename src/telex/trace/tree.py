@@ -89,8 +89,8 @@ def _narrow(row: _Row, before: str, width: int) -> Iterator[str]:
 
 def _rows(whole: Conversation) -> Iterator[_Row]:
     below: dict[int | None, list[TraceMessage]] = {}
-    for told in whole.messages:
-        below.setdefault(told.parent, []).append(told)
+    for message in whole.messages:
+        below.setdefault(message.parent, []).append(message)
     marks: dict[int, list[TraceStep]] = {}
     for step in whole.steps:
         if step.kind in _WORTH_TELLING:
@@ -98,13 +98,13 @@ def _rows(whole: Conversation) -> Iterator[_Row]:
     # A stack and no recursion: a conversation may be deeper than Python's own stack.
     open_ = [(told, "", "") for told in reversed(below.get(None, []))]
     while open_:
-        told, before, guide = open_.pop()
-        answers = below.get(told.number, [])
+        message, before, guide = open_.pop()
+        answers = below.get(message.number, [])
         inner = _fitting(guide + ("│  " if answers else "   "))
-        timings = _timings(told.fates[0]) if len(told.fates) == 1 else ""  # several have a line each below
-        state = brief(told.state, TYPE_MOST)
-        yield _Row(offset(told.at - whole.began_at), before + _head(told), inner, state, timings)
-        yield from (_Row("", f"{inner}{line}", inner) for line in _notes(told, marks.get(told.number, []), whole))
+        timings = _timings(message.fates[0]) if len(message.fates) == 1 else ""  # several have a line each below
+        state = brief(message.state, TYPE_MOST)
+        yield _Row(offset(message.at - whole.began_at), before + _head(message), inner, state, timings)
+        yield from (_Row("", f"{inner}{line}", inner) for line in _notes(message, marks.get(message.number, []), whole))
         for place, answer in enumerate(reversed(answers)):
             last = place == 0
             open_.append((answer, _fitting(guide + ("└─ " if last else "├─ ")), guide + ("   " if last else "│  ")))
@@ -114,22 +114,22 @@ def _fitting(guide: str) -> str:
     return guide if len(guide) <= _GUIDE_MOST else "⋯" + guide[-_GUIDE_MOST + 1 :]
 
 
-def _head(told: TraceMessage) -> str:
-    sender, to = (squeezed(name_of(name), _NAME_MOST) for name in (told.sender, told.to))
-    return f"#{told.number} {sender} → {to}  {brief(told.type, _TYPE_MOST)}"
+def _head(message: TraceMessage) -> str:
+    sender, to = (squeezed(name_of(name), _NAME_MOST) for name in (message.sender, message.to))
+    return f"#{message.number} {sender} → {to}  {brief(message.type, _TYPE_MOST)}"
 
 
-def _notes(told: TraceMessage, marks: list[TraceStep], whole: Conversation) -> Iterator[str]:
-    if told.refused:
-        yield f"{SIGNS['bad']} {brief(told.reason, REASON_MOST) or 'refused'}"
-    if len(told.fates) > 1:
-        widest = max(cells(_reader(fate)) for fate in told.fates)
-        for fate in told.fates:
+def _notes(message: TraceMessage, marks: list[TraceStep], whole: Conversation) -> Iterator[str]:
+    if message.refused:
+        yield f"{SIGNS['bad']} {brief(message.reason, REASON_MOST) or 'refused'}"
+    if len(message.fates) > 1:
+        widest = max(cells(_reader(fate)) for fate in message.fates)
+        for fate in message.fates:
             gap = " " * (widest - cells(_reader(fate)))
             timings = _timings(fate)
             yield f"· {_reader(fate)}{gap}  {brief(fate.state, TYPE_MOST)}{timings and ', '}{timings}"
     for step in marks:
-        where = f" ({name_of(step.lane)})" if len(told.fates) > 1 else ""
+        where = f" ({name_of(step.lane)})" if len(message.fates) > 1 else ""
         at = offset(step.at - whole.began_at)
         yield f"{SIGNS[tone(step)]} {headline(step)} at {at}{where}{because(step, ': ')}"
 

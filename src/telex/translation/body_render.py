@@ -46,5 +46,5 @@ def close_body(account: LossReport, body: str) -> None:
     if any(within(here, BODY) for here, _ in account.carried):
         if account.laid_out:
             account.narrow(BODY, None, body, "its sections are told, and not how they were set out")
-    elif not any(within(one.path, BODY) for one in account.lost):
+    elif not any(within(field_change.path, BODY) for field_change in account.lost):
         account.lose(BODY, None, body, "there is nothing under its headings")

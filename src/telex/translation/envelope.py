@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from telex.dialects.schema import ANY
-from telex.dialects.timestamps import moment
+from telex.dialects.timestamps import format_timestamp
 from telex.translation.loss_report import LossReport
 from telex.translation.mapping_plan import EnvelopeField
 from telex.translation.result import BY_THE_BUS
@@ -32,10 +32,10 @@ def address(account: LossReport) -> bool:
     named = (header.recipient or whom) if names else whom
     _name(account, "recipient", named, receivers, _why_theirs, unclear=everyone and not names)
     if everyone and names and "everyone" in plan.places:
-        place = plan.places["everyone"]
-        if place.slot not in plan.by_slot:
-            account.write(place.path, place.steps, True)
-            account.invent(place.path, "everyone", True, header.known)
+        slot = plan.places["everyone"]
+        if slot.slot not in plan.by_slot:
+            account.write(slot.path, slot.steps, True)
+            account.invent(slot.path, "everyone", True, header.known)
     signed = plan.wires["sender"].there
     return signed is None or not signed.required or signed.path in account.written
 
@@ -122,7 +122,7 @@ def envelope(account: LossReport) -> None:
             header = account.header
             value = header.id if what == "id" else header.reply_to
             if what == "timestamp" or (value is not None and there.fits(value)):
-                value = moment(header.at) if what == "timestamp" else value
+                value = format_timestamp(header.at) if what == "timestamp" else value
                 account.write(there.path, there.steps, value)
                 account.invent(there.path, slot, value, header.known)
 
@@ -147,7 +147,7 @@ def correlate(account: LossReport) -> None:
     if there is not None and account.thread == said:
         account.carried.append((here.path, there.path))
         account.wired.add(here.path)
-        account.invented = [one for one in account.invented if one.path != there.path]
+        account.invented = [field_change for field_change in account.invented if field_change.path != there.path]
     elif alone:
         account.lose(here.path, slot, said, account.plan.kept)
 

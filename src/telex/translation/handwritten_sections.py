@@ -31,7 +31,7 @@ def cut(body: str, names: Collection[str], deepest: int = 6) -> list[BodySection
     """The body in parts, by these names (casefolded). None: none of them stands over anything."""
     if "#" not in body:
         return None
-    found = [_Open(None, 0, [])]
+    opens = [_Open(None, 0, [])]
     lines = body.split("\n")
     fence = ""
     for number, line in enumerate(lines):
@@ -42,16 +42,16 @@ def cut(body: str, names: Collection[str], deepest: int = 6) -> list[BodySection
         level = len(heading[1]) if heading is not None else 0
         title = _title(line[heading.end() :]) if heading is not None else ""
         known = _known(title, names, lines, number) if title and level <= deepest else None
-        here = found[-1]
+        here = opens[-1]
         if known is not None:
-            found.append(_Open(known[0], level, [known[1]] if known[1] else []))
+            opens.append(_Open(known[0], level, [known[1]] if known[1] else []))
         elif heading is None or here.heading is None or level > here.level:
             here.lines.append(line)  # a heading that nobody knows belongs to what it stands in
         else:
-            found.append(_Open(None, level, [line]))
-    if all(one.heading is None for one in found):
+            opens.append(_Open(None, level, [line]))
+    if all(open_.heading is None for open_ in opens):
         return None
-    return [BodySection(one.heading, "\n".join(one.lines).strip("\n")) for one in found]
+    return [BodySection(open_.heading, "\n".join(open_.lines).strip("\n")) for open_ in opens]
 
 
 def _after(fence: str, mark: str, line: str) -> str:

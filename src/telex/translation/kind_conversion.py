@@ -20,7 +20,7 @@ from telex.dialects.schema import (
     Timestamp,
     choices_of,
 )
-from telex.dialects.timestamps import read_moment
+from telex.dialects.timestamps import parse_timestamp
 from telex.model.limits import LIMITS
 
 Told = tuple[Any, bool]
@@ -34,7 +34,7 @@ def way(source: Kind, spelt: Values | None, target: Kind, spelling: Values | Non
     """From a value of the one kind, as its dialect writes it, to the other."""
     choices = choices_of(source)
     if choices is not None:
-        table = {one: told for one in choices if (told := _respelt(one, spelt, target, spelling)) is not None}
+        table = {choice: told for choice in choices if (told := _respelt(choice, spelt, target, spelling)) is not None}
         return lambda value: table.get(value) if isinstance(value, str | bool) else None
     if isinstance(source, Text) and isinstance(target, ListOf):
         fits_item = fits(target.item)
@@ -108,7 +108,7 @@ def fits(kind: Kind) -> Test:
             whole = _integer(low, high)
             return lambda value: whole(value) or (isinstance(value, float) and _within(value, low, high))
         case Timestamp():
-            return lambda value: isinstance(value, str) and read_moment(value).at is not None
+            return lambda value: isinstance(value, str) and parse_timestamp(value).at is not None
         case ListOf(item):
             inner = fits(item)
             return lambda value: isinstance(value, list) and all(map(inner, value))
@@ -121,15 +121,15 @@ def fits(kind: Kind) -> Test:
             return lambda value: True
 
 
-def _text(most: int | None, printable: bool) -> Test:
-    if most is None and not printable:
+def _text(limit: int | None, printable: bool) -> Test:
+    if limit is None and not printable:
         return lambda value: isinstance(value, str)  # an empty one is warned of, in its own dialect as in any other
 
     def fit(value: Any) -> bool:
         return (
             isinstance(value, str)
             and value != ""
-            and (most is None or len(value) <= most)
+            and (limit is None or len(value) <= limit)
             and (not printable or value.isprintable())
         )
 

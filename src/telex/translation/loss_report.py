@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from telex.dialects.field_access import put
+from telex.dialects.field_access import set_path
 from telex.dialects.schema import TYPE, Tree
 from telex.model.limits import LIMITS
 from telex.translation import markdown_sections
@@ -54,7 +54,10 @@ class LossReport:
         self.strays = parsed.strays
         self.body, self.laid_out = body, not parsed.as_written  # by hand, and not as it would be written
         said = parsed.values
-        self.values = [one.get(tree) if one.get is not None else said.get(one.name) for one in plan.reads]
+        self.values = [
+            field_read.get(tree) if field_read.get is not None else said.get(field_read.name)
+            for field_read in plan.reads
+        ]
         self.result: Tree = {TYPE: plan.becomes.name}
         if plan.version is not None:
             self.result[plan.version] = plan.to.version
@@ -82,7 +85,7 @@ class LossReport:
                 inside = self.result[steps[0]] = {}
             inside[steps[1]] = value
         else:
-            put(self.result, steps, value)
+            set_path(self.result, steps, value)
 
     def invent(self, path: str, slot: str | None, value: Any, reason: str) -> None:
         self.invented.append(_NEW(FieldChange, (path, slot, value, reason)))
@@ -112,7 +115,7 @@ class LossReport:
     def untold(self, slot: str) -> bool:
         """Does the original say something of it that has found no place?"""
         numbers = self.plan.by_slot.get(slot, ())
-        return any(self.values[one] is not None and not self.told[one] for one in numbers)
+        return any(self.values[number] is not None and not self.told[number] for number in numbers)
 
     def worth(self, value: Worth, fits: Any = None) -> Any:
         match value:

@@ -45,10 +45,13 @@ def routes(dialect: Dialect, type_: str, to: Dialect) -> tuple[MappingRoute, ...
 
 def _becomes(row: TypeMapping, others: tuple[TypeMapping, ...]) -> tuple[TypeMapping, ...]:
     for intent in row.intents:
-        found = [other for other in others if intent in other.targets]
-        if found:
+        mappings = [other for other in others if intent in other.targets]
+        if mappings:
             # Those that mean something of their own are chosen by that; of the others the first is the usual one.
-            return (*(one for one in found if one.means), *[one for one in found if not one.means][:1])
+            return (
+                *(mapping for mapping in mappings if mapping.means),
+                *[mapping for mapping in mappings if not mapping.means][:1],
+            )
     return ()
 
 

@@ -161,8 +161,8 @@ def _text(text: str, indent: str) -> list[str]:
     )
 
 
-def _brief(text: str, most: int) -> str:
-    return on_one_line(text if len(text) <= most else text[: most - 1] + "…")
+def _brief(text: str, limit: int) -> str:
+    return on_one_line(text if len(text) <= limit else text[: limit - 1] + "…")
 
 
 def _is_long(text: str) -> bool:

@@ -31,11 +31,11 @@ def compose(spec: Body, values: Mapping[str, Any], headings: tuple[str, ...] = (
     text = _pages(main) if spec.pages and main is not None else main
     if text is not None and values.keys() == {spec.main} and _stands_alone(spec, text, main, headings):
         return str(text), []
-    said = [section for section in spec.sections if section.slot in values]
-    parts = [f"## {section.heading}\n{_written(values[section.slot])}" for section in said]
+    sections = [section for section in spec.sections if section.slot in values]
+    parts = [f"## {section.heading}\n{_written(values[section.slot])}" for section in sections]
     wanted = {heading.casefold(): heading for heading in headings}
     own = wanted.pop(spec.heading.casefold(), None)
-    for section in said if wanted else ():
+    for section in sections if wanted else ():
         wanted.pop(section.heading.casefold(), None)
     silent = list(wanted.values())
     parts += [f"## {one}\n{SILENT}" for one in silent]
@@ -53,7 +53,7 @@ def _stands_alone(spec: Body, text: str, main: Any, headings: tuple[str, ...]) -
         return not headings
     prose = "".join(text.split("```")[::2])
     there = {line.lstrip("#").strip().casefold() for line in prose.splitlines() if line.startswith("#")}
-    if not all(one.casefold() in there for one in headings):
+    if not all(heading.casefold() in there for heading in headings):
         return False
     return _freely_parsed(spec, text, headings) == ParsedBody({spec.main: main})
 
@@ -89,7 +89,7 @@ def _freely_parsed(spec: Body, body: str, headings: tuple[str, ...]) -> ParsedBo
     values: dict[str, Any] = {}
     rest: list[tuple[str, str]] = []  # what is left, each with the heading that it stands under
     by_heading = {section.heading.casefold(): section for section in spec.sections}
-    called = {one.casefold(): one for one in (*headings, *(one.heading for one in spec.sections), spec.heading)}
+    called = {one.casefold(): one for one in (*headings, *(section.heading for section in spec.sections), spec.heading)}
     deepest = 2 if spec.pages else 6  # below that are the names of pages
     for heading, text in cut(body, called, deepest) or (BodySection(None, body),):
         if not text.strip() or (heading is not None and text == SILENT):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from telex.dialects.intents import INTENTS
-from telex.dialects.rule_evaluation import on_tree, reach
+from telex.dialects.rule_evaluation import compile_for_tree, get_path
 from telex.dialects.rule_language import compile_rule, names, parse
 from telex.dialects.schema import (
     TYPE,
@@ -56,19 +56,22 @@ def make(
         )
         for name in WIRED
     }
-    index = {(one.path, one.name if one.get is None else ""): number for number, one in enumerate(reads)}
+    index = {
+        (field_read.path, field_read.name if field_read.get is None else ""): number
+        for number, field_read in enumerate(reads)
+    }
     constants = [
-        (place.path, place.steps, row_value, spoken.overstates.get(place.slot))
-        for place in theirs
-        if (row_value := _constant(place, row, spoken)) is not None
+        (slot.path, slot.steps, row_value, spoken.overstates.get(slot.slot))
+        for slot in theirs
+        if (row_value := _constant(slot, row, spoken)) is not None
     ]
     taken = {path for path, *_ in constants}
     carries = _carries(ours, theirs, index, taken, row, spoken)
     strays = None
-    if row.type not in {one.type for one in home}:
+    if row.type not in {mapping.type for mapping in home}:
         strays = TYPE_PATH
     elif row not in home:
-        strays = next((one.path for one in ours if one.slot in row.when), TYPE_PATH)
+        strays = next((slot.path for slot in ours if slot.slot in row.when), TYPE_PATH)
     meant = tuple(
         (number, slot, values[0]) for slot, values in spoken.means.items() for number in by_slot.get(slot, ())
     )
@@ -87,7 +90,7 @@ def make(
         *_needs(to, becomes, theirs, spoken, version := _version(to, becomes), f"{row.type} says nothing of it"),
         wires,
         _rules(to, becomes),
-        {place.name: place for place in reversed(theirs)},
+        {slot.name: slot for slot in reversed(theirs)},
         _known(dialect, ours, wires),
         tuple(to.fields_of(becomes)),
         to.wire.correlation in to.envelope and _is_sure(wires["correlation"]),
@@ -132,7 +135,7 @@ def _reads(ours: list[Slot], row: TypeMapping) -> tuple[list[FieldRead], dict[st
     reads: list[FieldRead] = []
     seen: dict[tuple[str, str], int] = {}
     by_slot: dict[str, tuple[int, ...]] = {}
-    for place in sorted(ours, key=lambda one: not one.in_body):  # what the body says in so many words goes first
+    for place in sorted(ours, key=lambda slot: not slot.in_body):  # what the body says in so many words goes first
         key = (place.path, place.name if place.in_body else "")
         if key not in seen:
             seen[key] = len(reads)
@@ -145,16 +148,16 @@ def _reads(ours: list[Slot], row: TypeMapping) -> tuple[list[FieldRead], dict[st
     return reads, by_slot
 
 
-def _constant(place: Slot, row: TypeMapping, spoken: TypeMapping) -> Any:
+def _constant(slot: Slot, row: TypeMapping, spoken: TypeMapping) -> Any:
     """What is written there whatever the original says: by the type it becomes, or by the type it was."""
-    mine = spoken.when.get(place.slot, ())
+    mine = spoken.when.get(slot.slot, ())
     if len(mine) == 1:
         return mine[0]
-    told = row.means.get(place.slot)
+    told = row.means.get(slot.slot)
     if told is None:
         return None
-    value = told[0] if place.values is None else written(place.values, told[0])
-    return value if value is not None and fits(place.kind)(value) else None
+    value = told[0] if slot.values is None else written(slot.values, told[0])
+    return value if value is not None and fits(slot.kind)(value) else None
 
 
 def _carries(
@@ -167,7 +170,7 @@ def _carries(
 ) -> tuple[FieldCopy, ...]:
     found: list[tuple[tuple[int, int, int], FieldCopy]] = []
     by_slot: dict[str, list[Slot]] = {}
-    for place in sorted((one for one in ours if one.slot not in row.unread), key=lambda one: not one.in_body):
+    for place in sorted((slot for slot in ours if slot.slot not in row.unread), key=lambda slot: not slot.in_body):
         by_slot.setdefault(place.slot, []).append(place)
     for preference, there in enumerate(theirs):
         if there.path in taken or there.slot in spoken.means:
@@ -199,9 +202,9 @@ def _leads_back(here: Slot, there: Slot, ours: list[Slot], theirs: list[Slot], s
     """Of all that the other place may mean, is the first that we know the one that it means here?"""
     if there.in_body or there.slot in spoken.unread:
         return there.slot not in spoken.unread
-    known = {one.slot for one in ours}
-    meanings = [one.slot for one in theirs if one.path == there.path and one.slot in known]
-    return next((one.path for one in ours if one.slot == meanings[0]), None) == here.path if meanings else False
+    known = {slot.slot for slot in ours}
+    meanings = [slot.slot for slot in theirs if slot.path == there.path and slot.slot in known]
+    return next((slot.path for slot in ours if slot.slot == meanings[0]), None) == here.path if meanings else False
 
 
 def _items(here: Slot, there: Slot, spoken: TypeMapping) -> ListMapping | None:
@@ -209,24 +212,24 @@ def _items(here: Slot, there: Slot, spoken: TypeMapping) -> ListMapping | None:
         return None
     moves = tuple(
         (
-            part.steps,
-            "" if here.in_body else "".join(join("", step) for step in part.steps),
+            item_part.steps,
+            "" if here.in_body else "".join(join("", step) for step in item_part.steps),
             there.parts[name].steps,
             "" if there.in_body else "".join(join("", step) for step in there.parts[name].steps),
-            _part_way(part, there.parts[name]),
+            _part_way(item_part, there.parts[name]),
         )
-        for name, part in here.parts.items()
-        if name in there.parts and not part.only_written
+        for name, item_part in here.parts.items()
+        if name in there.parts and not item_part.only_written
     )
     needs = []
     if isinstance(there.kind, ListOf) and isinstance(there.kind.item, Group):
-        slots = {part.steps: name for name, part in there.parts.items()}
+        slots = {item_part.steps: name for name, item_part in there.parts.items()}
         for step, field in there.kind.item.fields.items():
             if field.required:
                 part = slots.get((step,), step)
                 slot = f"{there.name}/{part}"
-                said = spoken.least.get(f"{there.path}[]{join('', step)}") or spoken.least.get(slot)
-                least = said or default(field.kind, "nothing is said of it")
+                minimum_value = spoken.least.get(f"{there.path}[]{join('', step)}") or spoken.least.get(slot)
+                least = minimum_value or default(field.kind, "nothing is said of it")
                 needs.append((step, "" if there.in_body else join("", step), slot, least))
     moved = frozenset(steps[0] for steps, *_ in moves if steps)
     return ListMapping(moves, tuple(needs), moved, whole=any(not steps for steps, *_ in moves))
@@ -252,14 +255,14 @@ def _rules(to: Dialect, type_: MessageType) -> tuple[tuple[Callable[[Tree], Any]
             node = parse(rule.broken_when)
             fields = [kind_at(to.fields_of(type_), to.locate(type_, name)) for name in names(node)]
             if any(field is not None and isinstance(field.kind, Timestamp) for field in fields):
-                found.append((on_tree(node, to, type_), rule))  # times are compared as times
+                found.append((compile_for_tree(node, to, type_), rule))  # times are compared as times
             else:
                 found.append((compile_rule(node, lambda name: _place(to.locate(type_, name))), rule))
     return tuple(found)
 
 
 def _place(steps: Steps) -> Callable[[Tree], Any]:
-    return reach(steps) if any(step.endswith("[]") for step in steps) else getter(steps)
+    return get_path(steps) if any(step.endswith("[]") for step in steps) else getter(steps)
 
 
 # --- what must be there ----------------------------------------------------------------------------------------------
@@ -274,8 +277,8 @@ def _version(to: Dialect, type_: MessageType) -> str | None:
 def _needs(
     to: Dialect, type_: MessageType, theirs: list[Slot], row: TypeMapping, version: str | None, reason: str
 ) -> tuple[tuple[RequiredField, ...], tuple[Steps, ...]]:
-    slots = {place.path: place.name for place in reversed(theirs) if not place.in_body}
-    turned_on = {place.path: place.slot for place in theirs if place.slot in INTENTS[row.intents[0]].turns_on}
+    slots = {slot.path: slot.name for slot in reversed(theirs) if not slot.in_body}
+    turned_on = {slot.path: slot.slot for slot in theirs if slot.slot in INTENTS[row.intents[0]].turns_on}
     needs: list[RequiredField] = []
     groups: list[Steps] = []
 
@@ -302,7 +305,7 @@ def _needs(
 
 
 def _known(dialect: Dialect, ours: list[Slot], wires: Mapping[str, EnvelopeMapping]) -> KnownFields:
-    steps = [place.steps for place in ours if not place.in_body]
+    steps = [slot.steps for slot in ours if not slot.in_body]
     steps += [wire.here.steps for wire in wires.values() if wire.here is not None]
     steps += [(name,) for name in (TYPE, dialect.wire.version) if name is not None]
     return _inside((), steps)
@@ -310,8 +313,8 @@ def _known(dialect: Dialect, ours: list[Slot], wires: Mapping[str, EnvelopeMappi
 
 def _inside(above: Steps, steps: list[Steps]) -> KnownFields:
     inner: dict[str, list[Steps]] = {}
-    for one in steps:
-        if len(one) > 1:
-            inner.setdefault(one[0], []).append(one[1:])
+    for step in steps:
+        if len(step) > 1:
+            inner.setdefault(step[0], []).append(step[1:])
     groups = tuple((name, _inside((*above, name), below)) for name, below in inner.items())
-    return KnownFields(path_of(*above), frozenset(one[0] for one in steps), groups)
+    return KnownFields(path_of(*above), frozenset(step[0] for step in steps), groups)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from telex.dialects.schema import Tree
-from telex.dialects.timestamps import moment
+from telex.dialects.timestamps import format_timestamp
 from telex.model.json_path import join, path_of
 from telex.translation.body_render import close_body, write_body
 from telex.translation.envelope import address, correlate, envelope
@@ -82,7 +82,7 @@ def _carry(account: LossReport) -> None:
         if place in written or slot in spoken:
             if written.get(place) == new and place in written:  # it stands there already, for whatever reason
                 told[number] = True
-                account.invented = [one for one in account.invented if one.path != path]
+                account.invented = [field_change for field_change in account.invented if field_change.path != path]
                 account.carried.append((plan.reads[number].path, path))
             continue
         if steps:
@@ -134,7 +134,9 @@ def _items(account: LossReport, carry: FieldCopy, plan: ListMapping, value: Any)
             continue
         for step, to, slot, least in plan.needs:
             if step not in new:
-                new[step] = made = account.worth(least.value) if least.value is not None else moment(account.header.at)
+                new[step] = made = (
+                    account.worth(least.value) if least.value is not None else format_timestamp(account.header.at)
+                )
                 account.invent(there + to, slot, made, least.reason)
         found.append(new)
     if value and not found:  # none of them could be told, so the list was not
@@ -158,7 +160,7 @@ def _fill(account: LossReport) -> str | None:
             return f"{account.plan.becomes.name} has to say {slot}, and this {account.plan.type.name} does not."
         value = least.value
         if not plain:
-            value = moment(account.header.at) if value is None else account.worth(value, fits)
+            value = format_timestamp(account.header.at) if value is None else account.worth(value, fits)
         account.write(path, steps, value)
         account.invent(path, slot, value, least.reason if plain else _reason(account, least, value))
     for group in account.plan.groups:
@@ -194,15 +196,15 @@ def _mend(account: LossReport) -> str | None:
 
 
 def _remedy(account: LossReport, name: str, value: Any, code: str) -> None:
-    place = account.plan.places[name]
-    account.write(place.path, place.steps, value)
-    number = account.sources.get(place.path)
+    slot = account.plan.places[name]
+    account.write(slot.path, slot.steps, value)
+    number = account.sources.get(slot.path)
     if number is not None:
         account.vague[number] = True
         return
-    account.invented = [one for one in account.invented if one.path != place.path]
-    account.invent(place.path, name, value, f"{account.plan.to.name} wants it so ({code})")
-    by_type = (TYPE_PATH, place.path)
+    account.invented = [field_change for field_change in account.invented if field_change.path != slot.path]
+    account.invent(slot.path, name, value, f"{account.plan.to.name} wants it so ({code})")
+    by_type = (TYPE_PATH, slot.path)
     if by_type in account.carried:  # the type itself said it, and told back it is another
         account.carried.remove(by_type)
         account.narrow(
@@ -235,12 +237,12 @@ def _close(account: LossReport) -> None:
         account.narrow(plan.strays, "$type", plan.type.name, f"{plan.becomes.name} leads back elsewhere")
 
 
-def _residue(account: LossReport, tree: Tree, known: KnownFields) -> None:
-    if not tree.keys() <= known.names:
+def _residue(account: LossReport, tree: Tree, known_fields: KnownFields) -> None:
+    if not tree.keys() <= known_fields.names:
         for name, value in tree.items():
-            if name not in known.names:
-                account.lose(join(known.path, name), None, value, account.plan.no_place)
-    for name, inside in known.groups:
+            if name not in known_fields.names:
+                account.lose(join(known_fields.path, name), None, value, account.plan.no_place)
+    for name, inside in known_fields.groups:
         value = tree.get(name)
         if value == {} and name != account.plan.dialect.payload:
             account.lose(inside.path, None, value, account.plan.no_place)

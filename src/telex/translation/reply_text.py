@@ -31,7 +31,7 @@ _IN_WORDS = ("telex send --as {me} --to {you} --reply-to {id} -",)
 def reply_lines(tree: Tree, dialect: Dialect, type_: MessageType, header: MessageHeader) -> list[str]:
     """The end of a rendering: what to answer, and how."""
     answer = dialect.types.get(type_.reply or "")
-    does = type_.deed.does if type_.deed is not None else ""
+    does = type_.deed.action if type_.deed is not None else ""
     if header.sender == TELEX and answer is None:
         does = "escalate"  # the bus hands things on and reads nothing; whoever raised it hears the answer
     commands = _typed(_BY_COMMAND.get(does, _IN_WORDS), header)

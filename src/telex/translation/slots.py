@@ -64,7 +64,7 @@ def places_of(dialect: Dialect, type_: MessageType, row: TypeMapping) -> list[Sl
     """Every slot that the row knows, own names before borrowed ones, and those in the body last."""
     said = names_of(type_)
     whole = dialect.fields_of(type_)
-    found = []
+    slots = []
     for slot, name in (*((one, one) for one in said), *row.names.items()):
         where = said.get(name)
         if where is None or "/" in slot or "[]" in where:
@@ -73,17 +73,17 @@ def places_of(dialect: Dialect, type_: MessageType, row: TypeMapping) -> list[Sl
         field = kind_at(whole, steps)
         assert field is not None, f"{type_.name} has no field {where}"
         parts = _parts(said, name, where, field.kind) | _lent(row, name, field.kind)
-        found.append(Slot(slot, name, path_of(*steps), steps, field.kind, row.values.get(slot), parts))
+        slots.append(Slot(slot, name, path_of(*steps), steps, field.kind, row.values.get(slot), parts))
     body = row.body
     if body is None:
-        return found
-    kinds: dict[str, Kind] = {one.slot: TEXTS if one.listed else TEXT for one in body.sections}
+        return slots
+    kinds: dict[str, Kind] = {section.slot: TEXTS if section.listed else TEXT for section in body.sections}
     kinds[body.main] = PAGES if body.pages else TEXT
-    for slot, name in (*((one, one) for one in kinds), *row.names.items()):
+    for slot, name in (*((kind, kind) for kind in kinds), *row.names.items()):
         if name in kinds and name not in said:
             parts = PAGE_PARTS if body.pages and name == body.main else TEXT_PARTS if kinds[name] is TEXTS else {}
-            found.append(Slot(slot, name, BODY, (), kinds[name], None, parts, in_body=True))
-    return found
+            slots.append(Slot(slot, name, BODY, (), kinds[name], None, parts, in_body=True))
+    return slots
 
 
 def names_of(type_: MessageType) -> Mapping[str, str]:
@@ -91,7 +91,7 @@ def names_of(type_: MessageType) -> Mapping[str, str]:
     if type_.meaning is not None:
         return type_.meaning.says
     assert type_.deed is not None, f"{type_.name} has no names for its fields"
-    return type_.deed.names
+    return type_.deed.field_map
 
 
 def _parts(said: Mapping[str, str], name: str, where: str, kind: Kind) -> dict[str, ItemPart]:

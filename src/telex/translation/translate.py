@@ -7,10 +7,10 @@ The original is never changed and nothing is left out without being named: each 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from telex.dialects.field_access import reach
+from telex.dialects.field_access import get_path
 from telex.dialects.intents import INTENTS
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
-from telex.dialects.timestamps import read_moment
+from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
@@ -61,10 +61,10 @@ def header_of(
     wire = dialect.wire
 
     def said(name: str | None) -> str | None:
-        value = reach(dialect.locate(type_, name))(tree) if name else None
+        value = get_path(dialect.locate(type_, name))(tree) if name else None
         return str(value) if isinstance(value, str) and value else None
 
-    moment = read_moment(said(wire.timestamp) or "").at
+    moment = parse_timestamp(said(wire.timestamp) or "").at
     who, whom = said(wire.sender), said(wire.recipient)
     first = sender if type_.senders == ANY else type_.senders[0]
     roles = dialect.addresses == "roles"
@@ -89,35 +89,37 @@ def translate(
         return Translation(to, type_, tree, body, sender_role=header.sender_role, recipient_role=header.recipient_role)
     if dialect.form == "front-matter":
         tree = typed(tree, dialect.fields_of(type_))
-    known = _known(dialect, type_, to)
-    for way in known.ways:
-        if not way.whens or all(get(tree) in values for get, values in way.whens):
-            for plan in way.plans:
+    type_translation = _known(dialect, type_, to)
+    for translation_path in type_translation.ways:
+        if not translation_path.whens or all(get(tree) in values for get, values in translation_path.whens):
+            for plan in translation_path.plans:
                 if not plan.spoken.means or _may_mean(tree, plan):
                     return _if_accepted(_if_short_enough(tell(plan, tree, header, body)))
-            if way.plans:
+            if translation_path.plans:
                 return NoCounterpart(to, f"{to.name} has no message that says what this {type_.name} says.")
             break
-    return NoCounterpart(to, known.why_not)
+    return NoCounterpart(to, type_translation.why_not)
 
 
 def _known(dialect: Dialect, type_: MessageType, to: Dialect) -> TypeTranslation:
     """Found out once for each type and dialect, and remembered. A type may be in a dialect and in what extends it."""
     key = (id(dialect), id(type_), id(to))
-    found = _REMEMBERED.get(key)
-    if found is None:
+    type_translation = _REMEMBERED.get(key)
+    if type_translation is None:
         if len(_REMEMBERED) >= WAYS_REMEMBERED_MAX:
             _REMEMBERED.clear()
         ways = _find(dialect, type_, to)
-        found = _REMEMBERED[key] = TypeTranslation(dialect, type_, to, ways, why_not(dialect, type_.name, to))
-    return found
+        type_translation = _REMEMBERED[key] = TypeTranslation(
+            dialect, type_, to, ways, why_not(dialect, type_.name, to)
+        )
+    return type_translation
 
 
 def _find(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[TranslationPath, ...]:
     ways = []
     for row, becomes in routes(dialect, type_.name, to):
         names = names_of(type_) if row.when else {}
-        whens = tuple((reach(dialect.locate(type_, names[slot])), values) for slot, values in row.when.items())
+        whens = tuple((get_path(dialect.locate(type_, names[slot])), values) for slot, values in row.when.items())
         plans = tuple(make(dialect, row, to, other, home_of(other, dialect)) for other in becomes)
         ways.append(TranslationPath(whens, plans))
     return tuple(ways)
@@ -127,15 +129,17 @@ def _if_accepted(made: Translation | NoCounterpart) -> Translation | NoCounterpa
     """A user's file may ask for what no row foresees, so what becomes a type of it is checked like any message."""
     if isinstance(made, NoCounterpart) or (made.type.meaning is None and made.dialect.extends is None):
         return made
-    found = refusals(
+    findings = refusals(
         (
             *validate(made.tree, made.dialect, made.type, body=made.body).findings,
             *authorise(made.tree, made.dialect, made.type),
         )
     )
-    if not found:
+    if not findings:
         return made
-    return NoCounterpart(made.dialect, f"As {made.type.name} it would be refused ({found[0].code}): {found[0].say}")
+    return NoCounterpart(
+        made.dialect, f"As {made.type.name} it would be refused ({findings[0].code}): {findings[0].say}"
+    )
 
 
 def _if_short_enough(made: Translation | NoCounterpart) -> Translation | NoCounterpart:

@@ -77,7 +77,7 @@ def may_sign_for(role: str, claimed: str | None, dialect: Dialect, type_: Messag
     was asked, and everybody may agree to stop, which concerns nobody else. The record says who it was."""
     if claimed is None or dialect.addresses != "roles" or type_.deed is None or role in dialect.roles:
         return False
-    allowed = type_.deed.does == ("answer" if role == HUMAN else "stopped")
+    allowed = type_.deed.action == ("answer" if role == HUMAN else "stopped")
     return allowed and may_send(claimed, type_)
 
 
@@ -93,7 +93,7 @@ def has_no_words(role: str, dialect: Dialect, answer: MessageType) -> bool:
 def may_receive(role: str, type_: MessageType) -> bool:
     """A person may be asked for approval in every dialect, as a person may give it."""
     role = normalised(role)
-    asks = type_.deed is not None and type_.deed.does == "ask"
+    asks = type_.deed is not None and type_.deed.action == "ask"
     return type_.receivers == ANY or role in type_.receivers or (asks and role == HUMAN)
 
 

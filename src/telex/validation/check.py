@@ -106,14 +106,14 @@ def check(
 
 
 def _sign(
-    tree: Tree, dialect: Dialect, type_: MessageType, said: list[Finding], as_role: str | None, as_name: str | None
+    tree: Tree, dialect: Dialect, type_: MessageType, findings: list[Finding], as_role: str | None, as_name: str | None
 ) -> list[Finding]:
     """Put the right name under the message: the door knows who speaks, so this mend is certain. What is left to say."""
     if as_role is None or dialect.wire.sender not in tree or not may_send(as_role, type_):
-        return said
-    if any(finding.code == "role-claim-differs" for finding in said):
+        return findings
+    if any(finding.code == "role-claim-differs" for finding in findings):
         tree[dialect.wire.sender] = signed_as(dialect, as_role, as_name)
-    return [finding for finding in said if finding.code != "role-claim-differs"]
+    return [finding for finding in findings if finding.code != "role-claim-differs"]
 
 
 def _verdict(

@@ -52,10 +52,10 @@ class ContractScope:
             return PathDecision(
                 FORBIDDEN, f"plan {short(plan.id)} forbids {short(against.text)}", plan, against.text, False, path
             )
-        found = self._allowed.cover(path) or (self._granted.cover(path) if self._granted is not None else None)
-        if found is None:
+        pattern = self._allowed.cover(path) or (self._granted.cover(path) if self._granted is not None else None)
+        if pattern is None:
             return PathDecision(OUTSIDE, f"plan {short(plan.id)} allows {scope_of(plan)}", plan, None, False, path)
-        return self._answers.get(found.text) or self._answer(found.text)
+        return self._answers.get(pattern.text) or self._answer(pattern.text)
 
     def lets(self, path: str) -> bool:
         """May this (normal) path be touched? As `judge` has it, where nobody asks why."""
@@ -70,8 +70,8 @@ class ContractScope:
         """What it says to every (normal) path in this folder, where one pattern tells."""
         if self._against is not None or self._lifted is not None:
             return None
-        found = self._allowed.cover_below(folder)
-        return None if found is None else self._answers.get(found.text) or self._answer(found.text)
+        pattern = self._allowed.cover_below(folder)
+        return None if pattern is None else self._answers.get(pattern.text) or self._answer(pattern.text)
 
     def _answer(self, pattern: str) -> PathDecision:
         """Allowed by the contract itself, or else by what was granted since."""
@@ -150,8 +150,8 @@ def _judged(path: str, scopes: Sequence[ContractScope]) -> PathDecision:
     if not scopes:
         return NOTHING_SAID
     each = [scope.judge(path) for scope in scopes]
-    allowed = [one for one in each if one.code is None]
-    forbidden = [one for one in each if one.code == FORBIDDEN]
+    allowed = [decision for decision in each if decision.code is None]
+    forbidden = [decision for decision in each if decision.code == FORBIDDEN]
     return (allowed or forbidden or each)[0]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from telex.dialects.rule_evaluation import reach
+from telex.dialects.rule_evaluation import get_path
 from telex.dialects.schema import Dialect, MessageType, OneOf, Text, Tree, kind_at
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _WANTED = (*Envelope._fields, _TASK)
 
 def facts_in(tree: Tree, dialect: Dialect, type_: MessageType) -> Envelope:
     """What stands in a message as read."""
-    found = {name: _text(reach(path)(tree)) for name, path in paths_of(dialect, type_).items()}
+    found = {name: _text(get_path(path)(tree)) for name, path in paths_of(dialect, type_).items()}
     return _facts([found.get(name) for name in _WANTED])
 
 

@@ -116,7 +116,7 @@ class Express:
         self._opening, self._plate = opening, plate
         self._shared = {} if shared is None else shared
         among = (desk.forced,) if desk.forced else desk.dialects
-        self.passes: Lane = self._lanes([one for one in among if one.form == "json"])
+        self.passes: Lane = self._lanes([dialect for dialect in among if dialect.form == "json"])
 
     def check(self, raw: bytes) -> Checked:
         """The same answer as `admission.check`, except that the tree of a message waved through is left unread."""
@@ -131,7 +131,7 @@ class Express:
         when a message comes to it, and those that are there already come first."""
         if len(dialects) == 1:
             return self._lane(self._compiled(dialects[0]), _nobody_passes)
-        lanes = [(one, self._shared.get(self._depends_on(one))) for one in dialects]
+        lanes = [(dialect, self._shared.get(self._depends_on(dialect))) for dialect in dialects]
         lanes.sort(key=lambda one: one[1] is None)
 
         def passes(raw: bytes) -> ValidMessage | None:

@@ -17,7 +17,7 @@ from telex.dialects.schema import (
     Text,
     Timestamp,
 )
-from telex.dialects.timestamps import read_moment
+from telex.dialects.timestamps import parse_timestamp
 from telex.model.finding import Finding, Severity
 from telex.model.limits import Limits
 from telex.model.suggestion import folded, nearest
@@ -167,7 +167,7 @@ class ValueChecker:
     def moment(self, value: Any, kind: Timestamp, path: str) -> Any:
         if not isinstance(value, str):
             return self.wrong_type(value, kind, path)
-        flaw = read_moment(value).flaw
+        flaw = parse_timestamp(value).flaw
         if flaw is None:
             return value
         code, say, severity = _MOMENT_FLAWS[flaw]

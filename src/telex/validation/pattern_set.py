@@ -57,19 +57,19 @@ class PatternSet:
         self._paths: dict[str, Pattern] = {}  # a path from the root, without its last /
         self._by_name: dict[str, Pattern] = {}  # a name wherever it stands
         self._by_ending: dict[str, Pattern] = {}  # `*.py`, wherever it stands
-        wild = [(one, beginning(one)) for one in patterns if not self._put(one)]
+        wild = [(pattern, beginning(pattern)) for pattern in patterns if not self._put(pattern)]
         self._shelves = bool(self._paths or self._by_name or self._by_ending)
         self._folders = {"": _state(wild)}
 
-    def _put(self, one: Pattern) -> bool:
+    def _put(self, pattern: Pattern) -> bool:
         """Onto a shelf, if there is one for such a pattern."""
-        names = one.names
+        names = pattern.names
         if all(isinstance(name, str) and name != ANY_FOLDERS for name in names):
-            _put_wider(self._paths, SEPARATOR.join(map(str, names)), one)
+            _put_wider(self._paths, SEPARATOR.join(map(str, names)), pattern)
         elif len(names) == 2 and names[0] == ANY_FOLDERS and isinstance(names[1], str):
-            _put_wider(self._by_name, names[1], one)
+            _put_wider(self._by_name, names[1], pattern)
         elif len(names) == 2 and names[0] == ANY_FOLDERS and (ending := _ending(names[1])) is not None:
-            _put_wider(self._by_ending, ending, one)
+            _put_wider(self._by_ending, ending, pattern)
         else:
             return False
         return True
@@ -78,23 +78,23 @@ class PatternSet:
         """One that covers this (normal) path, if any does. `as_folder`: the path may be meant as one."""
         folder, _, name = path.rpartition(SEPARATOR)
         above = self._folders.get(folder) or self._folder(folder)
-        found = above.found
-        if found is not None or not name:  # without a name it is the folder itself
-            return found
+        pattern = above.found
+        if pattern is not None or not name:  # without a name it is the folder itself
+            return pattern
         if self._shelves:
-            found = self._on_shelf(path, name, is_folder=as_folder)
-        if found is None and (ahead := above.next(name)):
+            pattern = self._on_shelf(path, name, is_folder=as_folder)
+        if pattern is None and (ahead := above.next(name)):
             return _among(ahead, name, is_folder=as_folder)
-        return found
+        return pattern
 
     def cover_below(self, folder: str) -> Pattern | None:
         """One that covers whatever is in this folder, if any does."""
         return (self._folders.get(folder) or self._folder(folder)).found
 
     def _folder(self, folder: str) -> MatchState:
-        known = self._folders.get(folder)
-        if known is not None:
-            return known
+        match_state = self._folders.get(folder)
+        if match_state is not None:
+            return match_state
         if len(self._folders) > FOLDERS_MAX:
             self._folders = {"": self._folders[""]}
         state, prefix = self._folders[""], ""
@@ -114,49 +114,58 @@ class PatternSet:
         if found is not None:
             return MatchState(found)
         further = [
-            (one, step(one, places, name) - {len(one.names)}) for clue_, _, one, places in ahead if clue_ in name
+            (pattern, step(pattern, places, name) - {len(pattern.names)})
+            for clue_, _, pattern, places in ahead
+            if clue_ in name
         ]
-        return _state(further, [one for one in ahead if one.stays and one.clue not in name])
+        return _state(
+            further,
+            [
+                pending_pattern
+                for pending_pattern in ahead
+                if pending_pattern.stays and pending_pattern.clue not in name
+            ],
+        )
 
     def _on_shelf(self, path: str, name: str, *, is_folder: bool) -> Pattern | None:
-        found = self._paths.get(path)
-        if found is None or (found.below_only and not is_folder):
-            found = self._by_name.get(name)
-        if found is None or (found.below_only and not is_folder):
-            found = self._by_ending.get(name[name.rfind(".") :])
-        return found if found is not None and (is_folder or not found.below_only) else None
+        pattern = self._paths.get(path)
+        if pattern is None or (pattern.below_only and not is_folder):
+            pattern = self._by_name.get(name)
+        if pattern is None or (pattern.below_only and not is_folder):
+            pattern = self._by_ending.get(name[name.rfind(".") :])
+        return pattern if pattern is not None and (is_folder or not pattern.below_only) else None
 
 
 def _state(reached: Iterable[tuple[Pattern, Places]], staying: Iterable[PendingPattern] = ()) -> MatchState:
     """At a folder that nothing covers. A pattern that is nowhere any more is left behind."""
     waiting: dict[str, list[PendingPattern]] = {}
     alive = list(staying)
-    for one, places in reached:
+    for pattern, places in reached:
         if not places:
             continue
         first, last = min(places), max(places)
-        name = one.names[last]
-        at_any_folders = one.names[first] == ANY_FOLDERS and last == first + 1
+        name = pattern.names[last]
+        at_any_folders = pattern.names[first] == ANY_FOLDERS and last == first + 1
         if first == last and isinstance(name, str):
-            waiting.setdefault(name, []).append(PendingPattern("", False, one, places))
+            waiting.setdefault(name, []).append(PendingPattern("", False, pattern, places))
         else:
             telling = first == last or at_any_folders
-            alive.append(PendingPattern(clue(name) if telling else "", at_any_folders, one, places))
+            alive.append(PendingPattern(clue(name) if telling else "", at_any_folders, pattern, places))
     return MatchState(None, {name: tuple(those) for name, those in waiting.items()}, tuple(alive))
 
 
 def _among(alive: Alive, name: str, *, is_folder: bool) -> Pattern | None:
-    for clue_, _, one, places in alive:
-        if clue_ in name and (is_folder or not one.below_only) and ends(one, places, name):
-            return one
+    for clue_, _, pattern, places in alive:
+        if clue_ in name and (is_folder or not pattern.below_only) and ends(pattern, places, name):
+            return pattern
     return None
 
 
-def _put_wider(shelf: dict[str, Pattern], key: str, one: Pattern) -> None:
+def _put_wider(shelf: dict[str, Pattern], key: str, pattern: Pattern) -> None:
     """Of two patterns for the same thing the one that covers more."""
     known = shelf.get(key)
-    if known is None or (known.below_only and not one.below_only):
-        shelf[key] = one
+    if known is None or (known.below_only and not pattern.below_only):
+        shelf[key] = pattern
 
 
 def _ending(name: Name) -> str | None:
@@ -170,25 +179,29 @@ def _ending(name: Name) -> str | None:
 def allowing(patterns: tuple[str, ...]) -> PatternSet:
     """What may be touched: exactly what is written, and a plain name is a path from the root."""
     found = (compiled(one, from_root=True) for one in patterns)
-    return PatternSet(one for one in found if one is not None)
+    return PatternSet(pattern for pattern in found if pattern is not None)
 
 
 class ForbiddenPatterns:
     """What may not be touched: also where a disk that is blind to case would take the path for a forbidden one."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        written = [one for one in map(compiled, patterns) if one is not None]
+        written = [pattern for pattern in map(compiled, patterns) if pattern is not None]
         # Without a choice of letters, whatever a pattern covers as it stands it covers blindly too.
-        choosing = [one for one in written if "[" in one.text]
+        choosing = [pattern for pattern in written if "[" in pattern.text]
         self._exact = PatternSet(choosing) if choosing else None
-        blind = [again._replace(text=one.text) for one in written if (again := compiled(folded(one.text))) is not None]
+        blind = [
+            again._replace(text=pattern.text)
+            for pattern in written
+            if (again := compiled(folded(pattern.text))) is not None
+        ]
         self._blind = PatternSet(blind)
-        self._clues = [folded(longest_text(one)) for one in (*blind, *choosing)]
+        self._clues = [folded(longest_text(pattern)) for pattern in (*blind, *choosing)]
 
     def cover(self, path: str) -> Pattern | None:
         """The pattern that covers it; a file that would take the place of a forbidden folder is covered too."""
-        found = self._blind.cover(folded(path), as_folder=True)
-        return found or (self._exact.cover(path, as_folder=True) if self._exact is not None else None)
+        pattern = self._blind.cover(folded(path), as_folder=True)
+        return pattern or (self._exact.cover(path, as_folder=True) if self._exact is not None else None)
 
     def spares(self, text: str) -> bool:
         """Can it be told at a glance that no path is covered which is a part of this (plain, folded) text?"""

@@ -145,7 +145,11 @@ def _letters(part: str, place: int) -> tuple[CharacterClass, int] | None:
 
 def _piece(letters: list[CharacterClass]) -> Piece:
     """As text where every letter of it is known."""
-    known = [next(iter(one.among)) for one in letters if one.among and len(one.among) == 1 and _is_plain(one)]
+    known = [
+        next(iter(character_class.among))
+        for character_class in letters
+        if character_class.among and len(character_class.among) == 1 and _is_plain(character_class)
+    ]
     return "".join(known) if len(known) == len(letters) else tuple(letters)
 
 
@@ -202,9 +206,9 @@ def _known(piece: Piece) -> list[str]:
     if isinstance(piece, str):
         return [] if piece == ANY_FOLDERS else [piece]
     texts = [""]
-    for one in piece:
-        if one.among is not None and len(one.among) == 1 and _is_plain(one):
-            texts[-1] += next(iter(one.among))
+    for character_class in piece:
+        if character_class.among is not None and len(character_class.among) == 1 and _is_plain(character_class):
+            texts[-1] += next(iter(character_class.among))
         else:
             texts.append("")
     return texts

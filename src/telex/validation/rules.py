@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from telex.dialects.blanks import blank_for
-from telex.dialects.rule_evaluation import on_tree, put, reach
+from telex.dialects.rule_evaluation import compile_for_tree, get_path, set_path
 from telex.dialects.rule_language import compared, names, parse
 from telex.dialects.schema import Dialect, HardRule, MessageType, Tree
 from telex.model.json_path import path_of, within
@@ -51,9 +51,12 @@ def _prepare(dialect: Dialect, type_: MessageType) -> TypeRules:
         node = parse(expression)
         places = tuple(_place(dialect.locate(type_, name)) for name in names(node))
         looked_into = tuple(_place(dialect.locate(type_, name)) for name in compared(node))
-        return CompiledRule(places, looked_into, on_tree(node, dialect, type_))
+        return CompiledRule(places, looked_into, compile_for_tree(node, dialect, type_))
 
-    fillings = [(relation(one.when), dialect.locate(type_, one.path), one.value) for one in type_.fillings]
+    fillings = [
+        (relation(field_default.when), dialect.locate(type_, field_default.path), field_default.value)
+        for field_default in type_.fillings
+    ]
     rules = [
         (relation(rule.broken_when), dialect.locate(type_, rule.path), rule) for rule in (*dialect.rules, *type_.rules)
     ]
@@ -69,19 +72,19 @@ def relate(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) 
     relations = relations_of(dialect, type_)
     for relation, steps, value in relations.fillings:
         if _can_tell(walk, relation) and relation.holds(tree):
-            put(tree, steps, value)
+            set_path(tree, steps, value)
             say = f"Read as {value}, which is what leaving it out means."
             walk.say("default-filled", path_of(*steps), say, "note", expected=str(value))
     doubtful: list[tuple[tuple[str, ...], str]] = []
     for relation, steps, rule in relations.rules:
         if _can_tell(walk, relation) and relation.holds(tree):
-            found, path = reach(steps)(tree), path_of(*steps)
+            found, path = get_path(steps)(tree), path_of(*steps)
             walk.say(rule.code, path, rule.say, rule.severity, expected=rule.expected, found=found)
             if rule.severity == "refusal":
                 walk.blanks.add(path)
                 doubtful.append((steps, rule.expected or rule.say))
     for steps, wanted in doubtful:  # only the sender knows which of the fields is wrong
-        put(tree, steps, blank_for(wanted))
+        set_path(tree, steps, blank_for(wanted))
 
 
 def _can_tell(walk: FieldWalker, relation: CompiledRule) -> bool:

@@ -48,13 +48,13 @@ class RequestIndex(OrderedIndex["TaskRequest"]):
         answers = list(map(_ANSWER, map(self._all.__getitem__, map(place_of, ids))))
         return dict(zip(answers, answers, strict=True)) | dict(zip(ids, answers, strict=True))
 
-    def _note(self, one: "TaskRequest") -> None:
-        if one.waits:
-            self._waiting[one.id] = None
+    def _note(self, request: "TaskRequest") -> None:
+        if request.waits:
+            self._waiting[request.id] = None
             return
-        self._waiting.pop(one.id, None)
-        if one.is_approved:
-            self._approved[one.id] = self._answers[one.answer] = None
+        self._waiting.pop(request.id, None)
+        if request.is_approved:
+            self._approved[request.id] = self._answers[request.answer] = None
 
     def _copy(self) -> Self:
         asks = super()._copy()
@@ -69,6 +69,6 @@ class RequestIndex(OrderedIndex["TaskRequest"]):
 NO_ASKS = RequestIndex()
 
 
-def asks_of(known: "Sequence[TaskRequest]") -> RequestIndex:
+def request_index(requests: "Sequence[TaskRequest]") -> RequestIndex:
     """What came over a wire, or out of an old file, is only a list of them."""
-    return known if type(known) is RequestIndex else RequestIndex(known)
+    return requests if type(requests) is RequestIndex else RequestIndex(requests)

@@ -15,7 +15,7 @@ from telex.model.limits import LIMITS
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
 from telex.model.suggestion import LATEST_MAX, nearest
 from telex.validation.authorization import has_no_words
-from telex.work.approval_requests import NO_ASKS, RequestIndex, asks_of
+from telex.work.approval_requests import NO_ASKS, RequestIndex, request_index
 from telex.work.decisions import (
     APPROVED,
     CONDITIONAL,
@@ -73,116 +73,120 @@ class Approval(NamedTuple):
 topic_of = topic_of_request
 
 
-def task_topic(said: WorkMessage) -> tuple[str, ...]:
+def task_topic(work_message: WorkMessage) -> tuple[str, ...]:
     """Where the requests of the same task are known; a message may well be about no task."""
-    task = said.text("task")
+    task = work_message.text("task")
     return (f"task:{task}",) if task else ()
 
 
 # --- which request is meant -------------------------------------------------------------------------------------------
 
 
-def named(said: WorkMessage) -> str | None:
+def named(work_message: WorkMessage) -> str | None:
     """The request that an answer names."""
-    return said.text("request") or said.reply_to or None
+    return work_message.text("request") or work_message.reply_to or None
 
 
-def meant(said: WorkMessage, book: Book) -> str | None:
+def meant(work_message: WorkMessage, book: Book) -> str | None:
     """The request that an answer means, as far as that can be told. It need not be there."""
-    if (name := named(said)) is not None:
+    if (name := named(work_message)) is not None:
         return name
-    return asks_in_task(said, book).only_one_waiting
+    return asks_in_task(work_message, book).only_one_waiting
 
 
-def asks_in_task(said: WorkMessage, book: Book) -> RequestIndex:
+def asks_in_task(work_message: WorkMessage, book: Book) -> RequestIndex:
     """What was asked in the task which the message is about."""
-    task = said.text("task")
+    task = work_message.text("task")
     found = book.get(f"task:{task}") if task else None
-    return asks_of(found.asks) if found is not None else NO_ASKS
+    return request_index(found.asks) if found is not None else NO_ASKS
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
-def _ask_wanted(said: WorkMessage, book: Book) -> Topics:
-    return (topic_of(said.id),)
+def _ask_wanted(work_message: WorkMessage, book: Book) -> Topics:
+    return (topic_of(work_message.id),)
 
 
-def _weigh_ask(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[LazyFinding, ...]:
-    known: Approval | None = book.get(topic_of(said.id))
-    return () if known is None else (id_reused(said, f"{known.request.by} has asked for something"),)
+def _weigh_ask(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+    approval: Approval | None = book.get(topic_of(work_message.id))
+    return () if approval is None else (id_reused(work_message, f"{approval.request.by} has asked for something"),)
 
 
-def asked(said: WorkMessage) -> ApprovalRequest:
+def asked(work_message: WorkMessage) -> ApprovalRequest:
     return ApprovalRequest(
-        said.id,
-        said.sender,
-        said.role,
-        said.to,
-        said.inboxes,
-        said.text("kind"),
-        said.text("subject"),
-        said.at,
-        deadline_of(said),
-        said.dialect.name,
-        said.type.name,
-        said.text("task"),
-        said.correlation,
+        work_message.id,
+        work_message.sender,
+        work_message.role,
+        work_message.to,
+        work_message.inboxes,
+        work_message.text("kind"),
+        work_message.text("subject"),
+        work_message.at,
+        deadline_of(work_message),
+        work_message.dialect.name,
+        work_message.type.name,
+        work_message.text("task"),
+        work_message.correlation,
     )
 
 
-def deadline_of(said: WorkMessage) -> float | None:
-    return said.moment("deadline")
+def deadline_of(work_message: WorkMessage) -> float | None:
+    return work_message.moment("deadline")
 
 
 # --- answering --------------------------------------------------------------------------------------------------------
 
 
-def _answer_wanted(said: WorkMessage, book: Book) -> Topics:
-    name = meant(said, book)
-    return (*task_topic(said), *((topic_of(name), *topics_of_step(name)) if name is not None else ()))
+def _answer_wanted(work_message: WorkMessage, book: Book) -> Topics:
+    name = meant(work_message, book)
+    return (*task_topic(work_message), *((topic_of(name), *topics_of_step(name)) if name is not None else ()))
 
 
-def _answer_belongs(said: WorkMessage, book: Book) -> Topics:
-    name = meant(said, book)
+def _answer_belongs(work_message: WorkMessage, book: Book) -> Topics:
+    name = meant(work_message, book)
     topic = topic_of(name) if name is not None else ""
     return (topic,) if topic in book else ()
 
 
-def _weigh_answer(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[LazyFinding, ...]:
-    name = meant(said, book)
-    found: Approval | None = book.get(topic_of(name)) if name is not None else None
-    if found is None:
+def _weigh_answer(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+    name = meant(work_message, book)
+    approval: Approval | None = book.get(topic_of(name)) if name is not None else None
+    if approval is None:
         # What was escalated may be answered in the same words; that is another chapter.
         if name is not None and not book.keys().isdisjoint(topics_of_step(name)):
             return ()
-        return (LazyFinding("approval-unknown", partial(_unknown, said, name, book)),)
-    request, answer = found
-    wrong = () if may_answer(said, request, answering(request, ground.dialects)) else (may_not(said, request),)
+        return (LazyFinding("approval-unknown", partial(_unknown, work_message, name, book)),)
+    request, answer = approval
+    wrong = (
+        ()
+        if may_answer(work_message, request, answering(request, context.dialects))
+        else (may_not(work_message, request),)
+    )
     return (
         wrong
         if answer is None
-        else (*wrong, LazyFinding("approval-answered", partial(_answered, said, request, answer)))
+        else (*wrong, LazyFinding("approval-answered", partial(_answered, work_message, request, answer)))
     )
 
 
-def may_answer(said: WorkMessage, request: ApprovalRequest, in_its_words: InItsWords | None = None) -> bool:
+def may_answer(work_message: WorkMessage, request: ApprovalRequest, in_its_words: InItsWords | None = None) -> bool:
     """Never who asks; a person always; else who was asked, or whose role the type is meant for. But nobody who could
     not say it in the dialect of the request, whichever it takes."""
-    if said.sender == request.by:
+    if work_message.sender == request.by:
         return False
-    if HUMAN in (said.sender, said.role):
+    if HUMAN in (work_message.sender, work_message.role):
         return True
-    if in_its_words is not None and has_no_words(said.role, *in_its_words):
+    if in_its_words is not None and has_no_words(work_message.role, *in_its_words):
         return False
-    if said.role in _by_trade(said.type):
+    if work_message.role in _by_trade(work_message.type):
         return True
-    return not {said.sender, said.role, ONE_OF_ROLE + said.role}.isdisjoint(whom_asked(request))
+    return not {work_message.sender, work_message.role, ONE_OF_ROLE + work_message.role}.isdisjoint(whom_asked(request))
 
 
 def _by_trade(type_: MessageType) -> tuple[str, ...]:
     """The roles whose part it is to answer. Whoever may send off work need not be asked about everything."""
-    is_for_that = type_.deed is not None and type_.deed.does == "answer" and type_.senders != ANY
+    is_for_that = type_.deed is not None and type_.deed.action == "answer" and type_.senders != ANY
     return type_.senders if is_for_that else ()
 
 
@@ -196,7 +200,9 @@ def answerers(request: ApprovalRequest, in_its_words: InItsWords | None, members
         return [HUMAN]
     dialect, answer = in_its_words
     speechless = {role for role in dialect.roles if has_no_words(role, dialect, answer)}
-    cannot = {one.name for one in members if one.role in speechless} | {ONE_OF_ROLE + role for role in speechless}
+    cannot = {member.name for member in members if member.role in speechless} | {
+        ONE_OF_ROLE + role for role in speechless
+    }
     asked_of = [one for one in whom_asked(request) if one not in cannot]
     by_role = [ONE_OF_ROLE + role for role in _by_trade(answer) if role not in asked_of]
     found = dict.fromkeys((*asked_of, *by_role, HUMAN))
@@ -211,68 +217,72 @@ def answering(request: ApprovalRequest, dialects: Mapping[str, Dialect]) -> InIt
     return (dialect, answer) if dialect is not None and answer is not None else None
 
 
-def _where(said: WorkMessage, name: str | None) -> str:
+def _where(work_message: WorkMessage, name: str | None) -> str:
     """The field that says which request is meant."""
-    wire = said.dialect.wire.reply_to
+    wire = work_message.dialect.wire.reply_to
     if wire and name is not None:
-        return path_of(*said.dialect.locate(said.type, wire))
-    return said.path("task") if said.has("task") else ROOT
+        return path_of(*work_message.dialect.locate(work_message.type, wire))
+    return work_message.path("task") if work_message.has("task") else ROOT
 
 
-def _unknown(said: WorkMessage, name: str | None, book: Book) -> FindingText:
-    waiting = asks_in_task(said, book).waiting()
+def _unknown(work_message: WorkMessage, name: str | None, book: Book) -> FindingText:
+    waiting = asks_in_task(work_message, book).waiting()
     expected = listed(waiting) if waiting else "a request that waits for an answer"
     if name is not None:
         close, found = nearest(name, waiting[-LATEST_MAX:]), name[: LIMITS.found_characters_max]
         what = close or "a request that waits (telex approvals shows them)"
         say = f"Name {what}: nobody has asked for anything under {found}."
-        return FindingText(_where(said, name), say, expected, found, close)
-    task = said.text("task")[: LIMITS.found_characters_max]
+        return FindingText(_where(work_message, name), say, expected, found, close)
+    task = work_message.text("task")[: LIMITS.found_characters_max]
     why = f"{len(waiting)} wait in {task}" if waiting else f"nothing waits for an answer in {task}"
-    return FindingText(_where(said, None), f"Say which request you answer: {why}.", expected, task)
+    return FindingText(_where(work_message, None), f"Say which request you answer: {why}.", expected, task)
 
 
-def may_not(said: WorkMessage, request: ApprovalRequest) -> LazyFinding:
+def may_not(work_message: WorkMessage, request: ApprovalRequest) -> LazyFinding:
     """What is said to whoever answers and may not."""
-    return LazyFinding("may-not-answer", partial(_left_to_others, said, request))
+    return LazyFinding("may-not-answer", partial(_left_to_others, work_message, request))
 
 
-def _left_to_others(said: WorkMessage, request: ApprovalRequest) -> FindingText:
-    asked_of = " or ".join(answerers(request, (said.dialect, said.type)))
-    why = "who asks does not answer" if said.sender == request.by else f"you are {said.sender}"
-    return FindingText(_where(said, request.id), f"Leave the answer to {asked_of}: {why}.", asked_of, said.sender)
+def _left_to_others(work_message: WorkMessage, request: ApprovalRequest) -> FindingText:
+    asked_of = " or ".join(answerers(request, (work_message.dialect, work_message.type)))
+    why = "who asks does not answer" if work_message.sender == request.by else f"you are {work_message.sender}"
+    return FindingText(
+        _where(work_message, request.id), f"Leave the answer to {asked_of}: {why}.", asked_of, work_message.sender
+    )
 
 
-def _answered(said: WorkMessage, request: ApprovalRequest, given: ApprovalAnswer) -> FindingText:
-    say = f"Ask for it anew if it is to be decided again: {given.by} has {_WORDS[given.decision]} {request.id} already."
-    return FindingText(_where(said, request.id), say, "a request that waits", given.id)
+def _answered(work_message: WorkMessage, request: ApprovalRequest, answer: ApprovalAnswer) -> FindingText:
+    say = (
+        f"Ask for it anew if it is to be decided again: {answer.by} has {_WORDS[answer.decision]} {request.id} already."
+    )
+    return FindingText(_where(work_message, request.id), say, "a request that waits", answer.id)
 
 
 _WORDS = {APPROVED: "approved", REJECTED: "rejected", CONDITIONAL: "approved, on conditions,"}
 
 
-def answered(said: WorkMessage, kind: str) -> ApprovalAnswer:
-    decision = decision_of(said)
+def answered(work_message: WorkMessage, kind: str) -> ApprovalAnswer:
+    decision = decision_of(work_message)
     return ApprovalAnswer(
-        said.id,
-        said.sender,
-        said.role,
-        said.at,
+        work_message.id,
+        work_message.sender,
+        work_message.role,
+        work_message.at,
         decision,
-        said.text("reason") or "; ".join(said.texts("reasons")),
-        said.texts("conditions"),
-        said.texts("modifications"),
+        work_message.text("reason") or "; ".join(work_message.texts("reasons")),
+        work_message.texts("conditions"),
+        work_message.texts("modifications"),
         override=kind == GATE_OVERRIDE and decision != REJECTED,
     )
 
 
-def _fold(state: Approval | None, said: WorkMessage) -> Any:
+def _fold(state: Approval | None, work_message: WorkMessage) -> Any:
     """The first request and the first answer stand, whatever comes after them."""
-    if said.does == "ask":
-        return Approval(asked(said)) if state is None else state
+    if work_message.action == "ask":
+        return Approval(asked(work_message)) if state is None else state
     if state is None or state.answer is not None:
         return state
-    return Approval(state.request, answered(said, state.request.kind))
+    return Approval(state.request, answered(work_message, state.request.kind))
 
 
 _ANSWER = WorkRules(_answer_wanted, _answer_belongs, _weigh_answer)

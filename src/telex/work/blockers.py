@@ -28,8 +28,8 @@ class Blocker(NamedTuple):
     needs: str
 
 
-def topic_of(said: WorkMessage) -> str:
-    return topic_at(said.text("plan"), said.text("task"))
+def topic_of(work_message: WorkMessage) -> str:
+    return topic_at(work_message.text("plan"), work_message.text("task"))
 
 
 def topic_at(plan: str, task: str) -> str:
@@ -39,48 +39,48 @@ def topic_at(plan: str, task: str) -> str:
     return f"{KIND}:{plan}/{task}"
 
 
-def _wanted(said: WorkMessage, book: Book) -> Iterator[str]:
+def _wanted(work_message: WorkMessage, book: Book) -> Iterator[str]:
     yield ANY
-    if _holds_up(said) or ANY in book:
-        yield topic_of(said)
+    if _holds_up(work_message) or ANY in book:
+        yield topic_of(work_message)
 
 
-def _belongs(said: WorkMessage, book: Book) -> Topics:
+def _belongs(work_message: WorkMessage, book: Book) -> Topics:
     """Progress means something only where that very task is held up."""
-    if _holds_up(said):
-        return (topic_of(said),) if ANY in book else (topic_of(said), ANY)
-    goes_on = ANY in book and not _is_blocked(said) and book.get(topic := topic_of(said)) is not None
+    if _holds_up(work_message):
+        return (topic_of(work_message),) if ANY in book else (topic_of(work_message), ANY)
+    goes_on = ANY in book and not _is_blocked(work_message) and book.get(topic := topic_of(work_message)) is not None
     return (topic,) if goes_on else ()
 
 
-def _is_blocked(said: WorkMessage) -> bool:
-    does = said.does
-    return does == "blocker" or (does == "status" and said.text("status") == "BLOCKED")
+def _is_blocked(work_message: WorkMessage) -> bool:
+    does = work_message.action
+    return does == "blocker" or (does == "status" and work_message.text("status") == "BLOCKED")
 
 
-def _holds_up(said: WorkMessage) -> bool:
-    return _is_blocked(said) and said.text("severity") in HOLDS_UP
+def _holds_up(work_message: WorkMessage) -> bool:
+    return _is_blocked(work_message) and work_message.text("severity") in HOLDS_UP
 
 
-def _fold(state: Blocker | None, said: WorkMessage) -> Blocker | None:
-    if not _is_blocked(said):
+def _fold(state: Blocker | None, work_message: WorkMessage) -> Blocker | None:
+    if not _is_blocked(work_message):
         return None
     return Blocker(
-        said.id,
-        said.text("task"),
-        said.text("plan"),
-        said.sender,
-        said.to,
-        said.inboxes or (said.to,),
-        said.at,
-        said.text("blocker") or "; ".join(said.texts("blockers")) or said.text("details"),
-        said.text("needs"),
+        work_message.id,
+        work_message.text("task"),
+        work_message.text("plan"),
+        work_message.sender,
+        work_message.to,
+        work_message.inboxes or (work_message.to,),
+        work_message.at,
+        work_message.text("blocker") or "; ".join(work_message.texts("blockers")) or work_message.text("details"),
+        work_message.text("needs"),
     )
 
 
-def _since(state: float | None, said: WorkMessage) -> float:
+def _since(state: float | None, work_message: WorkMessage) -> float:
     """When there was the first."""
-    return said.at if state is None else state
+    return work_message.at if state is None else state
 
 
 _CHAPTER = WorkRules(_wanted, _belongs)

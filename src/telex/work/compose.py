@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from telex.delivery.system_messages import moment
-from telex.dialects.rule_evaluation import put
+from telex.delivery.system_messages import format_timestamp
+from telex.dialects.rule_evaluation import set_path
 from telex.dialects.schema import TYPE, Dialect, Field, Integer, MessageType, Number, OneOf, Timestamp, Tree
 
 NOTHING: Tree = {}
@@ -30,7 +30,7 @@ def compose(
     known = {
         wire.id: id,
         wire.correlation: correlation,
-        wire.timestamp: moment(now),
+        wire.timestamp: format_timestamp(now),
         wire.sender: sender,
         wire.recipient: to,
         wire.version: dialect.version,
@@ -44,12 +44,12 @@ def compose(
             value = _least(field, now)
         if value is not None and _fits(field, value):
             tree[name] = value
-    said = {where: of[name] for name, where in type_.deed.names.items() if of.get(name) is not None}
+    said = {where: of[name] for name, where in type_.deed.field_map.items() if of.get(name) is not None}
     if reply_to is not None and wire.reply_to is not None:
         said.setdefault(wire.reply_to, reply_to)
     for where, value in said.items():
         if where not in dialect.envelope or where not in tree or of.get(where) is not None:
-            put(tree, dialect.locate(type_, where), value)
+            set_path(tree, dialect.locate(type_, where), value)
     return tree
 
 
@@ -60,7 +60,7 @@ def _least(field: Field, now: float) -> Any:
         return kind.values[0]
     if isinstance(kind, (Integer, Number)):
         return kind.at_least or 0
-    return moment(now) if isinstance(kind, Timestamp) else ""
+    return format_timestamp(now) if isinstance(kind, Timestamp) else ""
 
 
 def _fits(field: Field, value: Any) -> bool:

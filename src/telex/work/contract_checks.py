@@ -13,25 +13,25 @@ ANYTHING = "\ue000"  # a name that stands for whichever: no pattern means this o
 Flawed = tuple[int, str, str]  # the place of a pattern in its list, the pattern, and what is against it
 
 
-def weigh_contract(said: WorkMessage, book: Book, ground: RuleContext) -> list[LazyFinding]:
-    allowed, forbidden = said.texts("allowed"), said.texts("forbidden")
+def check_contract(work_message: WorkMessage, book: Book, context: RuleContext) -> list[LazyFinding]:
+    allowed, forbidden = work_message.texts("allowed"), work_message.texts("forbidden")
     for_nothing = _for_nothing(allowed, forbidden) if forbidden else ()
     if not _flawed(allowed) and not _flawed(forbidden) and not for_nothing:
         return []  # most are like this
     return [
-        *flaws(said, "allowed", allowed),
-        *flaws(said, "forbidden", forbidden),
+        *flaws(work_message, "allowed", allowed),
+        *flaws(work_message, "forbidden", forbidden),
         *(
-            LazyFinding("path-allowed-for-nothing", partial(_all_forbidden, said, *one), "warning")
+            LazyFinding("path-allowed-for-nothing", partial(_all_forbidden, work_message, *one), "warning")
             for one in for_nothing
         ),
     ]
 
 
-def flaws(said: WorkMessage, name: str, patterns: tuple[str, ...]) -> list[LazyFinding]:
+def flaws(work_message: WorkMessage, name: str, patterns: tuple[str, ...]) -> list[LazyFinding]:
     """Of the patterns that the message lists under one of the deed's names."""
     return [
-        LazyFinding("pattern-covers-nothing", partial(_covers_nothing, said, name, *one), "warning")
+        LazyFinding("pattern-covers-nothing", partial(_covers_nothing, work_message, name, *one), "warning")
         for one in _flawed(patterns)
     ]
 
@@ -43,10 +43,10 @@ def _flawed(patterns: tuple[str, ...]) -> tuple[Flawed, ...]:
     return tuple((index, pattern, why) for index, pattern, why in each if why is not None)
 
 
-def _covers_nothing(said: WorkMessage, name: str, index: int, pattern: str, why: str) -> FindingText:
+def _covers_nothing(work_message: WorkMessage, name: str, index: int, pattern: str, why: str) -> FindingText:
     form = "a path from the project's root, with / and perhaps * in it"
     say = f"Write it as {form}: it covers nothing, since {why}."
-    return FindingText(said.path(name, index), say, "src/auth/, *.md or docs/**/*.png", short(pattern))
+    return FindingText(work_message.path(name, index), say, "src/auth/, *.md or docs/**/*.png", short(pattern))
 
 
 @lru_cache(maxsize=256)
@@ -64,6 +64,6 @@ def _for_nothing(allowed: tuple[str, ...], forbidden: tuple[str, ...]) -> tuple[
     return tuple(found)
 
 
-def _all_forbidden(said: WorkMessage, index: int, pattern: str, against: str) -> FindingText:
+def _all_forbidden(work_message: WorkMessage, index: int, pattern: str, against: str) -> FindingText:
     say = f"Take {short(pattern)} out, or forbid less than {short(against)}: all of it is forbidden."
-    return FindingText(said.path("allowed", index), say, found=short(pattern))
+    return FindingText(work_message.path("allowed", index), say, found=short(pattern))

@@ -15,12 +15,12 @@ APPROVED, REJECTED, CONDITIONAL = "approved", "rejected", "conditional"
 _DECISIONS = {APPROVED: APPROVED, REJECTED: REJECTED, CONDITIONAL: CONDITIONAL, "lgtm": APPROVED}
 
 
-def decision_of(said: WorkMessage) -> str:
+def decision_of(work_message: WorkMessage) -> str:
     """One of three words, however the dialect says it. What says neither yes nor no is no."""
-    yes = said.get("approved")
+    yes = work_message.get("approved")
     if isinstance(yes, bool):
-        return REJECTED if not yes else CONDITIONAL if said.texts("conditions") else APPROVED
-    return _DECISIONS.get(said.text("decision").casefold(), REJECTED)
+        return REJECTED if not yes else CONDITIONAL if work_message.texts("conditions") else APPROVED
+    return _DECISIONS.get(work_message.text("decision").casefold(), REJECTED)
 
 
 def topic_of_request(request_id: str) -> str:
@@ -30,35 +30,45 @@ def topic_of_request(request_id: str) -> str:
 def for_dispatches(answer: WorkRules) -> WorkRules:
     """What a chapter has to say to a dispatch that answers a request: the same as to any answer."""
 
-    def wanted(said: WorkMessage, book: Book) -> Topics:
-        if not _may_decide(said):
+    def wanted(work_message: WorkMessage, book: Book) -> Topics:
+        if not _may_decide(work_message):
             return ()
-        return answer.wanted(said, book) if _decides(said, book) else (topic_of_request(said.reply_to or ""),)
+        return (
+            answer.topics_needed(work_message, book)
+            if _decides(work_message, book)
+            else (topic_of_request(work_message.reply_to or ""),)
+        )
 
-    def belongs(said: WorkMessage, book: Book) -> Topics:
-        return answer.belongs(said, book) if _decides(said, book) and _was_asked(said, book) else ()
+    def belongs(work_message: WorkMessage, book: Book) -> Topics:
+        return (
+            answer.topics_changed(work_message, book)
+            if _decides(work_message, book) and _was_asked(work_message, book)
+            else ()
+        )
 
-    def weigh(said: WorkMessage, book: Book, ground: RuleContext) -> Iterable[LazyFinding]:
-        return answer.weigh(said, book, ground) if _decides(said, book) else ()
+    def weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> Iterable[LazyFinding]:
+        return answer.check(work_message, book, context) if _decides(work_message, book) else ()
 
-    return WorkRules(wanted, belongs, nothing if answer.weigh is nothing else weigh)
-
-
-def _may_decide(said: WorkMessage) -> bool:
-    return said.reply_to is not None and said.has("decision")
+    return WorkRules(wanted, belongs, nothing if answer.check is nothing else weigh)
 
 
-def _decides(said: WorkMessage, book: Book) -> bool:
+def _may_decide(work_message: WorkMessage) -> bool:
+    return work_message.reply_to is not None and work_message.has("decision")
+
+
+def _decides(work_message: WorkMessage, book: Book) -> bool:
     """Somebody else may have asked under the id of what it replies to; whoever asked is told the answer."""
-    asked = book.get(topic_of_request(said.reply_to or "")) if _may_decide(said) else None
+    asked = book.get(topic_of_request(work_message.reply_to or "")) if _may_decide(work_message) else None
     if asked is None:
         return False
-    heard_by = said.inboxes or (normal_address(said.to),)
+    heard_by = work_message.inboxes or (normal_address(work_message.to),)
     return not {asked.request.by, ONE_OF_ROLE + asked.request.role}.isdisjoint(heard_by)
 
 
-def _was_asked(said: WorkMessage, book: Book) -> bool:
+def _was_asked(work_message: WorkMessage, book: Book) -> bool:
     """Before signals decided anything they were taken from everybody, and a record may have some."""
-    request = book[topic_of_request(said.reply_to or "")].request
+    request = book[topic_of_request(work_message.reply_to or "")].request
     asked = {HUMAN, *(request.inboxes or (normal_address(request.to),))}
-    return said.sender != request.by and not asked.isdisjoint({said.sender, said.role, ONE_OF_ROLE + said.role})
+    return work_message.sender != request.by and not asked.isdisjoint(
+        {work_message.sender, work_message.role, ONE_OF_ROLE + work_message.role}
+    )

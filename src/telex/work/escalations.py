@@ -26,65 +26,72 @@ def topics_of_step(id_: str) -> tuple[str, str]:
     return topic_of(id_), f"{CLIMB}:{id_}"
 
 
-def _wanted(said: WorkMessage, book: Book) -> Iterator[str]:
+def _wanted(work_message: WorkMessage, book: Book) -> Iterator[str]:
     yield ANY
-    yield from topics_of_step(said.id)
-    if _may_climb(said):
-        yield topic_of(str(said.reply_to))
+    yield from topics_of_step(work_message.id)
+    if _may_climb(work_message):
+        yield topic_of(str(work_message.reply_to))
 
 
-def _belongs(said: WorkMessage, book: Book) -> Iterator[str]:
+def _belongs(work_message: WorkMessage, book: Book) -> Iterator[str]:
     """A climb belongs to what it climbs with. The bus also raises matters itself, in reply to something else."""
     if ANY not in book:
         yield ANY
-    if _may_climb(said) and topic_of(str(said.reply_to)) in book:
-        yield topic_of(str(said.reply_to))
-        yield f"{CLIMB}:{said.id}"
+    if _may_climb(work_message) and topic_of(str(work_message.reply_to)) in book:
+        yield topic_of(str(work_message.reply_to))
+        yield f"{CLIMB}:{work_message.id}"
     else:
-        yield topic_of(said.id)
+        yield topic_of(work_message.id)
 
 
-def _weigh(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[LazyFinding, ...]:
+def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
     """A matter that waits would be lost to whoever looks for it if another took its id."""
-    first, climb = topics_of_step(said.id)
-    if said.sender == TELEX or (first not in book and climb not in book):
+    first, climb = topics_of_step(work_message.id)
+    if work_message.sender == TELEX or (first not in book and climb not in book):
         return ()
-    known: Escalation | None = book.get(first)
-    by = known.by if known is not None else TELEX
-    return (id_reused(said, f"{by} has handed something up"),)
+    escalation: Escalation | None = book.get(first)
+    by = escalation.by if escalation is not None else TELEX
+    return (id_reused(work_message, f"{by} has handed something up"),)
 
 
-def _may_climb(said: WorkMessage) -> bool:
-    return said.sender == TELEX and said.reply_to is not None
+def _may_climb(work_message: WorkMessage) -> bool:
+    return work_message.sender == TELEX and work_message.reply_to is not None
 
 
-def _fold(state: Escalation | None, said: WorkMessage) -> Escalation:
-    rung = EscalationLevel(said.id, said.seq, said.at, said.text("level"), said.to, said.inboxes or (said.to,))
-    if state is not None and _may_climb(said) and said.reply_to == state.id:
+def _fold(state: Escalation | None, work_message: WorkMessage) -> Escalation:
+    rung = EscalationLevel(
+        work_message.id,
+        work_message.seq,
+        work_message.at,
+        work_message.text("level"),
+        work_message.to,
+        work_message.inboxes or (work_message.to,),
+    )
+    if state is not None and _may_climb(work_message) and work_message.reply_to == state.id:
         return state._replace(rungs=(*state.rungs, rung))
     return Escalation(
-        said.id,
-        said.sender,
-        said.role,
-        said.at,
-        said.dialect.name,
-        said.type.name,
-        said.text("reason"),
-        said.text("severity"),
-        said.correlation,
-        said.reply_to if said.sender == TELEX else None,
+        work_message.id,
+        work_message.sender,
+        work_message.role,
+        work_message.at,
+        work_message.dialect.name,
+        work_message.type.name,
+        work_message.text("reason"),
+        work_message.text("severity"),
+        work_message.correlation,
+        work_message.reply_to if work_message.sender == TELEX else None,
         (rung,),
     )
 
 
-def _climbed(state: str | None, said: WorkMessage) -> str | None:
+def _climbed(state: str | None, work_message: WorkMessage) -> str | None:
     """The id of the matter that it climbed with."""
-    return state or said.reply_to
+    return state or work_message.reply_to
 
 
-def _since(state: float | None, said: WorkMessage) -> float:
+def _since(state: float | None, work_message: WorkMessage) -> float:
     """When there was the first."""
-    return said.at if state is None else state
+    return work_message.at if state is None else state
 
 
 CHAPTERS: dict[str, WorkRules] = {"escalate": WorkRules(_wanted, _belongs, _weigh)}

@@ -11,11 +11,11 @@ from telex.work.rule_set import FindingText, LazyFinding
 from telex.work.view import WorkMessage
 
 
-def id_reused(said: WorkMessage, why: str) -> LazyFinding:
-    return LazyFinding("id-reused", partial(_of_its_own, said, why))
+def id_reused(work_message: WorkMessage, why: str) -> LazyFinding:
+    return LazyFinding("id-reused", partial(_of_its_own, work_message, why))
 
 
-def _of_its_own(said: WorkMessage, why: str) -> FindingText:
-    wire = said.dialect.wire.id
-    say = f"Give it an id of its own: {why} under {said.id}."
-    return FindingText(path_of(wire) if wire else ROOT, say, "an id not used before", said.id)
+def _of_its_own(work_message: WorkMessage, why: str) -> FindingText:
+    wire = work_message.dialect.wire.id
+    say = f"Give it an id of its own: {why} under {work_message.id}."
+    return FindingText(path_of(wire) if wire else ROOT, say, "an id not used before", work_message.id)

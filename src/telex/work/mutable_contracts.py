@@ -1,8 +1,8 @@
 """How is a long list of contracts folded by somebody who alone holds it? In place, with the open plans known.
 
 A fold gives a new list and leaves the old one as it was, which takes a copy of it for every contract, request and
-answer. Who goes through the whole work of a team and keeps no earlier state needs no copy: `owned` makes the list such
-a one, and the same fold then writes into it. To everybody who reads it, it is the same mapping.
+answer. Who goes through the whole work of a team and keeps no earlier state needs no copy: `mutable_contracts` makes
+the list such a one, and the same fold then writes into it. To everybody who reads it, it is the same mapping.
 """
 
 from typing import Any
@@ -32,8 +32,8 @@ class MutablePlans(MutableMap):
         self.still_open = self._open_ones()
         self.covered: dict[tuple[str, str], tuple[str, ...]] = {}  # the open plans of an agent and its role
         self._tasks: dict[str, int] = {}  # of how many plans each task is one
-        for one in plans.values():
-            self._count_tasks(one, 1)
+        for plan in plans.values():
+            self._count_tasks(plan, 1)
 
     def covers(self, agent: str, role: str, plans: tuple[str, ...]) -> tuple[str, ...]:
         """Remember them until the list is another."""
@@ -64,8 +64,8 @@ class MutablePlans(MutableMap):
         likeliest = [plan for plan in likely if task in self[plan].tasks]  # mostly so, and all plans are many
         return tuple(likeliest or [plan for plan, one in self.items() if task in one.tasks])
 
-    def _count_tasks(self, one: PlanSummary, step: int) -> None:
-        for task in set(one.tasks):
+    def _count_tasks(self, summary: PlanSummary, step: int) -> None:
+        for task in set(summary.tasks):
             left = self._tasks.get(task, 0) + step
             if left:
                 self._tasks[task] = left
@@ -76,7 +76,7 @@ class MutablePlans(MutableMap):
         return {name: one for name, one in self.items() if not one.closed}
 
 
-def owned(state: ContractIndex) -> ContractIndex:
+def mutable_contracts(state: ContractIndex) -> ContractIndex:
     """The same list, for somebody who alone holds it from now on."""
     if isinstance(state.plans, MutablePlans) and type(state.asks) is MutableMap:
         return state

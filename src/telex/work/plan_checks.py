@@ -47,75 +47,75 @@ NO_GROUND = RuleContext(0.0, Roster({}))  # where there is neither a store nor a
 # --- reports ----------------------------------------------------------------------------------------------------------
 
 
-def weigh_progress(said: WorkMessage, book: Book, ground: RuleContext) -> Sequence[LazyFinding]:
+def check_progress(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[LazyFinding]:
     contracts = contracts_in(book)
     if contracts is None:
         return ()
-    plan = plan_in(book, said.text("plan"))
+    plan = plan_in(book, work_message.text("plan"))
     if plan is None:
-        unknown = LazyFinding("plan-unknown", partial(_plan_unknown, said, contracts), "warning")
-        return [unknown, *_files(said, _own(said, book, contracts), ground)]
+        unknown = LazyFinding("plan-unknown", partial(_plan_unknown, work_message, contracts), "warning")
+        return [unknown, *_files(work_message, _own(work_message, book, contracts), context)]
     words = plan.revisions[-1].words
-    found = []
-    if said.text("task") not in words.tasks:
-        found.append(LazyFinding("task-not-in-plan", partial(_task_not_in_plan, said, plan)))
+    findings = []
+    if work_message.text("task") not in words.tasks:
+        findings.append(LazyFinding("task-not-in-plan", partial(_task_not_in_plan, work_message, plan)))
     if words.depends_on:
-        found += _dependencies(said, plan, book, ground.limits.findings_max)
-    if words.budget is not None and not _can_be_spent(_tokens(said), plan.spent, words.budget):
-        found.append(LazyFinding("token-budget-spent", partial(_budget_spent, said, plan, words.budget)))
-    return [*found, *_files(said, [plan], ground), *conditions_noticed(plan)]
+        findings += _dependencies(work_message, plan, book, context.limits.findings_max)
+    if words.budget is not None and not _can_be_spent(_tokens(work_message), plan.spent, words.budget):
+        findings.append(LazyFinding("token-budget-spent", partial(_budget_spent, work_message, plan, words.budget)))
+    return [*findings, *_files(work_message, [plan], context), *conditions_noticed(plan)]
 
 
-def weigh_files(said: WorkMessage, book: Book, ground: RuleContext) -> Sequence[LazyFinding]:
+def check_files(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[LazyFinding]:
     """A submission or a commit: of its task's plan, or by the contracts of whoever sends it."""
     contracts = contracts_in(book)
-    if contracts is None or not said.texts("files"):
+    if contracts is None or not work_message.texts("files"):
         return ()
-    plan = meant(said, book)
-    plans = [plan] if plan is not None else _own(said, book, contracts)
-    return [*_files(said, plans, ground), *(note for one in plans for note in conditions_noticed(one))]
+    plan = meant(work_message, book)
+    plans = [plan] if plan is not None else _own(work_message, book, contracts)
+    return [*_files(work_message, plans, context), *(note for plan in plans for note in conditions_noticed(plan))]
 
 
-def _own(said: WorkMessage, book: Book, contracts: ContractIndex) -> list[Plan]:
-    return open_plans(book, covering(contracts, said.sender, said.role))
+def _own(work_message: WorkMessage, book: Book, contracts: ContractIndex) -> list[Plan]:
+    return open_plans(book, covering(contracts, work_message.sender, work_message.role))
 
 
-def _plan_unknown(said: WorkMessage, contracts: ContractIndex) -> FindingText:
-    plan, plans = said.text("plan"), list(contracts.plans)
+def _plan_unknown(work_message: WorkMessage, contracts: ContractIndex) -> FindingText:
+    plan, plans = work_message.text("plan"), list(contracts.plans)
     close = nearest(plan, plans[-LATEST_MAX:])
     say = f"Name a plan that has a contract, such as {short(close or plans[-1])}: nobody has sent one for this."
-    return FindingText(said.path("plan"), say, listed(plans), short(plan), close)
+    return FindingText(work_message.path("plan"), say, listed(plans), short(plan), close)
 
 
-def _task_not_in_plan(said: WorkMessage, plan: Plan) -> FindingText:
-    task, tasks = said.text("task"), plan.revisions[-1].words.tasks
+def _task_not_in_plan(work_message: WorkMessage, plan: Plan) -> FindingText:
+    task, tasks = work_message.text("task"), plan.revisions[-1].words.tasks
     which = f"one of {listed(tasks)}" if tasks else "once a contract lists some"
     say = f"Name a task of plan {short(plan.id)}, {which}: {short(task) or 'this'} is none of them."
-    return FindingText(said.path("task"), say, f"one of {listed(tasks)}", short(task), nearest(task, tasks))
+    return FindingText(work_message.path("task"), say, f"one of {listed(tasks)}", short(task), nearest(task, tasks))
 
 
-def _dependencies(said: WorkMessage, plan: Plan, book: Book, most: int) -> list[LazyFinding]:
+def _dependencies(work_message: WorkMessage, plan: Plan, book: Book, limit: int) -> list[LazyFinding]:
     """Plans that have to be complete first."""
-    found: list[LazyFinding] = []
+    findings: list[LazyFinding] = []
     for name in dict.fromkeys(plan.revisions[-1].words.depends_on):
         other = plan_in(book, name)
         if other is not None and other.is_complete:
             continue
-        if len(found) == most:
+        if len(findings) == limit:
             break
-        found.append(LazyFinding("dependency-not-complete", partial(_not_complete, said, plan, name, other)))
-    return found
+        findings.append(LazyFinding("dependency-not-complete", partial(_not_complete, work_message, plan, name, other)))
+    return findings
 
 
-def _not_complete(said: WorkMessage, plan: Plan, name: str, other: Plan | None) -> FindingText:
+def _not_complete(work_message: WorkMessage, plan: Plan, name: str, other: Plan | None) -> FindingText:
     missing = [task for task in other.words.tasks if task not in other.done] if other and other.words else []
     lacks = f"{listed(missing)} not done" if missing else "no contract for it yet"
     say = f"Leave it until plan {short(name)} is complete: plan {short(plan.id)} depends on it, and there is {lacks}."
-    return FindingText(said.path("plan"), say, "complete", f"plan {short(name)}: {lacks}")
+    return FindingText(work_message.path("plan"), say, "complete", f"plan {short(name)}: {lacks}")
 
 
-def _tokens(said: WorkMessage) -> int:
-    used = said.get("tokens")
+def _tokens(work_message: WorkMessage) -> int:
+    used = work_message.get("tokens")
     return used if isinstance(used, int) else 0
 
 
@@ -123,16 +123,16 @@ def _can_be_spent(used: int, spent: int, budget: int) -> bool:
     return spent < budget and spent + used <= budget
 
 
-def _budget_spent(said: WorkMessage, plan: Plan, budget: int) -> FindingText:
-    used = _tokens(said)
+def _budget_spent(work_message: WorkMessage, plan: Plan, budget: int) -> FindingText:
+    used = _tokens(work_message)
     comes_to = f"this makes {plan.spent + used:,}" if used else f"has spent {plan.spent:,}"
-    names = said.type.deed.names if said.type.deed is not None else {}
+    names = work_message.type.deed.field_map if work_message.type.deed is not None else {}
     by = plan.revisions[-1].by
     say = (
         f"Stop, and ask {short(by)} for a contract with a larger budget: plan {short(plan.id)} may spend {budget:,}"
         f" tokens, and {comes_to}."
     )
-    where = said.path("tokens" if "tokens" in names else "plan")
+    where = work_message.path("tokens" if "tokens" in names else "plan")
     return FindingText(where, say, f"at most {budget}", str(plan.spent + used))
 
 
@@ -151,25 +151,31 @@ def _widened_under(plan: Plan) -> FindingText:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _files(said: WorkMessage, plans: list[Plan], ground: RuleContext) -> list[LazyFinding]:
-    files = said.get("files")
+def _files(work_message: WorkMessage, plans: list[Plan], context: RuleContext) -> list[LazyFinding]:
+    files = work_message.get("files")
     if not files or not isinstance(files, list):
         return []
-    judge_path, found, most = _judging(plans), list[LazyFinding](), ground.limits.findings_max
+    judge_path, findings, most = _judging(plans), list[LazyFinding](), context.limits.findings_max
     for index, path in enumerate(files):
         judged = judge_path(path) if isinstance(path, str) else None
         if judged is None or judged.code is None:
             continue
-        if len(found) == most:
+        if len(findings) == most:
             break
-        found.append(LazyFinding(judged.code, partial(_not_to_be_touched, said, index, path, judged, ground)))
-    return found
+        findings.append(
+            LazyFinding(judged.code, partial(_not_to_be_touched, work_message, index, path, judged, context))
+        )
+    return findings
 
 
 def _judging(plans: list[Plan]) -> Callable[[str], PathDecision]:
     """What says what these contracts say to a path."""
     each = [_answers_of(plan.id, plan.revisions[-1], plan.grants) for plan in plans]
-    return each[0].judge if len(each) == 1 else partial(judge, scopes=[one.scope for one in each])
+    return (
+        each[0].judge
+        if len(each) == 1
+        else partial(judge, scopes=[path_decision_cache.scope for path_decision_cache in each])
+    )
 
 
 class PathDecisionCache:
@@ -198,9 +204,11 @@ def _answers_of(plan: str, revision: Revision, grants: tuple[Grant, ...]) -> Pat
 
 
 def _not_to_be_touched(
-    said: WorkMessage, index: int, path: str, judged: PathDecision, ground: RuleContext
+    work_message: WorkMessage, index: int, path: str, judged: PathDecision, context: RuleContext
 ) -> FindingText:
-    return FindingText(said.path("files", index), sentence(judged, said.role, ground), _expected(judged), short(path))
+    return FindingText(
+        work_message.path("files", index), sentence(judged, work_message.role, context), _expected(judged), short(path)
+    )
 
 
 def _expected(judged: PathDecision) -> str | None:
@@ -209,13 +217,13 @@ def _expected(judged: PathDecision) -> str | None:
     return scope_of(judged.plan) if judged.code == OUTSIDE and judged.plan is not None else None
 
 
-def sentence(judged: PathDecision, role: str, ground: RuleContext) -> str:
+def sentence(judged: PathDecision, role: str, context: RuleContext) -> str:
     """What whoever was about to touch the path is to do instead."""
     if judged.code == NOT_IN_PROJECT:
         return f"Name the file by its path from the project's root: this cannot be taken, since {judged.why}."
     if judged.plan is None:
         return f"Leave it alone: {judged.why}."
-    asking = asking_type(ground.dialects.get(judged.plan.revisions[-1].dialect))
+    asking = asking_type(context.dialects.get(judged.plan.revisions[-1].dialect))
     kind, by = ASKING[judged.code or FORBIDDEN], short(judged.plan.revisions[-1].by)
     if asking is None:
         return f"Leave it alone, or ask {by} for a wider contract: {judged.why}."
@@ -228,9 +236,9 @@ def sentence(judged: PathDecision, role: str, ground: RuleContext) -> str:
 def asking_type(dialect: Dialect | None) -> MessageType | None:
     """The type in which this dialect asks for more than a contract allows."""
     for type_ in dialect.types.values() if dialect is not None else ():
-        if type_.deed is None or type_.deed.does != "ask" or dialect is None or "kind" not in type_.deed.names:
+        if type_.deed is None or type_.deed.action != "ask" or dialect is None or "kind" not in type_.deed.field_map:
             continue
-        field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.deed.names["kind"]))
+        field = kind_at(dialect.fields_of(type_), dialect.locate(type_, type_.deed.field_map["kind"]))
         if field is not None and isinstance(field.kind, OneOf) and set(ASKING.values()) <= set(field.kind.values):
             return type_
     return None
@@ -239,51 +247,51 @@ def asking_type(dialect: Dialect | None) -> MessageType | None:
 # --- approvals and reviews --------------------------------------------------------------------------------------------
 
 
-def weigh_ask(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[LazyFinding, ...]:
+def check_request(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
     contracts = contracts_in(book)
-    if contracts is None or not widens(said) or meant(said, book) is not None:
+    if contracts is None or not widens(work_message) or meant(work_message, book) is not None:
         return ()
-    return (LazyFinding("plan-not-clear", partial(_plan_not_clear, said, book, contracts), "warning"),)
+    return (LazyFinding("plan-not-clear", partial(_plan_not_clear, work_message, book, contracts), "warning"),)
 
 
-def _plan_not_clear(said: WorkMessage, book: Book, contracts: ContractIndex) -> FindingText:
-    among = [plan.id for plan in _own(said, book, contracts)] or list(contracts.plans)
+def _plan_not_clear(work_message: WorkMessage, book: Book, contracts: ContractIndex) -> FindingText:
+    among = [plan.id for plan in _own(work_message, book, contracts)] or list(contracts.plans)
     say = f"Name a task of the plan that is to be widened ({listed(among)}): an approval would widen none as it is."
-    return FindingText(said.path("task"), say, found=said.text("task"))
+    return FindingText(work_message.path("task"), say, found=work_message.text("task"))
 
 
-def weigh_answer(said: WorkMessage, book: Book, ground: RuleContext) -> Sequence[LazyFinding]:
-    plan = asked_plan(said, book) if decision_of(said) != REJECTED else None
+def check_answer(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[LazyFinding]:
+    plan = asked_plan(work_message, book) if decision_of(work_message) != REJECTED else None
     if plan is None:
         return ()
-    patterns = said.texts("modifications")
+    patterns = work_message.texts("modifications")
     if not patterns:
-        return (LazyFinding("approval-widens-nothing", partial(_widens_nothing, said, plan), "warning"),)
-    return flaws(said, "modifications", patterns)
+        return (LazyFinding("approval-widens-nothing", partial(_widens_nothing, work_message, plan), "warning"),)
+    return flaws(work_message, "modifications", patterns)
 
 
-def _widens_nothing(said: WorkMessage, plan: Plan) -> FindingText:
-    request, nothing = request_of(said), "as it is, the approval widens nothing"
+def _widens_nothing(work_message: WorkMessage, plan: Plan) -> FindingText:
+    request, nothing = request_of(work_message), "as it is, the approval widens nothing"
     by = short(plan.asks[request].by)
-    if said.has("modifications"):
+    if work_message.has("modifications"):
         say = f"List the paths that {by} may touch from now on: {nothing}."
-        return FindingText(said.path("modifications"), say, "path patterns")
+        return FindingText(work_message.path("modifications"), say, "path patterns")
     how = f"Let {by} ask anew, and answer with telex approve ID --modify PATTERN"
-    return FindingText(ROOT, f"{how}: a {said.type.name} names no paths, and {nothing}.", "path patterns")
+    return FindingText(ROOT, f"{how}: a {work_message.type.name} names no paths, and {nothing}.", "path patterns")
 
 
-def weigh_review(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[LazyFinding, ...]:
-    plan: Plan | None = book.get(topic_of(said.text("plan")))
+def check_review(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+    plan: Plan | None = book.get(topic_of(work_message.text("plan")))
     if plan is None or plan.cycle == 0:
         return ()
-    cycle = said.get("cycle")
+    cycle = work_message.get("cycle")
     if cycle == plan.cycle + 1 or (plan.approved and cycle == 1):
         return ()
-    return (LazyFinding("cycle-out-of-order", partial(_out_of_order, said, plan), "warning"),)
+    return (LazyFinding("cycle-out-of-order", partial(_out_of_order, work_message, plan), "warning"),)
 
 
-def _out_of_order(said: WorkMessage, plan: Plan) -> FindingText:
+def _out_of_order(work_message: WorkMessage, plan: Plan) -> FindingText:
     next_ = plan.cycle + 1
     say = f"Say cycle {next_}: the last review of plan {short(plan.id)} was cycle {plan.cycle}."
     wanted = f"{next_} or 1" if plan.approved else str(next_)
-    return FindingText(said.path("cycle"), say, wanted, str(said.get("cycle")))
+    return FindingText(work_message.path("cycle"), say, wanted, str(work_message.get("cycle")))

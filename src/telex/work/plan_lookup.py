@@ -22,8 +22,8 @@ def topic_of(plan: str) -> str:
 
 def contracts_in(book: Book) -> ContractIndex | None:
     """None: nobody has ever sent a contract here."""
-    found: ContractIndex | None = book.get(CONTRACTS)
-    return found if found is not None and found.plans else None
+    contract_index: ContractIndex | None = book.get(CONTRACTS)
+    return contract_index if contract_index is not None and contract_index.plans else None
 
 
 def plan_in(book: Book, plan: str) -> Plan | None:
@@ -62,7 +62,7 @@ def _open_ones(contracts: ContractIndex) -> Iterable[tuple[str, PlanSummary]]:
     plans = contracts.plans
     if isinstance(plans, MutablePlans):
         return plans.still_open.items()
-    return [(plan, one) for plan, one in plans.items() if not one.closed]
+    return [(plan, summary) for plan, summary in plans.items() if not summary.closed]
 
 
 def open_plans(book: Book, plans: Iterable[str]) -> list[Plan]:
@@ -72,10 +72,10 @@ def open_plans(book: Book, plans: Iterable[str]) -> list[Plan]:
 # --- of a message ----------------------------------------------------------------------------------------------------
 
 
-def candidates(contracts: ContractIndex, said: WorkMessage) -> tuple[str, ...]:
+def candidates(contracts: ContractIndex, work_message: WorkMessage) -> tuple[str, ...]:
     """The plans that a message on a task may mean, the likeliest last: those with the task, or the sender's own."""
-    own = covering(contracts, said.sender, said.role)
-    return _with_task(contracts, task_of(said), own) or own
+    own = covering(contracts, work_message.sender, work_message.role)
+    return _with_task(contracts, task_of(work_message), own) or own
 
 
 def _with_task(contracts: ContractIndex, task: str, own: tuple[str, ...]) -> tuple[str, ...]:
@@ -86,28 +86,28 @@ def _with_task(contracts: ContractIndex, task: str, own: tuple[str, ...]) -> tup
     if isinstance(plans, MutablePlans):
         return plans.having(task, own)
     both = tuple([plan for plan in own if task in plans[plan].tasks])  # mostly so, and all plans are many
-    return both or tuple([plan for plan, one in plans.items() if task in one.tasks])
+    return both or tuple([plan for plan, summary in plans.items() if task in summary.tasks])
 
 
-def task_of(said: WorkMessage) -> str:
-    return said.text("task") or said.correlation or ""
+def task_of(work_message: WorkMessage) -> str:
+    return work_message.text("task") or work_message.correlation or ""
 
 
-def meant(said: WorkMessage, book: Book) -> Plan | None:
+def meant(work_message: WorkMessage, book: Book) -> Plan | None:
     """The plan that a request or a submission means: the one that has its task, or the sender's only open one."""
     contracts = contracts_in(book)
     if contracts is None:
         return None
-    task, own = task_of(said), covering(contracts, said.sender, said.role)
+    task, own = task_of(work_message), covering(contracts, work_message.sender, work_message.role)
     among = _with_task(contracts, task, own)
     if not among:
         return _only_open(book, own)
     if len(among) == 1:  # mostly so, and told in half the time
         only = plan_in(book, among[0])
         return only if only is not None and (task in only.revisions[-1].words.tasks or only.is_open) else None
-    found = [plan for name in among if (plan := plan_in(book, name)) is not None]
-    still_open = [plan for plan in found if plan.is_open]
-    with_task = [plan for plan in still_open or found if task in plan.revisions[-1].words.tasks]
+    plans = [plan for name in among if (plan := plan_in(book, name)) is not None]
+    still_open = [plan for plan in plans if plan.is_open]
+    with_task = [plan for plan in still_open or plans if task in plan.revisions[-1].words.tasks]
     if with_task:
         return with_task[-1]
     return still_open[0] if len(still_open) == 1 else None
@@ -119,19 +119,19 @@ def _only_open(book: Book, plans: Iterable[str]) -> Plan | None:
     return still_open[0] if len(still_open) == 1 else None
 
 
-def widens(said: WorkMessage) -> bool:
+def widens(work_message: WorkMessage) -> bool:
     """Does it ask for more than the contract allows?"""
-    return said.get("kind") in WIDENING
+    return work_message.get("kind") in WIDENING
 
 
-def request_of(said: WorkMessage) -> str:
+def request_of(work_message: WorkMessage) -> str:
     """The id of the request that an answer names."""
-    return said.text("request") or said.reply_to or ""
+    return work_message.text("request") or work_message.reply_to or ""
 
 
-def asked_plan(said: WorkMessage, book: Book) -> Plan | None:
+def asked_plan(work_message: WorkMessage, book: Book) -> Plan | None:
     """The plan that the answered request wants widened."""
-    contracts, request = contracts_in(book), request_of(said)
+    contracts, request = contracts_in(book), request_of(work_message)
     among = contracts.asks.get(request, ()) if contracts is not None else ()
     for name in among:
         plan = plan_in(book, name)

@@ -21,10 +21,10 @@ from telex.model.contracts import (
     WideningRequest,
 )
 from telex.model.digest import digest_of
-from telex.work.contract_checks import weigh_contract
+from telex.work.contract_checks import check_contract
 from telex.work.decisions import for_dispatches
 from telex.work.mutable_contracts import MutableMap
-from telex.work.plan_checks import weigh_answer, weigh_ask, weigh_files, weigh_progress, weigh_review
+from telex.work.plan_checks import check_answer, check_files, check_progress, check_request, check_review
 from telex.work.plan_lookup import (
     CONTRACTS,
     asked_plan,
@@ -47,156 +47,173 @@ ASKS_MAX = 1_000  # requests without an answer that are remembered; nobody comes
 # --- which topics -----------------------------------------------------------------------------------------------------
 
 
-def _own_topic(said: WorkMessage) -> str:
-    return topic_of(said.text("plan"))
+def _own_topic(work_message: WorkMessage) -> str:
+    return topic_of(work_message.text("plan"))
 
 
-def _contract_topics(said: WorkMessage, book: Book) -> Topics:
-    return (CONTRACTS, _own_topic(said))
+def _contract_topics(work_message: WorkMessage, book: Book) -> Topics:
+    return (CONTRACTS, _own_topic(work_message))
 
 
-def _progress_wanted(said: WorkMessage, book: Book) -> Topics:
+def _progress_wanted(work_message: WorkMessage, book: Book) -> Topics:
     yield CONTRACTS
     contracts = contracts_in(book)
     if contracts is None:
         return
-    yield _own_topic(said)
-    if _own_topic(said) not in book and said.text("plan") in contracts.plans:
+    yield _own_topic(work_message)
+    if _own_topic(work_message) not in book and work_message.text("plan") in contracts.plans:
         return  # it says itself what it depends on, once it is known
-    plan = plan_in(book, said.text("plan"))
+    plan = plan_in(book, work_message.text("plan"))
     if plan is not None and plan.words is not None:
         yield from map(topic_of, plan.words.depends_on)
     else:
-        yield from map(topic_of, covering(contracts, said.sender, said.role))
+        yield from map(topic_of, covering(contracts, work_message.sender, work_message.role))
 
 
-def _progress_belongs(said: WorkMessage, book: Book) -> Topics:
+def _progress_belongs(work_message: WorkMessage, book: Book) -> Topics:
     """Most reports change nothing: then they are no part of the plan's story, and are pruned like any message. The list
     of contracts hears of one only when the plan closes by it, or opens again."""
-    plan = plan_in(book, said.text("plan")) if contracts_in(book) is not None else None
-    if plan is None or not (said.get("status") == COMPLETE or said.get("tokens") or said.text("task") in plan.done):
+    plan = plan_in(book, work_message.text("plan")) if contracts_in(book) is not None else None
+    if plan is None or not (
+        work_message.get("status") == COMPLETE or work_message.get("tokens") or work_message.text("task") in plan.done
+    ):
         return ()
-    after = _plan_after_progress(plan, said)
+    after = _plan_after_progress(plan, work_message)
     return (topic_of(plan.id), CONTRACTS) if after.is_open is not plan.is_open else (topic_of(plan.id),)
 
 
-def _review_topics(said: WorkMessage, book: Book) -> Topics:
-    return (_own_topic(said),)
+def _review_topics(work_message: WorkMessage, book: Book) -> Topics:
+    return (_own_topic(work_message),)
 
 
-def _ask_wanted(said: WorkMessage, book: Book) -> Topics:
-    return _task_wanted(said, book) if widens(said) else ()
+def _ask_wanted(work_message: WorkMessage, book: Book) -> Topics:
+    return _task_wanted(work_message, book) if widens(work_message) else ()
 
 
-def _ask_belongs(said: WorkMessage, book: Book) -> Topics:
-    plan = meant(said, book) if widens(said) else None
+def _ask_belongs(work_message: WorkMessage, book: Book) -> Topics:
+    plan = meant(work_message, book) if widens(work_message) else None
     return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
 
 
-def _answer_wanted(said: WorkMessage, book: Book) -> Topics:
+def _answer_wanted(work_message: WorkMessage, book: Book) -> Topics:
     yield CONTRACTS
     contracts = contracts_in(book)
     if contracts is not None:
-        yield from map(topic_of, contracts.asks.get(request_of(said), ()))
+        yield from map(topic_of, contracts.asks.get(request_of(work_message), ()))
 
 
-def _answer_belongs(said: WorkMessage, book: Book) -> Topics:
-    plan = asked_plan(said, book)
+def _answer_belongs(work_message: WorkMessage, book: Book) -> Topics:
+    plan = asked_plan(work_message, book)
     return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
 
 
-def _task_wanted(said: WorkMessage, book: Book) -> Topics:
+def _task_wanted(work_message: WorkMessage, book: Book) -> Topics:
     yield CONTRACTS
     contracts = contracts_in(book)
     if contracts is not None:
-        yield from map(topic_of, candidates(contracts, said))
-        yield from map(topic_of, covering(contracts, said.sender, said.role))
+        yield from map(topic_of, candidates(contracts, work_message))
+        yield from map(topic_of, covering(contracts, work_message.sender, work_message.role))
 
 
-def _files_wanted(said: WorkMessage, book: Book) -> Topics:
-    return _task_wanted(said, book) if said.texts("files") else ()
+def _files_wanted(work_message: WorkMessage, book: Book) -> Topics:
+    return _task_wanted(work_message, book) if work_message.texts("files") else ()
 
 
-def _none(said: WorkMessage, book: Book) -> Topics:
+def _none(work_message: WorkMessage, book: Book) -> Topics:
     return ()
 
 
 # --- a plan -----------------------------------------------------------------------------------------------------------
 
 
-def fold_plan(state: Plan | None, said: WorkMessage) -> Plan | None:
-    match said.does:
+def fold_plan(state: Plan | None, work_message: WorkMessage) -> Plan | None:
+    match work_message.action:
         case "contract":
-            return _plan_after_contract(state or Plan(said.text("plan")), said)
+            return _plan_after_contract(state or Plan(work_message.text("plan")), work_message)
         case "progress" if state is not None:
-            return _plan_after_progress(state, said)
+            return _plan_after_progress(state, work_message)
         case "review":
-            approved = said.get("result") == "approve"
-            return (state or Plan(said.text("plan")))._replace(cycle=_count(said, "cycle") or 0, approved=approved)
+            approved = work_message.get("result") == "approve"
+            return (state or Plan(work_message.text("plan")))._replace(
+                cycle=_count(work_message, "cycle") or 0, approved=approved
+            )
         case "ask" if state is not None:
-            ask = WideningRequest(said.text("kind"), said.sender, said.at)
-            return _with_asks(state, _latest({**state.asks, said.id: ask}), state.grants)
+            widening_request = WideningRequest(work_message.text("kind"), work_message.sender, work_message.at)
+            return _with_asks(state, _latest({**state.asks, work_message.id: widening_request}), state.grants)
         case "answer" | "dispatch" if state is not None:
-            return _plan_after_answer(state, said)
+            return _plan_after_answer(state, work_message)
     return state
 
 
-def _plan_after_contract(plan: Plan, said: WorkMessage) -> Plan:
-    words = words_of(said)
+def _plan_after_contract(plan: Plan, work_message: WorkMessage) -> Plan:
+    words = words_of(work_message)
     digest = digest_of(_encode(words).encode()).hex()
-    to = plan.to if said.to in plan.to else (*plan.to, said.to)
+    to = plan.to if work_message.to in plan.to else (*plan.to, work_message.to)
     if plan.revisions and plan.revisions[-1].digest == digest:
         return plan._replace(to=to)  # the same words again, perhaps to somebody else
     number = len(plan.revisions) + 1
-    made = Revision(number, digest, words, said.id, said.seq, said.sender, said.at, said.dialect.name)
+    made = Revision(
+        number,
+        digest,
+        words,
+        work_message.id,
+        work_message.seq,
+        work_message.sender,
+        work_message.at,
+        work_message.dialect.name,
+    )
     id_, revisions, _, done, spent, asks, grants, cycle, approved = plan
     return Plan(id_, (*revisions, made), to, done, spent, asks, grants, cycle, approved)
 
 
-def words_of(said: WorkMessage) -> ContractTerms:
+def words_of(work_message: WorkMessage) -> ContractTerms:
     return ContractTerms(
-        said.text("phase"),
-        said.text("objective"),
-        said.texts("tasks"),
-        said.texts("allowed"),
-        said.texts("forbidden"),
-        said.texts("depends_on"),
-        said.texts("must_haves"),
-        said.texts("checks"),
-        _count(said, "budget"),
+        work_message.text("phase"),
+        work_message.text("objective"),
+        work_message.texts("tasks"),
+        work_message.texts("allowed"),
+        work_message.texts("forbidden"),
+        work_message.texts("depends_on"),
+        work_message.texts("must_haves"),
+        work_message.texts("checks"),
+        _count(work_message, "budget"),
     )
 
 
-def _plan_after_progress(plan: Plan, said: WorkMessage) -> Plan:
-    done = CompletedTask(said.text("commit"), said.sender, said.at) if said.get("status") == COMPLETE else None
-    return after_report(plan, said.text("task"), done, _count(said, "tokens") or 0)
+def _plan_after_progress(plan: Plan, work_message: WorkMessage) -> Plan:
+    done = (
+        CompletedTask(work_message.text("commit"), work_message.sender, work_message.at)
+        if work_message.get("status") == COMPLETE
+        else None
+    )
+    return after_report(plan, work_message.text("task"), done, _count(work_message, "tokens") or 0)
 
 
 def after_report(plan: Plan, about: str, done: CompletedTask | None, tokens: int = 0) -> Plan:
     """The last report on a task holds: one that was complete and then failed is not done."""
-    tasks = {task: one for task, one in plan.done.items() if task != about}
+    tasks = {task: completed_task for task, completed_task in plan.done.items() if task != about}
     if done is not None:
         tasks[about] = done
     return plan._replace(done=tasks, spent=plan.spent + tokens)
 
 
-def _plan_after_answer(plan: Plan, said: WorkMessage) -> Plan:
-    request = request_of(said)
-    ask = plan.asks.get(request)
-    if ask is None:
+def _plan_after_answer(plan: Plan, work_message: WorkMessage) -> Plan:
+    request = request_of(work_message)
+    widening_request = plan.asks.get(request)
+    if widening_request is None:
         return plan
     asks = _without(plan.asks, request)
-    if said.get("approved") is not True:
+    if work_message.get("approved") is not True:
         return _with_asks(plan, asks, plan.grants)
     grant = Grant(
-        said.texts("modifications"),
-        ask.kind == GATE_OVERRIDE,
-        said.sender,
-        said.role,
-        said.at,
+        work_message.texts("modifications"),
+        widening_request.kind == GATE_OVERRIDE,
+        work_message.sender,
+        work_message.role,
+        work_message.at,
         request,
-        ask.by,
-        said.texts("conditions"),
+        widening_request.by,
+        work_message.texts("conditions"),
     )
     return _with_asks(plan, asks, (*plan.grants, grant))
 
@@ -207,36 +224,38 @@ def _with_asks(plan: Plan, asks: Mapping[str, WideningRequest], grants: tuple[Gr
     return Plan(id_, revisions, to, done, spent, asks, grants, cycle, approved)
 
 
-def _count(said: WorkMessage, name: str) -> int | None:
-    found = said.get(name)
+def _count(work_message: WorkMessage, name: str) -> int | None:
+    found = work_message.get(name)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 # --- the list of contracts --------------------------------------------------------------------------------------------
 
 
-def fold_contracts(state: ContractIndex | None, said: WorkMessage) -> ContractIndex:
+def fold_contracts(state: ContractIndex | None, work_message: WorkMessage) -> ContractIndex:
     state = state or ContractIndex()
-    plan = said.text("plan")
-    known = state.plans.get(plan)
-    match said.does:
+    plan = work_message.text("plan")
+    summary = state.plans.get(plan)
+    match work_message.action:
         case "contract":
-            before = known.to if known is not None else ()
-            to = before if said.to in before else (*before, said.to)
-            listed = PlanSummary(to, said.sender, said.texts("tasks"))
+            before = summary.to if summary is not None else ()
+            to = before if work_message.to in before else (*before, work_message.to)
+            listed = PlanSummary(to, work_message.sender, work_message.texts("tasks"))
             return ContractIndex(_with(state.plans, plan, listed), state.asks)
-        case "progress" if known is not None:
-            return with_closed(state, plan, known, said.get("status") == COMPLETE)
+        case "progress" if summary is not None:
+            return with_closed(state, plan, summary, work_message.get("status") == COMPLETE)
         case "ask":
-            return ContractIndex(state.plans, _latest(_with(state.asks, said.id, candidates(state, said))))
+            return ContractIndex(
+                state.plans, _latest(_with(state.asks, work_message.id, candidates(state, work_message)))
+            )
         case "answer" | "dispatch":
-            return ContractIndex(state.plans, _without(state.asks, request_of(said)))
+            return ContractIndex(state.plans, _without(state.asks, request_of(work_message)))
     return state
 
 
-def with_closed(state: ContractIndex, plan: str, known: PlanSummary, closed: bool) -> ContractIndex:
+def with_closed(state: ContractIndex, plan: str, summary: PlanSummary, closed: bool) -> ContractIndex:
     """The plan has come to its end, or goes on after all."""
-    return ContractIndex(_with(state.plans, plan, known._replace(closed=closed)), state.asks)
+    return ContractIndex(_with(state.plans, plan, summary._replace(closed=closed)), state.asks)
 
 
 def _with(known: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
@@ -255,15 +274,15 @@ def _latest(asks: dict[str, Any]) -> dict[str, Any]:
     return asks
 
 
-_ANSWER = WorkRules(_answer_wanted, _answer_belongs, weigh_answer)
+_ANSWER = WorkRules(_answer_wanted, _answer_belongs, check_answer)
 CHAPTERS: dict[str, WorkRules] = {
-    "contract": WorkRules(_contract_topics, _contract_topics, weigh_contract),
-    "progress": WorkRules(_progress_wanted, _progress_belongs, weigh_progress),
-    "review": WorkRules(_review_topics, _review_topics, weigh_review),
-    "ask": WorkRules(_ask_wanted, _ask_belongs, weigh_ask),
+    "contract": WorkRules(_contract_topics, _contract_topics, check_contract),
+    "progress": WorkRules(_progress_wanted, _progress_belongs, check_progress),
+    "review": WorkRules(_review_topics, _review_topics, check_review),
+    "ask": WorkRules(_ask_wanted, _ask_belongs, check_request),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
-    "commit": WorkRules(_files_wanted, _none, weigh_files),
-    "signal": WorkRules(_files_wanted, _none, weigh_files),
+    "commit": WorkRules(_files_wanted, _none, check_files),
+    "signal": WorkRules(_files_wanted, _none, check_files),
 }
 FOLDS: dict[str, Fold] = {"plan": fold_plan, CONTRACTS: fold_contracts}

@@ -12,24 +12,24 @@ from telex.model.message import Message
 from telex.model.roster import Member
 from telex.work.actions import CHAPTERS, FOLDS
 from telex.work.rule_set import Book, DraftMessage, Fold, LazyFinding, RuleContext, Topics, WorkRules, nothing
-from telex.work.view import WorkMessage, heard
+from telex.work.view import WorkMessage, work_message_from_log
 
 
 @cache
-def chapters_on(deed: str) -> tuple[WorkRules, ...]:
+def rules_for(deed: str) -> tuple[WorkRules, ...]:
     modules = [import_module(f"telex.work.{name}") for name in CHAPTERS.get(deed, ())]
     return tuple(module.CHAPTERS[deed] for module in modules)
 
 
 @cache
-def weighing(deed: str) -> tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[LazyFinding]], ...]:
+def rule_checks(deed: str) -> tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[LazyFinding]], ...]:
     """What weighs it: not every chapter has something to say against anybody."""
-    return tuple(chapter.weigh for chapter in chapters_on(deed) if chapter.weigh is not nothing)
+    return tuple(rules.check for rules in rules_for(deed) if rules.check is not nothing)
 
 
 @cache
 def _belonging(deed: str) -> tuple[Callable[[WorkMessage, Book], Topics], ...]:
-    return tuple(chapter.belongs for chapter in chapters_on(deed) if chapter.belongs is not nothing)
+    return tuple(rules.topics_changed for rules in rules_for(deed) if rules.topics_changed is not nothing)
 
 
 @cache
@@ -42,40 +42,50 @@ def kind_of(topic: str) -> str:
     return topic.partition(":")[0]
 
 
-def wanted(said: WorkMessage, book: Book) -> set[str]:
-    return {topic for chapter in chapters_on(said.does) for topic in chapter.wanted(said, book)}
+def topics_needed(work_message: WorkMessage, book: Book) -> set[str]:
+    return {topic for rules in rules_for(work_message.action) for topic in rules.topics_needed(work_message, book)}
 
 
-def belongs(said: WorkMessage, book: Book) -> tuple[str, ...]:
-    found = [topic for belongs in _belonging(said.does) for topic in belongs(said, book)]
+def topics_changed(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
+    found = [topic for belongs in _belonging(work_message.action) for topic in belongs(work_message, book)]
     return tuple(dict.fromkeys(found)) if len(found) > 1 else tuple(found)
 
 
-def weigh(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[Finding, ...]:
+def check_rules(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     """What speaks against it, and what its sender should know."""
-    return tuple([one.told() for weigh in weighing(said.does) for one in weigh(said, book, ground)])
+    return tuple(
+        [
+            finding.finding()
+            for weigh in rule_checks(work_message.action)
+            for finding in weigh(work_message, book, context)
+        ]
+    )
 
 
-def remarks(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[LazyFinding, ...]:
+def lazy_findings(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
     """The same, for whoever wants to read few of them: they are not yet put into words."""
-    return tuple([one for weigh in weighing(said.does) for one in weigh(said, book, ground)])
+    return tuple(
+        [finding for weigh in rule_checks(work_message.action) for finding in weigh(work_message, book, context)]
+    )
 
 
-def follows(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[DraftMessage, ...]:
-    return tuple(one for chapter in chapters_on(said.does) for one in chapter.follows(said, book, ground))
+def follow_up_messages(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[DraftMessage, ...]:
+    return tuple(
+        draft for rules in rules_for(work_message.action) for draft in rules.follow_ups(work_message, book, context)
+    )
 
 
-def stopping(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[Member, ...]:
+def stopping(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Member, ...]:
     """Who has shut down with this message."""
-    if said.does != "stopped":
+    if work_message.action != "stopped":
         return ()
     from telex.work.shutdown import parts
 
-    return parts(said, book, ground)
+    return parts(work_message, book, context)
 
 
-def fold(topic: str, state: Any, said: WorkMessage) -> Any:
-    return fold_of(kind_of(topic))(state, said)
+def fold(topic: str, state: Any, work_message: WorkMessage) -> Any:
+    return fold_of(kind_of(topic))(state, work_message)
 
 
 def written(events: Iterable[tuple[Event, Message | None]], dialects: Mapping[str, Dialect]) -> dict[str, Any]:
@@ -91,10 +101,10 @@ def write(book: dict[str, Any], event: Event, message: Message | None, dialects:
     if event.kind != "accepted" or message is None or message.dialect is None:
         return
     dialect = dialects.get(message.dialect)
-    said = heard(message, event, dialect) if dialect is not None else None
-    if said is None:
+    work_message = work_message_from_log(message, event, dialect) if dialect is not None else None
+    if work_message is None:
         return
-    from telex.work.mutable_state import owned
+    from telex.work.mutable_state import mutable_state
 
-    for topic in belongs(said, book):
-        book[topic] = owned(kind_of(topic), fold(topic, book.get(topic), said))
+    for topic in topics_changed(work_message, book):
+        book[topic] = mutable_state(kind_of(topic), fold(topic, book.get(topic), work_message))

@@ -60,7 +60,7 @@ class LazyFinding(NamedTuple):
     words: Callable[[], FindingText]  # a partial and no lambda: it is called when the loop that made it has gone on
     severity: Severity = "refusal"
 
-    def told(self) -> Finding:
+    def finding(self) -> Finding:
         path, say, expected, found, nearest = self.words()
         return Finding(self.code, path, say, self.severity, expected, found, nearest)
 
@@ -72,13 +72,13 @@ def nothing(*_: Any) -> tuple[()]:
 class WorkRules(NamedTuple):
     # Topics that must be known to judge the message, as far as that can be told from those known so far. It is asked
     # again until it names no more.
-    wanted: Callable[[WorkMessage, Book], Topics]
+    topics_needed: Callable[[WorkMessage, Book], Topics]
     # Topics that the message belongs to once it is kept: only those whose state it changes.
-    belongs: Callable[[WorkMessage, Book], Topics]
+    topics_changed: Callable[[WorkMessage, Book], Topics]
     # What speaks against it, and what its sender should know.
-    weigh: Callable[[WorkMessage, Book, RuleContext], Iterable[LazyFinding]] = nothing
+    check: Callable[[WorkMessage, Book, RuleContext], Iterable[LazyFinding]] = nothing
     # What follows by itself.
-    follows: Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]] = nothing
+    follow_ups: Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]] = nothing
 
 
 Fold = Callable[[Any, WorkMessage], Any]  # (state or None, message that belongs to the topic) → state

@@ -16,29 +16,46 @@ from telex.work.rule_set import Book, FindingText, Fold, LazyFinding, RuleContex
 from telex.work.view import WorkMessage
 
 
-def _topic(said: WorkMessage, book: Book) -> tuple[str]:
+def _topic(work_message: WorkMessage, book: Book) -> tuple[str]:
     return (TOPIC,)
 
 
-def _belongs(said: WorkMessage, book: Book) -> tuple[str, ...]:
+def _belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
     """An answer to nothing changes nothing, whoever has let it pass."""
-    known: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
-    return (TOPIC,) if said.does == "stop" or known.call(said.text("request")) is not None else ()
+    shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
+    return (
+        (TOPIC,)
+        if work_message.action == "stop" or shutdown_state.call(work_message.text("request")) is not None
+        else ()
+    )
 
 
-def _fold(state: ShutdownState | None, said: WorkMessage) -> ShutdownState:
-    known = state or NO_SHUTDOWNS
-    if said.does == "stop":
-        asked = said.inboxes or (said.to,)
+def _fold(state: ShutdownState | None, work_message: WorkMessage) -> ShutdownState:
+    shutdown_state = state or NO_SHUTDOWNS
+    if work_message.action == "stop":
+        asked = work_message.inboxes or (work_message.to,)
         call = ShutdownRequest(
-            said.id, said.sender, said.role, said.text("reason"), said.text("team"), said.at, asked, {}
+            work_message.id,
+            work_message.sender,
+            work_message.role,
+            work_message.text("reason"),
+            work_message.text("team"),
+            work_message.at,
+            asked,
+            {},
         )
-        return ShutdownState(known.known.added(call))
-    answered = known.call(said.text("request"))
+        return ShutdownState(shutdown_state.known.added(call))
+    answered = shutdown_state.call(work_message.text("request"))
     if answered is None:
-        return known
-    answer = ShutdownAnswer(said.id, said.at, said.get("approved") is True, said.text("status"), said.text("pending"))
-    return ShutdownState(known.known.answered(answered, said.sender, answer))
+        return shutdown_state
+    answer = ShutdownAnswer(
+        work_message.id,
+        work_message.at,
+        work_message.get("approved") is True,
+        work_message.text("status"),
+        work_message.text("pending"),
+    )
+    return ShutdownState(shutdown_state.known.answered(answered, work_message.sender, answer))
 
 
 def was_asked(call: ShutdownRequest, member: Member, roster: Roster) -> bool:
@@ -46,57 +63,67 @@ def was_asked(call: ShutdownRequest, member: Member, roster: Roster) -> bool:
     return not set(call.asked).isdisjoint(inboxes_of(member, roster))
 
 
-def open_call(known: ShutdownState, member: Member, roster: Roster) -> ShutdownRequest | None:
+def open_call(shutdown_state: ShutdownState, member: Member, roster: Roster) -> ShutdownRequest | None:
     """The last call that the member has not answered at all, since it is here."""
-    last = known.known.last_into(inboxes_of(member, roster), member.joined_at or 0.0)
+    last = shutdown_state.known.last_into(inboxes_of(member, roster), member.joined_at or 0.0)
     return last if last is not None and member.name not in last.answers else None
 
 
-def _weigh_call(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[LazyFinding, ...]:
-    known: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
-    call = known.call(said.id)
-    return (id_reused(said, f"{call.by} has asked the team to shut down"),) if call is not None else ()
+def _weigh_call(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+    shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
+    call = shutdown_state.call(work_message.id)
+    return (id_reused(work_message, f"{call.by} has asked the team to shut down"),) if call is not None else ()
 
 
-def _weigh_answer(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[LazyFinding, ...]:
-    known: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
-    member = ground.roster.find(said.sender) or Member(said.sender, said.role)
-    call = known.call(said.text("request"))
-    if call is None or not was_asked(call, member, ground.roster):
-        return (LazyFinding("shutdown-not-asked", partial(_not_asked, said, known, member, ground.roster)),)
-    answer = call.answers.get(said.sender)
+def _weigh_answer(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+    shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
+    member = context.roster.find(work_message.sender) or Member(work_message.sender, work_message.role)
+    call = shutdown_state.call(work_message.text("request"))
+    if call is None or not was_asked(call, member, context.roster):
+        return (
+            LazyFinding(
+                "shutdown-not-asked", partial(_not_asked, work_message, shutdown_state, member, context.roster)
+            ),
+        )
+    answer = call.answers.get(work_message.sender)
     if answer is not None and answer.approved:
-        return (LazyFinding("shutdown-answered", partial(_answered, said, call, known, member, ground.roster)),)
+        return (
+            LazyFinding(
+                "shutdown-answered", partial(_answered, work_message, call, shutdown_state, member, context.roster)
+            ),
+        )
     return ()
 
 
-def _not_asked(said: WorkMessage, known: ShutdownState, member: Member, roster: Roster) -> FindingText:
-    path, found = said.path("request"), said.text("request")[: LIMITS.found_characters_max]
-    waits = open_call(known, member, roster)
+def _not_asked(work_message: WorkMessage, shutdown_state: ShutdownState, member: Member, roster: Roster) -> FindingText:
+    path, found = work_message.path("request"), work_message.text("request")[: LIMITS.found_characters_max]
+    waits = open_call(shutdown_state, member, roster)
     if waits is not None:
-        say = f"Name {waits.id}, which {waits.by} has asked {said.sender} with: nobody asked it to shut down otherwise."
+        asked = f"which {waits.by} has asked {work_message.sender} with"
+        say = f"Name {waits.id}, {asked}: nobody asked it to shut down otherwise."
         return FindingText(path, say, waits.id, found, waits.id)
-    own = [call.id for call in known.calls[-LATEST_MAX:] if was_asked(call, member, roster)]
-    say = f"Take the id of a request to shut down that was sent to {said.sender}, or go on: it was not asked with this."
+    own = [call.id for call in shutdown_state.calls[-LATEST_MAX:] if was_asked(call, member, roster)]
+    sender = work_message.sender
+    say = f"Take the id of a request to shut down that was sent to {sender}, or go on: it was not asked with this."
     return FindingText(path, say, None, found, nearest(found, own))
 
 
 def _answered(
-    said: WorkMessage, call: ShutdownRequest, known: ShutdownState, member: Member, roster: Roster
+    work_message: WorkMessage, call: ShutdownRequest, shutdown_state: ShutdownState, member: Member, roster: Roster
 ) -> FindingText:
-    waits = open_call(known, member, roster)
+    waits = open_call(shutdown_state, member, roster)
     meant = waits.id if waits is not None else None
     other = f"Name {meant} instead" if meant is not None else "Leave it at that"
-    say = f"{other}: {said.sender} has agreed to {call.id} before, and shuts down once."
-    return FindingText(said.path("request"), say, meant, call.id, meant)
+    say = f"{other}: {work_message.sender} has agreed to {call.id} before, and shuts down once."
+    return FindingText(work_message.path("request"), say, meant, call.id, meant)
 
 
-def parts(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[Member, ...]:
+def parts(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Member, ...]:
     """Whoever stops with this message, as it is from then on."""
-    member = ground.roster.find(said.sender)
-    if said.get("approved") is not True or member is None:
+    member = context.roster.find(work_message.sender)
+    if work_message.get("approved") is not True or member is None:
         return ()
-    return (member._replace(stopped_at=ground.now),)
+    return (member._replace(stopped_at=context.now),)
 
 
 CHAPTERS: dict[str, WorkRules] = {

@@ -14,7 +14,7 @@ from telex.model.shutdown import UNSETTLED, MemberShutdown
 ENDS = UNSETTLED | {"approved"}
 
 
-def ending(
+def shutdown_report(
     asker: Member,
     team: str,
     reason: str,
@@ -26,13 +26,26 @@ def ending(
 
     Its id says which memberships it ends, so that two who do it at once do it once.
     """
-    gone = [one for one in agents if one.state in ENDS and one.member.left_at is None]
+    gone = [
+        member_shutdown
+        for member_shutdown in agents
+        if member_shutdown.state in ENDS and member_shutdown.member.left_at is None
+    ]
     if not gone:
         return None
-    who = json.dumps(sorted((one.member.name, one.member.joined_at or 0.0) for one in gone))
+    who = json.dumps(
+        sorted((member_shutdown.member.name, member_shutdown.member.joined_at or 0.0) for member_shutdown in gone)
+    )
     raw = _words(team, reason, asker, agents).encode("utf-8", "backslashreplace")
-    forced = [one.member.name for one in gone if one.state in UNSETTLED]
-    detail = _json({"team": team, "reason": reason, "members": [one.member.name for one in gone], "forced": forced})
+    forced = [member_shutdown.member.name for member_shutdown in gone if member_shutdown.state in UNSETTLED]
+    detail = _json(
+        {
+            "team": team,
+            "reason": reason,
+            "members": [member_shutdown.member.name for member_shutdown in gone],
+            "forced": forced,
+        }
+    )
     over = (asker._replace(seen_at=now), Event(0, now, "dissolved", asker.name, detail=detail))
     return NewMessage(
         id=f"dissolved-{digest_of(who.encode()).hex()[:32]}",
@@ -48,26 +61,40 @@ def ending(
         digest=digest_of(raw),
         raw=raw,
         inboxes=(asker.name,),
-        same_since=0.0,
-        part=WorkChange((), expects, (), (*(_gone(one, asker, now) for one in gone), over)),
+        dedup_since=0.0,
+        work_change=WorkChange(
+            (), expects, (), (*(_gone(member_shutdown, asker, now) for member_shutdown in gone), over)
+        ),
     )
 
 
-def _gone(one: MemberShutdown, asker: Member, now: float) -> tuple[Member, Event]:
-    member = one.member._replace(left_at=now, stopped_at=one.member.stopped_at or now)
-    if one.state not in UNSETTLED:
+def _gone(member_shutdown: MemberShutdown, asker: Member, now: float) -> tuple[Member, Event]:
+    member = member_shutdown.member._replace(left_at=now, stopped_at=member_shutdown.member.stopped_at or now)
+    if member_shutdown.state not in UNSETTLED:
         return member, Event(0, now, "left", member.name)
-    detail = _json({"by": asker.name, "was": one.state})
+    detail = _json({"by": asker.name, "was": member_shutdown.state})
     return member, Event(0, now, "forced", member.name, detail=detail)
 
 
 def _words(team: str, reason: str, asker: Member, agents: Iterable[MemberShutdown]) -> str:
     lines = [f"# {team} is dissolved", "", f"Asked by {asker.name}: {reason}.", ""]
-    for one in agents:
-        state = f"{one.state}, stopped all the same" if one.state in UNSETTLED else one.state
-        status = f", {one.answer.status}" if one.answer is not None and one.answer.status else ""
-        pending = f": {one.answer.pending}" if one.answer is not None and one.answer.pending else ""
-        lines.append(f"- {one.member.name} ({one.member.role}): {state}{status}{pending}")
+    for member_shutdown in agents:
+        state = (
+            f"{member_shutdown.state}, stopped all the same"
+            if member_shutdown.state in UNSETTLED
+            else member_shutdown.state
+        )
+        status = (
+            f", {member_shutdown.answer.status}"
+            if member_shutdown.answer is not None and member_shutdown.answer.status
+            else ""
+        )
+        pending = (
+            f": {member_shutdown.answer.pending}"
+            if member_shutdown.answer is not None and member_shutdown.answer.pending
+            else ""
+        )
+        lines.append(f"- {member_shutdown.member.name} ({member_shutdown.member.role}): {state}{status}{pending}")
     return "\n".join(lines) + "\n"
 
 

@@ -36,122 +36,140 @@ ANSWERS: dict[str, Part] = {
 _ASKS_FOR: dict[str, Part] = {REVISION_REQUEST.name: "step", **{type_.name: kind for kind, type_ in ASKS.items()}}
 
 
-def topic_of(said: WorkMessage) -> str | None:
-    return f"work:{said.correlation}" if said.correlation and is_work_id(said.correlation) else None
+def topic_of(work_message: WorkMessage) -> str | None:
+    return (
+        f"work:{work_message.correlation}"
+        if work_message.correlation and is_work_id(work_message.correlation)
+        else None
+    )
 
 
-def _wanted(said: WorkMessage, book: Book) -> tuple[str, ...]:
-    topic = topic_of(said)
+def _wanted(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
+    topic = topic_of(work_message)
     return (topic,) if topic is not None else ()
 
 
-def _signal_belongs(said: WorkMessage, book: Book) -> tuple[str, ...]:
+def _signal_belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
     """Odd ones too, since they are listed; but nothing is said of a work that nobody has begun."""
-    topic = topic_of(said)
-    return (topic,) if topic is not None and topic in book and said.type.name in ANSWERS else ()
+    topic = topic_of(work_message)
+    return (topic,) if topic is not None and topic in book and work_message.type.name in ANSWERS else ()
 
 
-def _dispatch_belongs(said: WorkMessage, book: Book) -> tuple[str, ...]:
-    topic = topic_of(said)
+def _dispatch_belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
+    topic = topic_of(work_message)
     if topic is None:
         return ()
     work: Work | None = book.get(topic)
-    return (topic,) if _after_dispatch(work, said) is not None else ()
+    return (topic,) if _after_dispatch(work, work_message) is not None else ()
 
 
-def _weigh(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[LazyFinding, ...]:
+def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
     """A signal is never refused for coming late. Its sender is told that it changes nothing, and what would."""
-    work: Work | None = book.get(topic_of(said) or "")
-    if work is None or said.type.name not in ANSWERS:
+    work: Work | None = book.get(topic_of(work_message) or "")
+    if work is None or work_message.type.name not in ANSWERS:
         return ()
-    answer = answer_of(said)
-    found = answers_what(work, said.reply_to, answer)
+    answer = answer_of(work_message)
+    found = answers_what(work, work_message.reply_to, answer)
     if not isinstance(found, str):
         return ()
-    return (LazyFinding("signal-out-of-turn", partial(_out_of_turn, said, work, answer.part, found), "warning"),)
+    return (
+        LazyFinding("signal-out-of-turn", partial(_out_of_turn, work_message, work, answer.part, found), "warning"),
+    )
 
 
-def _out_of_turn(said: WorkMessage, work: Work, part: Part, why: str) -> FindingText:
+def _out_of_turn(work_message: WorkMessage, work: Work, part: Part, why: str) -> FindingText:
     waited = _waited_for(work, part)
     do = f"Answer with --reply-to {waited[0]}" if waited else "Leave it at that"
     say = f"{do}: this signal changes nothing in {work.id}, since {why}."
-    return FindingText(said.path("signal"), say, f"one of {', '.join(waited[:8])}" if waited else None, said.reply_to)
+    return FindingText(
+        work_message.path("signal"), say, f"one of {', '.join(waited[:8])}" if waited else None, work_message.reply_to
+    )
 
 
-def _weigh_dispatch(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[LazyFinding, ...]:
+def _weigh_dispatch(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
     """Two who lead a work at the same moment work out the same dispatch: it is sent by one of them."""
-    work: Work | None = book.get(topic_of(said) or "")
-    if work is None or not was_sent(work, said.id):
+    work: Work | None = book.get(topic_of(work_message) or "")
+    if work is None or not was_sent(work, work_message.id):
         return ()
-    return (id_reused(said, f"this dispatch of {work.id} has been sent"),)
+    return (id_reused(work_message, f"this dispatch of {work.id} has been sent"),)
 
 
-def answers_nothing(said: WorkMessage, works: Iterable[Work]) -> tuple[Finding, ...]:
+def answers_nothing(work_message: WorkMessage, works: Iterable[Work]) -> tuple[Finding, ...]:
     """A result that belongs to no work, while works wait for one like it: what its sender should know."""
-    part = ANSWERS.get(said.type.name)
+    part = ANSWERS.get(work_message.type.name)
     waited = [name for work in works for name in _waited_for(work, part)] if part is not None else []
     if not waited:
         return ()
-    why = "it does not say what it answers" if said.reply_to is None else "no dispatch has the id that it names"
+    why = "it does not say what it answers" if work_message.reply_to is None else "no dispatch has the id that it names"
     say = f"Send it again with --reply-to {waited[0]}, or whichever it answers: it changes nothing, since {why}."
     expected = f"one of {', '.join(waited[:8])}"
-    return (Finding("signal-out-of-turn", said.path("signal"), say, "warning", expected, said.reply_to),)
+    return (
+        Finding("signal-out-of-turn", work_message.path("signal"), say, "warning", expected, work_message.reply_to),
+    )
 
 
 def _waited_for(work: Work, part: Part) -> list[str]:
     """The dispatches that such a result could answer now."""
     checks = part in ("review", "audit")
     return [
-        dispatch_id(work.id, place, part if checks else "")
-        for place in work.places.values()
-        if (place.kind == "step" if checks else place.kind == part)
-        and not isinstance(answers_what(work, dispatch_id(work.id, place, part if checks else ""), _ANY[part]), str)
+        dispatch_id(work.id, step, part if checks else "")
+        for step in work.places.values()
+        if (step.kind == "step" if checks else step.kind == part)
+        and not isinstance(answers_what(work, dispatch_id(work.id, step, part if checks else ""), _ANY[part]), str)
     ]
 
 
 _ANY = {part: SignalResult(part, "blocked") for part in ANSWERS.values()}  # a signal that any place takes
 
 
-def fold(work: Work | None, said: WorkMessage) -> Work | None:
-    if said.does == "dispatch":
-        return _after_dispatch(work, said) or work
-    return answered(work, said.reply_to, answer_of(said)) if work is not None and said.type.name in ANSWERS else work
-
-
-def _after_dispatch(work: Work | None, said: WorkMessage) -> Work | None:
-    """None: it changes nothing."""
-    if work is not None:
-        return dispatched(work, said.id, _ASKS_FOR.get(said.type.name), said.at)
-    begins = said.type.name == ASKS["triage"].name and said.id == said.correlation and is_work_id(said.id)
-    return begun(said.id, said.sender, said.at) if begins else None
-
-
-def answer_of(said: WorkMessage) -> SignalResult:
-    """A result in the machine's words."""
-    return SignalResult(
-        ANSWERS[said.type.name],
-        said.text("signal"),
-        said.sender,
-        said.role,
-        said.id,
-        said.at,
-        questions=_count(said, "questions") if _truth(said, "research") else 0,
-        sure=_truth(said, "verified") is not False and said.get("qa") != "fail",
-        waves=_count(said, "waves"),
-        steps=_count(said, "steps"),
-        has_blockers=_truth(said, "has_blockers") is True,
-        plan_file=said.text("plan_file"),
+def fold(work: Work | None, work_message: WorkMessage) -> Work | None:
+    if work_message.action == "dispatch":
+        return _after_dispatch(work, work_message) or work
+    return (
+        answered(work, work_message.reply_to, answer_of(work_message))
+        if work is not None and work_message.type.name in ANSWERS
+        else work
     )
 
 
-def _count(said: WorkMessage, name: str) -> int:
-    found = said.get(name)
+def _after_dispatch(work: Work | None, work_message: WorkMessage) -> Work | None:
+    """None: it changes nothing."""
+    if work is not None:
+        return dispatched(work, work_message.id, _ASKS_FOR.get(work_message.type.name), work_message.at)
+    begins = (
+        work_message.type.name == ASKS["triage"].name
+        and work_message.id == work_message.correlation
+        and is_work_id(work_message.id)
+    )
+    return begun(work_message.id, work_message.sender, work_message.at) if begins else None
+
+
+def answer_of(work_message: WorkMessage) -> SignalResult:
+    """A result in the machine's words."""
+    return SignalResult(
+        ANSWERS[work_message.type.name],
+        work_message.text("signal"),
+        work_message.sender,
+        work_message.role,
+        work_message.id,
+        work_message.at,
+        questions=_count(work_message, "questions") if _truth(work_message, "research") else 0,
+        sure=_truth(work_message, "verified") is not False and work_message.get("qa") != "fail",
+        waves=_count(work_message, "waves"),
+        steps=_count(work_message, "steps"),
+        has_blockers=_truth(work_message, "has_blockers") is True,
+        plan_file=work_message.text("plan_file"),
+    )
+
+
+def _count(work_message: WorkMessage, name: str) -> int:
+    found = work_message.get(name)
     number = scalars.number(found, 0) if isinstance(found, str) else found  # front matter is kept as it was written
     return max(number, 0) if isinstance(number, int) and not isinstance(number, bool) else 0
 
 
-def _truth(said: WorkMessage, name: str) -> bool | None:
-    found = said.get(name)
+def _truth(work_message: WorkMessage, name: str) -> bool | None:
+    found = work_message.get(name)
     return scalars.TRUTH.get(found) if isinstance(found, str) else found if isinstance(found, bool) else None
 
 

@@ -21,34 +21,34 @@ _HOMES = ("telex.model.", "telex.work.")  # where the values that states are mad
 _VALUE, _ROW, _MAP, _SET = "value", "row", "map", "set"
 
 
-def sealed(topic: str, seq: int, state: Any) -> str:
+def encode_snapshot(topic: str, seq: int, state: Any) -> str:
     """The state of a topic after that message."""
-    words = frozen(state)
-    return seal(topic, seq, words) + words
+    words = encode_state(state)
+    return checksum(topic, seq, words) + words
 
 
-def unsealed(topic: str, seq: int, text: str) -> Any:
+def decode_snapshot(topic: str, seq: int, text: str) -> Any:
     """The state again.
 
     Raises:
         ValueError: it is none of ours, of other folds or of something else, or it was harmed.
     """
     given, words = text[:SEAL_CHARACTERS], text[SEAL_CHARACTERS:]
-    if given != seal(topic, seq, words):
+    if given != checksum(topic, seq, words):
         raise ValueError("the seal is broken")
-    return thawed(words)
+    return decode_state(words)
 
 
-def seal(topic: str, seq: int, words: str) -> str:
+def checksum(topic: str, seq: int, words: str) -> str:
     """Against what befalls a file, not against whoever means harm: that one can write messages too."""
     return digest_of(f"{topic}\0{seq}\0{words}".encode("utf-8", "surrogatepass")).hex()
 
 
-def frozen(state: Any) -> str:
+def encode_state(state: Any) -> str:
     return json.dumps([FOLDS_VERSION, _plain(state)], ensure_ascii=False, separators=(",", ":"))
 
 
-def thawed(text: str) -> Any:
+def decode_state(text: str) -> Any:
     """The state again.
 
     Raises:

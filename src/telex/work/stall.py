@@ -40,8 +40,12 @@ def stalls(
     every = tuple(sorted(waits, key=lambda wait: (wait.since, wait)))
     graph = graph_of(every)
     knots = [_cycle(circle, every) for circle in circles(graph)]
-    knots += [_nobody(one) for one in approvals if not one.givers]
-    knots += [_silent(one, now) for one in silent if one.in_hand or one.waiting]
+    knots += [_nobody(pending_approval) for pending_approval in approvals if not pending_approval.givers]
+    knots += [
+        _silent(idle_conversation, now)
+        for idle_conversation in silent
+        if idle_conversation.in_hand or idle_conversation.waiting
+    ]
     return Stall(now, every, (*knots, *_everybody(graph, every)))
 
 
@@ -149,19 +153,27 @@ def _ease(wait: Wait) -> tuple[int, float]:
     return order.index(wait.why), wait.since
 
 
-def _nobody(one: PendingApproval) -> Deadlock:
-    wait = one.wait
-    able = " or ".join(one.roles) or "anybody asked"
+def _nobody(pending_approval: PendingApproval) -> Deadlock:
+    wait = pending_approval.wait
+    able = " or ".join(pending_approval.roles) or "anybody asked"
     say = f"{wait.who} waits for an approval ({wait.about}) that only {able} or a person may give, and none is here."
     return Deadlock("nobody-may-answer", (wait.who,), (wait,), say, remedy_for(wait))
 
 
-def _silent(one: IdleConversation, now: float) -> Deadlock:
-    has = [f"has {_so_many(len(one.in_hand))} in hand"] if one.in_hand else []
-    has += [f"has {_so_many(one.waiting)} waiting"] if one.waiting else []
-    since = f"for {_span(now - one.since)}" if one.since is not None else "from the beginning"
-    say = f"{one.name} has been silent {since} and {' and '.join(has)}."
-    return Deadlock("silent", (one.name,), one.waits, say, Remedy(f"telex team leave {operand(one.name)}"))
+def _silent(idle_conversation: IdleConversation, now: float) -> Deadlock:
+    has = [f"has {_so_many(len(idle_conversation.in_hand))} in hand"] if idle_conversation.in_hand else []
+    has += [f"has {_so_many(idle_conversation.waiting)} waiting"] if idle_conversation.waiting else []
+    since = (
+        f"for {_span(now - idle_conversation.since)}" if idle_conversation.since is not None else "from the beginning"
+    )
+    say = f"{idle_conversation.name} has been silent {since} and {' and '.join(has)}."
+    return Deadlock(
+        "silent",
+        (idle_conversation.name,),
+        idle_conversation.waits,
+        say,
+        Remedy(f"telex team leave {operand(idle_conversation.name)}"),
+    )
 
 
 def _everybody(graph: Graph, waits: Sequence[Wait]) -> list[Deadlock]:

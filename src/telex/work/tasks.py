@@ -26,7 +26,7 @@ from telex.model.task_states import (
     steps_of,
 )
 from telex.work.actions import DECIDING
-from telex.work.approval_requests import NO_ASKS, asks_of
+from telex.work.approval_requests import NO_ASKS, request_index
 from telex.work.approvals import meant, named, task_topic, topic_of
 from telex.work.decisions import REJECTED, decision_of, for_dispatches
 from telex.work.rule_set import (
@@ -77,91 +77,107 @@ class Task(NamedTuple):
     @property
     def at(self) -> float:
         """When it was first heard of."""
-        return min((*(step.at for step in self.steps), *(asked.at for asked in self.asks)), default=0.0)
+        return min((*(step.at for step in self.steps), *(request.at for request in self.asks)), default=0.0)
 
 
-def machine_of(ground: RuleContext) -> TaskStateMachine:
-    found: TaskStateMachine = ground.settings.get(SETTING) or TASK_STATES
-    return found
+def machine_of(context: RuleContext) -> TaskStateMachine:
+    task_state_machine: TaskStateMachine = context.settings.get(SETTING) or TASK_STATES
+    return task_state_machine
 
 
-def _own_topic(said: WorkMessage, book: Book) -> Topics:
-    return task_topic(said)
+def _own_topic(work_message: WorkMessage, book: Book) -> Topics:
+    return task_topic(work_message)
 
 
-def _known(said: WorkMessage, book: Book) -> Task:
-    name = said.text("task")
-    found: Task | None = book.get(f"task:{name}") if name else None
-    return found or Task(name)
+def _known(work_message: WorkMessage, book: Book) -> Task:
+    name = work_message.text("task")
+    task: Task | None = book.get(f"task:{name}") if name else None
+    return task or Task(name)
 
 
 # --- moves ------------------------------------------------------------------------------------------------------------
 
 
-def _weigh_move(said: WorkMessage, book: Book, ground: RuleContext) -> list[LazyFinding]:
-    task, machine = _known(said, book), machine_of(ground)
+def _weigh_move(work_message: WorkMessage, book: Book, context: RuleContext) -> list[LazyFinding]:
+    task, machine = _known(work_message, book), machine_of(context)
     stands = standing(machine, task.steps)
-    claimed, wanted = state_name(said.text("came_from")), state_name(said.text("goes_to"))
+    claimed, wanted = state_name(work_message.text("came_from")), state_name(work_message.text("goes_to"))
     at_its_word = not stands.placed and claimed in machine.states
     state = claimed if at_its_word else stands.state
     there = moves(machine, stands, state)
-    found = []
+    findings = []
     if claimed != state:
-        found.append(LazyFinding("transition-not-allowed", partial(_elsewhere, said, task.id, state)))
+        findings.append(LazyFinding("transition-not-allowed", partial(_elsewhere, work_message, task.id, state)))
     if wanted not in there:
-        words = partial(_no_such_move, said, machine, stands, state, wanted, there)
-        found.append(LazyFinding("transition-not-allowed", words))
-    return found
+        words = partial(_no_such_move, work_message, machine, stands, state, wanted, there)
+        findings.append(LazyFinding("transition-not-allowed", words))
+    return findings
 
 
-def _elsewhere(said: WorkMessage, task: str, state: str) -> FindingText:
+def _elsewhere(work_message: WorkMessage, task: str, state: str) -> FindingText:
     say = f"Start from where the task is: {task[: LIMITS.found_characters_max]} is in {state}."
-    return _not_allowed(said, "came_from", say, state, state)
+    return _not_allowed(work_message, "came_from", say, state, state)
 
 
 def _no_such_move(
-    said: WorkMessage, machine: TaskStateMachine, stands: TaskStatus, state: str, wanted: str, there: tuple[str, ...]
+    work_message: WorkMessage,
+    machine: TaskStateMachine,
+    stands: TaskStatus,
+    state: str,
+    wanted: str,
+    there: tuple[str, ...],
 ) -> FindingText:
-    found = machine.states.get(state)
-    if found is not None and found.escalates_to == wanted:
+    task_state = machine.states.get(state)
+    if task_state is not None and task_state.escalates_to == wanted:
         tried = stands.attempts.get(state, 0) if machine.is_intervention(state) else stands.failures(state)
         what = "attempts" if machine.is_intervention(state) else "failures"
-        why = f"{wanted} comes after {found.escalates_after} {what} in {state}, and there were {tried}"
+        why = f"{wanted} comes after {task_state.escalates_after} {what} in {state}, and there were {tried}"
     elif not there:
-        return _not_allowed(said, "goes_to", f"Leave the task as it is: {state} is an end.", "no further move", None)
+        return _not_allowed(
+            work_message, "goes_to", f"Leave the task as it is: {state} is an end.", "no further move", None
+        )
     else:
         why = f"a task in {state} cannot become {wanted[: LIMITS.found_characters_max]}"
     say = f"Move it to {' or '.join(there)}: {why}."
-    return _not_allowed(said, "goes_to", say, listed(list(there)), nearest(wanted, there))
+    return _not_allowed(work_message, "goes_to", say, listed(list(there)), nearest(wanted, there))
 
 
-def _not_allowed(said: WorkMessage, name: str, say: str, expected: str, close: str | None) -> FindingText:
-    return FindingText(said.path(name), say, expected, said.text(name)[: LIMITS.found_characters_max], close)
+def _not_allowed(work_message: WorkMessage, name: str, say: str, expected: str, close: str | None) -> FindingText:
+    return FindingText(
+        work_message.path(name), say, expected, work_message.text(name)[: LIMITS.found_characters_max], close
+    )
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
 
 
-def _failed(said: WorkMessage) -> bool:
-    return said.text("status").casefold() == "failed"
+def _failed(work_message: WorkMessage) -> bool:
+    return work_message.text("status").casefold() == "failed"
 
 
-def _status_topic(said: WorkMessage, book: Book) -> Topics:
-    return task_topic(said) if _failed(said) else ()
+def _status_topic(work_message: WorkMessage, book: Book) -> Topics:
+    return task_topic(work_message) if _failed(work_message) else ()
 
 
-def _escalation(said: WorkMessage, book: Book, ground: RuleContext) -> Iterator[DraftMessage]:
+def _escalation(work_message: WorkMessage, book: Book, context: RuleContext) -> Iterator[DraftMessage]:
     """The failure that fills the measure is told to whoever can help, once; the next counts only after they did."""
-    task, machine = _known(said, book), machine_of(ground)
-    if not task.steps or task.steps[-1].id != said.id:
+    task, machine = _known(work_message, book), machine_of(context)
+    if not task.steps or task.steps[-1].id != work_message.id:
         return
     stands = standing(machine, task.steps)
     for state, failed in stands.failed.items():
         at = machine.states[state]
         if failed[-1] is task.steps[-1] and at.escalates_to is not None and len(failed) == at.escalates_after:
-            type_ = next((one for one in said.dialect.types.values() if one.deed and one.deed.does == "escalate"), None)
+            type_ = next(
+                (
+                    message_type
+                    for message_type in work_message.dialect.types.values()
+                    if message_type.deed and message_type.deed.action == "escalate"
+                ),
+                None,
+            )
             if type_ is not None:
-                yield _draft(said, type_, task, state, failed, _goes_to(machine, stands, state, ground.roster))
+                yield _draft(work_message, type_, task, state, failed, _goes_to(machine, stands, state, context.roster))
 
 
 def _goes_to(machine: TaskStateMachine, stands: TaskStatus, state: str, roster: Roster) -> str:
@@ -176,7 +192,7 @@ def _goes_to(machine: TaskStateMachine, stands: TaskStatus, state: str, roster: 
 
 
 def _draft(
-    said: WorkMessage, type_: MessageType, task: Task, state: str, failed: Sequence[TaskStep], to: str
+    work_message: WorkMessage, type_: MessageType, task: Task, state: str, failed: Sequence[TaskStep], to: str
 ) -> DraftMessage:
     assert type_.deed is not None
     level = HUMAN if to == HUMAN else CTO
@@ -187,13 +203,13 @@ def _draft(
         "history": _history(type_, failed),
         "context": {"state": state, "title": task.title} if task.title else {"state": state},
     }
-    return DraftMessage(said.dialect, type_, to, of, said.correlation or task.id)
+    return DraftMessage(work_message.dialect, type_, to, of, work_message.correlation or task.id)
 
 
 def _history(type_: MessageType, failed: Sequence[TaskStep]) -> list[dict[str, Any]]:
     """Who failed how often, and how the last time: in the words of the dialect."""
     assert type_.deed is not None
-    names = {name: where.rpartition(".")[2] for name, where in type_.deed.names.items() if "[]" in where}
+    names = {name: where.rpartition(".")[2] for name, where in type_.deed.field_map.items() if "[]" in where}
     by_agent: dict[str, list[TaskStep]] = {}
     for step in failed:
         by_agent.setdefault(step.whom, []).append(step)
@@ -210,22 +226,22 @@ def _history(type_: MessageType, failed: Sequence[TaskStep]) -> list[dict[str, A
 # --- what was asked about it ------------------------------------------------------------------------------------------
 
 
-def _answered_topics(said: WorkMessage, book: Book) -> Topics:
+def _answered_topics(work_message: WorkMessage, book: Book) -> Topics:
     """The task that the request is about, whichever one the answer names."""
-    name = meant(said, book)
+    name = meant(work_message, book)
     found = book.get(topic_of(name)) if name is not None else None
     return (f"task:{found.request.task}",) if found is not None and found.request.task else ()
 
 
-def _weigh_commit(said: WorkMessage, book: Book, ground: RuleContext) -> tuple[LazyFinding, ...]:
-    task, ref = _known(said, book), said.text("approval")
-    if asks_of(task.asks).has_approved(ref):
+def _weigh_commit(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+    task, ref = _known(work_message, book), work_message.text("approval")
+    if request_index(task.asks).has_approved(ref):
         return ()
-    return (LazyFinding("approval-not-found", partial(_none_of_this_task, said, task, ref)),)
+    return (LazyFinding("approval-not-found", partial(_none_of_this_task, work_message, task, ref)),)
 
 
-def _none_of_this_task(said: WorkMessage, task: Task, ref: str) -> FindingText:
-    path, found, asks = said.path("approval"), ref[: LIMITS.found_characters_max], asks_of(task.asks)
+def _none_of_this_task(work_message: WorkMessage, task: Task, ref: str) -> FindingText:
+    path, found, asks = work_message.path("approval"), ref[: LIMITS.found_characters_max], request_index(task.asks)
     given = asks.approvals()
     if given:
         close, answers = nearest(ref, list(given)[-LATEST_MAX:]), list(dict.fromkeys(given.values()))
@@ -240,45 +256,67 @@ def _none_of_this_task(said: WorkMessage, task: Task, ref: str) -> FindingText:
 # --- the fold ---------------------------------------------------------------------------------------------------------
 
 
-def _fold(state: Task | None, said: WorkMessage) -> Task:
-    id_, title, assigned_to, steps, asks, has_moves = state or Task(said.text("task"))
-    does = said.does
+def _fold(state: Task | None, work_message: WorkMessage) -> Task:
+    id_, title, assigned_to, steps, asks, has_moves = state or Task(work_message.text("task"))
+    does = work_message.action
     if does == "ask":
-        known = asks_of(asks)
-        asks = known if known.get(said.id) is not None else known.added(_asked(said))
+        known = request_index(asks)
+        asks = known if known.get(work_message.id) is not None else known.added(_asked(work_message))
     elif does in DECIDING:
-        asks = _with_answer(asks, said)
+        asks = _with_answer(asks, work_message)
     elif does in ("assign", "move", "status"):
-        step = _step(assigned_to, said)
+        step = _step(assigned_to, work_message)
         steps = steps_of(steps).and_then(step)
         if does == "assign":
-            title, assigned_to = said.text("title"), step.whom
-    return Task(id_, title, assigned_to, steps, asks, has_moves or said.has_states)
+            title, assigned_to = work_message.text("title"), step.whom
+    return Task(id_, title, assigned_to, steps, asks, has_moves or work_message.has_states)
 
 
-def _asked(said: WorkMessage) -> TaskRequest:
-    return TaskRequest(said.id, said.sender, said.at, said.text("kind"))
+def _asked(work_message: WorkMessage) -> TaskRequest:
+    return TaskRequest(work_message.id, work_message.sender, work_message.at, work_message.text("kind"))
 
 
-def _step(assigned_to: str, said: WorkMessage) -> TaskStep:
-    if said.does == "assign":
-        return TaskStep("assign", said.id, said.at, said.sender, whom=said.inboxes[0] if said.inboxes else said.to)
-    if said.does == "status":
-        return TaskStep("fail", said.id, said.at, said.sender, reason=said.text("details"), whom=said.sender)
-    came_from, goes_to = state_name(said.text("came_from")), state_name(said.text("goes_to"))
-    whom = assigned_to or said.sender
-    return TaskStep("move", said.id, said.at, said.sender, came_from, goes_to, said.text("reason"), whom)
+def _step(assigned_to: str, work_message: WorkMessage) -> TaskStep:
+    if work_message.action == "assign":
+        return TaskStep(
+            "assign",
+            work_message.id,
+            work_message.at,
+            work_message.sender,
+            whom=work_message.inboxes[0] if work_message.inboxes else work_message.to,
+        )
+    if work_message.action == "status":
+        return TaskStep(
+            "fail",
+            work_message.id,
+            work_message.at,
+            work_message.sender,
+            reason=work_message.text("details"),
+            whom=work_message.sender,
+        )
+    came_from, goes_to = state_name(work_message.text("came_from")), state_name(work_message.text("goes_to"))
+    whom = assigned_to or work_message.sender
+    return TaskStep(
+        "move",
+        work_message.id,
+        work_message.at,
+        work_message.sender,
+        came_from,
+        goes_to,
+        work_message.text("reason"),
+        whom,
+    )
 
 
-def _with_answer(asks: Sequence[TaskRequest], said: WorkMessage) -> Sequence[TaskRequest]:
-    known = asks_of(asks)
-    name = named(said) or known.only_one_waiting
-    asked = known.get(name) if name is not None else None
-    return known.replaced(_decided(asked, said)) if asked is not None and asked.waits else known
+def _with_answer(asks: Sequence[TaskRequest], work_message: WorkMessage) -> Sequence[TaskRequest]:
+    known = request_index(asks)
+    name = named(work_message) or known.only_one_waiting
+    request = known.get(name) if name is not None else None
+    return known.replaced(_decided(request, work_message)) if request is not None and request.waits else known
 
 
-def _decided(asked: TaskRequest, said: WorkMessage) -> TaskRequest:
-    return TaskRequest(asked.id, asked.by, asked.at, asked.kind, decision_of(said), said.id)
+def _decided(request: TaskRequest, work_message: WorkMessage) -> TaskRequest:
+    return TaskRequest(request.id, request.by, request.at, request.kind, decision_of(work_message), work_message.id)
 
 
 _ANSWER = WorkRules(_answered_topics, _answered_topics)
@@ -288,7 +326,7 @@ CHAPTERS: dict[str, WorkRules] = {
     "dispatch": for_dispatches(_ANSWER),
     "commit": WorkRules(_own_topic, nothing, _weigh_commit),
     "assign": WorkRules(_own_topic, _own_topic),
-    "status": WorkRules(_status_topic, _status_topic, follows=_escalation),
+    "status": WorkRules(_status_topic, _status_topic, follow_ups=_escalation),
     "move": WorkRules(_own_topic, _own_topic, _weigh_move, _escalation),
     "escalate": WorkRules(nothing, nothing),
 }

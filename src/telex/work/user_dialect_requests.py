@@ -32,29 +32,31 @@ def stands_for(type_: MessageType, wanted: frozenset[str]) -> bool:
     return type_.meaning is not None and not wanted.isdisjoint(type_.meaning.intents)
 
 
-def wanted_by(said: WorkMessage, found: Found) -> frozenset[str] | None:
+def wanted_by(work_message: WorkMessage, found: Found) -> frozenset[str] | None:
     """The intents of which the request must be that was answered; None: it is refused for something else."""
     intents = {NOT_IN_THE_BOOK.get(one.code) for one in found if one.severity == "refusal"}
-    return intents.pop() if len(intents) == 1 and said.reply_to is not None else None
+    return intents.pop() if len(intents) == 1 and work_message.reply_to is not None else None
 
 
-def left_over(said: WorkMessage, found: Found, requests: Sequence[ApprovalRequest]) -> Found | None:
+def left_over(work_message: WorkMessage, found: Found, requests: Sequence[ApprovalRequest]) -> Found | None:
     """What is left to say of an answer to one of these, which were asked in own words; None: it answers none."""
     refused = [one for one in found if one.severity == "refusal"]
     rest = tuple(one for one in found if one.severity != "refusal")
-    if any(may_answer(said, one) for one in requests):
+    if any(may_answer(work_message, request) for request in requests):
         return rest
-    return (*rest, may_not(said, requests[-1])) if requests and refused[0].code == _UNKNOWN else None
+    return (*rest, may_not(work_message, requests[-1])) if requests and refused[0].code == _UNKNOWN else None
 
 
-def decides_nothing(said: WorkMessage, approval: Approval, dialects: Mapping[str, Dialect]) -> tuple[LazyFinding, ...]:
+def decides_nothing(
+    work_message: WorkMessage, approval: Approval, dialects: Mapping[str, Dialect]
+) -> tuple[LazyFinding, ...]:
     """What is said of an answer in own words to something that the book keeps, which is decided by a type of ours."""
     in_its_words = answering(approval.request, dialects)
-    if not may_answer(said, approval.request, in_its_words):
-        return (may_not(said, approval.request),)
+    if not may_answer(work_message, approval.request, in_its_words):
+        return (may_not(work_message, approval.request),)
     if not approval.waits or in_its_words is None:
         return ()
-    words = partial(undecided, approval.request.id, in_its_words[1].name, f"no {said.type.name}")
+    words = partial(undecided, approval.request.id, in_its_words[1].name, f"no {work_message.type.name}")
     return (LazyFinding("approval-not-decided", words, "warning"),)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC
 from typing import Any, NamedTuple
 
-from telex.dialects.field_access import reach
+from telex.dialects.field_access import get_path
 from telex.dialects.schema import Dialect, MessageType, Tree
-from telex.dialects.timestamps import read_moment
+from telex.dialects.timestamps import parse_timestamp
 from telex.model.event import Event, detail_of
 from telex.model.json_path import path_of
 from telex.model.message import Message
@@ -35,8 +35,8 @@ class WorkMessage(NamedTuple):
     reply_to: str | None = None
 
     @property
-    def does(self) -> str:
-        return self.type.deed.does if self.type.deed is not None else ""
+    def action(self) -> str:
+        return self.type.deed.action if self.type.deed is not None else ""
 
     def get(self, name: str) -> Any:
         """What stands under one of the deed's names; None where the message, or its type, has no such thing."""
@@ -56,7 +56,7 @@ class WorkMessage(NamedTuple):
     def moment(self, name: str) -> float | None:
         """A moment, in seconds since 1970; None where it names none."""
         written = self.text(name)
-        at = read_moment(written).at if written else None
+        at = parse_timestamp(written).at if written else None
         try:
             return at.astimezone(UTC).timestamp() if at is not None else None
         except OverflowError:  # the first or the last day there is, in another zone
@@ -69,19 +69,19 @@ class WorkMessage(NamedTuple):
 
     def has(self, name: str) -> bool:
         """Has its type a place for that? It need not be filled."""
-        return self.type.deed is not None and name in self.type.deed.names
+        return self.type.deed is not None and name in self.type.deed.field_map
 
     def path(self, name: str, *more: str | int) -> str:
         """Where that stands, for a finding."""
         assert self.type.deed is not None
-        return path_of(*self.dialect.locate(self.type, self.type.deed.names[name]), *more)
+        return path_of(*self.dialect.locate(self.type, self.type.deed.field_map[name]), *more)
 
 
-def heard(message: Message, event: Event | None, dialect: Dialect) -> WorkMessage | None:
+def work_message_from_log(message: Message, event: Event | None, dialect: Dialect) -> WorkMessage | None:
     """A message out of the record. None: it has no part in the work, or was let pass by a lenient team though it was
     refused, and then changes nothing."""
     type_ = dialect.types.get(message.type or "")
-    if type_ is None or type_.deed is None or type_.deed.does not in CHAPTERS or message.refused:
+    if type_ is None or type_.deed is None or type_.deed.action not in CHAPTERS or message.refused:
         return None
     told = event.detail if event is not None else None
     # Most say only how long it took, and reading that is a third of the cost of folding.
@@ -100,13 +100,13 @@ def heard(message: Message, event: Event | None, dialect: Dialect) -> WorkMessag
         tuple(one for one in where if isinstance(one, str)) if isinstance(where, list) else (),
         dialect,
         type_,
-        tree_of(message.raw, dialect, type_),
+        parse_tree(message.raw, dialect, type_),
         message.correlation,
         message.reply_to,
     )
 
 
-def tree_of(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callable[[bytes], Any] | None = None) -> Tree:
+def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callable[[bytes], Any] | None = None) -> Tree:
     """The message as it was read when it was kept: a plain reading where that will do, the patient one elsewhere.
 
     `decode` reads JSON in less time, for a message that took the fast lane.
@@ -149,18 +149,20 @@ _KNOWN: dict[int, _TypeReader] = {}
 
 
 def _learnt(dialect: Dialect, type_: MessageType) -> _TypeReader:
-    names = type_.deed.names if type_.deed is not None else {}
+    names = type_.deed.field_map if type_.deed is not None else {}
     getters = {name: _getter(dialect.locate(type_, where)) for name, where in names.items()}
     later = {name: field.later_spelling for name, field in type_.fields.items() if field.later_spelling is not None}
-    has_states = any(one.deed is not None and one.deed.does == "move" for one in dialect.types.values())
-    known = _KNOWN[id(type_)] = _TypeReader(type_, getters, later, has_states)
-    return known
+    has_states = any(
+        message_type.deed is not None and message_type.deed.action == "move" for message_type in dialect.types.values()
+    )
+    type_reader = _KNOWN[id(type_)] = _TypeReader(type_, getters, later, has_states)
+    return type_reader
 
 
 def _getter(steps: tuple[str, ...]) -> Callable[[Tree], Any]:
-    """As `reach`, and quicker for what stands in the payload: that is asked a dozen times of every message."""
+    """As `get_path`, and quicker for what stands in the payload: that is asked a dozen times of every message."""
     if len(steps) != 2 or any(step.endswith("[]") for step in steps):
-        return reach(steps)
+        return get_path(steps)
     outer, inner = steps
 
     def get(tree: Tree) -> Any:

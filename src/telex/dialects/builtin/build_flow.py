@@ -68,7 +68,7 @@ def _type(
     *,
     rules: tuple[HardRule, ...] = (),
     reply: str | None = None,
-    deed: Action | None = None,
+    action: Action | None = None,
     **envelope: object,
 ) -> MessageType:
     """A type with its example's envelope; every message that is about a task has the rule on correlation."""
@@ -97,7 +97,7 @@ def _type(
         example=whole,
         rules=rules,
         reply=reply,
-        deed=deed,
+        deed=action,
     )
 
 
@@ -127,7 +127,7 @@ TASK_ASSIGNMENT = _type(
         "dependencies": [],
         "context": {"approvedDesign": "A link that works once", "existingDocs": ["docs/auth.md"]},
     },
-    deed=Action(
+    action=Action(
         "assign",
         {
             "task": "taskId",
@@ -163,7 +163,7 @@ STATUS_UPDATE = _type(
             expected="at least one blocker",
         ),
     ),
-    deed=Action(
+    action=Action(
         "status",
         {
             "task": "taskId",
@@ -183,7 +183,7 @@ STATE_TRANSITION = _type(
     fields({"taskId": TEXT, "fromState": TEXT, "toState": TEXT, "reason": TEXT}, {"metadata": OPEN}),
     {"taskId": "TASK-001", "fromState": "planning", "toState": "validated", "reason": "The plan was approved"},
     event=True,
-    deed=Action(
+    action=Action(
         "move",
         {"task": "taskId", "came_from": "fromState", "goes_to": "toState", "reason": "reason", **ABOUT},
     ),
@@ -208,7 +208,7 @@ VALIDATION_REQUEST = _type(
         "details": {"approach": "A signed token in the link", "files": ["src/auth/reset.py"]},
     },
     reply="VALIDATION_RESPONSE",
-    deed=Action(
+    action=Action(
         "ask",
         {
             "task": "taskId",
@@ -243,7 +243,7 @@ VALIDATION_RESPONSE = _type(
         ),
     ),
     replyTo="msg-1",
-    deed=Action(
+    action=Action(
         "answer",
         {
             "task": "taskId",
@@ -287,7 +287,7 @@ QUALITY_REPORT = _type(
             expected="FAILED",
         ),
     ),
-    deed=Action(
+    action=Action(
         "quality",
         {
             "task": "taskId",
@@ -332,7 +332,7 @@ ERROR_REPORT = _type(
             expected="at least the number of errors listed",
         ),
     ),
-    deed=Action(
+    action=Action(
         "diagnosis",
         {
             "task": "taskId",
@@ -366,7 +366,7 @@ ESCALATION_REQUEST = _type(
         "failureHistory": [{"agent": "fullstack-developer", "attempts": 3, "lastError": "2 of 40 tests fail"}],
         "context": {"state": "quality_review"},
     },
-    deed=Action(
+    action=Action(
         "escalate",
         {
             "task": "taskId",
@@ -413,7 +413,7 @@ COMMIT_REQUEST = _type(
             expected="true",
         ),
     ),
-    deed=Action(
+    action=Action(
         "commit",
         {
             "task": "taskId",
@@ -437,7 +437,7 @@ DOC_QUERY = _type(
     ),
     {"queryType": "SEARCH", "topic": "Password reset", "keywords": ["auth", "mail"]},
     reply="DOC_RESPONSE",
-    deed=Action(
+    action=Action(
         "question",
         {"query": "queryType", "topic": "topic", "keywords": "keywords", "context": "context", **ABOUT},
     ),
@@ -462,7 +462,7 @@ DOC_RESPONSE = _type(
         "recommendation": "UPDATE_EXISTING",
     },
     replyTo="msg-1",
-    deed=Action(
+    action=Action(
         "findings",
         {
             "found": "found",
@@ -517,7 +517,7 @@ CODEBASE_REVIEW_REPORT = _type(
         "blockers": [],
         "readyForImplementation": True,
     },
-    deed=Action(
+    action=Action(
         "survey",
         {
             "task": "taskId",
@@ -541,7 +541,7 @@ MESSAGE_ERROR = _type(
         }
     ),
     {"originalMessageId": "msg-1", "errorType": "MISSING_FIELD", "details": "$.payload.taskId is missing"},
-    deed=Action(
+    action=Action(
         "unread",
         {"original": "originalMessageId", "error": "errorType", "details": "details", **ABOUT},
     ),

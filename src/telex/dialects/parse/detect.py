@@ -102,8 +102,8 @@ def _misnamed(tree: Tree, given: str, dialects: tuple[Dialect, ...], hint: Detec
     if close:
         dialect, type_ = _best(tree, close, hint)
         say = f"Write the type as {type_.name!r}."
-        found = Finding("type-unknown", _AT_TYPE, say, expected=_types(dialect), found=given[:60], nearest=type_.name)
-        return Detection(dialect, type_, (found,))
+        finding = Finding("type-unknown", _AT_TYPE, say, expected=_types(dialect), found=given[:60], nearest=type_.name)
+        return Detection(dialect, type_, (finding,))
     by_envelope = _by_envelope(tree, dialects)
     wanted = _types(by_envelope) if by_envelope else "a type of " + ", ".join(dialect.name for dialect in dialects)
     say = f"Use {wanted}."

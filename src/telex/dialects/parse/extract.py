@@ -90,7 +90,7 @@ def _double_encoded(text: str, start: int) -> Iterator[Candidate]:
 
 
 def _fenced(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
-    found = []
+    candidates = []
     first, last = after_blanks(text, 0), len(text.rstrip())
     for fence in islice(_fences(text), FENCES_MAX):
         alone = fence.start == first and fence.end >= last
@@ -98,12 +98,12 @@ def _fenced(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
         if candidate is not None and _is_message(candidate, is_ours):
             around = () if alone or candidate.whole else (prose("around"),)
             taken = note("fence-removed", "The code fence was taken off; send the message bare.")
-            found.append(candidate._replace(notes=(taken, *around)))
-        if len(found) > EMBEDDED_MAX:
+            candidates.append(candidate._replace(notes=(taken, *around)))
+        if len(candidates) > EMBEDDED_MAX:
             break
-    if len(found) > 1:
-        found = [found[0]._replace(notes=(*found[0].notes, several(len(found))))]
-    yield from found
+    if len(candidates) > 1:
+        candidates = [candidates[0]._replace(notes=(*candidates[0].notes, several(len(candidates))))]
+    yield from candidates
 
 
 class _Fence(NamedTuple):

@@ -85,46 +85,46 @@ class _ParseSteps(NamedTuple):
 
     def json(self, candidate: Candidate) -> ParsedMessage | None:
         assert candidate.read is not None
-        value, found = candidate.read.value, (*candidate.notes, *candidate.read.findings)
+        value, findings = candidate.read.value, (*candidate.notes, *candidate.read.findings)
         if candidate.read.failed:
-            return ParsedMessage("unreadable", NOTHING, found, candidate.text)
+            return ParsedMessage("unreadable", NOTHING, findings, candidate.text)
         if isinstance(value, list) and any(isinstance(item, dict) and TYPE in item for item in value):
-            return ParsedMessage("unreadable", NOTHING, (*found, _not_an_object(value, "refusal")), candidate.text)
+            return ParsedMessage("unreadable", NOTHING, (*findings, _not_an_object(value, "refusal")), candidate.text)
         if not isinstance(value, dict):
             return None
         if is_control_frame(value, self.known):
             say = f"A coding tool's own {value[TYPE]}: passed on untouched."
-            return ParsedMessage("control", NOTHING, (*found, note("control-frame", say)), candidate.text, value)
+            return ParsedMessage("control", NOTHING, (*findings, note("control-frame", say)), candidate.text, value)
         inside = unboxed(value, self.is_ours)
         if inside is not None:
-            found = (*found, note("wrapper-removed", "What a tool put around the message was taken off."))
-        return self.typed(inside or value, None, "json", found, candidate.text)
+            findings = (*findings, note("wrapper-removed", "What a tool put around the message was taken off."))
+        return self.typed(inside or value, None, "json", findings, candidate.text)
 
     def front_matter(self, candidate: Candidate) -> ParsedMessage | None:
         among = self.of("front-matter")
         front = read_front_matter(candidate.text, self.limits)
-        found = (*candidate.notes, *front.findings)
+        findings = (*candidate.notes, *front.findings)
         if not among:
             return None
         if any(finding.code in _ENDS_READING for finding in front.findings):
             # Nobody can tell what is missing in a text that could not be read to its end.
-            told = tell(front.fields, among, self.hint) if TYPE in front.fields else NOTHING
-            return ParsedMessage("unreadable", told._replace(findings=()), found, candidate.text, front.fields)
+            detection = tell(front.fields, among, self.hint) if TYPE in front.fields else NOTHING
+            return ParsedMessage("unreadable", detection._replace(findings=()), findings, candidate.text, front.fields)
         if not any(is_near(front.fields, dialect) for dialect in among):
             return None  # another tool's front matter over a markdown text
-        return self.typed(front.fields, front.body, "front-matter", found, candidate.text)
+        return self.typed(front.fields, front.body, "front-matter", findings, candidate.text)
 
     def typed(self, tree: Tree, body: str | None, form: Form, found: tuple[Finding, ...], text: str) -> ParsedMessage:
         tree, renamed = _with_type(tree)
-        told = tell(tree, self.of(form), self.hint)
-        said = self.other_form(tree, form) if told.type is None else ()
+        detection = tell(tree, self.of(form), self.hint)
+        said = self.other_form(tree, form) if detection.type is None else ()
         scanned = scan(tree, self.limits)
         broken = frozenset(finding.path for finding in (*refusals(found), *scanned) if finding.path != ROOT)
-        if told.type is not None:
-            named = {TYPE: told.type.name}
+        if detection.type is not None:
+            named = {TYPE: detection.type.name}
             tree = tree | named if TYPE in tree else named | tree
-        findings = (*found, *scanned, *renamed, *(said or told.findings))
-        return ParsedMessage("message", told, findings, text, tree, body, broken)
+        findings = (*found, *scanned, *renamed, *(said or detection.findings))
+        return ParsedMessage("message", detection, findings, text, tree, body, broken)
 
     def other_form(self, tree: Tree, form: Form) -> tuple[Finding, ...]:
         """A type that there is, sent in the form of another dialect."""
@@ -145,8 +145,8 @@ def _with_type(tree: Tree) -> tuple[Tree, tuple[Finding, ...]]:
     if other is None:
         return tree, ()
     say = f"Rename {other!r} to {TYPE!r}."
-    found = Finding("field-missing", path_of(TYPE), say, expected=f"a field {TYPE!r}", found=other, nearest=TYPE)
-    return {(TYPE if name == other else name): value for name, value in tree.items()}, (found,)
+    finding = Finding("field-missing", path_of(TYPE), say, expected=f"a field {TYPE!r}", found=other, nearest=TYPE)
+    return {(TYPE if name == other else name): value for name, value in tree.items()}, (finding,)
 
 
 def _lacks_its_fences(text: str, ladder: _ParseSteps) -> bool:

@@ -36,12 +36,12 @@ def read_defaults(place: TomlValue, type_: MessageType, dialect: Dialect) -> dic
     if not place.has("defaults"):
         return found
     known = {**dialect.envelope, **type_.fields}
-    for name, entry in place.at("defaults").entries(ITEMS_MAX):
+    for name, value in place.at("defaults").entries(ITEMS_MAX):
         if name in known:
             inside = (dialect.payload,) if dialect.payload is not None and name in type_.fields else ()
-            _read(entry, known[name], (*inside, name), found)
+            _read(value, known[name], (*inside, name), found)
         else:
-            entry.unknown(name, known, f"there is no field {shown(name)}")
+            value.unknown(name, known, f"there is no field {shown(name)}")
     return found
 
 
@@ -51,11 +51,11 @@ def _read(place: TomlValue, field: Field, steps: Steps, found: dict[str, Any]) -
     if isinstance(kind, ListOf) and isinstance(kind.item, Group) and isinstance(place.value, dict):
         inner, steps = kind.item.fields, (*steps[:-1], steps[-1] + EACH)
     if inner is not None:
-        for name, entry in place.entries(ITEMS_MAX):
+        for name, value in place.entries(ITEMS_MAX):
             if name in inner:
-                _read(entry, inner[name], (*steps, name), found)
+                _read(value, inner[name], (*steps, name), found)
             else:
-                entry.unknown(name, inner, f"there is no field {shown(name)}")
+                value.unknown(name, inner, f"there is no field {shown(name)}")
     elif not field.required:
         place.flaw("it may be left out, so nothing has to stand in for it")
     else:

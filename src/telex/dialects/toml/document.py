@@ -48,10 +48,10 @@ class TomlDocument:
         return len(self.flaws) >= FLAWS_MAX
 
     def in_order(self) -> tuple[TomlProblem, ...]:
-        found = sorted(self.flaws, key=lambda flaw: flaw.line)
+        problems = sorted(self.flaws, key=lambda flaw: flaw.line)
         if self.is_full():
-            found.append(TomlProblem(self.file, found[-1].line, "", f"only the first {FLAWS_MAX} flaws are told"))
-        return tuple(found)
+            problems.append(TomlProblem(self.file, problems[-1].line, "", f"only the first {FLAWS_MAX} flaws are told"))
+        return tuple(problems)
 
 
 class TomlValue(NamedTuple):
@@ -94,13 +94,13 @@ class TomlValue(NamedTuple):
             self.wrong("a table")
         return isinstance(self.value, dict)
 
-    def entries(self, most: int) -> Iterator[tuple[str, "TomlValue"]]:
+    def entries(self, limit: int) -> Iterator[tuple[str, "TomlValue"]]:
         """Every key of a table with its place."""
         if not self.is_table():
             return
-        if len(self.value) > most:
-            self.flaw(f"has {len(self.value)} entries, and at most {most} are read")
-        for key in list(self.value)[:most]:
+        if len(self.value) > limit:
+            self.flaw(f"has {len(self.value)} entries, and at most {limit} are read")
+        for key in list(self.value)[:limit]:
             yield key, self.at(key)
 
     def only(self, *known: str) -> None:
@@ -111,13 +111,13 @@ class TomlValue(NamedTuple):
 
     # --- values ---------------------------------------------------------------------------------------------------
 
-    def items(self, most: int) -> list["TomlValue"]:
+    def items(self, limit: int) -> list["TomlValue"]:
         if not isinstance(self.value, list):
             self.wrong("a list")
             return []
-        if len(self.value) > most:
-            self.flaw(f"has {len(self.value)} entries, and at most {most} are read")
-        return [self.at(index) for index in range(min(len(self.value), most))]
+        if len(self.value) > limit:
+            self.flaw(f"has {len(self.value)} entries, and at most {limit} are read")
+        return [self.at(index) for index in range(min(len(self.value), limit))]
 
     def line(self, characters_max: int = 500) -> str | None:
         """One line of text that says something."""

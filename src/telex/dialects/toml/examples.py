@@ -23,7 +23,7 @@ from telex.dialects.schema import (
     Timestamp,
     Tree,
 )
-from telex.dialects.timestamps import read_moment
+from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.toml.document import TomlValue, shown
 
 ITEMS_MAX = 200  # of one list or object in an example
@@ -32,11 +32,11 @@ ITEMS_MAX = 200  # of one list or object in an example
 def read_fields_of_example(place: TomlValue, fields: Fields) -> Tree:
     """The object as it stands on the wire; what is missing, unknown or wrong is noted."""
     found: Tree = {}
-    for name, entry in place.entries(ITEMS_MAX):
+    for name, value in place.entries(ITEMS_MAX):
         if name in fields:
-            found[name] = read_value(entry, fields[name].kind)
+            found[name] = read_value(value, fields[name].kind)
         else:
-            entry.unknown(name, fields, f"there is no field {shown(name)}")
+            value.unknown(name, fields, f"there is no field {shown(name)}")
     for name, field in fields.items():
         if field.required and not place.has(name):
             place.need(name, expected(field.kind))
@@ -52,7 +52,7 @@ def read_value(place: TomlValue, kind: Kind) -> Any:
         case Group(fields):
             return read_fields_of_example(place, fields)
         case ListOf(item):
-            return [read_value(entry, item) for entry in place.items(ITEMS_MAX)]
+            return [read_value(value, item) for value in place.items(ITEMS_MAX)]
         case MapOf(value):
             return {key: read_value(entry, value) for key, entry in place.entries(ITEMS_MAX)}
         case Text():
@@ -69,43 +69,43 @@ def read_value(place: TomlValue, kind: Kind) -> Any:
             return _anything(place)
 
 
-def _text(place: TomlValue, kind: Text) -> str | None:
-    text = place.value
+def _text(value: TomlValue, kind: Text) -> str | None:
+    text = value.value
     if not isinstance(text, str) or not (text or kind.may_be_empty):
-        place.wrong("text")
+        value.wrong("text")
         return None
     if kind.characters_max is not None and len(text) > kind.characters_max:
-        place.flaw(f"has {len(text)} characters, and the field takes at most {kind.characters_max}")
+        value.flaw(f"has {len(text)} characters, and the field takes at most {kind.characters_max}")
     elif kind.printable and not text.isprintable():
-        place.flaw("has control or invisible characters, and the field takes none")
+        value.flaw("has control or invisible characters, and the field takes none")
     return text
 
 
-def _moment(place: TomlValue) -> str | None:
+def _moment(value: TomlValue) -> str | None:
     """A time as JSON has it; TOML's own notation is as good as text."""
-    text = _iso(place.value) if isinstance(place.value, datetime) else place.value
-    if not isinstance(text, str) or read_moment(text).flaw is not None:
-        place.wrong("a time with its zone, such as 2026-02-12T10:00:00Z")
+    text = _iso(value.value) if isinstance(value.value, datetime) else value.value
+    if not isinstance(text, str) or parse_timestamp(text).flaw is not None:
+        value.wrong("a time with its zone, such as 2026-02-12T10:00:00Z")
         return None
     return text
 
 
-def _number(place: TomlValue, kind: Integer | Number) -> int | float | None:
-    number = place.integer() if isinstance(kind, Integer) else place.number()
+def _number(value: TomlValue, kind: Integer | Number) -> int | float | None:
+    number = value.integer() if isinstance(kind, Integer) else value.number()
     if number is None:
         return None
     low, high = kind.at_least, kind.at_most
     if (low is not None and number < low) or (high is not None and number > high):
-        place.wrong(expected(kind))
+        value.wrong(expected(kind))
     return number
 
 
 def _anything(place: TomlValue) -> Any:
     value = place.value
     if isinstance(value, dict):
-        return {key: _anything(entry) for key, entry in place.entries(ITEMS_MAX)}
+        return {key: _anything(value) for key, value in place.entries(ITEMS_MAX)}
     if isinstance(value, list):
-        return [_anything(entry) for entry in place.items(ITEMS_MAX)]
+        return [_anything(value) for value in place.items(ITEMS_MAX)]
     if isinstance(value, (date, time)):
         return _iso(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -40,12 +40,12 @@ def read_fields(place: TomlValue, reserved: Collection[str] = (), depth: int = 1
     if depth > DEPTH_MAX:
         place.flaw(f"objects are nested more than {DEPTH_MAX} deep")
         return found
-    for name, entry in place.entries(FIELDS_MAX):
+    for name, value in place.entries(FIELDS_MAX):
         if name in reserved:
-            entry.flaw(f"every message has a {name!r} already; choose another name")
+            value.flaw(f"every message has a {name!r} already; choose another name")
         elif flaw := name_flaw(name):
-            entry.flaw(flaw)
-        found[name] = read_field(entry, depth)
+            value.flaw(flaw)
+        found[name] = read_field(value, depth)
     return found
 
 
@@ -61,40 +61,40 @@ def name_flaw(name: str) -> str | None:
     return None
 
 
-def read_field(place: TomlValue, depth: int = 1) -> Field:
-    if isinstance(place.value, str):
-        named = place.value.removesuffix("?")
-        kind = _kind(place._replace(value={"type": named}), named, depth, short=True)
-        return Field(kind, required=named == place.value)
-    if not isinstance(place.value, dict):
-        place.wrong('a type such as "string" or { type = "integer", min = 1 }')
+def read_field(value: TomlValue, depth: int = 1) -> Field:
+    if isinstance(value.value, str):
+        named = value.value.removesuffix("?")
+        kind = _kind(value._replace(value={"type": named}), named, depth, short=True)
+        return Field(kind, required=named == value.value)
+    if not isinstance(value.value, dict):
+        value.wrong('a type such as "string" or { type = "integer", min = 1 }')
         return Field(UNREAD)
-    kind = _long_kind(place, depth, "required")
-    required = place.at("required").boolean() if place.has("required") else True
+    kind = _long_kind(value, depth, "required")
+    required = value.at("required").boolean() if value.has("required") else True
     return Field(kind, required=required is not False)
 
 
-def _item(place: TomlValue, depth: int) -> Kind:
+def _item(value: TomlValue, depth: int) -> Kind:
     """What a list or a map holds. It has no `required`: an item is there or it is not."""
-    if isinstance(place.value, str):
-        if place.value.endswith("?"):
-            place.flaw("only a field can be optional, not what a list or map holds; leave the ? out")
-        named = place.value.removesuffix("?")
-        return _kind(place._replace(value={"type": named}), named, depth, short=True)
-    if not isinstance(place.value, dict):
-        place.wrong('a type such as "string" or { type = "integer", min = 1 }')
+    if isinstance(value.value, str):
+        if value.value.endswith("?"):
+            value.flaw("only a field can be optional, not what a list or map holds; leave the ? out")
+        named = value.value.removesuffix("?")
+        return _kind(value._replace(value={"type": named}), named, depth, short=True)
+    if not isinstance(value.value, dict):
+        value.wrong('a type such as "string" or { type = "integer", min = 1 }')
         return UNREAD
-    return _long_kind(place, depth)
+    return _long_kind(value, depth)
 
 
 def _long_kind(place: TomlValue, depth: int, *more_keys: str) -> Kind:
-    given = place.need("type", 'such as "string", "integer" or "enum"')
-    if given is None:
+    value = place.need("type", 'such as "string", "integer" or "enum"')
+    if value is None:
         return UNREAD
-    if isinstance(given.value, str) and given.value.endswith("?"):
-        given.flaw("within braces, write required = false instead of the ?")
+    if isinstance(value.value, str) and value.value.endswith("?"):
+        value.flaw("within braces, write required = false instead of the ?")
         return UNREAD
-    named = given.choice(KINDS)
+    named = value.choice(KINDS)
     if named is None:
         return UNREAD
     keys, _ = KINDS[named]
@@ -102,46 +102,46 @@ def _long_kind(place: TomlValue, depth: int, *more_keys: str) -> Kind:
     return _kind(place, named, depth)
 
 
-def _kind(place: TomlValue, named: str, depth: int, *, short: bool = False) -> Kind:
+def _kind(value: TomlValue, named: str, depth: int, *, short: bool = False) -> Kind:
     if named not in KINDS:
-        place.unknown(named, KINDS, f"{shown(named)} is no type of field")
+        value.unknown(named, KINDS, f"{shown(named)} is no type of field")
         return UNREAD
     keys, make = KINDS[named]
     if short and make in (_enum, _list, _map):
         needs = f"{keys[0]} = {'[…]' if named == 'enum' else '…'}"
-        place.flaw(f'{named} alone says too little: write {{ type = "{named}", {needs} }}')
+        value.flaw(f'{named} alone says too little: write {{ type = "{named}", {needs} }}')
         return UNREAD
-    return make(place, depth)
+    return make(value, depth)
 
 
 # --- a maker for each kind: it finds its own keys in the table --------------------------------------------------------
 
 
-def _text(place: TomlValue, depth: int) -> Kind:
-    most = place.at("max").integer() if place.has("max") else None
+def _text(value: TomlValue, depth: int) -> Kind:
+    most = value.at("max").integer() if value.has("max") else None
     if most is not None and most < 1:
-        place.at("max").wrong("at least 1 character")
-    may_be_empty = place.at("empty").boolean() if place.has("empty") else False
+        value.at("max").wrong("at least 1 character")
+    may_be_empty = value.at("empty").boolean() if value.has("empty") else False
     return Text(may_be_empty=bool(may_be_empty), characters_max=most)
 
 
-def _integer(place: TomlValue, depth: int) -> Kind:
-    low = place.at("min").integer() if place.has("min") else None
-    high = place.at("max").integer() if place.has("max") else None
-    _check_range(place, low, high)
+def _integer(value: TomlValue, depth: int) -> Kind:
+    low = value.at("min").integer() if value.has("min") else None
+    high = value.at("max").integer() if value.has("max") else None
+    _check_range(value, low, high)
     return Integer(low, high)
 
 
-def _number(place: TomlValue, depth: int) -> Kind:
-    low = place.at("min").number() if place.has("min") else None
-    high = place.at("max").number() if place.has("max") else None
-    _check_range(place, low, high)
+def _number(value: TomlValue, depth: int) -> Kind:
+    low = value.at("min").number() if value.has("min") else None
+    high = value.at("max").number() if value.has("max") else None
+    _check_range(value, low, high)
     return Number(low, high)
 
 
-def _check_range(place: TomlValue, low: float | None, high: float | None) -> None:
+def _check_range(value: TomlValue, low: float | None, high: float | None) -> None:
     if low is not None and high is not None and low > high:
-        place.at("min").flaw(f"min {low} is more than max {high}, so no value fits")
+        value.at("min").flaw(f"min {low} is more than max {high}, so no value fits")
 
 
 def _enum(place: TomlValue, depth: int) -> Kind:
@@ -164,23 +164,23 @@ def _enum(place: TomlValue, depth: int) -> Kind:
 
 
 def _list(place: TomlValue, depth: int) -> Kind:
-    given = place.need("of", 'what the list holds, such as "string"')
-    return ListOf(_item(given, depth)) if given else UNREAD
+    value = place.need("of", 'what the list holds, such as "string"')
+    return ListOf(_item(value, depth)) if value else UNREAD
 
 
 def _map(place: TomlValue, depth: int) -> Kind:
-    given = place.need("of", 'what its values are, such as "string"')
-    return MapOf(_item(given, depth)) if given else UNREAD
+    value = place.need("of", 'what its values are, such as "string"')
+    return MapOf(_item(value, depth)) if value else UNREAD
 
 
-def _object(place: TomlValue, depth: int) -> Kind:
-    if not place.has("fields"):
+def _object(value: TomlValue, depth: int) -> Kind:
+    if not value.has("fields"):
         return OPEN
-    return Group(read_fields(place.at("fields"), depth=depth + 1))
+    return Group(read_fields(value.at("fields"), depth=depth + 1))
 
 
 def _of(kind: Kind) -> Callable[[TomlValue, int], Kind]:
-    return lambda place, depth: kind
+    return lambda value, depth: kind
 
 
 KINDS: dict[str, tuple[tuple[str, ...], Callable[[TomlValue, int], Kind]]] = {  # type: its own keys, and who reads them

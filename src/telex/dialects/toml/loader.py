@@ -71,76 +71,76 @@ def declare(text: str, file: str, built_in: tuple[Dialect, ...] = BUILT_IN) -> L
         return LoadedDialect(None, (tables,))
     sheet = TomlDocument(file, lines)
     dialect = _read_dialect(TomlValue(tables, (), sheet), built_in)
-    remarks = tuple(sorted(sheet.remarks, key=lambda one: one.line))
+    remarks = tuple(sorted(sheet.remarks, key=lambda problem: problem.line))
     return LoadedDialect(None if sheet.flaws else dialect, sheet.in_order(), remarks)
 
 
-def _read_dialect(place: TomlValue, built_in: tuple[Dialect, ...]) -> Dialect | None:
-    place.only(*KEYS)
-    base = _base(place, built_in)
+def _read_dialect(value: TomlValue, built_in: tuple[Dialect, ...]) -> Dialect | None:
+    value.only(*KEYS)
+    base = _base(value, built_in)
     if base is None:
         return None
-    frame = _frame(place, base, built_in)
-    own = read_types(place.at("types"), frame) if place.has("types") else {}
+    frame = _frame(value, base, built_in)
+    own = read_types(value.at("types"), frame) if value.has("types") else {}
     if not own and not base.types:
-        place.need("types", "at least one message type, such as [types.release_ready]")
-    dialect = _with_roles(place, frame._replace(types={**base.types, **own}), own)
-    _check_shared_names(place, dialect, own)
-    if place.has("wire"):
-        dialect = dialect._replace(wire=_wire(place.at("wire"), dialect))
-    if place.has("rules"):
-        dialect = dialect._replace(rules=(*base.rules, *read_common_rules(place.at("rules"), dialect)))
-    ruled = {name: with_rules(place.at("types").at(name), type_, dialect) for name, type_ in own.items()}
-    meant = with_meanings(place.at("types"), ruled, dialect) if ruled else ruled
-    return _with_examples(place, dialect._replace(types={**dialect.types, **meant}), meant)
+        value.need("types", "at least one message type, such as [types.release_ready]")
+    dialect = _with_roles(value, frame._replace(types={**base.types, **own}), own)
+    _check_shared_names(value, dialect, own)
+    if value.has("wire"):
+        dialect = dialect._replace(wire=_wire(value.at("wire"), dialect))
+    if value.has("rules"):
+        dialect = dialect._replace(rules=(*base.rules, *read_common_rules(value.at("rules"), dialect)))
+    ruled = {name: with_rules(value.at("types").at(name), type_, dialect) for name, type_ in own.items()}
+    meant = with_meanings(value.at("types"), ruled, dialect) if ruled else ruled
+    return _with_examples(value, dialect._replace(types={**dialect.types, **meant}), meant)
 
 
 # --- the frame: everything around the types --------------------------------------------------------------------------
 
 
-def _base(place: TomlValue, built_in: tuple[Dialect, ...]) -> Dialect | None:
+def _base(value: TomlValue, built_in: tuple[Dialect, ...]) -> Dialect | None:
     """The dialect to build on; an empty one when none is named, None when it cannot be told which is meant."""
-    if not place.has("extends"):
+    if not value.has("extends"):
         return _BLANK
     by_name = {dialect.name: dialect for dialect in built_in}
-    named = place.at("extends").choice(by_name)
-    given = place.value["extends"]
+    named = value.at("extends").choice(by_name)
+    given = value.value["extends"]
     # A misspelt one is a flaw all the same, but reading on with the one that was meant finds the other flaws too.
     meant = named or (nearest(given, by_name) if isinstance(given, str) else None)
     return by_name[meant] if meant else None
 
 
-def _frame(place: TomlValue, base: Dialect, built_in: tuple[Dialect, ...]) -> Dialect:
-    name = place.need("name", "of the dialect, such as release-train")
+def _frame(value: TomlValue, base: Dialect, built_in: tuple[Dialect, ...]) -> Dialect:
+    name = value.need("name", "of the dialect, such as release-train")
     named = name.word(_NAME, "lower-case words and digits joined by hyphens") if name else None
     if name and named in {PLAIN.name, *(dialect.name for dialect in built_in)}:
         name.flaw(f"{named} is a built-in dialect: choose another name, and extend it if you like")
-    version = place.need("version", 'such as "1.0"')
-    purpose = place.need("purpose", "one line that says what the dialect is for")
+    version = value.need("version", 'such as "1.0"')
+    purpose = value.need("purpose", "one line that says what the dialect is for")
     frame = base._replace(
         name=named or "",
         version=(version.line(64) if version else None) or "",
         purpose=(purpose.line() if purpose else None) or "",
-        form=cast(Form, _fixed(place, "form", ("json", "front-matter"), base) or base.form),
-        addresses=_fixed(place, "addresses", ("roles", "names"), base) or base.addresses,
-        envelope={**base.envelope, **_envelope(place, base)},
+        form=cast(Form, _fixed(value, "form", ("json", "front-matter"), base) or base.form),
+        addresses=_fixed(value, "addresses", ("roles", "names"), base) or base.addresses,
+        envelope={**base.envelope, **_envelope(value, base)},
         extends=base.name or None,
     )
-    return frame._replace(payload=_payload(place, frame, base))
+    return frame._replace(payload=_payload(value, frame, base))
 
 
-def _fixed(place: TomlValue, key: str, choices: tuple[str, ...], base: Dialect) -> Any:
+def _fixed(value: TomlValue, key: str, choices: tuple[str, ...], base: Dialect) -> Any:
     """A choice that a dialect which extends another cannot make anew: both must read each other's messages."""
-    chosen = place.at(key).choice(choices) if place.has(key) else None
+    chosen = value.at(key).choice(choices) if value.has(key) else None
     if chosen and base.name and chosen != getattr(base, key):
-        place.at(key).flaw(f"{base.name} has {key} {getattr(base, key)!r}, and what extends it has the same")
+        value.at(key).flaw(f"{base.name} has {key} {getattr(base, key)!r}, and what extends it has the same")
     return chosen
 
 
-def _envelope(place: TomlValue, base: Dialect) -> Fields:
-    if not place.has("envelope"):
+def _envelope(value: TomlValue, base: Dialect) -> Fields:
+    if not value.has("envelope"):
         return {}
-    table = place.at("envelope")
+    table = value.at("envelope")
     own = read_fields(table, (TYPE, *base.envelope))
     for name, field in own.items():
         if base.name and field.required:
@@ -151,44 +151,44 @@ def _envelope(place: TomlValue, base: Dialect) -> Fields:
 def _payload(place: TomlValue, frame: Dialect, base: Dialect) -> str | None:
     if not place.has("payload"):
         return base.payload
-    given = place.at("payload")
-    name = given.line(64)
+    value = place.at("payload")
+    name = value.line(64)
     if name is None:
         return base.payload
     if base.name and name != base.payload:
-        given.flaw(f"{base.name} has its own way, and what extends it has the same; leave payload out")
+        value.flaw(f"{base.name} has its own way, and what extends it has the same; leave payload out")
     elif name == TYPE or name in frame.envelope:
-        given.flaw(f"every message has a {name!r} already; choose another name")
+        value.flaw(f"every message has a {name!r} already; choose another name")
     elif frame.form == "front-matter":
-        given.flaw("the fields of front matter lie flat; leave payload out")
+        value.flaw("the fields of front matter lie flat; leave payload out")
     elif flaw := name_flaw(name):
-        given.flaw(flaw)
+        value.flaw(flaw)
     return name
 
 
-def _with_roles(place: TomlValue, dialect: Dialect, own: dict[str, MessageType]) -> Dialect:
-    if place.has("roles"):
-        roles = tuple(dict.fromkeys((*dialect.roles, *read_roles(place.at("roles")))))
-        if place.has("types"):
-            check_roles(place.at("types"), roles)
+def _with_roles(value: TomlValue, dialect: Dialect, own: dict[str, MessageType]) -> Dialect:
+    if value.has("roles"):
+        roles = tuple(dict.fromkeys((*dialect.roles, *read_roles(value.at("roles")))))
+        if value.has("types"):
+            check_roles(value.at("types"), roles)
     else:
         named = (role for type_ in own.values() for role in (*type_.senders, *type_.receivers))
         roles = tuple(role for role in dict.fromkeys((*dialect.roles, *named)) if (role,) != ANY)
         if not roles and own:
-            place.need("roles", "every type is open to all, so say which roles there are")
+            value.need("roles", "every type is open to all, so say which roles there are")
     envelope = _widened(dialect, roles)
-    chain = {**dialect.chain, **(_chain(place.at("chain"), roles) if place.has("chain") else {})}
-    trades = _trades(place.at("trades"), roles) if place.has("trades") else {}
+    chain = {**dialect.chain, **(_chain(value.at("chain"), roles) if value.has("chain") else {})}
+    trades = _trades(value.at("trades"), roles) if value.has("trades") else {}
     return dialect._replace(roles=roles, envelope=envelope, chain=chain, trades=trades)
 
 
 def _trades(place: TomlValue, roles: tuple[str, ...]) -> dict[str, str]:
     """What each role does, so that its like is found in other dialects."""
     trades: dict[str, str] = {}
-    for role, entry in place.entries(len(roles) + 1):
+    for role, value in place.entries(len(roles) + 1):
         if role not in roles:
-            entry.unknown(role, roles, f"{role} is not among the roles")
-        elif does := entry.choice(TRADES):
+            value.unknown(role, roles, f"{role} is not among the roles")
+        elif does := value.choice(TRADES):
             trades[role] = does
     return trades
 
@@ -207,10 +207,10 @@ def _widened(dialect: Dialect, roles: tuple[str, ...]) -> Fields:
 def _chain(place: TomlValue, roles: tuple[str, ...]) -> dict[str, str]:
     """Who escalates to whom. It leads up, so nobody meets the same role twice."""
     chain: dict[str, str] = {}
-    for role, entry in place.entries(len(roles) + 1):
+    for role, value in place.entries(len(roles) + 1):
         if role not in roles:
-            entry.unknown(role, roles, f"{role} is not among the roles")
-        elif above := entry.choice((*roles, HUMAN)):
+            value.unknown(role, roles, f"{role} is not among the roles")
+        elif above := value.choice((*roles, HUMAN)):
             chain[role] = above
     for role in chain:
         above = chain[role]
@@ -221,65 +221,67 @@ def _chain(place: TomlValue, roles: tuple[str, ...]) -> dict[str, str]:
     return chain
 
 
-def _check_shared_names(place: TomlValue, dialect: Dialect, own: dict[str, MessageType]) -> None:
+def _check_shared_names(value: TomlValue, dialect: Dialect, own: dict[str, MessageType]) -> None:
     """A new field of the envelope must not take the place of one that an inherited type has."""
-    if dialect.payload is not None or not place.has("envelope"):
+    if dialect.payload is not None or not value.has("envelope"):
         return
     for type_ in dialect.types.values():
         for name in type_.fields:
-            if type_.name not in own and place.at("envelope").has(name):
-                place.at("envelope").at(name).flaw(f"{type_.name} has a field of this name; choose another")
+            if type_.name not in own and value.at("envelope").has(name):
+                value.at("envelope").at(name).flaw(f"{type_.name} has a field of this name; choose another")
 
 
-def _wire(place: TomlValue, dialect: Dialect) -> EnvelopeFields:
-    if not place.is_table():
+def _wire(value: TomlValue, dialect: Dialect) -> EnvelopeFields:
+    if not value.is_table():
         return dialect.wire
-    place.only(*EnvelopeFields._fields)
-    given = {key: place.at(key).line() for key in EnvelopeFields._fields if place.has(key)}
+    value.only(*EnvelopeFields._fields)
+    given = {key: value.at(key).line() for key in EnvelopeFields._fields if value.has(key)}
     for key, name in given.items():
         if name is not None:
-            _check_wire(place.at(key), key, name, dialect)
+            _check_wire(value.at(key), key, name, dialect)
     return dialect.wire._replace(**given)
 
 
-def _check_wire(place: TomlValue, key: str, name: str, dialect: Dialect) -> None:
+def _check_wire(value: TomlValue, key: str, name: str, dialect: Dialect) -> None:
     known: dict[str, Field] = {}
     if dialect.payload is None or key == "task":
         known = {field: kind for type_ in dialect.types.values() for field, kind in type_.fields.items()}
     known |= dialect.envelope
     if name not in known:
-        place.unknown(name, known, f"there is no field {name!r}")
+        value.unknown(name, known, f"there is no field {name!r}")
         return
     if "." in name:
-        place.flaw(f"{name!r} cannot be named here, where a dot leads into an object; rename the field")
+        value.flaw(f"{name!r} cannot be named here, where a dot leads into an object; rename the field")
         return
     kind, right = known[name].kind, (Timestamp,) if key == "timestamp" else (Text, OneOf)
     if kind is not UNREAD and not isinstance(kind, right):
-        place.flaw(f"{name} is to be a {'datetime' if key == 'timestamp' else 'string or an enum'} to serve as {key}")
+        value.flaw(f"{name} is to be a {'datetime' if key == 'timestamp' else 'string or an enum'} to serve as {key}")
 
 
 # --- examples, which need everything else ----------------------------------------------------------------------------
 
 
-def _with_examples(place: TomlValue, dialect: Dialect, own: dict[str, MessageType]) -> Dialect:
+def _with_examples(value: TomlValue, dialect: Dialect, own: dict[str, MessageType]) -> Dialect:
     types, budget = dict(dialect.types), RuleRunBudget()
-    places = {name: place.at("types").at(name) for name in own}
+    places = {name: value.at("types").at(name) for name in own}
     for name, type_ in own.items():
         types[name] = with_body(places[name], type_, dialect)
     written = {name: written_example(places[name], type_, dialect) for name, type_ in own.items()}
-    if place.sheet.flaws:
+    if value.sheet.flaws:
         return dialect  # rules can only be run on a message whose fields are known
     for name, type_ in types.items():
         if name in own:
             types[name] = with_example(places[name], type_, dialect, written[name], budget)
-        elif place.has("rules"):
-            types[name] = _kept(place.at("rules"), type_, dialect, budget)
+        elif value.has("rules"):
+            types[name] = _kept(value.at("rules"), type_, dialect, budget)
     return dialect._replace(types=types)
 
 
-def _kept(place: TomlValue, type_: MessageType, dialect: Dialect, budget: RuleRunBudget) -> MessageType:
+def _kept(value: TomlValue, type_: MessageType, dialect: Dialect, budget: RuleRunBudget) -> MessageType:
     """An inherited type, its example changed where it breaks a rule that is new."""
-    kept = keep_rules(type_.example, dialect, type_, budget)
-    if kept.broken:
-        place.flaw(f"no {type_.name} was found that does not break {', '.join(rule.code for rule in kept.broken)}")
-    return type_._replace(example=kept.message)
+    sample_message = keep_rules(type_.example, dialect, type_, budget)
+    if sample_message.broken:
+        value.flaw(
+            f"no {type_.name} was found that does not break {', '.join(rule.code for rule in sample_message.broken)}"
+        )
+    return type_._replace(example=sample_message.message)

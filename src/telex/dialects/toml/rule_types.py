@@ -35,16 +35,16 @@ class RuleScope(NamedTuple):
     names: Callable[[], Collection[str]]  # every such name
 
 
-def make_sense(node: Node, place: TomlValue, scope: RuleScope) -> None:
+def check_rule_types(node: Node, value: TomlValue, scope: RuleScope) -> None:
     """Note at `place` whatever in this rule does not."""
-    _TypeChecker(place, scope).condition(node)
+    _TypeChecker(value, scope).condition(node)
 
 
 class _TypeChecker:
     """Finds the kind of every part of a rule; where that is impossible a flaw is noted and the kind is UNREAD."""
 
-    def __init__(self, place: TomlValue, scope: RuleScope) -> None:
-        self.place, self.scope = place, scope
+    def __init__(self, value: TomlValue, scope: RuleScope) -> None:
+        self.place, self.scope = value, scope
 
     def flaw(self, say: str) -> Kind:
         self.place.flaw(say)

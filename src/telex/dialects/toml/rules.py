@@ -13,7 +13,7 @@ from typing import cast
 from telex.dialects.rule_language import ExpressionError, names, parse
 from telex.dialects.schema import HardRule
 from telex.dialects.toml.document import TomlValue, shown
-from telex.dialects.toml.rule_types import RuleScope, make_sense
+from telex.dialects.toml.rule_types import RuleScope, check_rule_types
 from telex.model.finding import Severity
 
 KEYS = ("code", "broken_when", "path", "say", "severity", "expected")
@@ -24,25 +24,25 @@ _CODE = re.compile(r"(?=.{1,64}\Z)[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 
 def read_rules(place: TomlValue, scope: RuleScope) -> tuple[HardRule, ...]:
     rules: dict[str, HardRule] = {}
-    for entry in place.items(RULES_MAX):
-        rule = _read_rule(entry, scope)
+    for value in place.items(RULES_MAX):
+        rule = _read_rule(value, scope)
         if rule is not None and rule.code in rules:
-            entry.at("code").flaw(f"{rule.code} is an earlier rule's code: choose another, or join the two by or")
+            value.at("code").flaw(f"{rule.code} is an earlier rule's code: choose another, or join the two by or")
         elif rule is not None:
             rules[rule.code] = rule
     return tuple(rules.values())
 
 
-def _read_rule(place: TomlValue, scope: RuleScope) -> HardRule | None:
-    if not place.is_table():
+def _read_rule(value: TomlValue, scope: RuleScope) -> HardRule | None:
+    if not value.is_table():
         return None
-    place.only(*KEYS)
-    code = place.need("code", "a short name for what is wrong, such as go-with-failures")
-    broken_when = place.need("broken_when", "an expression over the fields that holds when the rule is broken")
-    path = place.need("path", "the field to change")
-    say = place.need("say", "one sentence that tells the sender what to do")
-    severity = place.at("severity").choice(("refusal", "warning")) if place.has("severity") else "refusal"
-    expected = place.at("expected").line() if place.has("expected") else None
+    value.only(*KEYS)
+    code = value.need("code", "a short name for what is wrong, such as go-with-failures")
+    broken_when = value.need("broken_when", "an expression over the fields that holds when the rule is broken")
+    path = value.need("path", "the field to change")
+    say = value.need("say", "one sentence that tells the sender what to do")
+    severity = value.at("severity").choice(("refusal", "warning")) if value.has("severity") else "refusal"
+    expected = value.at("expected").line() if value.has("expected") else None
     if broken_when:
         _check_expression(broken_when, scope)
     if path:
@@ -54,30 +54,30 @@ def _read_rule(place: TomlValue, scope: RuleScope) -> HardRule | None:
     return None
 
 
-def _check_path(place: TomlValue, scope: RuleScope) -> None:
-    path = place.line()
+def _check_path(value: TomlValue, scope: RuleScope) -> None:
+    path = value.line()
     if path is None:
         return
     if "[]" in path:
-        place.flaw("name the list itself, without []")
+        value.flaw("name the list itself, without []")
     elif scope.field(path) is None:
-        place.unknown(path, scope.names(), f"there is no field {shown(path)}")
+        value.unknown(path, scope.names(), f"there is no field {shown(path)}")
 
 
-def _check_expression(place: TomlValue, scope: RuleScope) -> None:
-    text = place.value
+def _check_expression(value: TomlValue, scope: RuleScope) -> None:
+    text = value.value
     if not isinstance(text, str) or not text.strip():
-        place.wrong("an expression such as \"verdict == 'go' and len(failed) > 0\"")
+        value.wrong("an expression such as \"verdict == 'go' and len(failed) > 0\"")
         return
     try:
         node = parse(text)
     except ExpressionError as error:
-        place.flaw(_unreadable(error, text))
+        value.flaw(_unreadable(error, text))
         return
     if not any(names(node)):
-        place.flaw("the rule speaks of no field, so it says the same of every message")
+        value.flaw("the rule speaks of no field, so it says the same of every message")
     else:
-        make_sense(node, place, scope)
+        check_rule_types(node, value, scope)
 
 
 def _unreadable(error: ExpressionError, text: str) -> str:

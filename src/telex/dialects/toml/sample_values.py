@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
-from telex.dialects.rule_evaluation import on_tree
+from telex.dialects.rule_evaluation import compile_for_tree
 from telex.dialects.rule_language import Binary, Constant, FunctionCall, Node, Not, names, parse
 from telex.dialects.schema import (
     ANY,
@@ -76,7 +76,10 @@ def _known(dialect: Dialect, type_: MessageType) -> dict[str | None, str]:
         wire.sender: senders[0],
         wire.recipient: receivers[0],
         wire.version: dialect.version,
-        wire.reply_to: next((f"{asked.name}-1" for asked in dialect.types.values() if asked.reply == type_.name), "1"),
+        wire.reply_to: next(
+            (f"{message_type.name}-1" for message_type in dialect.types.values() if message_type.reply == type_.name),
+            "1",
+        ),
     }
 
 
@@ -116,24 +119,26 @@ def plain_value(kind: Kind) -> Any:
 
 def keep_rules(message: Tree, dialect: Dialect, type_: MessageType, budget: RuleRunBudget) -> SampleMessage:
     """The message, changed where it must be so that it breaks none of its rules."""
-    rules = [(rule, on_tree(parse(rule.broken_when), dialect, type_)) for rule in (*dialect.rules, *type_.rules)]
+    rules = [
+        (rule, compile_for_tree(parse(rule.broken_when), dialect, type_)) for rule in (*dialect.rules, *type_.rules)
+    ]
 
     def broken_by(candidate: Tree) -> tuple[HardRule, ...]:
         return tuple(rule for rule, holds in rules if holds(candidate))
 
-    kept = SampleMessage(message, broken_by(message))
-    changes = _changes(dialect, type_) if kept.broken else []
-    while kept.broken:
-        for candidate in _variants(kept.message, changes, dialect.fields_of(type_)):
+    sample_message = SampleMessage(message, broken_by(message))
+    changes = _changes(dialect, type_) if sample_message.broken else []
+    while sample_message.broken:
+        for candidate in _variants(sample_message.message, changes, dialect.fields_of(type_)):
             if not budget.take(len(rules)):
-                return kept
+                return sample_message
             broken = broken_by(candidate)
-            if len(broken) < len(kept.broken):
-                kept = SampleMessage(candidate, broken)
+            if len(broken) < len(sample_message.broken):
+                sample_message = SampleMessage(candidate, broken)
                 break
         else:
-            return kept
-    return kept
+            return sample_message
+    return sample_message
 
 
 Change = tuple[tuple[str, ...], list[Any]]  # a place in the message, and what to try there

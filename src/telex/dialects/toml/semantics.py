@@ -23,54 +23,54 @@ KEYS = ("intent", "says", "values", "means", "defaults", "body")
 INTENTS_MAX = 4  # of one type: what it is, and what it may pass for
 
 
-def with_meanings(place: TomlValue, own: Mapping[str, MessageType], dialect: Dialect) -> dict[str, MessageType]:
+def with_meanings(value: TomlValue, own: Mapping[str, MessageType], dialect: Dialect) -> dict[str, MessageType]:
     """The file's types, each with what it is to others. `place` is that of all types."""
-    found = {name: type_._replace(meaning=_read(place.at(name), type_, dialect)) for name, type_ in own.items()}
-    _check_twice(place, found)
+    found = {name: type_._replace(meaning=_read(value.at(name), type_, dialect)) for name, type_ in own.items()}
+    _check_twice(value, found)
     return found
 
 
-def _read(place: TomlValue, type_: MessageType, dialect: Dialect) -> Semantics | None:
-    if not place.has("intent"):
+def _read(value: TomlValue, type_: MessageType, dialect: Dialect) -> Semantics | None:
+    if not value.has("intent"):
         for key in KEYS[1:]:
-            if place.has(key):
-                place.at(key).flaw('says nothing without an intent: add one, such as intent = "progress"')
+            if value.has(key):
+                value.at(key).flaw('says nothing without an intent: add one, such as intent = "progress"')
         return None
-    intents = _intents(place.at("intent"))
+    intents = _intents(value.at("intent"))
     if not intents:
         return None
     terms = {name: term for intent in reversed(intents) for name, term in INTENTS[intent].terms.items()}
-    asked = TermContext(place, type_, dialect, intents, terms)
-    means = _means(asked)
-    body = _body(asked)
-    says = read_says(asked, {*means, *([body] if body else ())})
-    fields = {term: field for term, name in says.items() if (field := asked.field(name)) is not None}
+    context = TermContext(value, type_, dialect, intents, terms)
+    means = _means(context)
+    body = _body(context)
+    says = read_says(context, {*means, *([body] if body else ())})
+    fields = {term: field for term, name in says.items() if (field := context.field(name)) is not None}
     turns_on = INTENTS[intents[0]].turns_on
-    values = read_values(place, fields, terms, turns_on)
+    values = read_values(value, fields, terms, turns_on)
     for term in turns_on:
         if term not in says and term not in means and term != body:
-            _unsaid(asked, term)
-    defaults = read_defaults(place, type_, dialect)
+            _unsaid(context, term)
+    defaults = read_defaults(value, type_, dialect)
     said = {dialect.locate(type_, name) for name in says.values()}
     for steps in unfilled(type_, dialect, said, defaults):
-        _tell_unfilled(place, steps[1:] if steps[0] == dialect.payload else steps)
+        _tell_unfilled(value, steps[1:] if steps[0] == dialect.payload else steps)
     return Semantics(intents, says, values, means, defaults, body)
 
 
-def _tell_unfilled(place: TomlValue, steps: tuple[str, ...]) -> None:
+def _tell_unfilled(value: TomlValue, steps: tuple[str, ...]) -> None:
     name = ".".join(steps)
     else_ = "what others list there is lost" if EACH in name else "what others send reaches your readers as markdown"
-    where = TomlValue(None, (*place.path, "fields", steps[0].removesuffix(EACH)), place.sheet)
+    where = TomlValue(None, (*value.path, "fields", steps[0].removesuffix(EACH)), value.sheet)
     where.remark(f"{name} is required, and nobody else says it: give it a value in defaults, or {else_}")
 
 
-def _intents(place: TomlValue) -> tuple[str, ...]:
+def _intents(value: TomlValue) -> tuple[str, ...]:
     """What it is; or a list, which goes on with what it may pass for."""
-    given = place.items(INTENTS_MAX) if isinstance(place.value, list) else [place]
-    if place.value == []:
-        place.flaw("name at least one intent")
+    values = value.items(INTENTS_MAX) if isinstance(value.value, list) else [value]
+    if value.value == []:
+        value.flaw("name at least one intent")
     found: list[str] = []
-    for item in given:
+    for item in values:
         intent = item.choice(INTENTS)
         if intent in found:
             item.flaw(f"{intent} is there twice")
@@ -79,38 +79,38 @@ def _intents(place: TomlValue) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _unsaid(asked: TermContext, term: str) -> None:
-    words = asked.terms[term].words
+def _unsaid(context: TermContext, term: str) -> None:
+    words = context.terms[term].words
     itself = f' or means = {{ {term} = "{words[0]}" }} if the type alone says it' if words else ""
-    asked.place.at("intent").flaw(
-        f"{asked.intents[0]} turns on its {term}, and no field says it: add says = {{ {term} = … }}{itself}"
+    context.place.at("intent").flaw(
+        f"{context.intents[0]} turns on its {term}, and no field says it: add says = {{ {term} = … }}{itself}"
     )
 
 
 # --- what no field says ----------------------------------------------------------------------------------------------
 
 
-def _means(asked: TermContext) -> dict[str, tuple[str, ...]]:
+def _means(context: TermContext) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    if not asked.place.has("means"):
+    if not context.place.has("means"):
         return found
-    for term, entry in asked.place.at("means").entries(TERMS_MAX):
-        if not is_term(asked, entry, term):
+    for term, value in context.place.at("means").entries(TERMS_MAX):
+        if not is_term(context, value, term):
             continue
-        words = asked.terms[term].words
+        words = context.terms[term].words
         if not words:
-            entry.flaw(f"only a term whose values have names can be meant: {_worded(asked.terms)}")
+            value.flaw(f"only a term whose values have names can be meant: {_worded(context.terms)}")
             continue
-        items = entry.items(len(words)) if isinstance(entry.value, list) else [entry]
+        items = value.items(len(words)) if isinstance(value.value, list) else [value]
         chosen = [word for item in items if (word := item.choice(words)) is not None]
         if chosen:
             found[term] = tuple(dict.fromkeys(chosen))
-            if apart_in(asked.terms[term], chosen):
-                entry.flaw(
-                    f"a type cannot mean both {' and '.join(asked.terms[term].apart)}: one would look like the other"
+            if apart_in(context.terms[term], chosen):
+                value.flaw(
+                    f"a type cannot mean both {' and '.join(context.terms[term].apart)}: one would look like the other"
                 )
-        elif entry.value == []:
-            entry.flaw("name at least one word")
+        elif value.value == []:
+            value.flaw("name at least one word")
     return found
 
 
@@ -118,23 +118,23 @@ def _worded(terms: Mapping[str, Term]) -> str:
     return ", ".join(name for name, term in terms.items() if term.words) or "there is none here"
 
 
-def _body(asked: TermContext) -> str | None:
-    if not asked.place.has("body"):
+def _body(context: TermContext) -> str | None:
+    if not context.place.has("body"):
         return None
-    place = asked.place.at("body")
-    if asked.dialect.form != "front-matter":
-        place.flaw('only messages with form = "front-matter" have a body')
+    value = context.place.at("body")
+    if context.dialect.form != "front-matter":
+        value.flaw('only messages with form = "front-matter" have a body')
         return None
-    term = place.line(64)
-    if term is None or not is_term(asked, place, term):
+    term = value.line(64)
+    if term is None or not is_term(context, value, term):
         return None
-    if PART in term or asked.terms[term].words or term in INTENTS[asked.intents[0]].turns_on:
-        place.flaw(f"{term} is no text, which is all that a body is")
+    if PART in term or context.terms[term].words or term in INTENTS[context.intents[0]].turns_on:
+        value.flaw(f"{term} is no text, which is all that a body is")
         return None
     return term
 
 
-def _check_twice(place: TomlValue, types: Mapping[str, MessageType]) -> None:
+def _check_twice(value: TomlValue, types: Mapping[str, MessageType]) -> None:
     """Of two types that are the same act, nobody could tell which one others' messages become."""
     taken: dict[tuple[Any, ...], str] = {}
     for name, type_ in types.items():
@@ -145,6 +145,6 @@ def _check_twice(place: TomlValue, types: Mapping[str, MessageType]) -> None:
         key = (act, *sorted(apart))
         other = taken.setdefault(key, name)
         if other != name:
-            place.at(name).at("intent").flaw(
+            value.at(name).at("intent").flaw(
                 f"{other} stands for {key[0]} already: keep one of them, or tell them apart by means"
             )

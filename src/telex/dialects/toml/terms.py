@@ -50,126 +50,126 @@ class TermContext(NamedTuple):
         return None if steps == (TYPE,) else kind_at(whole, steps)
 
 
-def read_says(asked: TermContext, elsewhere: set[str]) -> dict[str, str]:
+def read_says(context: TermContext, elsewhere: set[str]) -> dict[str, str]:
     """Which field says what: those that the file names, then those that are called as the term is."""
-    says, silent = _named(asked, elsewhere)
-    for term in asked.terms:
-        wired = asked.dialect.wire.task if term == "task" else None
+    says, silent = _named(context, elsewhere)
+    for term in context.terms:
+        wired = context.dialect.wire.task if term == "task" else None
         for name in (term, wired):
             if name is None or PART in term or term in says or term in silent or term in elsewhere:
                 continue
-            field = asked.field(name)
-            fits = field is not None and name != asked.dialect.wire.version and _wanted(asked, term, field) is None
-            if fits and _also_says(asked, says, term, name) is None:
+            field = context.field(name)
+            fits = field is not None and name != context.dialect.wire.version and _wanted(context, term, field) is None
+            if fits and _also_says(context, says, term, name) is None:
                 says[term] = name
     for term, name in list(says.items()):
-        part, field = f"{term}{PART}text", asked.field(name)
+        part, field = f"{term}{PART}text", context.field(name)
         kind = field.kind if field is not None else None
         if part not in says and isinstance(kind, ListOf) and isinstance(kind.item, Text):
             says[part] = name + EACH
     return says
 
 
-def _named(asked: TermContext, elsewhere: set[str]) -> tuple[dict[str, str], set[str]]:
+def _named(context: TermContext, elsewhere: set[str]) -> tuple[dict[str, str], set[str]]:
     says: dict[str, str] = {}
     silent: set[str] = set()
-    if not asked.place.has("says"):
+    if not context.place.has("says"):
         return says, silent
-    for term, entry in asked.place.at("says").entries(TERMS_MAX):
-        if not is_term(asked, entry, term):
+    for term, value in context.place.at("says").entries(TERMS_MAX):
+        if not is_term(context, value, term):
             continue
-        if entry.value is False:
+        if value.value is False:
             silent.add(term)  # the field that is called so means something else
         elif term in elsewhere:
-            entry.flaw(f"{term} is said by means or by the body already; say it once")
-        elif (name := entry.line()) is not None and _is_field(asked, entry, term, name):
-            other = _also_says(asked, says, term, name)
+            value.flaw(f"{term} is said by means or by the body already; say it once")
+        elif (name := value.line()) is not None and _is_field(context, value, term, name):
+            other = _also_says(context, says, term, name)
             if other is not None:
-                entry.flaw(f"{name} says {other} already, and nobody could tell which of the two is meant")
+                value.flaw(f"{name} says {other} already, and nobody could tell which of the two is meant")
             else:
                 says[term] = name
     return says, silent
 
 
-def _also_says(asked: TermContext, says: Mapping[str, str], term: str, name: str) -> str | None:
+def _also_says(context: TermContext, says: Mapping[str, str], term: str, name: str) -> str | None:
     """Another term of the same act that the field says; what it says to another act is another matter."""
-    acts = [INTENTS[intent].terms for intent in asked.intents]
+    acts = [INTENTS[intent].terms for intent in context.intents]
     alike = (other for other, where in says.items() if where == name)
     return next((other for other in alike if any(term in act and other in act for act in acts)), None)
 
 
-def is_term(asked: TermContext, place: TomlValue, term: str) -> bool:
+def is_term(context: TermContext, value: TomlValue, term: str) -> bool:
     """Is it a term of these intents? If not, the flaw names the nearest and all there are."""
-    if term in asked.terms:
+    if term in context.terms:
         return True
-    known, of = list(asked.terms), " or ".join(asked.intents)
+    known, of = list(context.terms), " or ".join(context.intents)
     if not known:
-        place.flaw(f"{of} has no terms: the type alone says it all")
+        value.flaw(f"{of} has no terms: the type alone says it all")
         return False
     meant = meant_or_choices(term, known)
     all_of_them = f" {of} has {', '.join(known)}" if meant.startswith("did you mean") else ""
-    place.flaw(f"{shown(term)} is no term of {of}; {meant}{all_of_them}")
+    value.flaw(f"{shown(term)} is no term of {of}; {meant}{all_of_them}")
     return False
 
 
-def _is_field(asked: TermContext, place: TomlValue, term: str, name: str) -> bool:
+def _is_field(context: TermContext, value: TomlValue, term: str, name: str) -> bool:
     if PART in term:
-        return _is_part(asked, place, term, name)
-    field = asked.field(name)
-    if EACH in name or (field is None and name in _field_names(asked)):
+        return _is_part(context, value, term, name)
+    field = context.field(name)
+    if EACH in name or (field is None and name in _field_names(context)):
         mend = f"name the list itself, {name.removesuffix(EACH)}" if name.endswith(EACH) else "rename the field"
-        place.flaw(f"a dot leads into an object here, and [] to what a list holds: {mend}")
+        value.flaw(f"a dot leads into an object here, and [] to what a list holds: {mend}")
     elif field is None:
-        place.unknown(name, _field_names(asked), f"there is no field {shown(name)}")
-    elif (wanted := _wanted(asked, term, field)) is not None and not isinstance(field.kind, Group):
-        place.flaw(f"{term} is said by {wanted}, and {name} is none")
+        value.unknown(name, _field_names(context), f"there is no field {shown(name)}")
+    elif (wanted := _wanted(context, term, field)) is not None and not isinstance(field.kind, Group):
+        value.flaw(f"{term} is said by {wanted}, and {name} is none")
     elif isinstance(field.kind, Group):
         inside = ", ".join(f"{name}.{one}" for one in list(field.kind.fields)[:3])
-        place.flaw(f"{name} is an object: name a field of it{', such as ' + inside if inside else ''}")
-    elif name == asked.dialect.wire.version:
-        place.flaw(f"{name} holds the version, which tells the dialect apart and nothing else")
+        value.flaw(f"{name} is an object: name a field of it{', such as ' + inside if inside else ''}")
+    elif name == context.dialect.wire.version:
+        value.flaw(f"{name} holds the version, which tells the dialect apart and nothing else")
     else:
         return True
     return False
 
 
-def _wanted(asked: TermContext, term: str, field: Field) -> str | None:
+def _wanted(context: TermContext, term: str, field: Field) -> str | None:
     """What sort of field could say it, where this one cannot: what is lost there would never be missed."""
-    if asked.terms[term].words and not isinstance(field.kind, OneOf | Boolean | Text | Anything):
+    if context.terms[term].words and not isinstance(field.kind, OneOf | Boolean | Text | Anything):
         return "an enum, a boolean or a text"
     if (
-        not asked.terms[term].words
-        and term in INTENTS[asked.intents[0]].turns_on
+        not context.terms[term].words
+        and term in INTENTS[context.intents[0]].turns_on
         and not isinstance(field.kind, Boolean)
     ):
         return "a boolean"
     return "a field, not by an object" if isinstance(field.kind, Group) else None
 
 
-def _is_part(asked: TermContext, place: TomlValue, term: str, name: str) -> bool:
+def _is_part(context: TermContext, value: TomlValue, term: str, name: str) -> bool:
     """`failures/text` is a field of what `failures` lists."""
     whole = term.partition(PART)[0]
-    given = asked.place.at("says").value
+    given = context.place.at("says").value
     parent = given.get(whole, whole) if isinstance(given, dict) else whole
     before, found, step = name.partition(EACH)
-    listed = asked.field(parent) if isinstance(parent, str) else None
+    listed = context.field(parent) if isinstance(parent, str) else None
     item = listed.kind.item if listed is not None and isinstance(listed.kind, ListOf) else None
     if item is None or not isinstance(parent, str) or before != parent or not found:
-        place.flaw(f"name a field of what {whole} lists, such as {parent if isinstance(parent, str) else whole}[].name")
+        value.flaw(f"name a field of what {whole} lists, such as {parent if isinstance(parent, str) else whole}[].name")
         return False
     if step == "" and not isinstance(item, Group):
         return True
     inner = item.fields if isinstance(item, Group) else {}
     if not step.startswith(".") or step[1:] not in inner:
-        place.unknown(step[1:], inner, f"what {parent} lists has no field {shown(step[1:])}")
+        value.unknown(step[1:], inner, f"what {parent} lists has no field {shown(step[1:])}")
         return False
     return True
 
 
-def _field_names(asked: TermContext) -> list[str]:
+def _field_names(context: TermContext) -> list[str]:
     """Short names, with one level of what lies inside objects."""
     found: list[str] = []
-    for name, field in {**asked.type.fields, **asked.dialect.envelope}.items():
+    for name, field in {**context.type.fields, **context.dialect.envelope}.items():
         found.append(name)
         if isinstance(field.kind, Group):
             found += [f"{name}.{inner}" for inner in field.kind.fields]

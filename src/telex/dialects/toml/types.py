@@ -46,34 +46,34 @@ _ROLE = re.compile(r"[a-z][a-z0-9_-]{0,63}\Z")
 def read_types(place: TomlValue, frame: Dialect) -> dict[str, MessageType]:
     """The first pass: types with neither rules, replies nor examples. `frame` is the dialect without them."""
     found: dict[str, MessageType] = {}
-    for name, entry in place.entries(TYPES_MAX):
+    for name, value in place.entries(TYPES_MAX):
         if not _NAME.match(name):
-            entry.flaw("a type's name has up to 64 letters, digits, _ and -, and begins with a letter")
-        if entry.is_table():
-            found[name] = _read_type(entry, name, frame)
+            value.flaw("a type's name has up to 64 letters, digits, _ and -, and begins with a letter")
+        if value.is_table():
+            found[name] = _read_type(value, name, frame)
     return found
 
 
-def _read_type(place: TomlValue, name: str, frame: Dialect) -> MessageType:
-    place.only(*KEYS)
-    purpose = place.need("purpose", "one line that says what the message is for")
-    senders = place.need("senders", 'the roles that may send it, or ["*"] for all')
-    receivers = place.need("receivers", 'the roles that may receive it, or ["*"] for all')
+def _read_type(value: TomlValue, name: str, frame: Dialect) -> MessageType:
+    value.only(*KEYS)
+    purpose = value.need("purpose", "one line that says what the message is for")
+    senders = value.need("senders", 'the roles that may send it, or ["*"] for all')
+    receivers = value.need("receivers", 'the roles that may receive it, or ["*"] for all')
     taken = (TYPE,) if frame.payload else (TYPE, *frame.envelope)  # where fields lie flat, names are shared
     type_ = MessageType(
         name=name,
         purpose=(purpose.line() if purpose else None) or "",
         senders=read_roles(senders, any_role=True) if senders else ANY,
         receivers=read_roles(receivers, any_role=True) if receivers else ANY,
-        priority=_class(place),
-        fields=read_fields(place.at("fields"), taken) if place.has("fields") else {},
-        sections=_sections(place, frame),
+        priority=_class(value),
+        fields=read_fields(value.at("fields"), taken) if value.has("fields") else {},
+        sections=_sections(value, frame),
         example={},
     )
     if is_control_frame(
         {TYPE: name, **dict.fromkeys(_needed(frame.fields_of(type_)))}, (frame._replace(types={name: type_}),)
     ):
-        place.flaw("coding tools send messages of this name, which pass unread, and so would yours; choose another")
+        value.flaw("coding tools send messages of this name, which pass unread, and so would yours; choose another")
     return type_
 
 
@@ -81,19 +81,19 @@ def _needed(fields: Fields) -> list[str]:
     return [name for name, field in fields.items() if field.required and name != TYPE]
 
 
-def _class(place: TomlValue) -> PriorityClass:
-    chosen = place.at("class").choice(PRIORITY_CLASSES) if place.has("class") else None
+def _class(value: TomlValue) -> PriorityClass:
+    chosen = value.at("class").choice(PRIORITY_CLASSES) if value.has("class") else None
     return cast(PriorityClass, chosen or "STATUS")
 
 
-def read_roles(place: TomlValue, *, any_role: bool = False) -> tuple[str, ...]:
+def read_roles(value: TomlValue, *, any_role: bool = False) -> tuple[str, ...]:
     """A list of roles; with `any_role`, a single "*" stands for all of them."""
-    if any_role and place.value == list(ANY):
+    if any_role and value.value == list(ANY):
         return ANY
-    if place.value == []:
-        place.flaw("name at least one role")
+    if value.value == []:
+        value.flaw("name at least one role")
     roles: list[str] = []
-    for item in place.items(LIST_MAX):
+    for item in value.items(LIST_MAX):
         if item.value == "*":
             item.flaw("'*' is every role: it stands alone, in senders or receivers")
         elif role := item.word(_ROLE, "a role: a lower-case letter, then letters, digits, - and _"):
@@ -105,31 +105,31 @@ def read_roles(place: TomlValue, *, any_role: bool = False) -> tuple[str, ...]:
 
 def check_roles(place: TomlValue, roles: tuple[str, ...]) -> None:
     """Note every sender and receiver that is none of the declared roles."""
-    for _, entry in place.entries(TYPES_MAX):
+    for _, value in place.entries(TYPES_MAX):
         for key in ("senders", "receivers"):
-            named = entry.value.get(key) if isinstance(entry.value, dict) else None
+            named = value.value.get(key) if isinstance(value.value, dict) else None
             for index, role in enumerate(named if isinstance(named, list) else ()):
                 if isinstance(role, str) and _ROLE.match(role) and role not in roles:
-                    entry.at(key).at(index).unknown(role, roles, f"{role} is not among the roles")
+                    value.at(key).at(index).unknown(role, roles, f"{role} is not among the roles")
 
 
-def _sections(place: TomlValue, frame: Dialect) -> tuple[str, ...]:
-    if not place.has("sections"):
+def _sections(value: TomlValue, frame: Dialect) -> tuple[str, ...]:
+    if not value.has("sections"):
         return ()
     if frame.form != "front-matter":
-        place.at("sections").flaw('only messages with form = "front-matter" have a body with sections')
-    lines = (item.line() for item in place.at("sections").items(LIST_MAX))
+        value.at("sections").flaw('only messages with form = "front-matter" have a body with sections')
+    lines = (item.line() for item in value.at("sections").items(LIST_MAX))
     return tuple(line for line in lines if line)
 
 
 # --- the second pass: rules and replies ------------------------------------------------------------------------------
 
 
-def with_rules(place: TomlValue, type_: MessageType, dialect: Dialect) -> MessageType:
-    reply = place.at("reply").choice(dialect.types) if place.has("reply") else None
+def with_rules(value: TomlValue, type_: MessageType, dialect: Dialect) -> MessageType:
+    reply = value.at("reply").choice(dialect.types) if value.has("reply") else None
     scope = _scope(type_.fields, dialect, type_)
-    rules = read_rules(place.at("rules"), scope) if place.has("rules") else ()
-    _check_signatures(place, type_, dialect)
+    rules = read_rules(value.at("rules"), scope) if value.has("rules") else ()
+    _check_signatures(value, type_, dialect)
     return type_._replace(rules=rules, reply=reply)
 
 
@@ -139,7 +139,7 @@ def _addresses(dialect: Dialect) -> list[tuple[str, str]]:
     return [(name, key) for name, key in pairs if name is not None and dialect.addresses == "roles"]
 
 
-def _check_signatures(place: TomlValue, type_: MessageType, dialect: Dialect) -> None:
+def _check_signatures(value: TomlValue, type_: MessageType, dialect: Dialect) -> None:
     """A role that may send or receive a type must also fit in the field that names it."""
     for name, key in _addresses(dialect):
         field = dialect.fields_of(type_).get(name)
@@ -148,7 +148,7 @@ def _check_signatures(place: TomlValue, type_: MessageType, dialect: Dialect) ->
             continue
         for role in roles:
             if not fits(role, field.kind):
-                place.at(key).flaw(f"{role} does not fit in {name}, which takes {expected(field.kind)}")
+                value.at(key).flaw(f"{role} does not fit in {name}, which takes {expected(field.kind)}")
 
 
 def _scope(own: Fields, dialect: Dialect, type_: MessageType) -> RuleScope:
@@ -166,7 +166,7 @@ def _scope(own: Fields, dialect: Dialect, type_: MessageType) -> RuleScope:
     return RuleScope(field, names)
 
 
-def read_common_rules(place: TomlValue, dialect: Dialect) -> tuple[HardRule, ...]:
+def read_common_rules(value: TomlValue, dialect: Dialect) -> tuple[HardRule, ...]:
     """The rules of every type, which can only speak of what every type has: the envelope."""
     known = dialect.envelope
     # With a payload, a type's own field goes before one of the envelope, so a rule for all types could not say which.
@@ -176,17 +176,17 @@ def read_common_rules(place: TomlValue, dialect: Dialect) -> tuple[HardRule, ...
         first = name.split(".")[0].removesuffix("[]")
         return None if first in hidden else kind_at(known, tuple(name.split(".")))
 
-    return read_rules(place, RuleScope(field, lambda: [name for name in known if name not in hidden]))
+    return read_rules(value, RuleScope(field, lambda: [name for name in known if name not in hidden]))
 
 
 # --- the third pass: examples ----------------------------------------------------------------------------------------
 
 
-def written_example(place: TomlValue, type_: MessageType, dialect: Dialect) -> Tree | None:
+def written_example(value: TomlValue, type_: MessageType, dialect: Dialect) -> Tree | None:
     """The example in the file, its envelope filled in where it was left out; None when there is none."""
-    if not place.has("example"):
+    if not value.has("example"):
         return None
-    example = place.at("example")
+    example = value.at("example")
     if not example.is_table():
         return None
     around = {TYPE: type_.name, **plain_fields(dialect, type_, dialect.envelope)}
@@ -198,23 +198,23 @@ def written_example(place: TomlValue, type_: MessageType, dialect: Dialect) -> T
 
 
 def with_example(
-    place: TomlValue, type_: MessageType, dialect: Dialect, written: Tree | None, budget: RuleRunBudget
+    value: TomlValue, type_: MessageType, dialect: Dialect, written: Tree | None, budget: RuleRunBudget
 ) -> MessageType:
     """The type with an example that breaks no rule, the user's or our own. Only for a file with no flaw so far."""
     if written is not None:
         for rule in keep_rules(written, dialect, type_, RuleRunBudget(0)).broken:
-            place.at("example").flaw(f"the example breaks {rule.code}: {rule.say}")
+            value.at("example").flaw(f"the example breaks {rule.code}: {rule.say}")
         return type_._replace(example=written)
     plain = plain_fields(dialect, type_, dialect.fields_of(type_))
     if dialect.payload is not None:
         plain[dialect.payload] = plain_fields(dialect, type_, type_.fields)
-    kept = keep_rules(plain, dialect, type_, budget)
-    if kept.broken:
-        codes = ", ".join(rule.code for rule in kept.broken)
-        TomlValue(None, (*place.path, "example"), place.sheet).flaw(
+    sample_message = keep_rules(plain, dialect, type_, budget)
+    if sample_message.broken:
+        codes = ", ".join(rule.code for rule in sample_message.broken)
+        TomlValue(None, (*value.path, "example"), value.sheet).flaw(
             f"is missing: no message was found that does not break {codes}, so please write one"
         )
-    return type_._replace(example=kept.message)
+    return type_._replace(example=sample_message.message)
 
 
 def with_body(place: TomlValue, type_: MessageType, dialect: Dialect) -> MessageType:
@@ -222,14 +222,14 @@ def with_body(place: TomlValue, type_: MessageType, dialect: Dialect) -> Message
     if not place.has("example_body"):
         body = "\n\n".join(f"## {section}\n…" for section in type_.sections)
         return type_._replace(body_example=f"{body}\n" if body else "")
-    given = place.at("example_body")
+    value = place.at("example_body")
     if dialect.form != "front-matter":
-        given.flaw('only messages with form = "front-matter" have a body')
-    if not isinstance(given.value, str):
-        given.wrong("text")
+        value.flaw('only messages with form = "front-matter" have a body')
+    if not isinstance(value.value, str):
+        value.wrong("text")
         return type_
-    headings = {line.lstrip("#").strip().casefold() for line in given.value.splitlines() if line.startswith("#")}
+    headings = {line.lstrip("#").strip().casefold() for line in value.value.splitlines() if line.startswith("#")}
     for section in type_.sections:
         if section.casefold() not in headings:
-            given.flaw(f"has no section '## {section}', which the type asks for; {meant_or_choices(section, headings)}")
-    return type_._replace(body_example=given.value)
+            value.flaw(f"has no section '## {section}', which the type asks for; {meant_or_choices(section, headings)}")
+    return type_._replace(body_example=value.value)

@@ -24,13 +24,13 @@ def read_values(
     table = place.at("values") if place.has("values") else None
     kinds = {term: field.kind for term, field in fields.items()}
     given = dict(table.entries(len(terms) + 1)) if table is not None else {}
-    for term, entry in given.items():
+    for term, value in given.items():
         if term not in kinds:
-            entry.unknown(term, kinds, f"no field says {shown(term)}")
+            value.unknown(term, kinds, f"no field says {shown(term)}")
         elif not terms[term].words:
-            entry.flaw(f"the values of {term} have no names in other dialects: they are told as they stand")
+            value.flaw(f"the values of {term} have no names in other dialects: they are told as they stand")
         elif choices_of(kinds[term]) is None and kinds[term] is not UNREAD:
-            entry.flaw("only an enum or a boolean has values that can be named")
+            value.flaw("only an enum or a boolean has values that can be named")
     found: dict[str, Spelt] = {}
     for term, kind in kinds.items():
         own, words = choices_of(kind), terms[term].words if term in terms else ()
@@ -50,28 +50,28 @@ def read_values(
 
 def _spelt(place: TomlValue, words: tuple[str, ...], own: tuple[Any, ...]) -> Spelt:
     found: Spelt = {}
-    for word, entry in place.entries(len(words) + 1):
+    for word, value in place.entries(len(words) + 1):
         if word not in words:
-            entry.unknown(word, words, f"{shown(word)} is none of the words")
+            value.unknown(word, words, f"{shown(word)} is none of the words")
             continue
-        items = entry.items(VALUES_MAX) if isinstance(entry.value, list) else [entry]
+        items = value.items(VALUES_MAX) if isinstance(value.value, list) else [value]
         values = [item.value for item in items if _is_own(item, own)]
         if values:
             found[word] = tuple(dict.fromkeys(values))
     return found
 
 
-def _is_own(place: TomlValue, own: tuple[Any, ...]) -> bool:
+def _is_own(value: TomlValue, own: tuple[Any, ...]) -> bool:
     if own == (True, False):
-        return place.boolean() is not None
-    return place.choice(own) is not None
+        return value.boolean() is not None
+    return value.choice(own) is not None
 
 
-def _check_words(place: TomlValue, term: str, spelt: Spelt, words: tuple[str, ...], must: bool) -> None:
+def _check_words(value: TomlValue, term: str, spelt: Spelt, words: tuple[str, ...], must: bool) -> None:
     silent = [word for word in words if word not in spelt]
     if silent and (must or not spelt):
         example = f"values = {{ {term} = {{ {silent[0]} = … }} }}"
-        place.flaw(f"say which value of {term} stands for {', '.join(silent)}: {example}")
+        value.flaw(f"say which value of {term} stands for {', '.join(silent)}: {example}")
 
 
 def apart_in(term: Term, words: Collection[str]) -> bool:

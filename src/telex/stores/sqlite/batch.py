@@ -12,7 +12,7 @@ from telex.model.event import Event
 from telex.model.message import NewMessage, WorkChange
 from telex.model.roster import Member
 from telex.stores.sqlite.connection import SqliteConnection
-from telex.stores.sqlite.dedup import INDEXED, PrefetchResult, RecentIds, look_ahead, put_in
+from telex.stores.sqlite.dedup import INDEXED, PrefetchResult, RecentIds, prefetch_ids, put_in
 from telex.stores.sqlite.rows import (
     INSERT_ASK,
     INSERT_DELIVERIES,
@@ -62,7 +62,7 @@ class Batch:
         """Find all recent messages of these ids. Where nothing was indexed since, by ourselves neither, what we found
         when we looked `ahead` is all that the index has of them."""
         if ahead is None or ahead.indexed != tail.indexed:
-            ahead = look_ahead(self.file, tail, ids)
+            ahead = prefetch_ids(self.file, tail, ids)
         self.numbers, self.earlier = ahead.numbers, ahead.earlier
         if not tail.knows_none_of(ids):
             for id_ in ids:
@@ -71,7 +71,7 @@ class Batch:
 
     def look_for_stopped(self, entries: Sequence[NewMessage]) -> None:
         if self.any_stopped:
-            senders = {entry.sender for entry in entries if entry.same_since is not None}
+            senders = {new_message.sender for new_message in entries if new_message.dedup_since is not None}
             self.stopped = {name for name in senders if self.has_stopped(name)}
 
     def has_stopped(self, name: str) -> bool:
@@ -90,39 +90,44 @@ class Batch:
         self.events.append((seq, *event[1:]))
         return seq
 
-    def message(self, entry: NewMessage) -> int:
-        seq = self.keep((entry,))[0]
-        if entry.part is not None:
-            self._take_part(entry.part, seq)
+    def message(self, new_message: NewMessage) -> int:
+        seq = self.keep((new_message,))[0]
+        if new_message.work_change is not None:
+            self._take_part(new_message.work_change, seq)
         return seq
 
-    def _take_part(self, part: WorkChange, seq: int) -> None:
-        self.topics += [(name, seq) for name in part.topics]
-        for member, event in part.members:
+    def _take_part(self, work_change: WorkChange, seq: int) -> None:
+        self.topics += [(name, seq) for name in work_change.topics]
+        for member, event in work_change.members:
             self.write_member(member)
             if member.stopped_at is not None:
                 self.stopped.add(member.name)
             self.event(event)
-        for report in part.reports:
+        for report in work_change.reports:
             self.message(report)
 
     def changes_no_topic(self, entries: Sequence[NewMessage]) -> bool:
         """Do these messages leave the book as it is, and is it still as they knew it? Then they need no look each."""
-        parts = {id(part): part for entry in entries if (part := entry.part) is not None}  # mostly one for all
-        return all(part == WorkChange(expects=part.expects) and not self.is_stale(part) for part in parts.values())
+        # mostly one for all
+        parts = {id(part): part for new_message in entries if (part := new_message.work_change) is not None}
+        return all(
+            work_change == WorkChange(expected_versions=work_change.expected_versions)
+            and not self.is_stale(work_change)
+            for work_change in parts.values()
+        )
 
-    def is_stale(self, part: WorkChange) -> bool:
+    def is_stale(self, work_change: WorkChange) -> bool:
         """Has anything been said in one of these topics since? In this very batch, perhaps."""
-        if not self.topics and self._weighed.get(part.expects) == self._last_in_a_topic:
+        if not self.topics and self._weighed.get(work_change.expected_versions) == self._last_in_a_topic:
             return False  # nothing has been said in any topic since these were looked at
         fresh = {name for name, _ in self.topics} if self.topics else ()
-        for first in range(0, len(part.expects), ASKED_AT_ONCE):
-            names, lasts = zip(*part.expects[first : first + ASKED_AT_ONCE], strict=True)
+        for first in range(0, len(work_change.expected_versions), ASKED_AT_ONCE):
+            names, lasts = zip(*work_change.expected_versions[first : first + ASKED_AT_ONCE], strict=True)
             if any(name in fresh for name in names) or self.file.row(_lasts(len(names)), names) != lasts:
                 return True
         if len(self._weighed) >= WEIGHED_MAX:
             self._weighed.clear()
-        self._weighed[part.expects] = self._last_in_a_topic
+        self._weighed[work_change.expected_versions] = self._last_in_a_topic
         return False
 
     def keep(self, entries: Sequence[NewMessage]) -> range:
@@ -130,19 +135,24 @@ class Batch:
         seqs = range(self.next, self.next + len(entries))
         self.next = seqs.stop
         both = list(zip(seqs, entries, strict=True))
-        self.events += [(seq, one.at, one.kind, one.sender, None, None, None, one.detail) for seq, one in both]
+        self.events += [
+            (seq, new_message.at, new_message.kind, new_message.sender, None, None, None, new_message.detail)
+            for seq, new_message in both
+        ]
         # An entry begins with what a message is, in the order of the columns.
-        self.messages += [(seq, *one[:12], STANDING.get(one.kind, 0)) for seq, one in both]
-        if len(both) >= TOGETHER_FROM and all(one.inboxes == (one.to,) for one in entries):
+        self.messages += [(seq, *new_message[:12], STANDING.get(new_message.kind, 0)) for seq, new_message in both]
+        if len(both) >= TOGETHER_FROM and all(new_message.inboxes == (new_message.to,) for new_message in entries):
             self.to_one_each.append((seqs[0], seqs[-1]))
         else:
             self.deliveries += [
-                (number, seq, inbox, one.rank, STORED, AT_ONCE)
-                for seq, one in both
-                for number, inbox in enumerate(one.inboxes, seq << DELIVERY_BITS)
+                (number, seq, inbox, new_message.rank, STORED, AT_ONCE)
+                for seq, new_message in both
+                for number, inbox in enumerate(new_message.inboxes, seq << DELIVERY_BITS)
             ]
         self.asks += [
-            (seq, one.answer_by, one.id, one.correlation, one.type) for seq, one in both if one.answer_by is not None
+            (seq, new_message.answer_by, new_message.id, new_message.correlation, new_message.type)
+            for seq, new_message in both
+            if new_message.answer_by is not None
         ]
         self.kept += both
         return seqs
@@ -156,7 +166,10 @@ class Batch:
         if self.topics:
             self.file.run_many(INSERT_TOPIC, self.topics)
         # Nobody compares with these, so nobody remembers them; but they are looked for.
-        put_in(self.file, [(number_of(one.id), seq) for seq, one in self.kept if one.kind != "accepted"])
+        put_in(
+            self.file,
+            [(number_of(new_message.id), seq) for seq, new_message in self.kept if new_message.kind != "accepted"],
+        )
 
 
 @cache

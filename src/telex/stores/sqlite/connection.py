@@ -83,7 +83,7 @@ class SqliteConnection:
 
     def _version(self) -> int:
         if not self._connection.in_transaction:
-            return self.glance(self._version)  # one moment: another process may be making the store just now
+            return self.read_transaction(self._version)  # one moment: another process may be making the store just now
         application = self.value("PRAGMA application_id")
         version = int(self.value("PRAGMA user_version"))
         if application == APPLICATION_ID:
@@ -127,7 +127,7 @@ class SqliteConnection:
         found = self.rows(sql, bindings)
         return found[0][0] if found else None
 
-    def glance(self, work: Callable[[], T]) -> T:
+    def read_transaction(self, work: Callable[[], T]) -> T:
         """Several questions about one moment."""
         self._check_process()
         self.rows("BEGIN")
@@ -154,7 +154,7 @@ class SqliteConnection:
     def changed(self) -> int:
         return self._connection.changes()
 
-    def transact(self, work: Callable[[], T], *, promised: bool = True, freeing: bool = False) -> T:
+    def write_transaction(self, work: Callable[[], T], *, durable: bool = True, may_use_reserve: bool = False) -> T:
         """Do all of the work or none of it. When it returns, what was `promised` is on disk.
 
         `freeing` work gives up the ballast rather than fail on a full disk: it ends something, and keeps little.
@@ -164,14 +164,14 @@ class SqliteConnection:
             StoreError: nothing of it was kept.
         """
         self._check_process()
-        if not freeing and self._is_time_to_look() and not self.hold_ballast():
+        if not may_use_reserve and self._is_time_to_look() and not self.hold_ballast():
             raise StoreFull(f"no room on the disk for {self.path}: nothing of this was kept; free some space.")
         try:
-            return self._transact(work, promised)
+            return self._transact(work, durable)
         except StoreFull:
-            if not freeing or not self._ballast.drop():
+            if not may_use_reserve or not self._ballast.drop():
                 raise
-        return self._transact(work, promised)
+        return self._transact(work, durable)
 
     def _transact(self, work: Callable[[], T], promised: bool) -> T:
         execute = self._cursor.execute

@@ -54,7 +54,7 @@ class BloomFilter:
         for number in numbers:
             slots[number & last] = 1
 
-    def suspects(self, numbers: Iterable[int]) -> list[int]:
+    def maybe_present(self, numbers: Iterable[int]) -> list[int]:
         slots, last = self._slots, SLOTS - 1
         return [number for number in numbers if slots[number & last]]
 
@@ -101,14 +101,20 @@ class RecentIds:
         """Remember what we have written ourselves, now that it is kept: everything from `first` to `last` is ours."""
         if self._upto != first - 1:
             return  # not caught up with what was before: the next question will be
-        ours = {one.id: ((one.sender, one.at, one.to, one.digest, seq),) for seq, one in kept if one.kind == "accepted"}
+        ours = {
+            new_message.id: ((new_message.sender, new_message.at, new_message.to, new_message.digest, seq),)
+            for seq, new_message in kept
+            if new_message.kind == "accepted"
+        }
         only_new = len(ours) == len(kept) and ours.keys() == numbers.keys() and self.knows_none_of(numbers)
         if only_new:  # as nearly always
             self._messages.update(ours)
-            self._add([(numbers[one.id], seq) for seq, one in kept], last)
+            self._add([(numbers[new_message.id], seq) for seq, new_message in kept], last)
         else:
             told = [
-                (seq, one.id, one.sender, one.at, one.to, one.digest) for seq, one in kept if one.kind == "accepted"
+                (seq, new_message.id, new_message.sender, new_message.at, new_message.to, new_message.digest)
+                for seq, new_message in kept
+                if new_message.kind == "accepted"
             ]
             self._remember(told, last)
         self._written += len(ours)
@@ -117,7 +123,7 @@ class RecentIds:
             self._sieve = BloomFilter(last)
             self._sieve.add(number for number, _ in self._numbers)
 
-    def look_ahead(self, file: SqliteConnection, ids: Iterable[str]) -> "PrefetchResult | None":
+    def prefetch(self, file: SqliteConnection, ids: Iterable[str]) -> "PrefetchResult | None":
         """Where others write too: read up what they have written before we take the lock, and not under it."""
         if not self.others_write:
             return None
@@ -125,9 +131,9 @@ class RecentIds:
         def look() -> PrefetchResult:
             last, indexed = file.rows(_LAST)[0]
             self.read_up(file, last or 0, int(indexed))
-            return look_ahead(file, self, ids)
+            return prefetch_ids(file, self, ids)
 
-        return file.glance(look)
+        return file.read_transaction(look)
 
     @property
     def is_long(self) -> bool:
@@ -146,7 +152,7 @@ class RecentIds:
         """Those of these numbers of ids that have to be looked for in `recent`."""
         if self._sieve is None or not self._sieve.loaded:
             return list(numbers)
-        return self._sieve.suspects(numbers)
+        return self._sieve.maybe_present(numbers)
 
     def knows_none_of(self, ids: Iterable[str]) -> bool:
         return self._messages.keys().isdisjoint(ids)
@@ -192,7 +198,7 @@ class PrefetchResult(NamedTuple):
     earlier: dict[tuple[str, str], list[Row]]  # what is in `recent`, by sender and id
 
 
-def look_ahead(file: SqliteConnection, tail: RecentIds, ids: Iterable[str]) -> PrefetchResult:
+def prefetch_ids(file: SqliteConnection, tail: RecentIds, ids: Iterable[str]) -> PrefetchResult:
     """Find all messages of these ids that are in `recent`, in one question."""
     ahead = PrefetchResult(tail.indexed, {id_: number_of(id_) for id_ in ids}, {})
     suspects = tail.may_be_indexed(ahead.numbers.values())

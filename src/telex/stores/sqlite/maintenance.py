@@ -27,14 +27,14 @@ ON d.seq BETWEEN (k.seq << {DELIVERY_BITS}) AND ((k.seq + 1) << {DELIVERY_BITS})
 WHERE k.number = ? AND d.state < 2"""
 
 
-def is_time(file: SqliteConnection, now: float) -> bool:
+def is_due(file: SqliteConnection, now: float) -> bool:
     """Has nobody tidied for a while? Every process would, and one is enough. A clock set back does not stop it."""
     due = float(file.value("SELECT value FROM marks WHERE name = 'tidy'") or 0.0)
     return not due - IDLE_SECONDS <= now < due
 
 
-def next_time(file: SqliteConnection, now: float, done: int, most: int) -> None:
-    pause = BUSY_SECONDS if done >= most else IDLE_SECONDS
+def next_time(file: SqliteConnection, now: float, done: int, limit: int) -> None:
+    pause = BUSY_SECONDS if done >= limit else IDLE_SECONDS
     file.run("INSERT OR REPLACE INTO marks VALUES ('tidy', ?)", (now + pause,))
 
 
@@ -54,9 +54,9 @@ def is_anything_to_do(
     return first is not None and first < keep_since
 
 
-def index(file: SqliteConnection, most: int) -> int:
+def index(file: SqliteConnection, limit: int) -> int:
     """Make the next messages findable by id and conversation."""
-    rows = file.rows(_BEFORE, (_mark(file, "known"), most))
+    rows = file.rows(_BEFORE, (_mark(file, "known"), limit))
     numbers = []
     for seq, id_, correlation, _ in rows:
         numbers.append((number_of(id_), seq))
@@ -68,9 +68,9 @@ def index(file: SqliteConnection, most: int) -> int:
     return len(rows)
 
 
-def index_events(file: SqliteConnection, most: int) -> int:
+def index_events(file: SqliteConnection, limit: int) -> int:
     """Make the next events findable by their message."""
-    rows = file.rows("SELECT seq, message FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (_mark(file, TOLD), most))
+    rows = file.rows("SELECT seq, message FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (_mark(file, TOLD), limit))
     told = sorted((message, seq) for seq, message in rows if message is not None)
     file.run_many("INSERT OR IGNORE INTO told VALUES (?, ?)", told)
     if rows:
@@ -78,9 +78,9 @@ def index_events(file: SqliteConnection, most: int) -> int:
     return len(rows)
 
 
-def index_texts(file: SqliteConnection, most: int) -> int:
+def index_texts(file: SqliteConnection, limit: int) -> int:
     """Make the words of the next messages findable."""
-    rows = file.rows("SELECT seq, raw FROM messages WHERE seq > ? ORDER BY seq LIMIT ?", (_mark(file, "texts"), most))
+    rows = file.rows("SELECT seq, raw FROM messages WHERE seq > ? ORDER BY seq LIMIT ?", (_mark(file, "texts"), limit))
     texts = [(seq, raw.decode("utf-8", "replace")) for seq, raw in rows]
     file.run_many("INSERT INTO texts (rowid, body) VALUES (?, ?)", texts)
     if rows:
@@ -88,10 +88,10 @@ def index_texts(file: SqliteConnection, most: int) -> int:
     return len(rows)
 
 
-def forget_ids(file: SqliteConnection, same_since: float, now: float, most: int) -> int:
+def forget_ids(file: SqliteConnection, same_since: float, now: float, limit: int) -> int:
     """Ids that are out of the window: `known` has them all. Those that are not in `recent` yet need not go in, except
     those that are passed over, from a clock gone wrong: they are still in the window."""
-    rows, last = _older(file, "recent", same_since, now, most)
+    rows, last = _older(file, "recent", same_since, now, limit)
     upto = min(last, _mark(file, "known"))
     old = [(number_of(id_), seq) for seq, id_, *_ in rows if seq <= upto]
     file.run_many("DELETE FROM recent WHERE number = ? AND seq = ?", old)
@@ -104,11 +104,11 @@ def forget_ids(file: SqliteConnection, same_since: float, now: float, most: int)
     return len(old)
 
 
-def tell_silence(file: SqliteConnection, batch: Batch, now: float, silent_since: float, most: int) -> int:
+def mark_idle(file: SqliteConnection, batch: Batch, now: float, silent_since: float, limit: int) -> int:
     """A conversation whose last message is that old is over; whatever in it is still open is said."""
     if _mark(file, "known") < (file.value("SELECT max(seq) FROM messages") or 0):
         return 0  # a later message might not be findable yet
-    rows, passed = _older(file, "silent", silent_since, now, most)
+    rows, passed = _older(file, "silent", silent_since, now, limit)
     for seq, _, correlation, _ in rows:
         if not correlation:
             continue
@@ -122,12 +122,12 @@ def tell_silence(file: SqliteConnection, batch: Batch, now: float, silent_since:
     return len(rows)
 
 
-def prune(file: SqliteConnection, keep_since: float, now: float, most: int) -> int:
+def prune(file: SqliteConnection, keep_since: float, now: float, limit: int) -> int:
     """Remove what nothing has happened to for as long as the record is kept. What still waits is never removed."""
     if _mark(file, TOLD) < (file.value("SELECT max(seq) FROM events") or 0):
         return 0  # something may have happened to it that is not findable yet
     place = _mark(file, "pruned")
-    rows, passed = _older(file, "pruned", keep_since, now, most)
+    rows, passed = _older(file, "pruned", keep_since, now, limit)
     gone = 0
     for seq, id_, correlation, _ in rows:
         bounds = (first_delivery(seq), last_delivery(seq))
@@ -142,7 +142,7 @@ def prune(file: SqliteConnection, keep_since: float, now: float, most: int) -> i
         gone += 1
     if passed or place:
         _set_mark(file, "pruned", passed)  # at the end, begin again with what had to stay
-    return gone + _prune_loose_events(file, keep_since, most)
+    return gone + _prune_loose_events(file, keep_since, limit)
 
 
 def _remove(file: SqliteConnection, seq: int, id_: str, correlation: str | None, bounds: tuple[int, int]) -> None:
@@ -160,25 +160,25 @@ def _remove(file: SqliteConnection, seq: int, id_: str, correlation: str | None,
     file.run("DELETE FROM messages WHERE seq = ?", (seq,))
 
 
-def _prune_loose_events(file: SqliteConnection, keep_since: float, most: int) -> int:
+def _prune_loose_events(file: SqliteConnection, keep_since: float, limit: int) -> int:
     """Events without a message: who joined, who left."""
     file.run(
         """DELETE FROM events WHERE seq IN (
              SELECT e.seq FROM events e LEFT JOIN messages m ON m.seq = coalesce(e.message, e.seq)
              WHERE e.at < ? AND m.seq IS NULL AND e.seq < (SELECT max(seq) FROM events)
              AND e.seq < coalesce((SELECT min(seq) FROM messages), e.seq + 1) LIMIT ?)""",
-        (keep_since, most),
+        (keep_since, limit),
     )
     return file.changed()
 
 
-def _older(file: SqliteConnection, mark: str, moment: float, now: float, most: int) -> tuple[list[Row], int]:
+def _older(file: SqliteConnection, mark: str, moment: float, now: float, limit: int) -> tuple[list[Row], int]:
     """The next messages from before that moment, and the number to go on from.
 
     The first that is younger stops it, so that nothing is passed over; but not one from the future, which a wrong clock
     has written: it would stop it for good.
     """
-    rows = file.rows(_BEFORE, (_mark(file, mark), most))
+    rows = file.rows(_BEFORE, (_mark(file, mark), limit))
     seen = list(takewhile(lambda row: row[3] < moment or row[3] > now + AHEAD_SECONDS_MAX, rows))
     return [row for row in seen if row[3] < moment], seen[-1][0] if seen else 0
 

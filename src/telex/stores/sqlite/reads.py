@@ -47,16 +47,16 @@ def find(file: SqliteConnection, id_: str) -> list[Message]:
     return [one for (seq,) in numbers if (one := message(file, seq)) is not None and one.id == id_]
 
 
-def thread(file: SqliteConnection, correlation: str, most: int) -> list[Message]:
+def thread(file: SqliteConnection, correlation: str, limit: int) -> list[Message]:
     """Only what is indexed; the store sees to it that everything is."""
-    found = []
+    messages = []
     for (seq,) in file.rows("SELECT seq FROM known WHERE number = ? ORDER BY seq", (_number(correlation),)):
         one = message(file, seq)
         if one is not None and one.correlation == correlation:
-            found.append(one)
-            if len(found) == most:
+            messages.append(one)
+            if len(messages) == limit:
                 break
-    return found
+    return messages
 
 
 def topic(file: SqliteConnection, name: str, after: int) -> list[tuple[Event, Message]]:
@@ -85,28 +85,28 @@ def delivery(file: SqliteConnection, seq: int) -> Delivery | None:
     return delivery_of(row) if row else None
 
 
-def lapsed(file: SqliteConnection, now: float, most: int) -> list[tuple[Delivery, Message]]:
+def lapsed(file: SqliteConnection, now: float, limit: int) -> list[tuple[Delivery, Message]]:
     sql = f"SELECT {DELIVERY}, {MESSAGE} {_WITH_MESSAGE} WHERE d.state = 1 AND d.due_at <= ? ORDER BY d.due_at LIMIT ?"
-    return [delivery_and_message(row) for row in file.rows(sql, (now, most))]
+    return [delivery_and_message(row) for row in file.rows(sql, (now, limit))]
 
 
-def overdue(file: SqliteConnection, now: float, most: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
+def overdue(file: SqliteConnection, now: float, limit: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
     late = []
-    for row in file.rows("SELECT message, due_at, attempts FROM asks WHERE due_at <= ? LIMIT ?", (now, most)):
+    for row in file.rows("SELECT message, due_at, attempts FROM asks WHERE due_at <= ? LIMIT ?", (now, limit)):
         found = message(file, row[0])
         assert found is not None, "a request that waits is never pruned"
         late.append((PendingRequest(*row), found, deliveries(file, row[0])))
     return late
 
 
-def waiting(file: SqliteConnection, inboxes: Sequence[str], most: int) -> list[tuple[Delivery, Message]]:
+def waiting(file: SqliteConnection, inboxes: Sequence[str], limit: int) -> list[tuple[Delivery, Message]]:
     rows: list[Row] = []
     for inbox in inboxes:
         for state in ("0 ORDER BY d.rank, d.seq", "1 ORDER BY d.due_at"):
             sql = f"SELECT {DELIVERY}, {MESSAGE} {_WITH_MESSAGE} WHERE d.inbox = ? AND d.state = {state} LIMIT ?"
-            rows += file.rows(sql, (inbox, most))
+            rows += file.rows(sql, (inbox, limit))
     rows.sort(key=lambda row: (row[3], row[0]))
-    return [delivery_and_message(row) for row in rows[:most]]
+    return [delivery_and_message(row) for row in rows[:limit]]
 
 
 def depths(file: SqliteConnection) -> dict[str, tuple[int, int, float]]:
@@ -123,7 +123,7 @@ def depths(file: SqliteConnection) -> dict[str, tuple[int, int, float]]:
     return found
 
 
-def asked(
+def pending_requests(
     file: SqliteConnection, id_: str | None, correlation: str | None, types: Sequence[str] | None
 ) -> list[tuple[PendingRequest, Message]]:
     """A CROSS JOIN keeps SQLite from looking through the messages, of which there may be millions."""
@@ -144,14 +144,14 @@ def answers_to(file: SqliteConnection, inboxes: Sequence[str], request: Message,
     return [row[0] for inbox in inboxes for row in file.rows(sql, (inbox, *bindings))]
 
 
-def next_due(file: SqliteConnection, inboxes: Sequence[str]) -> dict[str, float]:
+def due_times(file: SqliteConnection, inboxes: Sequence[str]) -> dict[str, float]:
     """Only what waits for its next attempt has to be looked at, and that is little: the rest would have been leased."""
     sql = "SELECT min(due_at) FROM (SELECT due_at FROM deliveries WHERE state = 0 AND inbox = ? LIMIT 1000)"
     found = [(inbox, file.value(sql, (inbox,))) for inbox in inboxes]
     return {inbox: moment for inbox, moment in found if moment is not None}
 
 
-def touched(file: SqliteConnection, after: int | None) -> Changes:
+def changes_since(file: SqliteConnection, after: int | None) -> Changes:
     """The events first: what is written while we look is then told twice, and not left out."""
     if after is None:
         return Changes(int(file.value("SELECT max(seq) FROM events") or 0))
@@ -164,8 +164,8 @@ def touched(file: SqliteConnection, after: int | None) -> Changes:
     return Changes(told[-1][0], tuple(put), frozenset(row[3] for row in told), members)
 
 
-def soonest(file: SqliteConnection, inboxes: Sequence[str]) -> float | None:
-    moments: list[float | None] = list(next_due(file, inboxes).values())
+def next_deadline(file: SqliteConnection, inboxes: Sequence[str]) -> float | None:
+    moments: list[float | None] = list(due_times(file, inboxes).values())
     moments.append(file.value("SELECT min(due_at) FROM deliveries WHERE state = 1"))
     moments.append(file.value("SELECT min(due_at) FROM asks"))
     return min((moment for moment in moments if moment is not None), default=None)
@@ -180,7 +180,7 @@ def story(file: SqliteConnection, message_: int) -> list[Event]:
     return [event_of(row) for row in file.rows(sql, (message_,))]
 
 
-def events(file: SqliteConnection, query: Query, most: int) -> list[tuple[Event, Message | None]]:
+def events(file: SqliteConnection, query: Query, limit: int) -> list[tuple[Event, Message | None]]:
     where, bindings = _conditions(query)
     among: list[str] = []
     for given, candidates in ((query.correlation, _of_correlation), (query.text, _of_text)):
@@ -193,7 +193,7 @@ def events(file: SqliteConnection, query: Query, most: int) -> list[tuple[Event,
         bindings[name[1:]] = numbers
     order = "e.seq DESC" if query.newest_first else "e.seq"
     sql = f"SELECT {EVENT}, {MESSAGE} {source} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT :most"
-    return [event_and_message(row) for row in file.rows(sql, bindings | {"most": most})]
+    return [event_and_message(row) for row in file.rows(sql, bindings | {"most": limit})]
 
 
 def _conditions(query: Query) -> tuple[list[str], dict[str, object]]:
@@ -238,9 +238,9 @@ def _number(correlation: str) -> int:
     return number_of(CORRELATION + correlation)
 
 
-def dead(file: SqliteConnection, most: int) -> list[tuple[Delivery, Message]]:
+def dead(file: SqliteConnection, limit: int) -> list[tuple[Delivery, Message]]:
     sql = f"SELECT {DELIVERY}, {MESSAGE} {_WITH_MESSAGE} WHERE d.state IN {GIVEN_UP} ORDER BY d.seq DESC LIMIT ?"
-    return [delivery_and_message(row) for row in file.rows(sql, (most,))]
+    return [delivery_and_message(row) for row in file.rows(sql, (limit,))]
 
 
 def members(file: SqliteConnection) -> list[Member]:

@@ -74,7 +74,7 @@ class SqliteStore:
             raise OutcomeUnknown(error.say, entries[0].id if entries else None) from error
 
     def _keep(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        ahead = writes.look_ahead(self._file, self._tail, entries)
+        ahead = writes.prefetch(self._file, self._tail, entries)
         return self._once(lambda batch: self._append(batch, entries, ahead), True, False)
 
     def _append(self, batch: Batch, entries: Sequence[NewMessage], ahead: PrefetchResult | None) -> list[AppendResult]:
@@ -86,7 +86,7 @@ class SqliteStore:
         holder: str,
         now: float,
         until: float,
-        most: int,
+        limit: int,
         only: Sequence[int] = (),
         beside: Beside | None = None,
     ) -> list[Lease]:
@@ -95,15 +95,17 @@ class SqliteStore:
         file = self._file
 
         def work(batch: Batch) -> list[Lease]:
-            return writes.lease(file, batch, inboxes, holder, now, until, most, only, beside)
+            return writes.lease(file, batch, inboxes, holder, now, until, limit, only, beside)
 
         if self._group is None:
             return self._once(work, False, True)
         from telex.stores.group_commit import WriteJob
 
         def give_back(leases: list[Lease]) -> WriteJob:
-            returned = [writes.returned(one, holder, now) for one in leases]
-            return WriteJob(lambda batch: [writes.settle(file, batch, one) for one in returned], False, True)
+            returned = [writes.returned(lease, holder, now) for lease in leases]
+            return WriteJob(
+                lambda batch: [writes.settle(file, batch, settlement) for settlement in returned], False, True
+            )
 
         leases: list[Lease] = await self._group.submit_or_undo(WriteJob(work, False, True), give_back)
         return leases
@@ -116,12 +118,14 @@ class SqliteStore:
         file = self._file
         promised = not settlements or any(settlement.kind != "extended" for settlement in settlements)
         return await self._write(
-            lambda batch: [writes.settle(file, batch, one) for one in settlements], promised=promised, freeing=True
+            lambda batch: [writes.settle(file, batch, settlement) for settlement in settlements],
+            promised=promised,
+            freeing=True,
         )
 
     async def remind(
         self,
-        ask: PendingRequest,
+        pending_request: PendingRequest,
         at: float,
         due_at: float | None,
         inboxes: Sequence[str],
@@ -129,19 +133,25 @@ class SqliteStore:
         reports: Sequence[NewMessage] = (),
     ) -> bool:
         file = self._file
-        return await self._write(lambda batch: writes.remind(file, batch, ask, at, due_at, inboxes, detail, reports))
+        return await self._write(
+            lambda batch: writes.remind(file, batch, pending_request, at, due_at, inboxes, detail, reports)
+        )
 
     async def record(self, events: Sequence[Event]) -> None:
         await self._write(lambda batch: [batch.event(event) for event in events])
 
-    async def enlist(self, member: Member, event: Event | None, *, back: bool = False) -> Member:
-        return await self._write(lambda batch: writes.enlist(self._file, batch, member, event, back), freeing=True)
+    async def upsert_member(self, member: Member, event: Event | None, *, back: bool = False) -> Member:
+        return await self._write(
+            lambda batch: writes.upsert_member(self._file, batch, member, event, back), freeing=True
+        )
 
     async def seen(self, name: str, at: float) -> None:
         sql = "UPDATE members SET seen_at = ? WHERE name = ? AND (seen_at IS NULL OR seen_at < ?)"
         await self._write(lambda batch: self._file.run(sql, (at, name, at)), promised=False, freeing=True)
 
-    async def tidy(self, now: float, *, same_since: float, keep_since: float, silent_since: float, most: int) -> int:
+    async def maintain(
+        self, now: float, *, same_since: float, keep_since: float, silent_since: float, limit: int
+    ) -> int:
         from telex.stores.sqlite import maintenance as tidy
 
         file = self._file
@@ -150,10 +160,12 @@ class SqliteStore:
 
         def work(batch: Batch) -> int:
             self._leave_no_long_tail(batch)  # before ids are forgotten, or they would be put in for good
-            done = tidy.index(file, most) + tidy.index_texts(file, most) + tidy.forget_ids(file, same_since, now, most)
-            done += tidy.index_events(file, most * tidy.EVENTS_EACH)
-            done += tidy.tell_silence(file, batch, now, silent_since, most) + tidy.prune(file, keep_since, now, most)
-            tidy.next_time(file, now, done, most)
+            done = (
+                tidy.index(file, limit) + tidy.index_texts(file, limit) + tidy.forget_ids(file, same_since, now, limit)
+            )
+            done += tidy.index_events(file, limit * tidy.EVENTS_EACH)
+            done += tidy.mark_idle(file, batch, now, silent_since, limit) + tidy.prune(file, keep_since, now, limit)
+            tidy.next_time(file, now, done, limit)
             return done
 
         done = await self._write(work, promised=False, freeing=True)
@@ -180,14 +192,15 @@ class SqliteStore:
         from telex.stores.group_commit import WriteJob
 
         jobs = [one for one in asked if isinstance(one, WriteJob)]
-        entries = [entry for one in asked if not isinstance(one, WriteJob) for entry in one]
-        ahead = writes.look_ahead(self._file, self._tail, entries) if entries else None
+        entries = [new_message for one in asked if not isinstance(one, WriteJob) for new_message in one]
+        ahead = writes.prefetch(self._file, self._tail, entries) if entries else None
 
         def together(batch: Batch) -> list[Any]:
-            kept = self._append(batch, entries, ahead) if entries else []
-            if not jobs and len(kept) == len(asked) and max(map(len, asked)) == 1:  # messages, each sent by itself
-                return [[one] for one in kept]
-            rest = iter(kept)
+            append_results = self._append(batch, entries, ahead) if entries else []
+            # messages, each sent by itself
+            if not jobs and len(append_results) == len(asked) and max(map(len, asked)) == 1:
+                return [[append_result] for append_result in append_results]
+            rest = iter(append_results)
             return [one.work(batch) if isinstance(one, WriteJob) else list(islice(rest, len(one))) for one in asked]
 
         keeping = len(jobs) < len(asked)
@@ -210,7 +223,7 @@ class SqliteStore:
 
         self._written += 1
         try:
-            done = self._file.transact(transaction, promised=promised, freeing=freeing)
+            done = self._file.write_transaction(transaction, durable=promised, may_use_reserve=freeing)
         except BaseException:
             self._tail = RecentIds()  # what it took for indexed may have been undone
             self._room.grew()
@@ -221,25 +234,25 @@ class SqliteStore:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    async def lapsed(self, now: float, most: int) -> list[tuple[Delivery, Message]]:
-        return reads.lapsed(self._file, now, most)
+    async def lapsed(self, now: float, limit: int) -> list[tuple[Delivery, Message]]:
+        return reads.lapsed(self._file, now, limit)
 
-    async def overdue(self, now: float, most: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
-        return self._file.glance(lambda: reads.overdue(self._file, now, most))
+    async def overdue(self, now: float, limit: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
+        return self._file.read_transaction(lambda: reads.overdue(self._file, now, limit))
 
     async def message(self, seq: int) -> Message | None:
         return reads.message(self._file, seq)
 
     async def find(self, id: str) -> list[Message]:
-        return self._file.glance(lambda: reads.find(self._file, id))
+        return self._file.read_transaction(lambda: reads.find(self._file, id))
 
-    async def thread(self, correlation: str, most: int) -> list[Message]:
+    async def thread(self, correlation: str, limit: int) -> list[Message]:
         await self._catch_up("known")
         await self._catch_up("told")  # whoever asks for a conversation will ask for the story of each message
-        return self._file.glance(lambda: reads.thread(self._file, correlation, most))
+        return self._file.read_transaction(lambda: reads.thread(self._file, correlation, limit))
 
     async def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
-        return self._file.glance(lambda: reads.topic(self._file, name, after))
+        return self._file.read_transaction(lambda: reads.topic(self._file, name, after))
 
     async def topics(self, kind: str) -> list[str]:
         return reads.topics(self._file, kind)
@@ -261,41 +274,41 @@ class SqliteStore:
     async def delivery(self, seq: int) -> Delivery | None:
         return reads.delivery(self._file, seq)
 
-    async def waiting(self, inboxes: Sequence[str], most: int) -> list[tuple[Delivery, Message]]:
-        return self._file.glance(lambda: reads.waiting(self._file, inboxes, most))
+    async def waiting(self, inboxes: Sequence[str], limit: int) -> list[tuple[Delivery, Message]]:
+        return self._file.read_transaction(lambda: reads.waiting(self._file, inboxes, limit))
 
     async def depths(self) -> dict[str, tuple[int, int, float]]:
-        return self._file.glance(lambda: reads.depths(self._file))
+        return self._file.read_transaction(lambda: reads.depths(self._file))
 
-    async def asked(
+    async def pending_requests(
         self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
     ) -> list[tuple[PendingRequest, Message]]:
-        return reads.asked(self._file, id, correlation, types)
+        return reads.pending_requests(self._file, id, correlation, types)
 
     async def answers_to(self, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[int]:
-        return self._file.glance(lambda: reads.answers_to(self._file, inboxes, message, types))
+        return self._file.read_transaction(lambda: reads.answers_to(self._file, inboxes, message, types))
 
-    async def soonest(self, inboxes: Sequence[str]) -> float | None:
-        return self._file.glance(lambda: reads.soonest(self._file, inboxes))
+    async def next_deadline(self, inboxes: Sequence[str]) -> float | None:
+        return self._file.read_transaction(lambda: reads.next_deadline(self._file, inboxes))
 
-    async def next_due(self, inboxes: Sequence[str]) -> dict[str, float]:
-        return reads.next_due(self._file, inboxes)
+    async def due_times(self, inboxes: Sequence[str]) -> dict[str, float]:
+        return reads.due_times(self._file, inboxes)
 
-    async def touched(self, after: int | None) -> Changes:
-        return reads.touched(self._file, after)
+    async def changes_since(self, after: int | None) -> Changes:
+        return reads.changes_since(self._file, after)
 
     async def story(self, message: int) -> list[Event]:
         return reads.story(self._file, message)
 
-    async def events(self, query: Query, most: int) -> list[tuple[Event, Message | None]]:
+    async def events(self, query: Query, limit: int) -> list[tuple[Event, Message | None]]:
         if query.correlation is not None:
             await self._catch_up("known")
         if query.text is not None:
             await self._catch_up("texts")
-        return self._file.glance(lambda: reads.events(self._file, query, most))
+        return self._file.read_transaction(lambda: reads.events(self._file, query, limit))
 
-    async def dead(self, most: int) -> list[tuple[Delivery, Message]]:
-        return reads.dead(self._file, most)
+    async def dead(self, limit: int) -> list[tuple[Delivery, Message]]:
+        return reads.dead(self._file, limit)
 
     async def members(self) -> list[Member]:
         return reads.members(self._file)
@@ -310,10 +323,10 @@ class SqliteStore:
         while self._file.rows(behind, (mark,)):
             await self._write(lambda batch: step(self._file, INDEX_STEP), promised=False)
 
-    async def tidy_is_due(self, now: float) -> bool:
+    async def is_maintenance_due(self, now: float) -> bool:
         from telex.stores.sqlite import maintenance as tidy
 
-        return tidy.is_time(self._file, now)
+        return tidy.is_due(self._file, now)
 
     def changes(self) -> int:
         return self._written << 32 ^ self._file.data_version()

@@ -51,9 +51,9 @@ class InboxQuota:
         """Take a place for each, if there is one for all of them."""
         wanted: dict[str, int] = {}
         least: dict[str, int] = {}
-        for entry in entries:
-            most = entry.inbox_max
-            for inbox in entry.inboxes:
+        for new_message in entries:
+            most = new_message.inbox_max
+            for inbox in new_message.inboxes:
                 wanted[inbox] = wanted.get(inbox, 0) + 1
                 if most is not None:
                     least[inbox] = min(most, least.get(inbox, most))
@@ -63,9 +63,9 @@ class InboxQuota:
             self._take(inbox, count)
         return True
 
-    def full(self, file: SqliteConnection, batch: Batch, entry: NewMessage, inbox_max: int) -> str | None:
+    def full(self, file: SqliteConnection, batch: Batch, new_message: NewMessage, inbox_max: int) -> str | None:
         """The inbox that cannot take one more, if any; otherwise a place is taken in each."""
-        for inbox in entry.inboxes:
+        for inbox in new_message.inboxes:
             unwritten = sum(row[2] == inbox for row in batch.deliveries)
             if self._left(file, inbox, 1, inbox_max, unwritten) < 1:
                 return inbox
@@ -93,9 +93,9 @@ class InboxQuota:
         self._blind[inbox] = max(0, self._blind.get(inbox, 0) - count)
 
 
-def look_ahead(file: SqliteConnection, tail: RecentIds, entries: Sequence[NewMessage]) -> PrefetchResult | None:
+def prefetch(file: SqliteConnection, tail: RecentIds, entries: Sequence[NewMessage]) -> PrefetchResult | None:
     """What can be found out before the lock is taken."""
-    return tail.look_ahead(file, {entry.id for entry in entries if entry.same_since is not None})
+    return tail.prefetch(file, {new_message.id for new_message in entries if new_message.dedup_since is not None})
 
 
 def append(
@@ -108,7 +108,7 @@ def append(
 ) -> list[AppendResult]:
     """Keep what is new. Entries of one batch are compared with each other as well."""
     tail.catch_up(file, batch.first - 1, batch.indexed)
-    ids = [entry.id for entry in entries if entry.same_since is not None]
+    ids = [new_message.id for new_message in entries if new_message.dedup_since is not None]
     different = set(ids)
     if different:
         batch.look_for(different, tail, ahead)
@@ -118,58 +118,60 @@ def append(
     if all_new and room.for_all(file, entries):  # nearly always: then there is nothing to decide about any of them
         seqs = batch.keep(entries)
         for seq, entry in zip(seqs, entries, strict=True):
-            if entry.answers:
+            if entry.answers_requests:
                 _answered(file, batch, entry, seq)
         return [AppendResult("kept", seq) for seq in seqs]
-    done = [_append(file, batch, room, entry) for entry in entries]
+    done = [_append(file, batch, room, new_message) for new_message in entries]
     room.grew()
     return done
 
 
-def _append(file: SqliteConnection, batch: Batch, room: InboxQuota, entry: NewMessage) -> AppendResult:
-    if entry.same_since is not None:
-        earlier = _earlier(batch, entry)
+def _append(file: SqliteConnection, batch: Batch, room: InboxQuota, new_message: NewMessage) -> AppendResult:
+    if new_message.dedup_since is not None:
+        earlier = _earlier(batch, new_message)
         if earlier is not None:
             if earlier.outcome == "duplicate":
-                batch.event(Event(0, entry.at, "duplicate", entry.sender, earlier.seq))
+                batch.event(Event(0, new_message.at, "duplicate", new_message.sender, earlier.seq))
             return earlier
-        if entry.sender in batch.stopped:
+        if new_message.sender in batch.stopped:
             return AppendResult("stopped", 0)
-    if entry.part is not None and batch.is_stale(entry.part):
+    if new_message.work_change is not None and batch.is_stale(new_message.work_change):
         return AppendResult("stale", 0)
-    if entry.inbox_max is not None:
-        full = room.full(file, batch, entry, entry.inbox_max)
+    if new_message.inbox_max is not None:
+        full = room.full(file, batch, new_message, new_message.inbox_max)
         if full is not None:
             return AppendResult("inbox-full", 0, full)
-    seq = batch.message(entry)
-    if entry.inbox_max is None or (entry.part is not None and entry.part.reports):
+    seq = batch.message(new_message)
+    if new_message.inbox_max is None or (new_message.work_change is not None and new_message.work_change.reports):
         room.grew()  # these asked for no place
-    _answered(file, batch, entry, seq)
-    if entry.same_since is not None:
-        batch.fresh[entry.sender, entry.id] = entry, seq
+    _answered(file, batch, new_message, seq)
+    if new_message.dedup_since is not None:
+        batch.fresh[new_message.sender, new_message.id] = new_message, seq
     return AppendResult("kept", seq)
 
 
-def _earlier(batch: Batch, entry: NewMessage) -> AppendResult | None:
+def _earlier(batch: Batch, new_message: NewMessage) -> AppendResult | None:
     """The same id from the same sender within the window: the same message again, or another under a used id."""
-    key = (entry.sender, entry.id)
+    key = (new_message.sender, new_message.id)
     known = batch.fresh.get(key)
     if known is not None:
-        same = (known[0].digest, known[0].to) == (entry.digest, entry.to)
+        same = (known[0].digest, known[0].to) == (new_message.digest, new_message.to)
         return AppendResult("duplicate" if same else "id-reused", known[1])
-    assert entry.same_since is not None
+    assert new_message.dedup_since is not None
     for at, to, digest, seq in batch.earlier.get(key, ()):
-        if at >= entry.same_since:
-            return AppendResult("duplicate" if (digest, to) == (entry.digest, entry.to) else "id-reused", seq)
+        if at >= new_message.dedup_since:
+            return AppendResult(
+                "duplicate" if (digest, to) == (new_message.digest, new_message.to) else "id-reused", seq
+            )
     return None
 
 
-def _answered(file: SqliteConnection, batch: Batch, entry: NewMessage, seq: int) -> None:
-    for asked in entry.answers:
+def _answered(file: SqliteConnection, batch: Batch, new_message: NewMessage, seq: int) -> None:
+    for asked in new_message.answers_requests:
         file.run("DELETE FROM asks WHERE message = ?", (asked,))
         if file.changed():
             detail = f'{{"by": {seq}}}'
-            batch.event(Event(0, entry.at, "answered", entry.sender, asked, None, None, detail))
+            batch.event(Event(0, new_message.at, "answered", new_message.sender, asked, None, None, detail))
 
 
 def lease(
@@ -179,7 +181,7 @@ def lease(
     holder: str,
     now: float,
     until: float,
-    most: int,
+    limit: int,
     only: Sequence[int],
     beside: Beside | None = None,
 ) -> list[Lease]:
@@ -188,22 +190,22 @@ def lease(
     if only:
         due = [row for seq in only for row in file.rows(_ONE_DUE, (seq, now)) if row[2] in inboxes]
     else:
-        due = [row for inbox in inboxes for row in file.rows(_DUE, (inbox, now, most))]
+        due = [row for inbox in inboxes for row in file.rows(_DUE, (inbox, now, limit))]
     due.sort(key=lambda row: (row[3], row[0]))
-    leases = [leased_of(row, until) for row in due[:most]]
+    leases = [leased_of(row, until) for row in due[:limit]]
     file.run_many(_TAKE, [(until, one.attempt, one.fence, holder, one.delivery) for one in leases])
-    for one in leases:
-        detail = f'{{"until": {until!r}, "attempt": {one.attempt}}}'
-        batch.event(Event(0, now, "leased", holder, one.message.seq, one.delivery, one.inbox, detail))
-        if beside is not None and (told := beside(one)) is not None:
-            batch.event(told)
+    for lease in leases:
+        detail = f'{{"until": {until!r}, "attempt": {lease.attempt}}}'
+        batch.event(Event(0, now, "leased", holder, lease.message.seq, lease.delivery, lease.inbox, detail))
+        if beside is not None and (event := beside(lease)) is not None:
+            batch.event(event)
     return leases
 
 
-def returned(leased: Lease, holder: str, now: float) -> Settlement:
+def returned(lease: Lease, holder: str, now: float) -> Settlement:
     """Nobody was there to take it any more: as if it had not been offered."""
-    settlement = Settlement(leased.delivery, "leased", "stored", now, "returned", holder, leased.fence)
-    return settlement._replace(due_at=AT_ONCE, attempts=leased.attempt - 1)
+    settlement = Settlement(lease.delivery, "leased", "stored", now, "returned", holder, lease.fence)
+    return settlement._replace(due_at=AT_ONCE, attempts=lease.attempt - 1)
 
 
 def settle(file: SqliteConnection, batch: Batch, settlement: Settlement) -> SettleResult:
@@ -241,7 +243,7 @@ def settle(file: SqliteConnection, batch: Batch, settlement: Settlement) -> Sett
 def remind(
     file: SqliteConnection,
     batch: Batch,
-    ask: PendingRequest,
+    pending_request: PendingRequest,
     at: float,
     due_at: float | None,
     inboxes: Sequence[str],
@@ -249,26 +251,28 @@ def remind(
     reports: Sequence[NewMessage],
 ) -> bool:
     if due_at is None:
-        file.run("DELETE FROM asks WHERE message = ? AND attempts = ?", (ask.message, ask.attempts))
+        file.run(
+            "DELETE FROM asks WHERE message = ? AND attempts = ?", (pending_request.message, pending_request.attempts)
+        )
     else:
         sql = "UPDATE asks SET due_at = ?, attempts = attempts + 1 WHERE message = ? AND attempts = ?"
-        file.run(sql, (due_at, ask.message, ask.attempts))
+        file.run(sql, (due_at, pending_request.message, pending_request.attempts))
     if not file.changed():
         return False
-    batch.event(Event(0, at, "overdue", None, ask.message, None, None, detail))
-    bounds = (first_delivery(ask.message), last_delivery(ask.message))
+    batch.event(Event(0, at, "overdue", None, pending_request.message, None, None, detail))
+    bounds = (first_delivery(pending_request.message), last_delivery(pending_request.message))
     last, rank = file.rows("SELECT max(seq), max(rank) FROM deliveries WHERE seq BETWEEN ? AND ?", bounds)[0]
     for offset, inbox in enumerate(inboxes, 1):
-        batch.deliveries.append((last + offset, ask.message, inbox, rank, STORED, AT_ONCE))
-        batch.event(Event(0, at, "asked-again", None, ask.message, last + offset, inbox, detail))
+        batch.deliveries.append((last + offset, pending_request.message, inbox, rank, STORED, AT_ONCE))
+        batch.event(Event(0, at, "asked-again", None, pending_request.message, last + offset, inbox, detail))
     if due_at is None:
-        batch.event(Event(0, at, "expired", None, ask.message, None, None, detail))
+        batch.event(Event(0, at, "expired", None, pending_request.message, None, None, detail))
     for report in reports:
         batch.message(report)
     return True
 
 
-def enlist(file: SqliteConnection, batch: Batch, member: Member, event: Event | None, back: bool) -> Member:
+def upsert_member(file: SqliteConnection, batch: Batch, member: Member, event: Event | None, back: bool) -> Member:
     known = member_called(file, member.name)
     if known is not None and known.stands_against(member, back=back):
         return known

@@ -94,14 +94,14 @@ def _token(bus: "SyncBus", what: str, agent: str, *, settled_is_fine: bool = Fal
     if _TOKEN.match(what):
         return what
     stories, name = bus.why(what), normalised(agent)
-    mine = [one for story in stories for one in story.deliveries if one.holder == name]
-    held = [one for one in mine if one.state == "leased"]
+    mine = [delivery for story in stories for delivery in story.deliveries if delivery.holder == name]
+    held = [delivery for delivery in mine if delivery.state == "leased"]
     if len(held) > 1:
-        tokens = ", ".join(f"{one.seq}.{one.fence}" for one in held)
+        tokens = ", ".join(f"{delivery.seq}.{delivery.fence}" for delivery in held)
         raise CommandError(f"you hold {len(held)} messages of that id: name one by its token: {tokens}")
     if held:
         return f"{held[0].seq}.{held[0].fence}"
-    if settled_is_fine and any(one.state == "acked" for one in mine):
+    if settled_is_fine and any(delivery.state == "acked" for delivery in mine):
         return ""
     state = stories[-1].state
     instead = f"; take it first: telex receive --as {agent}" if state in ("stored", "read") else ""

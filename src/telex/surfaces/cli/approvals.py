@@ -30,10 +30,10 @@ def command(everything: bool, store: str | None, as_json: bool) -> int:
     """
     settings = settings_here()
     with opened_to_look(store, settings) as bus:
-        found: list[Approval] = sorted(bus.book("approval").values(), key=lambda one: one.request.at)
-        able = AnswererLookup(settings.dialects(), (one.member for one in bus.roster()))
+        approvals: list[Approval] = sorted(bus.book("approval").values(), key=lambda approval: approval.request.at)
+        able = AnswererLookup(settings.dialects(), (presence.member for presence in bus.roster()))
     seconds = settings.limits.request_seconds
-    asked = [(one, deadline_of(one, seconds)) for one in found if everything or one.waits]
+    asked = [(approval, deadline_of(approval, seconds)) for approval in approvals if everything or approval.waits]
     now = time.time()
     if as_json:
         for one, deadline in asked:
@@ -43,7 +43,7 @@ def command(everything: bool, store: str | None, as_json: bool) -> int:
     else:
         screen = Screen(sys.stdout)
         screen.line("\n".join(_table(asked, now, screen, able, everything)))
-        if any(one.waits for one, _ in asked):
+        if any(approval.waits for approval, _ in asked):
             sys.stderr.write("telex approve ID --reason WORDS answers one; telex reject ID likewise\n")
     return DONE
 
@@ -59,7 +59,7 @@ class AnswererLookup:
     """Who may answer? An answer is written in the dialect of the request."""
 
     def __init__(self, dialects: Iterable[Dialect], members: Iterable[Member]) -> None:
-        self._dialects, self._members = {one.name: one for one in dialects}, list(members)
+        self._dialects, self._members = {dialect.name: dialect for dialect in dialects}, list(members)
 
     def to_answer(self, approval: Approval) -> list[str]:
         """By name or role."""
@@ -73,13 +73,17 @@ def _table(
     headings = ("id", "decision") if everything else ("id", "due", "may answer")
     rows = [
         (
-            shown(one.request.id),
-            *((decision(one),) if everything else (_due(deadline, now), shown(", ".join(able.to_answer(one))))),
-            shown(one.request.by),
-            shown(one.request.kind),
-            shown(one.request.subject),
+            shown(approval.request.id),
+            *(
+                (decision(approval),)
+                if everything
+                else (_due(deadline, now), shown(", ".join(able.to_answer(approval))))
+            ),
+            shown(approval.request.by),
+            shown(approval.request.kind),
+            shown(approval.request.subject),
         )
-        for one, deadline in asked
+        for approval, deadline in asked
     ]
     return table_lines((*headings, "from", "kind", "subject"), rows, screen)
 

@@ -117,5 +117,5 @@ def _facts(id: str, receipt: Receipt) -> dict[str, object]:
         "to": list(receipt.to),
         "dialect": receipt.dialect,
         "type": receipt.type,
-        "findings": [one._asdict() for one in receipt.findings],
+        "findings": [finding._asdict() for finding in receipt.findings],
     }

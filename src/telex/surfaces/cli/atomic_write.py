@@ -22,7 +22,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def written_whole(path: str, there: os.stat_result | None, *, may_copy: bool) -> Iterator[BinaryIO]:
+def atomic_write(path: str, there: os.stat_result | None, *, may_copy: bool) -> Iterator[BinaryIO]:
     """What is to be in the file, once the block was left in good order. `there` is what is in its place, if anything.
 
     Without `may_copy` the file is only ever replaced: it is what is being read, and a copy that breaks off has lost it.
@@ -155,7 +155,7 @@ def _undisturbed() -> Iterator[None]:
 def _handling(numbers: tuple[signal.Signals, ...], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """What is ignored stays ignored; and only the main thread may set handlers."""
     is_main = threading.current_thread() is threading.main_thread()
-    before = {one: signal.getsignal(one) for one in numbers if is_main}
+    before = {number: signal.getsignal(number) for number in numbers if is_main}
     handled = {one: former for one, former in before.items() if former not in (signal.SIG_IGN, None)}
     for one in handled:
         signal.signal(one, handler)

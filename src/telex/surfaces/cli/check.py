@@ -59,23 +59,23 @@ class CheckCommand(NamedTuple):
 
 def run(args: list[str]) -> int:
     """Check what the command line names, say what was found, and return the exit code."""
-    asked = parse(args, OPTIONS)
-    if "--help" in asked.options:
+    parsed_options = parse(args, OPTIONS)
+    if "--help" in parsed_options.options:
         sys.stdout.write(HELP % help_text(OPTIONS))
         return DONE
-    if not asked.operands:
+    if not parsed_options.operands:
         raise CommandError(f"what is to be checked? {USAGE_LINE}")
-    task = _task(asked)
-    files = files_in(asked.operands)
-    if len(files) == 1 and not os.path.isdir(asked.operands[0]) and not has_lines(files[0], task.lines):
+    task = _task(parsed_options)
+    files = files_in(parsed_options.operands)
+    if len(files) == 1 and not os.path.isdir(parsed_options.operands[0]) and not has_lines(files[0], task.lines):
         return _one(files[0], task)
     from telex.surfaces.cli.check_batch import check_many
 
     return check_many(files, task)
 
 
-def _task(asked: ParsedOptions) -> CheckCommand:
-    options = asked.options
+def _task(parsed_options: ParsedOptions) -> CheckCommand:
+    options = parsed_options.options
     limits = LIMITS._replace(message_bytes_max=bytes_max_from(options.get("--max-bytes")))
     desk = Desk(strict="--lenient" not in options, limits=limits)
     if "--dialect" in options or "--team-dialect" in options:
@@ -119,8 +119,8 @@ def with_dialects(desk: Desk, forced: str | None, preferred: str | None) -> Desk
         desk = desk._replace(forced=dialect_from(forced))
     if preferred is not None:
         dialect = dialect_from(preferred)
-        known = desk.dialects if dialect in desk.dialects else (dialect, *desk.dialects)
-        desk = desk._replace(preferred=dialect.name, dialects=known)
+        dialects = desk.dialects if dialect in desk.dialects else (dialect, *desk.dialects)
+        desk = desk._replace(preferred=dialect.name, dialects=dialects)
     return desk
 
 
@@ -140,8 +140,8 @@ def sized(checked: Checked, size: int, bytes_max: int) -> Checked:
     if size <= bytes_max:
         return checked
     found = f"{size:,} bytes" if size > bytes_max + 1 else f"more than {bytes_max:,} bytes"
-    said = [item._replace(found=found) if item.code == "too-large" else item for item in checked.findings]
-    return checked._replace(findings=tuple(said))
+    findings = [item._replace(found=found) if item.code == "too-large" else item for item in checked.findings]
+    return checked._replace(findings=tuple(findings))
 
 
 def mend_command(path: str, task: CheckCommand) -> str:

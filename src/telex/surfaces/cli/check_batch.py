@@ -143,12 +143,12 @@ def _message_lines(checked: Checked, place: str, screen: Screen) -> list[str]:
     word = screen.paint("warned  ", "yellow") if checked.valid else screen.paint("refused ", "red")
     gravest = [item for item in checked.findings if item.severity == "refusal"]
     gravest = gravest or [item for item in checked.findings if item.severity == "warning"]
-    told = gravest[:FINDINGS_MAX]
-    widest = max((len(shown(item.path)) for item in told), default=0)
+    findings = gravest[:FINDINGS_MAX]
+    widest = max((len(shown(item.path)) for item in findings), default=0)
     lines = [f"{word}  {screen.paint(place, 'bold')}  {what(checked)}"]
-    for item in told:
+    for item in findings:
         first, *others = wrapped(f"{shown(item.say)} [{item.code}]", screen.width, INDENT + widest + 2)
         lines.append(f"{' ' * INDENT}{shown(item.path):<{widest}}  {first}")
         lines += [" " * (INDENT + widest + 2) + other for other in others]
-    left = len(gravest) - len(told)
+    left = len(gravest) - len(findings)
     return [*lines, f"{' ' * INDENT}… {left} more"] if left else lines

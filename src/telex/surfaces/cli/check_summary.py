@@ -41,8 +41,8 @@ class CheckSummary:
         row.warned += checked.valid and is_warned(checked)
         for finding in checked.findings:
             code = (finding.severity, finding.code)
-            seen = self.codes.get(code)
-            self.codes[code] = CodeCount(seen.times + 1, seen.place) if seen else CodeCount(1, place)
+            code_count = self.codes.get(code)
+            self.codes[code] = CodeCount(code_count.times + 1, code_count.place) if code_count else CodeCount(1, place)
 
     @property
     def total(self) -> TypeCounts:
@@ -69,7 +69,7 @@ class CheckSummary:
 
     def _by_code(self, screen: Screen) -> list[str]:
         found = sorted(self.codes.items(), key=lambda item: (_GRAVITY[item[0][0]], -item[1].times, item[0][1]))
-        rows = [(severity, code, seen.times, seen.place) for (severity, code), seen in found]
+        rows = [(severity, code, code_count.times, code_count.place) for (severity, code), code_count in found]
         return table_lines(("severity", "code", "count", "first seen"), rows, screen)
 
 

@@ -95,8 +95,8 @@ def diff(plan: str, revisions: tuple[str, ...], store: str | None, as_json: bool
 
 def _plans(store: str | None) -> list[Plan]:
     with opened_to_look(store) as bus:
-        found: list[Plan] = list(bus.book("plan").values())
-    return sorted((plan for plan in found if plan.revisions), key=lambda plan: plan.revisions[0].at)
+        plans: list[Plan] = list(bus.book("plan").values())
+    return sorted((plan for plan in plans if plan.revisions), key=lambda plan: plan.revisions[0].at)
 
 
 def _plan(name: str, store: str | None) -> Plan:
@@ -109,11 +109,11 @@ def _plan(name: str, store: str | None) -> Plan:
 
 
 def _revision(plan: Plan, number: str) -> Revision:
-    found = [one for one in plan.revisions if str(one.number) == number]
-    if not found:
+    revisions = [revision for revision in plan.revisions if str(revision.number) == number]
+    if not revisions:
         there = f"there are 1 to {len(plan.revisions)}" if len(plan.revisions) > 1 else "there is only 1"
         raise CommandError(f"no revision {shown(number)} of plan {shown(plan.id)}; {there}", NOT_FOUND)
-    return found[0]
+    return revisions[0]
 
 
 def _changes(old: ContractTerms, new: ContractTerms) -> "list[tuple[str, list[str], list[str]]]":
@@ -171,13 +171,16 @@ def _spent(plan: Plan) -> str:
     return f"{plan.spent:,} of {budget:,}" if budget is not None else f"{plan.spent:,}" if plan.spent else "·"
 
 
-def _lines(plan: Plan, one: Revision, screen: Screen) -> list[str]:
-    words, latest = one.words, one is plan.revisions[-1]
+def _lines(plan: Plan, revision: Revision, screen: Screen) -> list[str]:
+    words, latest = revision.words, revision is plan.revisions[-1]
     state = "open" if plan.is_open else "complete"
     of = "" if latest else f", superseded by {plan.revisions[-1].number}"
     lines = [
         f"{screen.paint(shown(plan.id), 'bold')}  {screen.paint(state, 'yellow' if plan.is_open else 'green')}",
-        f"revision {one.number}{of}, {one.digest[:12]}, by {shown(one.by)} on {day_time(one.at)[:19]}",
+        (
+            f"revision {revision.number}{of}, {revision.digest[:12]}, "
+            f"by {shown(revision.by)} on {day_time(revision.at)[:19]}"
+        ),
         "",
         *_line("for", ", ".join(plan.to), screen),
         *_line("phase", words.phase, screen),
@@ -191,8 +194,8 @@ def _lines(plan: Plan, one: Revision, screen: Screen) -> list[str]:
         lines += _line("tokens", _spent(plan), screen)
     for grant in plan.grants:
         lines += _grant_lines(grant, screen)
-    for id_, ask in plan.asks.items():
-        lines += _line("asked", f"{ask.kind} by {ask.by} ({id_})", screen)
+    for id_, widening_request in plan.asks.items():
+        lines += _line("asked", f"{widening_request.kind} by {widening_request.by} ({id_})", screen)
     return lines
 
 
@@ -215,23 +218,26 @@ def _grant_lines(grant: Grant, screen: Screen) -> list[str]:
     return lines
 
 
-def facts(plan: Plan, one: Revision) -> dict[str, Any]:
+def facts(plan: Plan, revision: Revision) -> dict[str, Any]:
     """For programs: the same, and nothing left out."""
     return {
         "plan": plan.id,
         "open": plan.is_open,
         "to": plan.to,
-        "revision": one.number,
+        "revision": revision.number,
         "revisions": len(plan.revisions),
-        "digest": one.digest,
-        "id": one.id,
-        "by": one.by,
-        "at": stamp(one.at),
-        "dialect": one.dialect,
-        **one.words._asdict(),
+        "digest": revision.digest,
+        "id": revision.id,
+        "by": revision.by,
+        "at": stamp(revision.at),
+        "dialect": revision.dialect,
+        **revision.words._asdict(),
         "done": {task: done._asdict() | {"at": stamp(done.at)} for task, done in plan.done.items()},
         "spent": plan.spent,
         "grants": [grant._asdict() | {"at": stamp(grant.at)} for grant in plan.grants],
-        "asks": {id_: ask._asdict() | {"at": stamp(ask.at)} for id_, ask in plan.asks.items()},
+        "asks": {
+            id_: widening_request._asdict() | {"at": stamp(widening_request.at)}
+            for id_, widening_request in plan.asks.items()
+        },
         "conditions": plan.conditions,
     }

@@ -20,7 +20,7 @@ def wait_for(bus: "SyncBus", receipt: "Receipt", task: "SendCommand") -> int:
     """Wait, say how it ended, and return the exit code."""
     assert task.until is not None
     story = bus.settled(receipt.id, sender=task.sender, until=task.until, timeout=task.timeout)
-    lacking = tuple(one.inbox for one in story.deliveries if not _reached(story, one.seq, task.until))
+    lacking = tuple(delivery.inbox for delivery in story.deliveries if not _reached(story, delivery.seq, task.until))
     came = bool(story.deliveries) and not lacking  # history was never on its way to anybody
     if task.as_json:
         sys.stdout.write(
@@ -29,11 +29,11 @@ def wait_for(bus: "SyncBus", receipt: "Receipt", task: "SendCommand") -> int:
     elif came and not task.quiet:
         took = story.events[-1].at - story.message.at if story.events else 0.0
         sys.stdout.write(
-            f"{task.until} by {inboxes(tuple(one.inbox for one in story.deliveries))} after {span(took)}\n"
+            f"{task.until} by {inboxes(tuple(delivery.inbox for delivery in story.deliveries))} after {span(took)}\n"
         )
     if came:
         return DONE
-    open_still = any(one.state in OPEN for one in story.deliveries)
+    open_still = any(delivery.state in OPEN for delivery in story.deliveries)
     why = f"telex why {shown(receipt.id)}"
     how = f"not {task.until} by {inboxes(lacking)}"
     end = (

@@ -77,5 +77,5 @@ def seconds_to_read(happening: Happening) -> float:
     """How long a person looks at it before the next."""
     if isinstance(happening, Scene):
         return 1.2 + len(happening.says) / 60
-    words = len(happening.what) + sum(len(one.say) for one in happening.why)
+    words = len(happening.what) + sum(len(finding.say) for finding in happening.why)
     return min(0.6 + words / 90, 2.6)

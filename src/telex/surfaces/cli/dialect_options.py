@@ -35,9 +35,9 @@ def is_file(value: str) -> bool:
 
 
 def _built_in(name: str, unknown: int) -> Dialect:
-    found = by_name(name)
-    if found is not None:
-        return found
+    dialect = by_name(name)
+    if dialect is not None:
+        return dialect
     if AT in name or PLUS in name:
         return _of_version(name, unknown)
     meant = nearest(name, NAMES)
@@ -51,9 +51,9 @@ def _of_version(name: str, unknown: int) -> Dialect:
     meant = understood(name, BUILT_IN, LIMITS)  # later names of fields are read whether or not they are asked for
     if isinstance(meant, Finding):
         raise CommandError(shown(f"{meant.say} (expected {meant.expected})"), unknown)
-    found = by_name(choice_of(meant).dialect)
-    assert found is not None
-    return found
+    dialect = by_name(choice_of(meant).dialect)
+    assert dialect is not None
+    return dialect
 
 
 def _declared(path: str) -> tuple[Dialect, list[str]]:
@@ -62,7 +62,7 @@ def _declared(path: str) -> tuple[Dialect, list[str]]:
     declared = declare(_text(path), path)
     if declared.dialect is None:
         raise CommandError("\n".join(shown(show(flaw)) for flaw in declared.flaws))
-    return declared.dialect, [shown(show(remark)) for remark in declared.remarks]
+    return declared.dialect, [shown(show(problem)) for problem in declared.remarks]
 
 
 def _text(path: str) -> str:

@@ -37,7 +37,7 @@ def command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int
         sys.stdout.write(_page(dialect))
     elif as_json:
         whole = _summary(dialect) | {"types": [_facts(type_) for type_ in dialect.types.values()]} if dialect else None
-        sys.stdout.write(json_line(whole or [_summary(one) for one in ALL]) + "\n")
+        sys.stdout.write(json_line(whole or [_summary(dialect) for dialect in ALL]) + "\n")
     else:
         screen = Screen(sys.stdout)
         screen.line("\n".join(_types_table(dialect, screen) if dialect else _dialects_table(screen)))
@@ -53,7 +53,7 @@ def _page(dialect: Dialect | None) -> str:
 
 
 def _dialects_table(screen: Screen) -> list[str]:
-    rows = [(one.name, one.version, one.form, len(one.types), one.purpose) for one in ALL]
+    rows = [(dialect.name, dialect.version, dialect.form, len(dialect.types), dialect.purpose) for dialect in ALL]
     return table_lines(("dialect", "version", "form", "types", "what it is for"), rows, screen)
 
 

@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 def command(every: bool, store: str | None, as_json: bool) -> int:
     """Show what was handed up and waits for an answer: with whom it is, and when it climbs further."""
     with opened_to_look(store) as bus:
-        found = bus.escalations(answered=every)
+        escalations = bus.escalations(answered=every)
     if as_json:
-        for matter in found:
+        for matter in escalations:
             sys.stdout.write(json_line(facts(matter)) + "\n")
-    elif not found:
+    elif not escalations:
         sys.stderr.write("nothing was handed up\n" if every else "nothing that was handed up waits for an answer\n")
     else:
         screen = Screen(sys.stdout)
-        screen.line("\n".join(_table(found, screen)))
-        if any(matter.is_open for matter in found):
+        screen.line("\n".join(_table(escalations, screen)))
+        if any(matter.is_open for matter in escalations):
             sys.stderr.write("telex answer ID TEXT answers it; telex why ID tells how it came there\n")
     return DONE
 
 
-def _table(found: list[Escalation], screen: Screen) -> list[str]:
+def _table(escalations: list[Escalation], screen: Screen) -> list[str]:
     now = time.time()
     headings = ("id", "from", "with", "age", "climbs", "state", "about")
     rows = [
@@ -57,7 +57,7 @@ def _table(found: list[Escalation], screen: Screen) -> list[str]:
             "waits" if matter.is_open else f"answered by {shown(matter.answered_by or '?')}",
             shown(matter.reason),
         )
-        for matter in found
+        for matter in escalations
     ]
     return table_lines(headings, rows, screen)
 
@@ -78,7 +78,15 @@ def facts(matter: Escalation) -> dict[str, Any]:
         "severity": matter.severity or None,
         "reason": matter.reason,
         "correlation": matter.correlation,
-        "steps": [{"id": one.id, "to": one.to, "level": one.level, "at": stamp(one.at)} for one in matter.rungs],
+        "steps": [
+            {
+                "id": escalation_level.id,
+                "to": escalation_level.to,
+                "level": escalation_level.level,
+                "at": stamp(escalation_level.at),
+            }
+            for escalation_level in matter.rungs
+        ],
     }
 
 
@@ -105,10 +113,12 @@ def answer(
         raise CommandError("say something: telex answer ID TEXT")
     with opened_to_look(store, settings) as bus:
         story = bus.why(id)[-1]
-        matter = next((one for one in bus.escalations() if any(rung.id == id for rung in one.rungs)), None)
+        matter = next(
+            (escalation for escalation in bus.escalations() if any(rung.id == id for rung in escalation.rungs)), None
+        )
         whom = to or _whom(bus, story, matter, agent)
         receipt = bus.send(raw, sender=agent, role=role, to=whom, reply_to=id)
-        waits = matter is not None and any(one.id == matter.id for one in bus.escalations())
+        waits = matter is not None and any(escalation.id == matter.id for escalation in bus.escalations())
     receipts.tell(receipt, mend="telex mend -", as_json=as_json)
     if receipt.accepted and waits and matter is not None:
         able = "whoever it has been with, somebody above them, or a person"
@@ -124,8 +134,8 @@ def _whom(bus: "SyncBus", story: "MessageHistory", matter: Escalation | None, ag
     if message.sender != TELEX:
         return message.sender
     if message.correlation:
-        spoke = [one.message for one in bus.trace(message.correlation) if one.message.seq < message.seq]
-        others = [one.sender for one in spoke if one.sender not in (TELEX, agent) and not one.refused]
+        spoke = [history.message for history in bus.trace(message.correlation) if history.message.seq < message.seq]
+        others = [message.sender for message in spoke if message.sender not in (TELEX, agent) and not message.refused]
         if others:
             return others[-1]
     raise CommandError(f"say to whom: telex answer {shell_word(message.id)} TEXT --to NAME")

@@ -9,7 +9,7 @@ from telex.surfaces.cli.output import shown
 from telex.surfaces.cli.time_text import clock_time
 
 
-def happening(event: Event, message: Message | None, offered: int = 0, inboxes: Sequence[str] = ()) -> tuple[str, str]:
+def event_text(event: Event, message: Message | None, offered: int = 0, inboxes: Sequence[str] = ()) -> tuple[str, str]:
     """What happened in a word, and the rest of the sentence.
 
     `offered` says how often the message has been by then, `inboxes` where it was put; an address may mean many.

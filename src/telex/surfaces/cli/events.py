@@ -12,7 +12,7 @@ from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look, stay_for_long
 from telex.surfaces.cli.bus_options import filters, lines_option, query_from, store_option
 from telex.surfaces.cli.check_output import json_line
-from telex.surfaces.cli.event_text import happening
+from telex.surfaces.cli.event_text import event_text
 from telex.surfaces.cli.exit_codes import DONE, CommandError
 from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.time_text import day_time, stamp
@@ -54,7 +54,7 @@ def command(follow: bool, store: str | None, as_json: bool, **given: Any) -> int
 
 
 def _lines(event: Event, message: Message | None, screen: Screen) -> list[str]:
-    kind, words = happening(event, message)
+    kind, words = event_text(event, message)
     about = f"{shown(message.id)} {shown(message.type or message.dialect or 'text')}: " if message else ""
     head = f"{day_time(event.at)}  {screen.paint(f'{kind:<{_KINDS_WIDTH}}', 'bold')}"
     first, *others = wrapped(about + words, screen.width, _INDENT)

@@ -51,52 +51,54 @@ Exit code: 0 all allowed, 2 any not allowed, 3 no such plan, 64 wrong usage,
 
 def run(args: list[str]) -> int:
     """Do what the command line asks and return the exit code."""
-    asked = parse(args, OPTIONS)
-    if "--help" in asked.options:
+    parsed_options = parse(args, OPTIONS)
+    if "--help" in parsed_options.options:
         sys.stdout.write(HELP % help_text(OPTIONS))
         return DONE
-    doing = [name for name in DOINGS if name in asked.options]
-    if len(doing) > 1 or (doing and asked.operands):
+    doing = [name for name in DOINGS if name in parsed_options.options]
+    if len(doing) > 1 or (doing and parsed_options.operands):
         raise CommandError(f"one at a time: {USAGE_LINE}, or one of {', '.join(DOINGS)}")
     if doing in (["--install"], ["--uninstall"]):
         from telex.surfaces.cli import guard_hook
 
-        return guard_hook.run(doing[0], asked, os.environ.get(AGENT))
+        return guard_hook.run(doing[0], parsed_options, os.environ.get(AGENT))
     if doing == ["--diff"]:
         from telex.surfaces.cli import guard_diff
 
-        return guard_diff.run(asked, agent_of(asked))
-    if not doing and not asked.operands:
+        return guard_diff.run(parsed_options, agent_of(parsed_options))
+    if not doing and not parsed_options.operands:
         raise CommandError(f"which paths? {USAGE_LINE}")
-    return _guard(asked, agent_of(asked), staged=bool(doing))
+    return _guard(parsed_options, agent_of(parsed_options), staged=bool(doing))
 
 
-def agent_of(asked: ParsedOptions) -> str:
-    agent = asked.options.get("--as") or os.environ.get(AGENT)
+def agent_of(parsed_options: ParsedOptions) -> str:
+    agent = parsed_options.options.get("--as") or os.environ.get(AGENT)
     if not agent:
         raise CommandError(f"who is to write? {USAGE_LINE}")
     return agent
 
 
-def _guard(asked: ParsedOptions, agent: str, *, staged: bool) -> int:
+def _guard(parsed_options: ParsedOptions, agent: str, *, staged: bool) -> int:
     if staged:
         from telex.surfaces.cli.guard_git import StagedPaths
 
         changes = StagedPaths()  # git looks while the store is opened
-        verdicts = _verdicts(asked, agent, lambda: _staged(changes))
+        verdicts = _verdicts(parsed_options, agent, lambda: _staged(changes))
     else:
         root = root_of(os.getcwd())
         here = os.path.relpath(os.getcwd(), root).replace(os.sep, "/")
-        paths = [_from_root(path, here) for path in asked.operands]
-        verdicts = _verdicts(asked, agent, lambda: (paths, LinkResolver(root).leads_to))
-        verdicts = [one._replace(path=typed) for one, typed in zip(verdicts, asked.operands, strict=True)]
-    refused = [one for one in verdicts if not one.allowed]
-    if "--ask" in asked.options:
+        paths = [_from_root(path, here) for path in parsed_options.operands]
+        verdicts = _verdicts(parsed_options, agent, lambda: (paths, LinkResolver(root).leads_to))
+        verdicts = [
+            verdict._replace(path=typed) for verdict, typed in zip(verdicts, parsed_options.operands, strict=True)
+        ]
+    refused = [verdict for verdict in verdicts if not verdict.allowed]
+    if "--ask" in parsed_options.options:
         _print_asks(refused)
-    elif "--json" in asked.options:
+    elif "--json" in parsed_options.options:
         _print_json(verdicts)
     else:
-        _tell(verdicts, refused, asked, agent, staged=staged)
+        _tell(verdicts, refused, parsed_options, agent, staged=staged)
     return REFUSED if refused else DONE
 
 
@@ -116,16 +118,16 @@ def _staged(changes: "StagedPaths") -> "tuple[list[str], Resolver | None]":
 
 
 def _verdicts(
-    asked: ParsedOptions, agent: str, look: "Callable[[], tuple[list[str], Resolver | None]]"
+    parsed_options: ParsedOptions, agent: str, look: "Callable[[], tuple[list[str], Resolver | None]]"
 ) -> "list[PathVerdict]":
-    store = asked.options.get("--store")
+    store = parsed_options.options.get("--store")
     path = place_of(store)
     if not is_there(path):
         from telex.surfaces.cli.guard_disk import without_contracts
 
         sys.stderr.write("no store here, so there is no contract: only the paths themselves were looked at\n")
         return without_contracts(*look())
-    role, plan = asked.options.get("--role"), asked.options.get("--plan")
+    role, plan = parsed_options.options.get("--role"), parsed_options.options.get("--plan")
     from telex.connection import gate, is_hub
 
     if is_hub(path):
@@ -143,26 +145,26 @@ def _verdicts(
 def _print_json(verdicts: "Sequence[PathVerdict]") -> None:
     from telex.surfaces.cli.check_output import json_line
 
-    for one in verdicts:
-        sys.stdout.write(json_line(one._asdict()) + "\n")
+    for verdict in verdicts:
+        sys.stdout.write(json_line(verdict._asdict()) + "\n")
 
 
 def _print_asks(refused: "Sequence[PathVerdict]") -> None:
     from telex.surfaces.cli.check_output import json_line
 
-    for tree in {id(one.ask): one.ask for one in refused if one.ask is not None}.values():
+    for tree in {id(verdict.ask): verdict.ask for verdict in refused if verdict.ask is not None}.values():
         sys.stdout.write(json_line(tree) + "\n")
 
 
 def _tell(
     verdicts: "Sequence[PathVerdict]",
     refused: "Sequence[PathVerdict]",
-    asked: ParsedOptions,
+    parsed_options: ParsedOptions,
     agent: str,
     *,
     staged: bool,
 ) -> None:
-    if "--quiet" not in asked.options:
+    if "--quiet" not in parsed_options.options:
         screen = Screen(sys.stdout)
         allowed = [one for one in verdicts if one.allowed]
         if staged:
@@ -173,10 +175,10 @@ def _tell(
     screen = Screen(sys.stderr)
     for text in conditions:
         screen.line(f"{screen.paint('mind', 'yellow')}     {shown(text)}")
-    for one in refused:
-        screen.line(_line(one, screen))
+    for verdict in refused:
+        screen.line(_line(verdict, screen))
     if refused:
-        screen.line("\n".join(_how_to_ask(refused, asked, agent, staged=staged)))
+        screen.line("\n".join(_how_to_ask(refused, parsed_options, agent, staged=staged)))
 
 
 def _line(verdict: "PathVerdict", screen: Screen) -> str:
@@ -187,17 +189,23 @@ def _line(verdict: "PathVerdict", screen: Screen) -> str:
     return "\n".join([head, *(f"         {line}" for line in wrapped(told, screen.width, 9))])
 
 
-def _how_to_ask(refused: "Sequence[PathVerdict]", asked: ParsedOptions, agent: str, *, staged: bool) -> list[str]:
+def _how_to_ask(
+    refused: "Sequence[PathVerdict]", parsed_options: ParsedOptions, agent: str, *, staged: bool
+) -> list[str]:
     """The command that sends the requests; nothing where no request would help."""
-    receivers = dict.fromkeys(one.ask_to for one in refused if one.ask_to is not None)
+    receivers = dict.fromkeys(verdict.ask_to for verdict in refused if verdict.ask_to is not None)
     if not receivers:
         return []
     to = shell_word(next(iter(receivers)) or "")
-    again = " ".join(["--staged"] if staged else [shell_word(one.path) for one in refused if one.ask is not None])
-    options = "".join(
-        f" {name} {shell_word(asked.options[name])}" for name in ("--plan", "--store") if name in asked.options
+    again = " ".join(
+        ["--staged"] if staged else [shell_word(verdict.path) for verdict in refused if verdict.ask is not None]
     )
-    store = f" --store {shell_word(asked.options['--store'])}" if "--store" in asked.options else ""
+    options = "".join(
+        f" {name} {shell_word(parsed_options.options[name])}"
+        for name in ("--plan", "--store")
+        if name in parsed_options.options
+    )
+    store = f" --store {shell_word(parsed_options.options['--store'])}" if "--store" in parsed_options.options else ""
     name = shell_word(agent)
     return [
         "ask for it with",

@@ -15,24 +15,24 @@ from telex.surfaces.cli.option_parser import ParsedOptions
 from telex.surfaces.cli.output import Screen, shown
 from telex.validation.authorization import normalised
 from telex.validation.project_paths import InvalidPath, normal
-from telex.work.view import heard
+from telex.work.view import work_message_from_log
 
 
-def run(asked: ParsedOptions, agent: str) -> int:
+def run(parsed_options: ParsedOptions, agent: str) -> int:
     root, name = root_of(os.getcwd()), normalised(agent)
-    changed = {_same(path) for path in changed_since(root, asked.options["--diff"])}
+    changed = {_same(path) for path in changed_since(root, parsed_options.options["--diff"])}
     settings = settings_here()
-    dialects = {one.name: one for one in settings.desk().dialects}
-    with opened_to_look(asked.options.get("--store"), settings) as bus:
+    dialects = {dialect.name: dialect for dialect in settings.desk().dialects}
+    with opened_to_look(parsed_options.options.get("--store"), settings) as bus:
         events = bus.events(Query(agent=name, kinds=("accepted",)))
         reported = {
             _same(path)
             for event, message in events
             if message is not None and message.sender == name
-            for path in _files(message, event, dialects, asked.options.get("--plan"))
+            for path in _files(message, event, dialects, parsed_options.options.get("--plan"))
         }
     missing, extra = sorted(changed - reported), sorted(reported - changed)
-    _tell(missing, extra, len(changed & reported), name, asked)
+    _tell(missing, extra, len(changed & reported), name, parsed_options)
     return REFUSED if missing or extra else DONE
 
 
@@ -44,20 +44,30 @@ def _same(path: str) -> str:
 
 def _files(message: Message, event: Event, dialects: dict[str, Dialect], plan: str | None) -> tuple[str, ...]:
     dialect = dialects.get(message.dialect or "")
-    said = heard(message, event, dialect) if dialect is not None else None
-    if said is None or said.does != "progress" or (plan is not None and said.text("plan") != plan):
+    work_message = work_message_from_log(message, event, dialect) if dialect is not None else None
+    if (
+        work_message is None
+        or work_message.action != "progress"
+        or (plan is not None and work_message.text("plan") != plan)
+    ):
         return ()
-    return said.texts("files")
+    return work_message.texts("files")
 
 
-def _tell(missing: list[str], extra: list[str], right: int, agent: str, asked: ParsedOptions) -> None:
-    if "--json" in asked.options:
+def _tell(missing: list[str], extra: list[str], right: int, agent: str, parsed_options: ParsedOptions) -> None:
+    if "--json" in parsed_options.options:
         from telex.surfaces.cli.check_output import json_line
 
-        facts = {"agent": agent, "base": asked.options["--diff"], "right": right, "missing": missing, "extra": extra}
+        facts = {
+            "agent": agent,
+            "base": parsed_options.options["--diff"],
+            "right": right,
+            "missing": missing,
+            "extra": extra,
+        }
         sys.stdout.write(json_line(facts) + "\n")
         return
-    if "--quiet" not in asked.options:
+    if "--quiet" not in parsed_options.options:
         screen = Screen(sys.stdout)
         screen.line(f"{screen.paint('right', 'green')}    {right:,} changed as {shown(agent)} reported")
     screen = Screen(sys.stderr)

@@ -137,7 +137,7 @@ def without_contracts(paths: "Sequence[str]", resolve: "Resolver | None") -> "li
     judged = [judge(path, (), resolve) for path in paths]
     return [
         PathVerdict(path, True, None, "No contract covers it, so nothing is forbidden.")
-        if one.code is None
-        else PathVerdict(path, False, one.code, sentence(one, "", NO_GROUND))
-        for path, one in zip(paths, judged, strict=True)
+        if decision.code is None
+        else PathVerdict(path, False, decision.code, sentence(decision, "", NO_GROUND))
+        for path, decision in zip(paths, judged, strict=True)
     ]

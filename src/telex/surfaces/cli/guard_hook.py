@@ -21,18 +21,18 @@ if [ -x "$before" ]; then "$before" "$@" || exit $?; fi
 MODE = 0o755
 
 
-def run(doing: str, asked: ParsedOptions, agent: str | None) -> int:
+def run(doing: str, parsed_options: ParsedOptions, agent: str | None) -> int:
     top = top_of(os.getcwd())
     folder = _hooks(top)
     if doing == "--uninstall":
         return _uninstall(folder)
-    agent = asked.options.get("--as") or agent
+    agent = parsed_options.options.get("--as") or agent
     if not agent:
         raise CommandError("whose commits? telex guard --install --as NAME; TELEX_AGENT may name another each time")
     inside = os.path.relpath(root_of(os.getcwd()), top)
     if inside.startswith(os.pardir):  # a submodule: its commits are asked about from there
         inside = os.curdir
-    return _install(folder, script(agent, asked.options.get("--store"), inside), agent)
+    return _install(folder, script(agent, parsed_options.options.get("--store"), inside), agent)
 
 
 def _hooks(root: str) -> str:

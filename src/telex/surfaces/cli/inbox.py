@@ -16,7 +16,7 @@ from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE
 from telex.surfaces.cli.message_text import body_lines, rendering_facts, text_of, whence
 from telex.surfaces.cli.output import Screen, headed, shown
-from telex.surfaces.cli.pending_for_human import matter_facts, matter_lines, matters_for_a_person
+from telex.surfaces.cli.pending_for_human import matter_facts, matter_lines, pending_for_human
 from telex.surfaces.cli.reply_hints import awaited
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, clock_time, stamp
@@ -48,7 +48,7 @@ def command(agent: str, role: str | None, most: int, full: bool, store: str | No
     with opened(store, settings) as bus:
         waiting = bus.inbox(agent, role=role, most=most + 1)
         is_person = normalised(agent) == HUMAN
-        matters = matters_for_a_person(bus, settings.limits.request_seconds) if is_person else []
+        matters = pending_for_human(bus, settings.limits.request_seconds) if is_person else []
         beyond, waiting = len(waiting) > most, waiting[:most]
         lying = [
             InboxRow(delivery, message, awaited(bus, message).answered_by, bus.rendering(message, agent=agent))
@@ -60,8 +60,8 @@ def command(agent: str, role: str | None, most: int, full: bool, store: str | No
     if as_json:
         for matter in matters:
             sys.stdout.write(json_line(matter_facts(matter)) + "\n")
-        for one in lying:
-            sys.stdout.write(json_line(_facts(one, full)) + "\n")
+        for inbox_row in lying:
+            sys.stdout.write(json_line(_facts(inbox_row, full)) + "\n")
         return DONE
     screen, now = Screen(sys.stdout), time.time()
     if matters:
@@ -79,7 +79,7 @@ def command(agent: str, role: str | None, most: int, full: bool, store: str | No
 
 def _table(lying: list[InboxRow], now: float, screen: Screen) -> list[str]:
     headings = ("id", "class", "type", "from", "age", "tries", "state")
-    return table_lines(headings, [_row(one, now) for one in lying], screen)
+    return table_lines(headings, [_row(inbox_row, now) for inbox_row in lying], screen)
 
 
 def _row(lying: InboxRow, now: float) -> tuple[str | int, ...]:
@@ -108,11 +108,11 @@ def state_of(delivery: Delivery, now: float) -> str:
 
 def _full(lying: list[InboxRow], now: float, screen: Screen) -> list[str]:
     lines: list[str] = []
-    for one in lying:
-        id_, class_, type_, sender, age, _, state = map(str, _row(one, now))
-        translated = whence(one.message, one.rendering)
+    for inbox_row in lying:
+        id_, class_, type_, sender, age, _, state = map(str, _row(inbox_row, now))
+        translated = whence(inbox_row.message, inbox_row.rendering)
         head = headed(id_, f"{class_}  {type_} from {sender}{translated}, {age} ago, {state}", screen)
-        lines += [*([""] if lines else []), *head, *body_lines(one.rendering or one.message, indent=2)]
+        lines += [*([""] if lines else []), *head, *body_lines(inbox_row.rendering or inbox_row.message, indent=2)]
     return lines
 
 

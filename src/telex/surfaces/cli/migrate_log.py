@@ -43,8 +43,8 @@ def command(file: str, origin: str, to: str, out: str | None, as_json: bool) -> 
     """
     stay_for_long()
     reads, wants = reader_from(origin), reader_from(to)
-    for one, given in ((reads, origin), (wants, to)):
-        if not one.dialect.types:
+    for reader_dialect, given in ((reads, origin), (wants, to)):
+        if not reader_dialect.dialect.types:
             raise CommandError(f"{shown(given)} has no types: name a dialect that has, such as vbw@2.0")
     path = _log_at(file)
     migration = Migration(reads.dialect, wants.dialect, time.time(), wants.spelt)
@@ -103,7 +103,14 @@ def _report(migration: Migration, screen: Screen) -> list[str]:
     changes = migration.changes()
     if changes:
         rows: list[Row] = [
-            (one.what, one.type, one.times, shown(one.path), shown(one.reason)) for one in changes[:CHANGES_SHOWN_MAX]
+            (
+                migration_change.what,
+                migration_change.type,
+                migration_change.times,
+                shown(migration_change.path),
+                shown(migration_change.reason),
+            )
+            for migration_change in changes[:CHANGES_SHOWN_MAX]
         ]
         lines += [*table_lines(("", "of", "times", "where", "why"), rows, screen), ""]
         if len(changes) > CHANGES_SHOWN_MAX:
@@ -122,6 +129,6 @@ def _facts(migration: Migration) -> dict[str, Any]:
         "messages": migration.messages,
         "translated": migration.translated,
         "types": [{"from": one, "to": other, "times": times} for (one, other), times in migration.became.items()],
-        "changes": [one._asdict() for one in migration.changes()],
+        "changes": [migration_change._asdict() for migration_change in migration.changes()],
         "left": [{"what": what, "why": why, "times": times} for (what, why), times in migration.left.items()],
     }

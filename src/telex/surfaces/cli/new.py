@@ -37,7 +37,7 @@ def command(type_name: str, given: tuple[str, ...], dialect: str | None, role: s
     values = dict(_value(word, spoken, type_) for word in given)
     tree = _whole_names(draft(spoken, type_, values, now=now_text(), new_id=str(uuid.uuid4()), role=role))
     body = _body(type_) if spoken.form == "front-matter" else None
-    wrong = _wrong(spoken, tree, body, role)
+    findings = _wrong(spoken, tree, body, role)
     if as_json:
         blanks = [blank._asdict() for blank in blanks_in(tree)]
         text = wire_text(spoken, tree, body, visible=False)
@@ -46,8 +46,8 @@ def command(type_name: str, given: tuple[str, ...], dialect: str | None, role: s
     else:
         sys.stdout.write(wire_text(spoken, tree, body))
     sys.stdout.flush()
-    _say(tree, wrong)
-    return REFUSED if wrong else DONE
+    _say(tree, findings)
+    return REFUSED if findings else DONE
 
 
 def _value(word: str, dialect: Dialect, type_: MessageType) -> tuple[str, Any]:
@@ -87,12 +87,12 @@ def _body(type_: MessageType) -> str:
 def _wrong(dialect: Dialect, tree: Tree, body: str | None, role: str | None) -> tuple[Finding, ...]:
     """What would be refused even with every blank filled in."""
     raw = wire_text(dialect, tree, body, visible=False).encode()
-    found = check(raw, Desk(forced=dialect), as_role=role).findings
-    return tuple(finding for finding in refusals(found) if finding.code != "blank-left")
+    findings = check(raw, Desk(forced=dialect), as_role=role).findings
+    return tuple(finding for finding in refusals(findings) if finding.code != "blank-left")
 
 
-def _say(tree: Tree, wrong: tuple[Finding, ...]) -> None:
+def _say(tree: Tree, findings: tuple[Finding, ...]) -> None:
     screen, blanks = Screen(sys.stderr), list(blanks_in(tree))
-    lines = [*finding_lines(wrong, screen), *(blank_lines(blanks, screen) if blanks else [])]
+    lines = [*finding_lines(findings, screen), *(blank_lines(blanks, screen) if blanks else [])]
     for line in lines:
         screen.line(line)

@@ -33,22 +33,22 @@ def parse(args: list[str], table: tuple[Option, ...]) -> ParsedOptions:
             given twice where that would hide what was meant.
     """
     known = {name: option for option in table for name in (option.name, option.short) if name}
-    asked = ParsedOptions({}, [])
+    parsed_options = ParsedOptions({}, [])
     words = iter(args)
     for word in words:
         if word == "--":
-            asked.operands.extend(words)
+            parsed_options.operands.extend(words)
         elif word == "-" or not word.startswith("-"):
-            asked.operands.append(word)
+            parsed_options.operands.append(word)
         else:
             name, sign, value = word.partition("=")
             if name not in known:
                 raise CommandError(_unknown(name, known))
             option = known[name]
-            if option.once and option.name in asked.options:
+            if option.once and option.name in parsed_options.options:
                 raise CommandError(option.once)
-            asked.options[option.name] = _value(option, value if sign else None, words)
-    return asked
+            parsed_options.options[option.name] = _value(option, value if sign else None, words)
+    return parsed_options
 
 
 def _value(option: Option, given: str | None, words: Iterator[str]) -> str:

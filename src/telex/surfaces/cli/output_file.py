@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import BinaryIO, TextIO
 
-from telex.surfaces.cli.atomic_write import written_whole
+from telex.surfaces.cli.atomic_write import atomic_write
 from telex.surfaces.cli.exit_codes import FAILED, CommandError
 from telex.surfaces.cli.inputs import STDIN
 from telex.surfaces.cli.output import shown
@@ -99,7 +99,7 @@ def _straight(path: str) -> Iterator[OutputFile]:
 @contextmanager
 def _whole(path: str, there: os.stat_result | None, *, may_copy: bool) -> Iterator[OutputFile]:
     # A link stays a link: what it points to is written.
-    with _naming(path), written_whole(os.path.realpath(path), there, may_copy=may_copy) as file:
+    with _naming(path), atomic_write(os.path.realpath(path), there, may_copy=may_copy) as file:
         yield OutputFile(file)
 
 

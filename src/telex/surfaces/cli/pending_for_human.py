@@ -24,12 +24,19 @@ class PendingItem(NamedTuple):
         return " ".join(self.command)
 
 
-def matters_for_a_person(bus: "SyncBus", request_seconds: float) -> list[PendingItem]:
+def pending_for_human(bus: "SyncBus", request_seconds: float) -> list[PendingItem]:
     """Escalations that have come to a person, and approvals that were asked of one or that nobody gave in time."""
-    found = [
-        PendingItem("escalation", one.id, one.by, one.at, one.reason, ("telex answer", shell_word(one.id), "TEXT"))
-        for one in bus.escalations()
-        if HUMAN in one.now.inboxes
+    items = [
+        PendingItem(
+            "escalation",
+            escalation.id,
+            escalation.by,
+            escalation.at,
+            escalation.reason,
+            ("telex answer", shell_word(escalation.id), "TEXT"),
+        )
+        for escalation in bus.escalations()
+        if HUMAN in escalation.now.inboxes
     ]
     now = time.time()
     for approval in bus.book("approval").values():
@@ -37,16 +44,16 @@ def matters_for_a_person(bus: "SyncBus", request_seconds: float) -> list[Pending
         late = now >= (request.deadline or request.at + request_seconds)
         if approval.answer is None and (late or HUMAN in request.inboxes):
             command = ("telex approve", shell_word(request.id), "--reason TEXT")
-            found.append(PendingItem("approval", request.id, request.by, request.at, request.subject, command))
-    return sorted(found, key=lambda one: (one.kind != "escalation", one.at))
+            items.append(PendingItem("approval", request.id, request.by, request.at, request.subject, command))
+    return sorted(items, key=lambda item: (item.kind != "escalation", item.at))
 
 
 def matter_lines(matters: list[PendingItem], now: float, screen: Screen) -> list[str]:
     lines: list[str] = []
-    for one in matters:
-        words = f"{one.kind} from {shown(one.by)}, {ago(one.at, now)} ago: {shown(one.about)}"
-        command = typed(" ", list(one.command), screen.width)
-        lines += [*headed(shown(one.id), words, screen), *(screen.paint(line, "dim") for line in command), ""]
+    for item in matters:
+        words = f"{item.kind} from {shown(item.by)}, {ago(item.at, now)} ago: {shown(item.about)}"
+        command = typed(" ", list(item.command), screen.width)
+        lines += [*headed(shown(item.id), words, screen), *(screen.paint(line, "dim") for line in command), ""]
     return lines
 
 

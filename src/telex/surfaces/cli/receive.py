@@ -60,15 +60,15 @@ def command(
     return TIMED_OUT if wait else DONE
 
 
-def tell(leased: Lease, agent: str, waits: PendingReply, store: str | None, *, as_json: bool, acks: bool) -> None:
+def tell(lease: Lease, agent: str, waits: PendingReply, store: str | None, *, as_json: bool, acks: bool) -> None:
     """Print a message that was leased, and leave nothing of it in a buffer: its reader may be waiting."""
     if as_json:
-        sys.stdout.write(json_line(facts(leased, waits)) + "\n")
+        sys.stdout.write(json_line(facts(lease, waits)) + "\n")
         sys.stdout.flush()
         return
-    screen, message, rendering = Screen(sys.stderr), leased.message, leased.rendering
-    turn = "" if leased.attempt == 1 else f", attempt {leased.attempt}"
-    until = "" if acks else f", yours until {clock_time(leased.until)} UTC"
+    screen, message, rendering = Screen(sys.stderr), lease.message, lease.rendering
+    turn = "" if lease.attempt == 1 else f", attempt {lease.attempt}"
+    until = "" if acks else f", yours until {clock_time(lease.until)} UTC"
     screen.line(screen.paint(shown(message.id), "bold"))
     about = f"{what(rendering or message)} from {shown(message.sender)}{whence(message, rendering)}{turn}{until}"
     for line in wrapped(about, screen.width, 0):
@@ -76,21 +76,21 @@ def tell(leased: Lease, agent: str, waits: PendingReply, store: str | None, *, a
     screen.stream.flush()
     write_body(rendering or message)
     whose = [f"--as {shell_word(agent)}", *([f"--store {shell_word(store)}"] if store else [])]
-    for line in answer_lines(leased, waits, whose, screen.width):
+    for line in answer_lines(lease, waits, whose, screen.width):
         screen.line(line)
     if not acks:
-        screen.line("\n".join(typed("done with it:", [f"telex ack {leased.token}", *whose], screen.width)))
+        screen.line("\n".join(typed("done with it:", [f"telex ack {lease.token}", *whose], screen.width)))
     sys.stdout.flush()
 
 
-def facts(leased: Lease, waits: PendingReply) -> dict[str, Any]:
+def facts(lease: Lease, waits: PendingReply) -> dict[str, Any]:
     """For programs, the token first: it is what they must show again."""
-    message = leased.message
-    head = {"token": leased.token, "attempt": leased.attempt, "until": stamp(leased.until), "inbox": leased.inbox}
+    message = lease.message
+    head = {"token": lease.token, "attempt": lease.attempt, "until": stamp(lease.until), "inbox": lease.inbox}
     told = {
         "at": stamp(message.at),
         "answer_by": stamp(waits.by) if waits.by is not None else None,
         "answered_by": waits.answered_by,
     }
-    read = rendering_facts(message, leased.rendering)
-    return head | head_facts(message) | read | told | {"message": text_of(leased.rendering or message)}
+    read = rendering_facts(message, lease.rendering)
+    return head | head_facts(message) | read | told | {"message": text_of(lease.rendering or message)}

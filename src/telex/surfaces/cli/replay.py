@@ -83,7 +83,7 @@ def command(
             raise CommandError("nothing has happened in this store yet", NOT_FOUND)
         known = (presence.member for presence in bus.roster())
         # Whoever came so long ago that no event tells of it any more.
-        begin = [one for one in known if one.joined_at is not None and one.joined_at < first[0].at]
+        begin = [member for member in known if member.joined_at is not None and member.joined_at < first[0].at]
         replay = _Replay(settings, [], away, begin)
         line = replay.line
         for event, message in chain((first,), events):

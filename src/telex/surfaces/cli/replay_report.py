@@ -52,7 +52,16 @@ def _row(name: str, counts: ReplayCounts, account: ReplayReport) -> Row:
 
 
 def _by_reason(reasons: list[RefusalReason], screen: Screen) -> list[str]:
-    rows = [(shown(one.agent), one.type, one.code, one.times, shown(one.first)) for one in reasons]
+    rows = [
+        (
+            shown(refusal_reason.agent),
+            refusal_reason.type,
+            refusal_reason.code,
+            refusal_reason.times,
+            shown(refusal_reason.first),
+        )
+        for refusal_reason in reasons
+    ]
     return table_lines(("agent", "type", "code", "times", "first"), rows, screen)
 
 

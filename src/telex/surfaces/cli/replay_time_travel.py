@@ -34,9 +34,9 @@ def show(until: str, store: str | None, as_json: bool) -> int:
     settings, at = settings_here(), moment(until, "--until")
     dialects = {dialect.name: dialect for dialect in settings.dialects()}
     with opened_to_look(store, settings) as bus:
-        known = [presence.member for presence in bus.roster()]
+        members = [presence.member for presence in bus.roster()]
         last = [time.time()]
-        was = as_it_was(_noting(bus.events(Query(until=at)), last), dialects, known)
+        was = as_it_was(_noting(bus.events(Query(until=at)), last), dialects, members)
     machine = settings.task_states or TASK_STATES
     if as_json:
         for facts in _facts(was, machine):
@@ -68,7 +68,7 @@ Table = tuple[str, tuple[str, ...], list[Row]]
 
 def _tables(was: TimeTravelState, at: float, machine: TaskStateMachine) -> Iterator[Table]:
     lying = list(was.deliveries())
-    depths = Counter((one.inbox, one.state) for one, _ in lying)
+    depths = Counter((delivery.inbox, delivery.state) for delivery, _ in lying)
     yield (
         "Team",
         ("name", "role", "state", "waiting", "leased", "reads"),
@@ -90,33 +90,33 @@ def _tables(was: TimeTravelState, at: float, machine: TaskStateMachine) -> Itera
         ("id", "decision", "from", "kind", "subject"),
         [
             (
-                shown(one.request.id),
-                decision(one),
-                shown(one.request.by),
-                shown(one.request.kind),
-                shown(one.request.subject),
+                shown(approval.request.id),
+                decision(approval),
+                shown(approval.request.by),
+                shown(approval.request.kind),
+                shown(approval.request.subject),
             )
-            for one in approvals
+            for approval in approvals
         ],
     )
     yield (
         "Tasks",
         ("task", "state", "with", "title"),
         [
-            (shown(one.id), shown(standing(machine, one.steps).state), shown(one.assigned_to), shown(one.title))
-            for one in tasks_in(was)
+            (shown(task.id), shown(standing(machine, task.steps).state), shown(task.assigned_to), shown(task.title))
+            for task in tasks_in(was)
         ],
     )
 
 
 def plans_in(was: TimeTravelState) -> list[Plan]:
-    found: list[Plan] = was.of_kind("plan")
-    return [plan for plan in found if plan.revisions]
+    plans: list[Plan] = was.of_kind("plan")
+    return [plan for plan in plans if plan.revisions]
 
 
 def tasks_in(was: TimeTravelState) -> list[Task]:
-    found: list[Task] = was.of_kind("task")
-    return [task for task in found if task.moves]
+    tasks: list[Task] = was.of_kind("task")
+    return [task for task in tasks if task.moves]
 
 
 def _member_state(member: Member) -> str:

@@ -24,22 +24,24 @@ class PendingReply(NamedTuple):
 
 def awaited(bus: "SyncBus", message: Message, agent: str | None = None) -> PendingReply:
     """`agent`: whoever has it in hand, and is to answer it."""
-    story: MessageHistory | None = next((one for one in bus.why(message.id) if one.message.seq == message.seq), None)
+    story: MessageHistory | None = next(
+        (history for history in bus.why(message.id) if history.message.seq == message.seq), None
+    )
     if story is None:
         return PendingReply()
-    said = _heard(story)
-    if said is not None and said.does == "stop" and agent is not None:
-        return PendingReply(begun_with=_begin(bus, said, agent))
+    work_message = _heard(story)
+    if work_message is not None and work_message.action == "stop" and agent is not None:
+        return PendingReply(begun_with=_begin(bus, work_message, agent))
     given = [event.agent for event in story.events if event.kind == "answered"]
     if story.answer_by is None:
         return PendingReply(answered_by=given[-1] if given else None)
-    decides = said is not None and said.does == "ask" and not _has_no_words(bus, said, agent)
+    decides = work_message is not None and work_message.action == "ask" and not _has_no_words(bus, work_message, agent)
     return PendingReply(story.answer_by, is_decided=decides)
 
 
-def answer_lines(leased: Lease, waits: PendingReply, whose: list[str], width: int | None) -> list[str]:
+def answer_lines(lease: Lease, waits: PendingReply, whose: list[str], width: int | None) -> list[str]:
     """How to answer what was taken, where that is still of use. `whose` says who, and in which store."""
-    message = leased.message
+    message = lease.message
     if waits.answered_by is not None:
         return [f"answered by {shown(waits.answered_by)}: nobody waits for another answer"]
     to = f"--to {shell_word(message.sender)}"
@@ -48,7 +50,7 @@ def answer_lines(leased: Lease, waits: PendingReply, whose: list[str], width: in
         return [*lines, *typed("and send it:", ["telex send", *whose, to, "FILE"], width)]
     if waits.by is None:
         return []
-    by = "" if waits_for_ever(waits.by) else f" by {clock_time(waits.by, leased.until)} UTC"
+    by = "" if waits_for_ever(waits.by) else f" by {clock_time(waits.by, lease.until)} UTC"
     id_ = shell_word(message.id)
     if waits.is_decided:
         lines = typed(f"decide it{by}:", [f"telex approve {id_}", *whose, "--reason WORDS"], width)
@@ -62,28 +64,28 @@ def answer_lines(leased: Lease, waits: PendingReply, whose: list[str], width: in
 def _heard(story: "MessageHistory") -> "WorkMessage | None":
     """What it has to do with the work, if the book knows of it: then words are no answer to some of it."""
     from telex.dialects.registry import BUILT_IN
-    from telex.work.view import heard
+    from telex.work.view import work_message_from_log
 
     message = story.message
-    dialect = next((one for one in BUILT_IN if one.name == message.dialect), None)
+    dialect = next((dialect for dialect in BUILT_IN if dialect.name == message.dialect), None)
     brought = next((event for event in story.events if event.kind == "accepted"), None)
-    return heard(message, brought, dialect) if dialect is not None else None
+    return work_message_from_log(message, brought, dialect) if dialect is not None else None
 
 
-def _has_no_words(bus: "SyncBus", said: "WorkMessage", agent: str | None) -> bool:
+def _has_no_words(bus: "SyncBus", work_message: "WorkMessage", agent: str | None) -> bool:
     """Was somebody asked for approval whose role gives none?"""
-    answer = said.dialect.types[said.type.reply or ""]
-    return agent is not None and has_no_words(_role_of(bus, agent), said.dialect, answer)
+    answer = work_message.dialect.types[work_message.type.reply or ""]
+    return agent is not None and has_no_words(_role_of(bus, agent), work_message.dialect, answer)
 
 
 def _role_of(bus: "SyncBus", agent: str) -> str:
-    return next((one.member.role for one in bus.roster() if one.member.name == normalised(agent)), "")
+    return next((presence.member.role for presence in bus.roster() if presence.member.name == normalised(agent)), "")
 
 
-def _begin(bus: "SyncBus", said: "WorkMessage", agent: str) -> tuple[str, ...]:
-    answer = said.dialect.types[said.type.reply or ""]
+def _begin(bus: "SyncBus", work_message: "WorkMessage", agent: str) -> tuple[str, ...]:
+    answer = work_message.dialect.types[work_message.type.reply or ""]
     assert answer.deed is not None
     role = _role_of(bus, agent)
     signed = role if may_send(role, answer) else answer.senders[0]
-    words = f"{answer.deed.names['request']}={said.id}"
+    words = f"{answer.deed.field_map['request']}={work_message.id}"
     return f"telex new {answer.name}", f"--as {shell_word(signed)}", shell_word(words)

@@ -28,17 +28,17 @@ def command(words: tuple[str, ...], most: int, store: str | None, as_json: bool)
     if not " ".join(words).strip():
         raise CommandError("say which words: telex search TEXT")
     with opened_to_look(store) as bus:
-        found = bus.search(" ".join(words), most=most)
+        messages = bus.search(" ".join(words), most=most)
     if as_json:
-        for message in found:
+        for message in messages:
             facts = head_facts(message) | {"at": stamp(message.at), "refused": message.refused}
             sys.stdout.write(json_line(facts | {"message": text_of(message)}) + "\n")
         return DONE
-    if not found:
+    if not messages:
         sys.stderr.write(f"no message has {shown(' '.join(words))}\n")
         return DONE
     screen, now = Screen(sys.stdout), time.time()
-    for message in found:
+    for message in messages:
         what = shown(message.type or message.dialect or "text") + (" (refused)" if message.refused else "")
         who = f"{shown(message.sender)} → {shown(message.to)}"
         screen.line("\n".join(headed(shown(message.id), f"{what}  {who}  {ago(message.at, now)} ago", screen)))

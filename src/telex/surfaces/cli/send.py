@@ -78,26 +78,26 @@ class SendCommand(NamedTuple):
 
 def run(args: list[str]) -> int:
     """Send what the command line names, say what became of it, and return the exit code."""
-    asked = parse(args, OPTIONS)
-    if "--help" in asked.options:
+    parsed_options = parse(args, OPTIONS)
+    if "--help" in parsed_options.options:
         sys.stdout.write(HELP % help_text(OPTIONS))
         return DONE
-    task = _task(asked)
-    files = files_in(asked.operands)
+    task = _task(parsed_options)
+    files = files_in(parsed_options.operands)
     many = len(files) > 1 or has_lines(files[0], task.lines)
     if many and (task.id or task.until):
         raise CommandError(f"{'--id' if task.id else '--wait'} is for one message, and here may be several")
     settings = settings_here(task.dialect)
     task = task._replace(bytes_max=settings.limits.message_bytes_max)
-    with opened(asked.options.get("--store"), settings) as bus:
+    with opened(parsed_options.options.get("--store"), settings) as bus:
         return _many(bus, files, task) if many else _one(bus, files[0], task)
 
 
-def _task(asked: ParsedOptions) -> SendCommand:
-    options = asked.options
+def _task(parsed_options: ParsedOptions) -> SendCommand:
+    options = parsed_options.options
     if "--as" not in options:
         raise CommandError(f"who is sending? {USAGE_LINE}")
-    if not asked.operands:
+    if not parsed_options.operands:
         raise CommandError(f"what is to be sent? {USAGE_LINE}")
     until = options.get("--wait")
     if until is not None and until not in WAITS:

@@ -107,8 +107,8 @@ def _listening(host: str, port: int) -> "Iterator[BoundSockets]":
     try:
         yield listening
     finally:
-        for one in listening.sockets:
-            one.close()
+        for socket in listening.sockets:
+            socket.close()
 
 
 def _names(names: tuple[str, ...]) -> tuple[str, ...]:

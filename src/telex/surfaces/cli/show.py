@@ -71,7 +71,7 @@ def _whether_given(story: MessageHistory, agent: str) -> str:
 
 def _has_had(story: MessageHistory, agent: str) -> bool:
     """Was it handed over to this agent? What waits to be handed over once more is not yet what it will have."""
-    name, waits = normalised(agent), {one.seq for one in story.deliveries if one.state == "stored"}
+    name, waits = normalised(agent), {delivery.seq for delivery in story.deliveries if delivery.state == "stored"}
     turns = (event for event in story.events if event.kind == "leased" and event.delivery not in waits)
     return any(event.agent == name for event in turns)
 

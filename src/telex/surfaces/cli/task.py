@@ -71,8 +71,8 @@ def show(task: str, store: str | None, as_json: bool) -> int:
 def _tasks(store: str | None) -> tuple[TaskStateMachine, dict[str, Task]]:
     settings = settings_here()
     with opened_to_look(store, settings) as bus:
-        found: list[Task] = sorted(bus.book("task").values(), key=lambda one: (one.at, one.id))
-    return settings.task_states or TASK_STATES, {one.id: one for one in found if one.moves}
+        tasks: list[Task] = sorted(bus.book("task").values(), key=lambda task: (task.at, task.id))
+    return settings.task_states or TASK_STATES, {task.id: task for task in tasks if task.moves}
 
 
 def _list(store: str | None, as_json: bool) -> int:
@@ -84,7 +84,7 @@ def _list(store: str | None, as_json: bool) -> int:
         sys.stderr.write("nothing was said of any task yet\n")
     else:
         screen, now = Screen(sys.stdout), time.time()
-        rows = [_row(one, standing(machine, one.steps), now) for one in found.values()]
+        rows = [_row(task, standing(machine, task.steps), now) for task in found.values()]
         screen.line(
             "\n".join(table_lines(("task", "state", "since", "failed", "asked", "with", "title"), rows, screen))
         )
@@ -97,7 +97,7 @@ def _row(task: Task, stands: TaskStatus, now: float) -> tuple[str | int, ...]:
         shown(stands.state),
         ago(task.steps[-1].at, now) if task.steps else "",
         sum(map(len, stands.failed.values())),
-        sum(one.decision is None for one in task.asks),
+        sum(request.decision is None for request in task.asks),
         shown(task.assigned_to),
         shown(task.title),
     )
@@ -116,12 +116,14 @@ def _story(task: Task, stands: TaskStatus, machine: TaskStateMachine, screen: Sc
     lines += [""] if task.steps else []
     facts = [f"{count} failed in {shown(state)}" for state, count in _failures(stands).items()]
     facts += [
-        f"waits for an answer to {shown(one.id)} ({shown(one.kind)})" for one in task.asks if one.decision is None
+        f"waits for an answer to {shown(request.id)} ({shown(request.kind)})"
+        for request in task.asks
+        if request.decision is None
     ]
     facts += [
-        f"{one.decision}: {shown(one.id)} ({shown(one.kind)}), by {shown(one.answer)}"
-        for one in task.asks
-        if one.decision
+        f"{request.decision}: {shown(request.id)} ({shown(request.kind)}), by {shown(request.answer)}"
+        for request in task.asks
+        if request.decision
     ]
     there = moves(machine, stands)
     facts.append(f"may go to {', '.join(there)}" if there else "goes nowhere else: it is over")
@@ -150,7 +152,9 @@ def _facts(task: Task, stands: TaskStatus, machine: TaskStateMachine) -> dict[st
         "moves": list(moves(machine, stands)),
         "failures": _failures(stands),
         "attempts": dict(stands.attempts),
-        "asks": [one._asdict() | {"at": stamp(one.at), "answer": one.answer or None} for one in task.asks],
+        "asks": [
+            request._asdict() | {"at": stamp(request.at), "answer": request.answer or None} for request in task.asks
+        ],
         "steps": [
             {name: value for name, value in step._asdict().items() if value != ""} | {"at": stamp(step.at)}
             for step in task.steps

@@ -138,13 +138,20 @@ def _stopping(roster: list[Presence], shutdowns: dict[str, Any]) -> list[str]:
     from telex.model.shutdown import TOPIC, UNSETTLED
     from telex.work.shutdown_progress import in_progress
 
-    asked = list(in_progress(shutdowns[TOPIC], roster_of(presence.member for presence in roster)))
-    calls = [one.call for one in asked if one.state in UNSETTLED and one.call is not None]
+    member_shutdowns = list(in_progress(shutdowns[TOPIC], roster_of(presence.member for presence in roster)))
+    calls = [
+        member_shutdown.call
+        for member_shutdown in member_shutdowns
+        if member_shutdown.state in UNSETTLED and member_shutdown.call is not None
+    ]
     if not calls:
         return []
     last = max(calls, key=lambda call: call.at)
     since = ago(last.at, time.time())
-    return ["", f"{shown(last.by)} asked them to shut down {since} ago ({shown(last.reason)}): {told(asked)}"]
+    return [
+        "",
+        f"{shown(last.by)} asked them to shut down {since} ago ({shown(last.reason)}): {told(member_shutdowns)}",
+    ]
 
 
 def _state(presence: Presence, now: float) -> str:

@@ -101,8 +101,13 @@ def _show(report: ShutdownReport) -> None:
         screen.line("\n".join(["", *_table(report, screen)]))
     if report.handed_back:
         rows = [
-            (shown(one.id), shown(one.type or "text"), shown(one.sender), shown(one.inbox))
-            for one in report.handed_back
+            (
+                shown(returned_message.id),
+                shown(returned_message.type or "text"),
+                shown(returned_message.sender),
+                shown(returned_message.inbox),
+            )
+            for returned_message in report.handed_back
         ]
         screen.line("\n".join(["", *table_lines(("handed back", "type", "from", "was for"), rows, screen)]))
     if not report.dissolved:
@@ -118,7 +123,7 @@ def _outcome(report: ShutdownReport, screen: Screen) -> str:
 
 def told(agents: Iterable[MemberShutdown]) -> str:
     """`42 agreed, 3 refused, 5 not answered`"""
-    states = [one.state for one in agents]
+    states = [member_shutdown.state for member_shutdown in agents]
     parts = [f"{states.count(state)} {words}" for state, words in _MEANWHILE.items() if state in states]
     return ", ".join(parts) or "nobody was asked"
 
@@ -128,17 +133,17 @@ def _agents(count: int) -> str:
 
 
 def _table(report: ShutdownReport, screen: Screen) -> list[str]:
-    back = [one.inbox for one in report.handed_back]
+    back = [returned_message.inbox for returned_message in report.handed_back]
     rows = [
         (
-            shown(one.member.name),
-            shown(one.member.role),
-            one.state,
-            shown(one.answer.status) if one.answer is not None else "",
-            back.count(one.member.name),
-            shown(one.answer.pending) if one.answer is not None else "",
+            shown(member_shutdown.member.name),
+            shown(member_shutdown.member.role),
+            member_shutdown.state,
+            shown(member_shutdown.answer.status) if member_shutdown.answer is not None else "",
+            back.count(member_shutdown.member.name),
+            shown(member_shutdown.answer.pending) if member_shutdown.answer is not None else "",
         )
-        for one in report.agents
+        for member_shutdown in report.agents
     ]
     return table_lines(("name", "role", "answer", "status", "handed back", "pending work"), rows, screen)
 
@@ -148,18 +153,18 @@ def _facts(report: ShutdownReport) -> dict[str, Any]:
         "dissolved": report.dissolved,
         "by": report.by,
         "requests": list(report.requests),
-        "agents": [_standing(one) for one in report.agents],
-        "handed_back": [one._asdict() for one in report.handed_back],
-        "findings": [one._asdict() for one in report.findings],
+        "agents": [_standing(member_shutdown) for member_shutdown in report.agents],
+        "handed_back": [returned_message._asdict() for returned_message in report.handed_back],
+        "findings": [finding._asdict() for finding in report.findings],
     }
 
 
-def _standing(one: MemberShutdown) -> dict[str, Any]:
+def _standing(member_shutdown: MemberShutdown) -> dict[str, Any]:
     return {
-        "name": one.member.name,
-        "role": one.member.role,
-        "state": one.state,
-        "request": one.call.id if one.call is not None else None,
-        "status": one.answer.status if one.answer is not None else None,
-        "pending_work": one.answer.pending if one.answer is not None else None,
+        "name": member_shutdown.member.name,
+        "role": member_shutdown.member.role,
+        "state": member_shutdown.state,
+        "request": member_shutdown.call.id if member_shutdown.call is not None else None,
+        "status": member_shutdown.answer.status if member_shutdown.answer is not None else None,
+        "pending_work": member_shutdown.answer.pending if member_shutdown.answer is not None else None,
     }

@@ -132,9 +132,9 @@ def _bound_to(
             raise CommandError("--role goes with --agent: an operator acts under any name")
         return None, None
     name = normalised(agent)
-    wrong = name_not_allowed(name, settings.limits)
-    if wrong is not None:
-        raise CommandError(f"{wrong.code}: {shown(wrong.say)}", REFUSED)
+    finding = name_not_allowed(name, settings.limits)
+    if finding is not None:
+        raise CommandError(f"{finding.code}: {shown(finding.say)}", REFUSED)
     if name == HUMAN and not operator:
         raise CommandError(f"{HUMAN} is a person: add --operator", REFUSED)
     return name, _role(name, role, settings)

@@ -79,27 +79,27 @@ def _read(file: str, role: str | None, dialect: str | None, team_dialect: str | 
 # --- what is said ----------------------------------------------------------------------------------------------------
 
 
-def _tell(found: Told, checked: Checked) -> None:
+def _tell(told: Told, checked: Checked) -> None:
     assert checked.dialect is not None
-    assert found.dialect is not None
-    assert found.tree is not None
+    assert told.dialect is not None
+    assert told.tree is not None
     screen, errors = Screen(sys.stdout), Screen(sys.stderr)
     if screen.is_terminal:
-        text = wire_text(found.dialect, found.tree, found.body)
+        text = wire_text(told.dialect, told.tree, told.body)
         screen.stream.write(text if text.endswith("\n") else text + "\n")
         screen.stream.flush()
     else:  # the message to the letter: a line end more would be one more when it is told back
-        write_bytes(found.text.encode("utf-8", "backslashreplace"))
-    read_as_it_stands = not any(one.severity == "note" for one in checked.findings)
-    same = ", as it was" if found.tree is checked.tree and read_as_it_stands else ""
-    became = f"{checked.dialect.name} {checked.type} → {found.dialect.name} {found.type}{same}"
-    errors.line("\n".join([*wrapped(became, errors.width, 0), *_report(found, errors)]))
+        write_bytes(told.text.encode("utf-8", "backslashreplace"))
+    read_as_it_stands = not any(finding.severity == "note" for finding in checked.findings)
+    same = ", as it was" if told.tree is checked.tree and read_as_it_stands else ""
+    became = f"{checked.dialect.name} {checked.type} → {told.dialect.name} {told.type}{same}"
+    errors.line("\n".join([*wrapped(became, errors.width, 0), *_report(told, errors)]))
 
 
-def _report(found: Told, screen: Screen) -> list[str]:
+def _report(told: Told, screen: Screen) -> list[str]:
     rows = [
         (kind, shown(change.path), _value(change.value), shown(change.reason))
-        for kind, changes in _changes(found).items()
+        for kind, changes in _changes(told).items()
         for change in changes
     ]
     if not rows:
@@ -112,25 +112,25 @@ def _value(value: Any) -> str:
     return text if len(text) <= _VALUE_CHARACTERS_MAX else text[: _VALUE_CHARACTERS_MAX - 1] + "…"
 
 
-def _changes(found: Told) -> dict[str, tuple[FieldChange, ...]]:
-    return {"lost": found.lost, "narrowed": found.narrowed, "invented": found.invented}
+def _changes(told: Told) -> dict[str, tuple[FieldChange, ...]]:
+    return {"lost": told.lost, "narrowed": told.narrowed, "invented": told.invented}
 
 
-def _answer(found: Told) -> dict[str, Any]:
-    assert found.dialect is not None
-    text = found.text if found.text.endswith("\n") or found.tree is not None else found.text + "\n"
-    answer = {"dialect": found.dialect.name, "type": found.type, "message": found.tree, "body": found.body}
-    facts = {kind: [change._asdict() for change in changes] for kind, changes in _changes(found).items()}
+def _answer(told: Told) -> dict[str, Any]:
+    assert told.dialect is not None
+    text = told.text if told.text.endswith("\n") or told.tree is not None else told.text + "\n"
+    answer = {"dialect": told.dialect.name, "type": told.type, "message": told.tree, "body": told.body}
+    facts = {kind: [change._asdict() for change in changes] for kind, changes in _changes(told).items()}
     return answer | {"text": text} | facts
 
 
-def _none(found: Told, checked: Checked, to: Dialect, file: str, as_json: bool) -> int:
+def _none(told: Told, checked: Checked, to: Dialect, file: str, as_json: bool) -> int:
     if as_json:
-        answer = {"dialect": to.name, "type": None, "message": None, "reason": found.why_not}
-        sys.stdout.write(json_line(answer | {"markdown": found.text}) + "\n")
+        answer = {"dialect": to.name, "type": None, "message": None, "reason": told.why_not}
+        sys.stdout.write(json_line(answer | {"markdown": told.text}) + "\n")
         return NOT_FOUND
     raise CommandError(
-        f"{checked.type} has no counterpart: {found.why_not} Its readers get it as markdown: telex translate --to"
+        f"{checked.type} has no counterpart: {told.why_not} Its readers get it as markdown: telex translate --to"
         f" {PLAIN.name} {shell_word(file)}",
         NOT_FOUND,
     )

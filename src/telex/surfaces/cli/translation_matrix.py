@@ -37,13 +37,15 @@ def tell(sources: Sequence[Dialect], *, as_json: bool) -> None:
 def _lines(dialect: Dialect, entries: list[MatrixEntry], screen: Screen) -> list[str]:
     told = [entry for entry in entries if entry.becomes is not None]
     rows = [
-        (name, f"{one.to} {one.becomes}", one.lost, one.invented, one.narrowed, one.when or "")
-        for name, one in zip(_named_once([one.type for one in told]), told, strict=True)
+        (name, f"{entry.to} {entry.becomes}", entry.lost, entry.invented, entry.narrowed, entry.when or "")
+        for name, entry in zip(_named_once([entry.type for entry in told]), told, strict=True)
     ]
     missing = absences(entries)
     reasons = [
-        (name, f"{', '.join(one.names)}: {one.reason}")
-        for name, one in zip(_named_once([one.type for one in missing]), missing, strict=True)
+        (name, f"{', '.join(missing_translation.names)}: {missing_translation.reason}")
+        for name, missing_translation in zip(
+            _named_once([missing_translation.type for missing_translation in missing]), missing, strict=True
+        )
     ]
     return [
         screen.paint(f"{dialect.name} {dialect.version}", "bold"),
@@ -55,11 +57,21 @@ def _lines(dialect: Dialect, entries: list[MatrixEntry], screen: Screen) -> list
 def _lines_into(dialect: Dialect, entries: list[MatrixEntry], screen: Screen) -> list[str]:
     """What the types of others become in this one."""
     rows = [
-        (f"{one.dialect} {one.type}", str(one.becomes), one.lost, one.invented, one.narrowed, one.when or "")
-        for one in entries
-        if one.becomes is not None
+        (
+            f"{entry.dialect} {entry.type}",
+            str(entry.becomes),
+            entry.lost,
+            entry.invented,
+            entry.narrowed,
+            entry.when or "",
+        )
+        for entry in entries
+        if entry.becomes is not None
     ]
-    reasons = [(f"{one.dialect} {one.type}", one.reason) for one in absences(entries)]
+    reasons = [
+        (f"{missing_translation.dialect} {missing_translation.type}", missing_translation.reason)
+        for missing_translation in absences(entries)
+    ]
     return [
         screen.paint(f"into {dialect.name} {dialect.version}", "bold"),
         *table_lines(_HEADINGS, rows, screen),

@@ -71,12 +71,12 @@ def find_type(name: str, dialect_name: str | None) -> tuple[Dialect, MessageType
         CommandError: when there is no such type, or several dialects have it.
     """
     among = (dialect_from(dialect_name),) if dialect_name else BUILT_IN
-    found = [dialect for dialect in among if name in dialect.types]
-    if len(found) > 1:
-        raise CommandError(f"{name} is a type of {_names(found)}: say which with --dialect")
-    if not found:
+    dialects = [dialect for dialect in among if name in dialect.types]
+    if len(dialects) > 1:
+        raise CommandError(f"{name} is a type of {_names(dialects)}: say which with --dialect")
+    if not dialects:
         raise CommandError(_no_type(name, among), NOT_FOUND)
-    return found[0], found[0].types[name]
+    return dialects[0], dialects[0].types[name]
 
 
 def _no_type(name: str, among: tuple[Dialect, ...]) -> str:

@@ -14,7 +14,7 @@ from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look
 from telex.surfaces.cli.bus_options import lines_option, store_option
 from telex.surfaces.cli.check_output import json_line
-from telex.surfaces.cli.event_text import happening, happening_apart
+from telex.surfaces.cli.event_text import event_text, happening_apart
 from telex.surfaces.cli.exit_codes import DONE
 from telex.surfaces.cli.inbox import state_of
 from telex.surfaces.cli.message_text import head_facts, what
@@ -59,12 +59,13 @@ def story_lines(story: MessageHistory, now: float, screen: Screen, quote: Quote 
 
 def _event_lines(story: MessageHistory, screen: Screen, quote: Quote | None) -> list[str]:
     lines, day, offered = [], "", 0
-    inboxes = list(dict.fromkeys(one.inbox for one in story.deliveries))  # asked again, it lies in one of them twice
+    # asked again, it lies in one of them twice
+    inboxes = list(dict.fromkeys(delivery.inbox for delivery in story.deliveries))
     for event in story.events:
         offered += event.kind == "leased"
         said: tuple[str, ...] = ()
         if quote is None:
-            kind, words = happening(event, story.message, offered, inboxes)
+            kind, words = event_text(event, story.message, offered, inboxes)
         else:
             kind, words, said = happening_apart(event, story.message, offered, inboxes)
         told = day_time(event.at)
@@ -82,7 +83,9 @@ def _event_lines(story: MessageHistory, screen: Screen, quote: Quote | None) -> 
 def _now_lines(story: MessageHistory, now: float, screen: Screen) -> list[str]:
     """Where it stands, while somebody still has to do something."""
     waits = [
-        f"{shown(one.inbox)}: {state_of(one, now)}" for one in story.deliveries if one.state in ("stored", "leased")
+        f"{shown(delivery.inbox)}: {state_of(delivery, now)}"
+        for delivery in story.deliveries
+        if delivery.state in ("stored", "leased")
     ]
     if story.answer_by is not None:
         until = (
@@ -100,7 +103,8 @@ def facts(story: MessageHistory) -> dict[str, Any]:
         "at": stamp(story.message.at),
         "answer_by": stamp(story.answer_by) if story.answer_by is not None else None,
         "deliveries": [
-            one._asdict() | {"due_at": stamp(one.due_at), "token": f"{one.seq}.{one.fence}"} for one in story.deliveries
+            delivery._asdict() | {"due_at": stamp(delivery.due_at), "token": f"{delivery.seq}.{delivery.fence}"}
+            for delivery in story.deliveries
         ],
         "events": [
             event._asdict() | {"at": stamp(event.at), "detail": detail_of(event) or None} for event in story.events

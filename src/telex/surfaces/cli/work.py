@@ -111,11 +111,11 @@ def start(
 ) -> int:
     """Begin a work with a request in plain words: it goes to the architect to be sized up."""
     from telex.bus.orchestrator import Orchestrator
-    from telex.client import drive
+    from telex.client import run_sync
 
     text = _text(file)
     with opened(store) as bus:
-        receipt = drive(Orchestrator(bus.awaitable, agent, role=role).start(text, id, to=to))
+        receipt = run_sync(Orchestrator(bus.awaitable, agent, role=role).start(text, id, to=to))
     return _told(receipt, as_json)
 
 
@@ -141,20 +141,20 @@ def run(
     It may be stopped at any time and started again. When nothing has come for as long as --wait says, it exits with 4.
     """
     from telex.bus.orchestrator import Orchestrator
-    from telex.client import drive
+    from telex.client import run_sync
 
     stay_for_long()
     with opened_to_look(store) as bus:
         orchestrator = Orchestrator(bus.awaitable, agent, role=role)
         for work in works:
-            drive(orchestrator.work(work))  # one that is not there is said at once
+            run_sync(orchestrator.work(work))  # one that is not there is said at once
         tell, refused = _teller(as_json)
         if once:
-            tell(drive(orchestrator.step(also=works)))
-        elif not drive(orchestrator.run(works, wait=wait, seen=tell)):
+            tell(run_sync(orchestrator.step(also=works)))
+        elif not run_sync(orchestrator.run(works, wait=wait, seen=tell)):
             raise CommandError(f"nothing has come for {wait:g} s: telex work list shows what is waited for", TIMED_OUT)
         else:
-            _tell_ends(drive(orchestrator.looked_after(works)), as_json)
+            _tell_ends(run_sync(orchestrator.looked_after(works)), as_json)
     return REFUSED if refused else DONE
 
 
@@ -194,11 +194,11 @@ def _tell_ends(works: "list[Work]", as_json: bool) -> None:
 def show(work: str, store: str | None, as_json: bool) -> int:
     """Show one work: its places, their verdicts and revisions, what is waited for and what holds it up."""
     from telex.bus.orchestrator import Orchestrator
-    from telex.client import drive
+    from telex.client import run_sync
     from telex.surfaces.cli.work_output import facts, show_lines
 
     with opened_to_look(store) as bus:
-        found = drive(Orchestrator(bus.awaitable).work(work))
+        found = run_sync(Orchestrator(bus.awaitable).work(work))
     screen = Screen(sys.stdout)
     screen.line(json_line(facts(found)) if as_json else "\n".join(show_lines(found, screen)))
     return DONE
@@ -225,10 +225,10 @@ def resume(
 ) -> int:
     """Set a place going again that is blocked or escalated. It begins anew, with all its revisions."""
     from telex.bus.orchestrator import Orchestrator
-    from telex.client import drive
+    from telex.client import run_sync
 
     with opened_to_look(store) as bus:
-        receipt = drive(Orchestrator(bus.awaitable, agent, role=role).resume(work, place, say or "", to=to))
+        receipt = run_sync(Orchestrator(bus.awaitable, agent, role=role).resume(work, place, say or "", to=to))
     return _told(receipt, as_json)
 
 

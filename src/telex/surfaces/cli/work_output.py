@@ -8,7 +8,7 @@ from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, stamp
 from telex.work.pipeline.diagram import HEADINGS, MEANINGS, figure, rows
 from telex.work.pipeline.model_check import SearchResult
-from telex.work.pipeline.pending_dispatches import due
+from telex.work.pipeline.pending_dispatches import pending_dispatches
 from telex.work.pipeline.state import HELD, OPEN, PipelineStep, Work, dispatch_id
 
 COLOURS = {"done": "green", "blocked": "yellow", "escalated": "red"}
@@ -26,11 +26,11 @@ def _progress(work: Work) -> str:
     """`2 of 3`: steps that are approved; nothing before there is a plan."""
     if not work.waves:
         return ""
-    return f"{sum(place.state == 'approved' for place in work.places.values())} of {sum(work.waves)}"
+    return f"{sum(step.state == 'approved' for step in work.places.values())} of {sum(work.waves)}"
 
 
 def _open(work: Work) -> list[PipelineStep]:
-    return [place for place in work.places.values() if place.state in OPEN]
+    return [step for step in work.places.values() if step.state in OPEN]
 
 
 def show_lines(work: Work, screen: Screen) -> list[str]:
@@ -51,10 +51,10 @@ def show_lines(work: Work, screen: Screen) -> list[str]:
         for place in work.places.values()
     ]
     lines += table_lines(("place", "state", "round", "revision", "by", "verdicts", "waits for"), table, screen)
-    for place in work.places.values():
-        if place.state in HELD:
-            lines += ["", *wrapped(f"{place.name} is {place.state}: {shown(place.why)}", screen.width, 0)]
-            lines += [f"  telex show {shown(place.held)}", f"  telex work resume {work.id} {place.name}"]
+    for step in work.places.values():
+        if step.state in HELD:
+            lines += ["", *wrapped(f"{step.name} is {step.state}: {shown(step.why)}", screen.width, 0)]
+            lines += [f"  telex show {shown(step.held)}", f"  telex work resume {work.id} {step.name}"]
     return [*lines, *_odd_lines(work, screen)]
 
 
@@ -62,24 +62,32 @@ def _plan(work: Work) -> str:
     return f"plan {shown(work.plan_file)}" if work.plan_file else ""
 
 
-def _verdicts(place: PipelineStep) -> str:
-    return ", ".join(f"{one.part} {shown(one.signal)}" for one in place.verdicts)
+def _verdicts(step: PipelineStep) -> str:
+    return ", ".join(f"{review_verdict.part} {shown(review_verdict.signal)}" for review_verdict in step.verdicts)
 
 
-def _waits_for(work: Work, place: PipelineStep) -> str:
+def _waits_for(work: Work, step: PipelineStep) -> str:
     """The dispatches whose answer is out."""
-    if place.state == "checking":
-        return ", ".join(dispatch.id for dispatch in due(work) if dispatch.place.name == place.name)
-    if place.state in HELD:
+    if step.state == "checking":
+        return ", ".join(dispatch.id for dispatch in pending_dispatches(work) if dispatch.place.name == step.name)
+    if step.state in HELD:
         return "a person"
-    return dispatch_id(work.id, place) if place.state in OPEN else ""
+    return dispatch_id(work.id, step) if step.state in OPEN else ""
 
 
 def _odd_lines(work: Work, screen: Screen) -> list[str]:
     if not work.odd:
         return []
     more = f", the last {len(work.odd)} of them" if work.odd_count > len(work.odd) else ""
-    table = [(shown(one.message), shown(one.by), shown(one.signal), shown(one.why)) for one in work.odd]
+    table = [
+        (
+            shown(ignored_signal.message),
+            shown(ignored_signal.by),
+            shown(ignored_signal.signal),
+            shown(ignored_signal.why),
+        )
+        for ignored_signal in work.odd
+    ]
     head = f"{work.odd_count} came out of turn and changed nothing{more}:"
     return ["", head, *table_lines(("message", "by", "signal", "why"), table, screen)]
 
@@ -87,13 +95,13 @@ def _odd_lines(work: Work, screen: Screen) -> list[str]:
 def facts(work: Work) -> dict[str, Any]:
     """For a program: everything, each place with the dispatches it waits for."""
     places = [
-        place._asdict()
+        step._asdict()
         | {
-            "verdicts": [verdict._asdict() for verdict in place.verdicts],
-            "notes": list(place.notes),
-            "dispatch": dispatch_id(work.id, place),
+            "verdicts": [verdict._asdict() for verdict in step.verdicts],
+            "notes": list(step.notes),
+            "dispatch": dispatch_id(work.id, step),
         }
-        for place in work.places.values()
+        for step in work.places.values()
     ]
     return {
         "work": work.id,
@@ -105,7 +113,7 @@ def facts(work: Work) -> dict[str, Any]:
         "waves": list(work.waves),
         "plan_file": work.plan_file or None,
         "places": places,
-        "odd": [one._asdict() for one in work.odd],
+        "odd": [ignored_signal._asdict() for ignored_signal in work.odd],
         "odd_count": work.odd_count,
     }
 
@@ -115,6 +123,6 @@ def machine_lines(screen: Screen) -> list[str]:
     return [*states, "", *table_lines(HEADINGS, rows(), screen)]
 
 
-def search_lines(found: SearchResult, screen: Screen) -> list[str]:
-    table = [(f"{count:,}".rjust(6), what) for what, count in figure(found)]
+def search_lines(search_result: SearchResult, screen: Screen) -> list[str]:
+    table = [(f"{count:,}".rjust(6), what) for what, count in figure(search_result)]
     return table_lines(("count".rjust(6), "of"), table, screen)

@@ -88,10 +88,10 @@ def asked(headers: Iterable[Header]) -> RequestHeaders:
 
 
 def misplaced(
-    request: RequestHeaders, method: str, path: str, known: AllowedHosts, server: Server = None
+    request: RequestHeaders, method: str, path: str, allowed_hosts: AllowedHosts, server: Server = None
 ) -> HttpResponse | None:
     """Why a request is refused wherever it came from, if it is. `server` is the address that it was sent to."""
-    own = _own_origins(request.hosts[0], known, server) if len(request.hosts) == 1 else None
+    own = _own_origins(request.hosts[0], allowed_hosts, server) if len(request.hosts) == 1 else None
     if own is None:
         return HOST_NOT_ALLOWED
     if any(origin not in own for origin in request.origins):
@@ -101,12 +101,12 @@ def misplaced(
     return None
 
 
-def _own_origins(host: bytes, known: AllowedHosts, server: Server) -> frozenset[bytes] | None:
+def _own_origins(host: bytes, allowed_hosts: AllowedHosts, server: Server) -> frozenset[bytes] | None:
     """Which pages are the hub's own, if this is one of its names. None: it is not.
 
     A number that it was really reached by is a name too: nobody can point a number elsewhere.
     """
-    found = known.origins.get(host)
+    found = allowed_hosts.origins.get(host)
     if found is None and server is not None and host == f"{bracketed(server[0])}:{server[1]}".encode():
         return frozenset((b"http://" + host,))
     return found

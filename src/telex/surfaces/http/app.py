@@ -101,14 +101,14 @@ class Hub:
             await reply(send, given)
             return
         values = from_texts(arguments(verb.name), given)
-        wrong = values if isinstance(values, list) else []
+        findings = values if isinstance(values, list) else []
         resumed = header(scope, b"last-event-id").strip()
         if resumed and not (resumed.isdigit() and len(resumed) <= 18):
-            wrong = [Finding("arguments-wrong", "Last-Event-ID", "Give the id of the last event that came.")]
+            findings = [Finding("arguments-wrong", "Last-Event-ID", "Give the id of the last event that came.")]
         if not isinstance(values, list) and len(values.get("text") or "") > TEXT_CHARACTERS_MAX:
-            wrong = [Finding("arguments-wrong", "$.text", f"Give at most {TEXT_CHARACTERS_MAX:,} characters.")]
-        if wrong or isinstance(values, list):
-            await reply(send, problem.of_findings(wrong))
+            findings = [Finding("arguments-wrong", "$.text", f"Give at most {TEXT_CHARACTERS_MAX:,} characters.")]
+        if findings or isinstance(values, list):
+            await reply(send, problem.of_findings(findings))
             return
         after = int(resumed) if resumed else values.get("after")
         query = Query(**{name: value for name, value in values.items() if name in Query._fields})

@@ -19,12 +19,12 @@ from telex.surfaces.http import page, problem
 from telex.surfaces.http.app import make_app
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
 from telex.surfaces.http.cloudevents_middleware import speaking_cloudevents
-from telex.surfaces.http.error_middleware import owning_up
+from telex.surfaces.http.error_middleware import error_middleware
 from telex.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from telex.surfaces.http.openapi import document
 from telex.surfaces.http.routes_extra import response
 from telex.surfaces.http.stream_frames import in_whole_lines
-from telex.surfaces.http.trace_middleware import carrying_traces
+from telex.surfaces.http.trace_middleware import trace_middleware
 
 SWEEP_SECONDS = 1.0  # what the clock asks for is done here even while nobody receives
 TELEMETRY = "TELEX_TELEMETRY"  # anything: spans of OpenTelemetry are made
@@ -32,7 +32,7 @@ MCP_METHODS = ["GET", "POST", "DELETE"]
 NO_MCP = "This hub has no door for MCP: where it runs, pip install 'telex[mcp]' and start it again."
 
 
-def put_together(bus: Bus, settings: Settings, doorkeeper: Callable[[App], App], more: Sequence[BaseRoute] = ()) -> App:
+def build_app(bus: Bus, settings: Settings, doorkeeper: Callable[[App], App], more: Sequence[BaseRoute] = ()) -> App:
     """The whole hub over that bus, behind that doorkeeper; with more routes, if there are any."""
     if os.environ.get(TELEMETRY):
         from telex.telemetry import traced  # an extra of its own, which only those pay for who ask for it
@@ -52,8 +52,8 @@ def put_together(bus: Bus, settings: Settings, doorkeeper: Callable[[App], App],
         routes.append(Route("/mcp", _no_mcp, methods=MCP_METHODS))
 
     def counted_behind(app: App) -> App:
-        ours = speaking_cloudevents(carrying_traces(app), settings.limits)
-        return metrics.around(owning_up(doorkeeper(ours)))  # whoever is turned away counts as well
+        ours = speaking_cloudevents(trace_middleware(app), settings.limits)
+        return metrics.around(error_middleware(doorkeeper(ours)))  # whoever is turned away counts as well
 
     return make_app(bus, settings, doorkeeper=counted_behind, routes=routes, lifespans=lifespans)
 

@@ -34,13 +34,13 @@ class AuthMiddleware:
 
     def __init__(
         self,
-        known: AllowedHosts,
+        allowed_hosts: AllowedHosts,
         tokens: TokenLookup | None = None,
         *,
         tokens_only: bool = False,  # also for whoever comes from this machine
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._known, self._tokens, self._tokens_only, self._now = known, tokens, tokens_only, now
+        self._known, self._tokens, self._tokens_only, self._now = allowed_hosts, tokens, tokens_only, now
         self.standing = TokenValidity(self._is_valid)
 
     def __call__(self, app: App) -> App:

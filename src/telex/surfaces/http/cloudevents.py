@@ -63,11 +63,11 @@ def read_event(body: bytes, limits: Limits = LIMITS) -> ReceivedEvent | Flaws:
     if not isinstance(tree, dict):
         say = f"Send one event as an object, or several as {MANY}."
         return (Finding("not-an-object", ROOT, say, expected="an object", found=_short(tree, limits)),)
-    found = (
+    findings = (
         _doubled(tree) + _odd_names(tree, limits) + _missing(tree) + _wrong(tree, limits) + _wrong_data(tree, limits)
     )
-    if found:
-        return tuple(found[: limits.findings_max])
+    if findings:
+        return tuple(findings[: limits.findings_max])
     said = {name: tree.get(name) for name in TAKEN}
     return ReceivedEvent(
         _message(tree, text),
@@ -97,18 +97,18 @@ def read_batch(body: bytes, limits: Limits = LIMITS) -> list[ReceivedEvent | Fla
 
 def in_words_of_the_event(findings: Flaws) -> Flaws:
     """What the bus found, where it speaks of what the event says beside its data."""
-    return tuple(_in_its_words(one) for one in findings)
+    return tuple(_in_its_words(finding) for finding in findings)
 
 
-def _in_its_words(found: Finding) -> Finding:
-    option = next((option for option in SAID_BY if option in found.say), None)
-    if option is None or found.code not in ("id-differs", "id-not-allowed"):
-        return found
+def _in_its_words(finding: Finding) -> Finding:
+    option = next((option for option in SAID_BY if option in finding.say), None)
+    if option is None or finding.code not in ("id-differs", "id-not-allowed"):
+        return finding
     path = join(ROOT, SAID_BY[option])
-    if option == "--id" and found.code == "id-differs":  # an event has to have one
-        say = f"Give the event the id that its data has, {found.expected}, or take that out of the data."
-        return found._replace(path=path, say=say)
-    return found._replace(path=path, say=found.say.replace(option, SAID_BY[option]))
+    if option == "--id" and finding.code == "id-differs":  # an event has to have one
+        say = f"Give the event the id that its data has, {finding.expected}, or take that out of the data."
+        return finding._replace(path=path, say=say)
+    return finding._replace(path=path, say=finding.say.replace(option, SAID_BY[option]))
 
 
 def _text(body: bytes) -> str | Finding:
@@ -138,7 +138,7 @@ def _doubled(tree: dict[str, Any]) -> list[Finding]:
 
 def _odd_names(tree: dict[str, Any], limits: Limits) -> list[Finding]:
     """Names that no event may have. To pass over `correlationId` would lose what the sender meant by it."""
-    found = []
+    findings = []
     for name in tree:
         if _NAME.fullmatch(name) or name == BASE64:
             continue
@@ -146,8 +146,8 @@ def _odd_names(tree: dict[str, Any], limits: Limits) -> list[Finding]:
         meant = nearest(name.lower().replace("_", ""), (*TAKEN, DATA))
         say = f"Call it {meant}" if meant else f"Rename {short!r}"
         say += ": the attributes of an event have names of a to z and 0 to 9."
-        found.append(Finding("field-unknown", join(ROOT, short), say, found=short, nearest=meant))
-    return found
+        findings.append(Finding("field-unknown", join(ROOT, short), say, found=short, nearest=meant))
+    return findings
 
 
 def _missing(tree: dict[str, Any]) -> list[Finding]:
@@ -159,23 +159,23 @@ def _missing(tree: dict[str, Any]) -> list[Finding]:
 
 
 def _wrong(tree: dict[str, Any], limits: Limits) -> list[Finding]:
-    found = []
+    findings = []
     for name in TAKEN:
         value = tree.get(name)
         if value is None:
             continue
         path, short = join(ROOT, name), _short(value, limits)
         if not isinstance(value, str):
-            found.append(Finding("wrong-type", path, f"Give {name} as text.", expected="text", found=short))
+            findings.append(Finding("wrong-type", path, f"Give {name} as text.", expected="text", found=short))
         elif not value:
-            found.append(Finding("text-empty", path, f"Say something in {name}, or leave it out.", found=short))
+            findings.append(Finding("text-empty", path, f"Say something in {name}, or leave it out.", found=short))
         elif name == "specversion" and value != SPECVERSION:
             say = f"Send an event of version {SPECVERSION}: no other is read."
-            found.append(Finding("not-one-of", path, say, expected=SPECVERSION, found=short, nearest=SPECVERSION))
+            findings.append(Finding("not-one-of", path, say, expected=SPECVERSION, found=short, nearest=SPECVERSION))
         elif name == "time" and not _MOMENT.fullmatch(value):
             say = "Write the time like 2026-01-31T09:30:00Z, or leave it out."
-            found.append(Finding("timestamp-malformed", path, say, expected="2026-01-31T09:30:00Z", found=short))
-    return found + scan({name: tree[name] for name in TAKEN if isinstance(tree.get(name), str)}, limits)
+            findings.append(Finding("timestamp-malformed", path, say, expected="2026-01-31T09:30:00Z", found=short))
+    return findings + scan({name: tree[name] for name in TAKEN if isinstance(tree.get(name), str)}, limits)
 
 
 def _wrong_data(tree: dict[str, Any], limits: Limits) -> list[Finding]:

@@ -20,18 +20,18 @@ def event_of(message: Message, *, traceparent: str | None = None) -> bytes:
     return _event(message, message.raw, message.dialect, message.type, {"traceparent": traceparent})
 
 
-def event_of_lease(leased: Lease, *, traceparent: str | None = None) -> bytes:
+def event_of_lease(lease: Lease, *, traceparent: str | None = None) -> bytes:
     """What a reader has in hand, in the words that it reads, with what it settles it by."""
-    given = leased.rendering
-    dialect, type_ = (given.dialect, given.type) if given else (leased.message.dialect, leased.message.type)
+    rendering = lease.rendering
+    dialect, type_ = (rendering.dialect, rendering.type) if rendering else (lease.message.dialect, lease.message.type)
     more = {
-        "token": leased.token,
-        "inbox": leased.inbox,
-        "attempt": leased.attempt,
-        "leaseduntil": _moment(leased.until),
+        "token": lease.token,
+        "inbox": lease.inbox,
+        "attempt": lease.attempt,
+        "leaseduntil": _moment(lease.until),
         "traceparent": traceparent,
     }
-    return _event(leased.message, leased.raw, dialect, type_, more)
+    return _event(lease.message, lease.raw, dialect, type_, more)
 
 
 def batch_of(events: list[bytes]) -> bytes:

@@ -94,32 +94,35 @@ def _many(scope: Scope, body: bytes, limits: Limits) -> Asked | HttpResponse:
     events = read_batch(body, limits)
     if isinstance(events, tuple):
         return _refused(events)
-    whole = [one for one in events if isinstance(one, ReceivedEvent)]
-    wrong = [
-        _at(number, found) for number, one in enumerate(events) if not isinstance(one, ReceivedEvent) for found in one
+    whole = [event for event in events if isinstance(event, ReceivedEvent)]
+    findings = [
+        _at(number, finding)
+        for number, one in enumerate(events)
+        if not isinstance(one, ReceivedEvent)
+        for finding in one
     ]
-    for number, one in enumerate(whole if not wrong else ()):
+    for number, one in enumerate(whole if not findings else ()):
         if one.sender != whole[0].sender:
             say = "Send the events of one source in one batch, and those of another in another."
-            wrong.append(Finding("sender-unknown", f"$[{number}].source", say, found=one.sender[:60]))
-    if wrong:
-        return _refused(tuple(wrong[: limits.findings_max]))
+            findings.append(Finding("sender-unknown", f"$[{number}].source", say, found=one.sender[:60]))
+    if findings:
+        return _refused(tuple(findings[: limits.findings_max]))
     letters = [
         {
-            "raw": plain(one.raw),
-            "to": one.to,
-            "id": one.id,
-            "reply_to": one.reply_to,
-            "correlation": one.correlation,
+            "raw": plain(received_event.raw),
+            "to": received_event.to,
+            "id": received_event.id,
+            "reply_to": received_event.reply_to,
+            "correlation": received_event.correlation,
         }
-        for one in whole
+        for received_event in whole
     ]
     raw = encoded({"sender": whole[0].sender if whole else "", "messages": letters})
     return _as_ours(scope, raw, b"", BATCH, None), raw
 
 
-def _at(number: int, found: Finding) -> Finding:
-    return found._replace(path=f"$[{number}]{found.path[1:]}")
+def _at(number: int, finding: Finding) -> Finding:
+    return finding._replace(path=f"$[{number}]{finding.path[1:]}")
 
 
 def _other(kind: str) -> HttpResponse:
@@ -128,7 +131,7 @@ def _other(kind: str) -> HttpResponse:
 
 def _refused(findings: Flaws) -> HttpResponse:
     first = findings[0]
-    found = [plain(one) for one in findings]
+    found = [plain(finding) for finding in findings]
     return problem(REFUSED, first.code, f"{first.path}: {first.say}", accepted=False, state="refused", findings=found)
 
 

@@ -16,7 +16,7 @@ MISTAKE = problem(
 )
 
 
-def owning_up(app: App) -> App:
+def error_middleware(app: App) -> App:
     """The same app, whose mistakes are answered and logged. An answer that has begun is broken off, so that nobody
     takes the half of it for the whole."""
 

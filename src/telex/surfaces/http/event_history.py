@@ -25,5 +25,5 @@ async def newest(bus: Bus) -> Event | None:
 
 async def newest_number(bus: Bus) -> int:
     """Of the last event there is; 0 where there is none."""
-    found = await newest(bus)
-    return found.seq if found is not None else 0
+    event = await newest(bus)
+    return event.seq if event is not None else 0

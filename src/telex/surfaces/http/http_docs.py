@@ -22,7 +22,7 @@ def parts() -> dict[str, str]:
 
 def routes_table() -> str:
     """Every verb, in groups."""
-    groups = dict.fromkeys(one.group for one in VERBS.values())
+    groups = dict.fromkeys(verb.group for verb in VERBS.values())
     rows = [_row(verb) for group in groups for verb in _of(group)]
     return _table([("request", "what it does", "arguments", "in the", "who may"), *rows])
 
@@ -47,9 +47,9 @@ def _first_sentence(text: str) -> str:
 
 def _arguments(verb: Verb) -> str:
     """Those that must be given first; who acts may be left to the token."""
-    wanted = [one for one in arguments(verb.name).values() if f"{{{one.name}}}" not in verb.path]
-    words = [f"**{one.name}**" for one in wanted if one.required]
-    return ", ".join(words + [one.name for one in wanted if not one.required]) or "none"
+    wanted = [argument for argument in arguments(verb.name).values() if f"{{{argument.name}}}" not in verb.path]
+    words = [f"**{argument.name}**" for argument in wanted if argument.required]
+    return ", ".join(words + [argument.name for argument in wanted if not argument.required]) or "none"
 
 
 def beside_table() -> str:

@@ -169,8 +169,8 @@ class Metrics:
         oldest = min((one.oldest_at for one in roster if one.oldest_at is not None), default=now)
         self._oldest.set(max(0.0, now - oldest))
         self._members.clear()
-        for one in roster:
-            self._members.labels(one.state).inc()
+        for presence in roster:
+            self._members.labels(presence.state).inc()
         return generate_latest(self.registry)
 
 
@@ -195,6 +195,6 @@ class RouteLabels:
 def _codes(event: Event) -> list[str]:
     """The codes that a message was refused for, each once. A foreign record may have anything in that place."""
     findings = detail_of(event).get("findings")
-    found = [one for one in findings if isinstance(one, dict)] if isinstance(findings, list) else []
+    found = [finding for finding in findings if isinstance(finding, dict)] if isinstance(findings, list) else []
     codes = (one.get("code") for one in found if one.get("severity", "refusal") == "refusal")
     return list(dict.fromkeys(code for code in codes if isinstance(code, str)))

@@ -95,8 +95,8 @@ def _parameter(argument: Argument, place: str, schemas: SchemaBuilder, acts: str
 
 def _object(wanted: dict[str, Argument], schemas: SchemaBuilder, acts: str | None) -> dict[str, Any]:
     """`acts` names who acts, which a token says already."""
-    properties = {name: schemas.of(one.kind) for name, one in wanted.items()}
-    required = [name for name, one in wanted.items() if one.required and name != acts]
+    properties = {name: schemas.of(argument.kind) for name, argument in wanted.items()}
+    required = [name for name, argument in wanted.items() if argument.required and name != acts]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
@@ -140,7 +140,7 @@ def _others(schemas: SchemaBuilder) -> list[tuple[str, str, dict[str, Any]]]:
     numbers = {"description": "numbers for Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
     check = {
         **_other("check", "Say everything about a message. Nothing is kept.", "messages"),
-        "parameters": [_parameter(one, "query", schemas) for one in CHECK.values()],
+        "parameters": [_parameter(argument, "query", schemas) for argument in CHECK.values()],
         "requestBody": _message_body(),
     }
     many = {

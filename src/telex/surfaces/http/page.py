@@ -97,7 +97,7 @@ class PageScreens:
             "now": now,
             **_of_the_team(roster),
             "messages": record.messages,
-            "approvals": sum(one.waits for one in approvals.values()),
+            "approvals": sum(approval.waits for approval in approvals.values()),
             "escalations": len(await bus.escalations()),
             "dead": len((await within_bytes(lambda most: bus.dead_letters(most=most), DEAD_MAX)).found),
             "stalls": len(stall.knots) if stall is not None else 0,
@@ -177,10 +177,10 @@ def _is_deeper(tree: Any, levels: int) -> bool:
 
 
 def _of_the_team(roster: list[Presence]) -> dict[str, int]:
-    agents = [one for one in roster if not one.member.name.startswith(ONE_OF_ROLE)]
+    agents = [presence for presence in roster if not presence.member.name.startswith(ONE_OF_ROLE)]
     return {
         "members": len(agents),
-        "here": sum(one.state == "here" for one in agents),
-        "waiting": sum(one.waiting + one.leased for one in roster),
-        "unread": sum(one.waiting for one in roster if one.member.name == HUMAN),
+        "here": sum(presence.state == "here" for presence in agents),
+        "waiting": sum(presence.waiting + presence.leased for presence in roster),
+        "unread": sum(presence.waiting for presence in roster if presence.member.name == HUMAN),
     }

@@ -26,7 +26,7 @@ Facts = dict[str, Any]
 
 
 def dialects_facts(dialects: tuple[Dialect, ...]) -> list[Facts]:
-    return [_dialect(one) for one in dialects]
+    return [_dialect(dialect) for dialect in dialects]
 
 
 def _dialect(dialect: Dialect) -> Facts:
@@ -39,7 +39,7 @@ def _dialect(dialect: Dialect) -> Facts:
         "payload": dialect.payload,
         "addresses": dialect.addresses,
         "wire": dialect.wire,
-        "types": [_type(dialect, one) for one in dialect.types.values()],
+        "types": [_type(dialect, message_type) for message_type in dialect.types.values()],
     }
 
 

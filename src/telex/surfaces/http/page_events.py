@@ -57,8 +57,8 @@ class RecentEvents:
 async def _in_turns(events: AsyncIterator[Happening]) -> AsyncIterator[Happening]:
     """The same events. A long record is read for one page, and meanwhile the whole team wants something too."""
     heard = 0
-    async for one in events:
-        yield one
+    async for event in events:
+        yield event
         heard += 1
         if heard % AT_ONCE == 0:
             await asyncio.sleep(0)

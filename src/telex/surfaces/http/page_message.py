@@ -29,7 +29,7 @@ async def message_facts(bus: Bus, desk: Desk, seq: int) -> Facts:
         NotFound: there is none.
     """
     message = await message_of(bus, seq)
-    story = next((one for one in await bus.why(message.id) if one.message.seq == seq), None)
+    story = next((history for history in await bus.why(message.id) if history.message.seq == seq), None)
     if story is None:
         raise _no_such(seq)
     checked = check(message.raw, desk, as_role=message.role, as_name=message.sender)
@@ -37,7 +37,7 @@ async def message_facts(bus: Bus, desk: Desk, seq: int) -> Facts:
     text, cut = text_of(message.raw)
     shown, html_of = _markup_of(message, dialect, type_, checked)
     findings = _findings(story)
-    codes = dict.fromkeys(one["code"] for one in (*findings, *(one._asdict() for one in checked.findings)))
+    codes = dict.fromkeys(one["code"] for one in (*findings, *(finding._asdict() for finding in checked.findings)))
     return {
         "message": {name: value for name, value in plain(message).items() if name != "raw"},
         "raw": text,
@@ -77,7 +77,7 @@ def _no_such(seq: int) -> NotFound:
 
 
 def kind_of(message: Message, desk: Desk) -> tuple[Dialect | None, MessageType | None]:
-    dialect = next((one for one in desk.dialects if one.name == message.dialect), None)
+    dialect = next((dialect for dialect in desk.dialects if dialect.name == message.dialect), None)
     return dialect, dialect.types.get(message.type or "") if dialect is not None else None
 
 
@@ -115,7 +115,7 @@ def _markup_of(
 
 def _findings(story: MessageHistory) -> list[Facts]:
     """What was said about it when it came."""
-    brought = next((one for one in story.events if one.kind in BRINGING), None)
+    brought = next((event for event in story.events if event.kind in BRINGING), None)
     said = detail_of(brought).get("findings") if brought is not None else None
     return [one for one in said if isinstance(one, dict) and one.get("code")] if isinstance(said, list) else []
 
@@ -153,7 +153,7 @@ def _about(dialect: Dialect | None, type_: MessageType | None) -> Facts | None:
 
 async def _renderings(bus: Bus, story: MessageHistory) -> list[Facts]:
     """What those readers have before them who read other words than it was sent in."""
-    readers = dict.fromkeys(one.holder or one.inbox for one in story.deliveries)
+    readers = dict.fromkeys(delivery.holder or delivery.inbox for delivery in story.deliveries)
     found = []
     for reader in list(readers)[:READERS_MAX]:
         made = await _rendering(bus, story.message, reader)

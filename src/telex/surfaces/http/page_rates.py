@@ -50,7 +50,7 @@ class Rates:
             slot.latencies[_step(event.at - message.at)] += 1
 
     def _forget(self, oldest: int) -> None:
-        for number in [one for one in self._slots if one < oldest]:
+        for number in [slot for slot in self._slots if slot < oldest]:
             del self._slots[number]
 
     def since(self, since: float, until: float, step: float) -> dict[str, Any]:

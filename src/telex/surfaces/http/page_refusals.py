@@ -40,14 +40,21 @@ class RefusalStats:
 
     def within(self, since: float) -> list[Refusal]:
         """Those since then, oldest first."""
-        return [one for one in self._kept if one.at >= since]
+        return [refusal for refusal in self._kept if refusal.at >= since]
 
     def outside(self, since: float = 0.0) -> list[dict[str, Any]]:
         """Where somebody would have left its contract, newest first."""
         return [
-            {"seq": one.seq, "id": one.id, "at": one.at, "agent": one.agent, "type": one.type, **finding}
-            for one in reversed(self.within(since))
-            for finding in one.findings
+            {
+                "seq": refusal.seq,
+                "id": refusal.id,
+                "at": refusal.at,
+                "agent": refusal.agent,
+                "type": refusal.type,
+                **finding,
+            }
+            for refusal in reversed(self.within(since))
+            for finding in refusal.findings
             if finding["code"] in OUTSIDE
         ]
 
@@ -103,18 +110,20 @@ def _by_agent(refusals: list[Refusal]) -> list[dict[str, Any]]:
     rows = [
         {
             "agent": agent,
-            "role": found[-1].role,
-            "count": len(found),
-            "last_at": found[-1].at,
-            "codes": _counted(code for one in found for code in {finding["code"] for finding in one.findings}),
+            "role": refusals[-1].role,
+            "count": len(refusals),
+            "last_at": refusals[-1].at,
+            "codes": _counted(
+                code for refusal in refusals for code in {finding["code"] for finding in refusal.findings}
+            ),
         }
-        for agent, found in agents.items()
+        for agent, refusals in agents.items()
     ]
     return sorted(rows, key=lambda row: (-row["count"], row["agent"]))
 
 
 def _by_type(refusals: list[Refusal]) -> list[dict[str, Any]]:
-    counts = Counter((one.dialect, one.type) for one in refusals)
+    counts = Counter((refusal.dialect, refusal.type) for refusal in refusals)
     return [{"dialect": dialect, "type": type_, "count": count} for (dialect, type_), count in counts.most_common()]
 
 

@@ -26,11 +26,15 @@ Facts = dict[str, Any]
 async def approvals_facts(bus: Bus, desk: Desk, now: float) -> list[Facts]:
     """The requests that wait, the most urgent first: what each asks, until when, and who may answer."""
     book: dict[str, Approval] = await bus.book("approval")
-    waiting = [one for one in book.values() if one.waits]
+    waiting = [approval for approval in book.values() if approval.waits]
     seconds = desk.limits.request_seconds
-    rows = sorted((_deadline(one, seconds), one.request.at, one.request.id, one) for one in waiting)
-    members = [one.member for one in await bus.roster()] if rows else []
-    return [await _approval(bus, desk, one, deadline, now, members) for deadline, _, _, one in rows[:SHOWN_MAX]]
+    rows = sorted(
+        (_deadline(approval, seconds), approval.request.at, approval.request.id, approval) for approval in waiting
+    )
+    members = [presence.member for presence in await bus.roster()] if rows else []
+    return [
+        await _approval(bus, desk, approval, deadline, now, members) for deadline, _, _, approval in rows[:SHOWN_MAX]
+    ]
 
 
 def _deadline(approval: Approval, seconds: float) -> float:
@@ -43,7 +47,7 @@ async def _approval(
     bus: Bus, desk: Desk, approval: Approval, deadline: float, now: float, members: list[Member]
 ) -> Facts:
     request = approval.request
-    dialect = next((one for one in desk.dialects if one.name == request.dialect), None)
+    dialect = next((dialect for dialect in desk.dialects if dialect.name == request.dialect), None)
     asks = await _asked_with(bus, desk, request.id, request.by)
     return {
         **request._asdict(),
@@ -59,14 +63,16 @@ def _answering(approval: Approval, dialect: Dialect | None, members: list[Member
     words = answering(approval.request, {dialect.name: dialect}) if dialect is not None else None
     if words is None:
         return {"may_answer": [], "takes": []}
-    names = words[1].deed.names if words[1].deed is not None else {}
+    names = words[1].deed.field_map if words[1].deed is not None else {}
     takes = [name for name in ("conditions", "modifications") if name in names]
     return {"may_answer": answerers(approval.request, words, members), "takes": takes}
 
 
 async def _asked_with(bus: Bus, desk: Desk, id_: str, sender: str) -> Facts:
     """The message itself: its number, and what it says in its own fields."""
-    story = _last([one for one in await bus.why(id_) if one.message.sender == sender and not one.message.refused])
+    story = _last(
+        [history for history in await bus.why(id_) if history.message.sender == sender and not history.message.refused]
+    )
     if story is None:
         return {"seq": None, "says": None}
     dialect, _ = kind_of(story.message, desk)
@@ -84,17 +90,19 @@ def _last(stories: list[MessageHistory]) -> MessageHistory | None:
 
 async def escalations_facts(bus: Bus, desk: Desk) -> list[Facts]:
     """What was handed up and waits, oldest first, with whom an answer goes to."""
-    found = await bus.escalations()
+    escalations = await bus.escalations()
     return [
         {
-            **one._asdict(),
-            "with": one.now.to,
-            "step": one.now.id,
-            "climbs_at": one.now.due_at if one.now.due_at is not None and not waits_for_ever(one.now.due_at) else None,
-            "answer_to": await _whom(bus, one),
-            **await _asked_with(bus, desk, one.now.id, TELEX if len(one.rungs) > 1 else one.by),
+            **escalation._asdict(),
+            "with": escalation.now.to,
+            "step": escalation.now.id,
+            "climbs_at": escalation.now.due_at
+            if escalation.now.due_at is not None and not waits_for_ever(escalation.now.due_at)
+            else None,
+            "answer_to": await _whom(bus, escalation),
+            **await _asked_with(bus, desk, escalation.now.id, TELEX if len(escalation.rungs) > 1 else escalation.by),
         }
-        for one in found[:SHOWN_MAX]
+        for escalation in escalations[:SHOWN_MAX]
     ]
 
 
@@ -104,8 +112,8 @@ async def _whom(bus: Bus, matter: Escalation) -> str | None:
         return matter.by
     if not matter.correlation:
         return None
-    spoke = [one.message for one in await bus.trace(matter.correlation) if one.message.at <= matter.at]
-    others = [one.sender for one in spoke if one.sender != TELEX and not one.refused]
+    spoke = [history.message for history in await bus.trace(matter.correlation) if history.message.at <= matter.at]
+    others = [message.sender for message in spoke if message.sender != TELEX and not message.refused]
     return others[-1] if others else None
 
 
@@ -115,9 +123,11 @@ async def _whom(bus: Bus, matter: Escalation) -> str | None:
 async def contracts_facts(bus: Bus, refusals: RefusalStats) -> Facts:
     """The plans that have a contract, the open ones first, and where somebody would have gone beyond one."""
     book: dict[str, Plan] = await bus.book("plan")
-    plans = sorted((one for one in book.values() if one.revisions), key=lambda one: one.revisions[-1].at, reverse=True)
-    ordered = sorted(plans, key=lambda one: not one.is_open)
-    return {"plans": [_plan(one) for one in ordered[:SHOWN_MAX]], "outside": refusals.outside()[:SHOWN_MAX]}
+    plans = sorted(
+        (plan for plan in book.values() if plan.revisions), key=lambda plan: plan.revisions[-1].at, reverse=True
+    )
+    ordered = sorted(plans, key=lambda plan: not plan.is_open)
+    return {"plans": [_plan(plan) for plan in ordered[:SHOWN_MAX]], "outside": refusals.outside()[:SHOWN_MAX]}
 
 
 def _plan(plan: Plan) -> Facts:
@@ -137,7 +147,7 @@ def _plan(plan: Plan) -> Facts:
         "granted": plan.granted,
         "lifted": plan.lifted,
         "grants": plan.grants,
-        "asks": [{"id": id_, **ask._asdict()} for id_, ask in plan.asks.items()],
+        "asks": [{"id": id_, **widening_request._asdict()} for id_, widening_request in plan.asks.items()],
         "approved": plan.approved,
         "cycle": plan.cycle,
     }
@@ -150,39 +160,39 @@ async def shutdown_facts(bus: Bus) -> Facts:
     """Who was asked to stop and where each one stands, and who might ask."""
     presences = await bus.roster()
     book = await bus.book(TOPIC)
-    known: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
-    members = [one.member for one in presences if not one.member.name.startswith(ONE_OF_ROLE)]
-    agents = [*in_progress(known, roster_of(members))]
-    waiting = {one.member.name: one.waiting + one.leased for one in presences}
+    shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
+    members = [presence.member for presence in presences if not presence.member.name.startswith(ONE_OF_ROLE)]
+    agents = [*in_progress(shutdown_state, roster_of(members))]
+    waiting = {presence.member.name: presence.waiting + presence.leased for presence in presences}
     return {
-        "under_way": any(one.state in UNSETTLED for one in agents),
-        "calls": [_call(one) for one in reversed(known.calls[-CALLS_MAX:])],
-        "agents": [_standing(one, waiting) for one in agents],
+        "under_way": any(member_shutdown.state in UNSETTLED for member_shutdown in agents),
+        "calls": [_call(shutdown_request) for shutdown_request in reversed(shutdown_state.calls[-CALLS_MAX:])],
+        "agents": [_standing(member_shutdown, waiting) for member_shutdown in agents],
         "states": STATES,
-        "here": [{"name": one.member.name, "role": one.member.role} for one in _here(presences)],
+        "here": [{"name": presence.member.name, "role": presence.member.role} for presence in _here(presences)],
     }
 
 
 def _here(presences: Iterable[Presence]) -> list[Presence]:
-    return [one for one in presences if one.state in ("here", "silent")]
+    return [presence for presence in presences if presence.state in ("here", "silent")]
 
 
 def _call(call: Any) -> Facts:
     return {name: value for name, value in call._asdict().items() if name != "answers"} | {"answers": len(call.answers)}
 
 
-def _standing(one: MemberShutdown, waiting: dict[str, int]) -> Facts:
+def _standing(member_shutdown: MemberShutdown, waiting: dict[str, int]) -> Facts:
     return {
-        "name": one.member.name,
-        "role": one.member.role,
-        "state": one.state,
-        "says": STATES[one.state],
-        "asked_at": one.call.at if one.call is not None else None,
-        "asked_by": one.call.by if one.call is not None else None,
-        "answered_at": one.answer.at if one.answer is not None else None,
-        "status": one.answer.status if one.answer is not None else None,
-        "pending": one.answer.pending if one.answer is not None else None,
-        "waiting": waiting.get(one.member.name, 0),
+        "name": member_shutdown.member.name,
+        "role": member_shutdown.member.role,
+        "state": member_shutdown.state,
+        "says": STATES[member_shutdown.state],
+        "asked_at": member_shutdown.call.at if member_shutdown.call is not None else None,
+        "asked_by": member_shutdown.call.by if member_shutdown.call is not None else None,
+        "answered_at": member_shutdown.answer.at if member_shutdown.answer is not None else None,
+        "status": member_shutdown.answer.status if member_shutdown.answer is not None else None,
+        "pending": member_shutdown.answer.pending if member_shutdown.answer is not None else None,
+        "waiting": waiting.get(member_shutdown.member.name, 0),
     }
 
 
@@ -208,7 +218,7 @@ async def _reasons(bus: Bus, id_: str, delivery: int) -> list[Facts]:
 
     events = [event for story in await bus.why(id_) for event in story.events if event.delivery == delivery]
     return [
-        {"at": one.at, "kind": one.kind, "agent": one.agent, "reason": detail_of(one).get("reason")}
-        for one in events
-        if one.kind in ("failed", "lapsed", "dead", "expired", "retried")
+        {"at": event.at, "kind": event.kind, "agent": event.agent, "reason": detail_of(event).get("reason")}
+        for event in events
+        if event.kind in ("failed", "lapsed", "dead", "expired", "retried")
     ]

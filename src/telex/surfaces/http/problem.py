@@ -70,7 +70,7 @@ def said_outside(error: TelexError) -> str:
 def of_receipt(receipt: Receipt) -> HttpResponse:
     """A message that was refused: what is wrong with it and how it would pass. What a problem calls its type is taken,
     so the message's is `message_type`."""
-    first = next((one for one in receipt.findings if one.severity == "refusal"), None)
+    first = next((finding for finding in receipt.findings if finding.severity == "refusal"), None)
     code, detail = (first.code, first.say) if first is not None else ("refused", "The message was refused.")
     tree = plain(receipt)
     return problem(REFUSED, code, detail, message_type=tree.pop("type"), **tree)
@@ -80,7 +80,7 @@ def of_findings(findings: Sequence[Finding]) -> HttpResponse:
     """What is wrong with the arguments."""
     first = findings[0]
     detail = f"{first.path}: {first.say}"
-    return problem(400, ARGUMENTS_WRONG, detail, findings=[plain(one) for one in findings])
+    return problem(400, ARGUMENTS_WRONG, detail, findings=[plain(finding) for finding in findings])
 
 
 def of_finding(finding: Finding, status: int = REFUSED) -> HttpResponse:

@@ -88,8 +88,8 @@ class ExtraRoutes:
         if dialect is not None:
             forced = next((one for one in self._settings.dialects() if one.name == dialect), None)
             if forced is None:
-                wrong = Finding(ARGUMENTS_WRONG, "$.dialect", "Name a dialect of the team.", found=dialect[:60])
-                return response(problem.of_findings([wrong]))
+                finding = Finding(ARGUMENTS_WRONG, "$.dialect", "Name a dialect of the team.", found=dialect[:60])
+                return response(problem.of_findings([finding]))
             desk = desk._replace(forced=forced)
         caller = caller_of(request.scope)
         sender, role = values.get("sender") or caller.agent, values.get("role") or caller.role
@@ -97,10 +97,10 @@ class ExtraRoutes:
             raw, self._bus, self._settings, sender=sender, role=role, to=values.get("to"), desk=desk
         )
         name = checked.dialect.name if checked.dialect else None
-        told = CheckResponse(
+        check_response = CheckResponse(
             checked.valid, name, checked.type, checked.findings, checked.mended, checked.skeleton, checked.body
         )
-        return response(HttpResponse(200, encoded(plain(told))))
+        return response(HttpResponse(200, encoded(plain(check_response))))
 
     async def send_many(self, request: Request) -> Response:
         """Each is answered for itself, in order: what is wrong with one keeps no other back."""
@@ -117,7 +117,7 @@ class ExtraRoutes:
             return response(problem.of_finding(named, 403))
         if not named.get("sender"):
             return response(problem.of_findings([Finding(ARGUMENTS_WRONG, "$.sender", "Give sender.")]))
-        sent = await asyncio.gather(*(self._sent(one, named) for one in letters.messages))
+        sent = await asyncio.gather(*(self._sent(batch_message, named) for batch_message in letters.messages))
         return response(HttpResponse(200, encoded({"answer": sent})))
 
     async def _sent(self, letter: BatchMessage, named: dict[str, Any]) -> Any:
@@ -162,13 +162,13 @@ def _letters(raw: bytes) -> MessageBatch | HttpResponse:
     letters = MessageBatch(**given)
     if len(letters.messages) > BATCH_MAX:
         return problem.problem(413, "too-large", f"Send at most {BATCH_MAX:,} messages at once.")
-    wrong = [found for number, one in enumerate(tree["messages"]) for found in _wrong(one, number)]
-    return problem.of_findings(wrong[:FINDINGS_MAX]) if wrong else letters
+    findings = [finding for number, one in enumerate(tree["messages"]) for finding in _wrong(one, number)]
+    return problem.of_findings(findings[:FINDINGS_MAX]) if findings else letters
 
 
 def _wrong(tree: dict[str, Any], number: int) -> list[Finding]:
     path = f"$.messages[{number}]"
-    wrong = [one._replace(path=path + one.path[1:]) for one in unknown(LETTER, tree)]
+    findings = [finding._replace(path=path + finding.path[1:]) for finding in unknown(LETTER, tree)]
     if (tree.get("raw") is None) == (tree.get("message") is None):
-        wrong.append(Finding(ARGUMENTS_WRONG, path, "Give the message as text in raw, or as an object in message."))
-    return wrong
+        findings.append(Finding(ARGUMENTS_WRONG, path, "Give the message as text in raw, or as an object in message."))
+    return findings

@@ -23,7 +23,7 @@ from telex.model.hub_limits import HUB_LIMITS, HubLimits
 from telex.ports.bus import Bus
 from telex.surfaces.http.access_log import logged
 from telex.surfaces.http.allowed_hosts import bracketed, places
-from telex.surfaces.http.app_builder import put_together
+from telex.surfaces.http.app_builder import build_app
 from telex.surfaces.http.asgi import App
 from telex.surfaces.http.auth import AuthMiddleware
 from telex.surfaces.http.connection_limits import limited_by
@@ -107,13 +107,13 @@ def _bound(family: int, place: tuple[object, ...]) -> socket.socket:
 
 def is_only_here(listening: BoundSockets) -> bool:
     """Can nobody reach it but from this machine?"""
-    return all(ip_address(one.getsockname()[0].partition("%")[0]).is_loopback for one in listening.sockets)
+    return all(ip_address(socket.getsockname()[0].partition("%")[0]).is_loopback for socket in listening.sockets)
 
 
 async def serve(bus: Bus, settings: Settings, how: ServerOptions, ready: Callable[[], None] | None = None) -> None:
     """Run a hub until the process is told to end. `ready` is called once it answers."""
     limited = RequestLimits(with_room(how.limits, settings.limits.message_bytes_max))
-    server = make_server(put_together(bus, settings, make_door(how, limited)), how, limited, ready)
+    server = make_server(build_app(bus, settings, make_door(how, limited)), how, limited, ready)
     with _ended_by_signals(server):
         await server.serve(sockets=_doors(how.listening.sockets))
 
@@ -132,8 +132,8 @@ def _doors(sockets: Sequence[socket.socket]) -> list[socket.socket]:
 
 
 def make_door(how: ServerOptions, limited: RequestLimits) -> Callable[[App], App]:
-    known = places(how.listening.port, how.names, how.listening.host)
-    doorkeeper = AuthMiddleware(known, how.tokens, tokens_only=how.tokens_only)
+    allowed_hosts = places(how.listening.port, how.names, how.listening.host)
+    doorkeeper = AuthMiddleware(allowed_hosts, how.tokens, tokens_only=how.tokens_only)
 
     def door(app: App) -> App:
         behind = doorkeeper(limited(app))

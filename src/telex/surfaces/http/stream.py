@@ -141,7 +141,7 @@ class Broadcast:
         self._gathered.clear()
         self.position = self._seen
         if chunk.text:
-            self._listeners = {one for one in self._listeners if one.give(chunk)}
+            self._listeners = {listener for listener in self._listeners if listener.give(chunk)}
 
     async def _wake(self) -> None:
         """Read from the latest event on, unless that is done already."""

@@ -6,7 +6,7 @@ from telex.surfaces.http.asgi import App, Receive, Scope, Send, header
 _NAME = TRACEPARENT.encode()
 
 
-def carrying_traces(app: App) -> App:
+def trace_middleware(app: App) -> App:
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
         said = header(scope, _NAME) if scope["type"] == "http" else b""
         if not said:

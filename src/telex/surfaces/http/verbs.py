@@ -80,7 +80,7 @@ class VerbHandler:
         async def given_back(answer: Any) -> None:
             leases = answer if isinstance(answer, list) else [answer]
             agent = values.get("agent") or values.get("sender", "")
-            await give_back(self._bus, agent, [one for one in leases if isinstance(one, Lease)])
+            await give_back(self._bus, agent, [lease for lease in leases if isinstance(lease, Lease)])
 
         return _told(verb, await while_there(receive, calling, given_back))
 
@@ -98,9 +98,9 @@ class VerbHandler:
         page, size = list[Any](), 0
         events = self._bus.events(Query(**values), follow=wait is not None, wait=wait)
         async with aclosing(events) as happenings:
-            async for one in happenings:
-                page.append(one)
-                size += len(one[1].raw) if one[1] is not None else 0
+            async for happening in happenings:
+                page.append(happening)
+                size += len(happening[1].raw) if happening[1] is not None else 0
                 if len(page) >= min(most, PAGE_MAX) or size >= PAGE_BYTES:
                     break
         return page
@@ -118,9 +118,9 @@ class VerbHandler:
         agent, waiting = values["agent"], await self._looked("inbox", values)
         found, size = list[Any](), 0
         for delivery, message in waiting:
-            given = await self._given(message, agent)
-            found.append((delivery, message, given))
-            size += len(message.raw) + (given.size if given is not None else 0)
+            rendering = await self._given(message, agent)
+            found.append((delivery, message, rendering))
+            size += len(message.raw) + (rendering.size if rendering is not None else 0)
             if size >= size_limits.LOOK_BYTES:
                 break
         return found
@@ -135,10 +135,10 @@ class VerbHandler:
     async def _rendering(self, values: dict[str, Any]) -> Any:
         stories = await self._bus.why(values["id"])
         seq = values.get("seq")
-        found = [one.message for one in stories if seq is None or one.message.seq == seq]
-        if not found:
+        messages = [history.message for history in stories if seq is None or history.message.seq == seq]
+        if not messages:
             raise NotFound(f"no message of that id has the number {seq}: leave seq out to take the last.")
-        return await self._bus.rendering(found[-1], agent=values["agent"])
+        return await self._bus.rendering(messages[-1], agent=values["agent"])
 
 
 async def _called(verb: Callable[..., Any], name: str, values: dict[str, Any]) -> Any:

@@ -44,4 +44,4 @@ class CallContext(NamedTuple):
 
     @property
     def dialects(self) -> dict[str, Dialect]:
-        return {one.name: one for one in self.settings.dialects()}
+        return {dialect.name: dialect for dialect in self.settings.dialects()}

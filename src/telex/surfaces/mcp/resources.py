@@ -35,7 +35,7 @@ OFFERED = (
 )
 
 
-async def read(place: CallContext, uri: str) -> str:
+async def read(context: CallContext, uri: str) -> str:
     """The text of a resource.
 
     Raises:
@@ -43,38 +43,40 @@ async def read(place: CallContext, uri: str) -> str:
     """
     path = unquote(uri.removeprefix(SCHEME)) if uri.startswith(SCHEME) else ""
     if path == PROMPT or path.startswith(f"{PROMPT}/"):
-        return await _prompt(place, path.removeprefix(PROMPT).removeprefix("/"))
+        return await _prompt(context, path.removeprefix(PROMPT).removeprefix("/"))
     if path.startswith(THREAD) and path != THREAD:
-        return await _thread(place, path.removeprefix(THREAD))
-    there_are = ", ".join(one.uri for one in OFFERED)
+        return await _thread(context, path.removeprefix(THREAD))
+    there_are = ", ".join(resource_info.uri for resource_info in OFFERED)
     raise NotFound(f"no resource {uri[:128]}: there are {there_are}.")
 
 
-async def _prompt(place: CallContext, name: str) -> str:
-    who = place.who()
-    known = (one.member for one in await place.bus.roster() if one.member.name == normalised(who.agent))
+async def _prompt(context: CallContext, name: str) -> str:
+    who = context.who()
+    known = (
+        presence.member for presence in await context.bus.roster() if presence.member.name == normalised(who.agent)
+    )
     member = next(known, None)
     role = member.role if member is not None else normalised(who.role or who.agent)
-    spoken = _spoken(place, role, name)
+    spoken = _spoken(context, role, name)
     if not spoken:
         return f"No dialect has a role {role}: send any text.\n"
     return "\n".join(prompt(dialect, role) for dialect in spoken)
 
 
-def _spoken(place: CallContext, role: str, name: str) -> list[Dialect]:
+def _spoken(context: CallContext, role: str, name: str) -> list[Dialect]:
     """The dialect asked for; else the team's own where the role speaks it; else all in which there is such a role."""
-    dialects = place.dialects
+    dialects = context.dialects
     if name:
         if name not in dialects:
             raise NotFound(f"there is no dialect {name[:128]}: there are {', '.join(dialects)}.")
         return [dialects[name]]
-    having = [one for one in dialects.values() if role in participants(one)]
-    preferred = [one for one in having if one.name == place.settings.dialect]
+    having = [dialect for dialect in dialects.values() if role in participants(dialect)]
+    preferred = [dialect for dialect in having if dialect.name == context.settings.dialect]
     return preferred or having
 
 
-async def _thread(place: CallContext, correlation: str) -> str:
-    stories = await place.bus.trace(correlation)
+async def _thread(context: CallContext, correlation: str) -> str:
+    stories = await context.bus.trace(correlation)
     drawn = tree.render(stories)
     heads = [head_of(story.message, None) for story in stories]
     drawn = marked(drawn)  # there are reasons in it, which others have written

@@ -72,17 +72,21 @@ class _Handlers:
 
     async def list_resources(self, _: Context, __: Any) -> types.ListResourcesResult:
         found = [
-            types.Resource(uri=one.uri, name=one.name, description=one.says, mime_type=TEXT)
-            for one in resources.OFFERED
-            if not one.is_template
+            types.Resource(
+                uri=resource_info.uri, name=resource_info.name, description=resource_info.says, mime_type=TEXT
+            )
+            for resource_info in resources.OFFERED
+            if not resource_info.is_template
         ]
         return types.ListResourcesResult(resources=found)
 
     async def list_templates(self, _: Context, __: Any) -> types.ListResourceTemplatesResult:
         found = [
-            types.ResourceTemplate(uri_template=one.uri, name=one.name, description=one.says, mime_type=TEXT)
-            for one in resources.OFFERED
-            if one.is_template
+            types.ResourceTemplate(
+                uri_template=resource_info.uri, name=resource_info.name, description=resource_info.says, mime_type=TEXT
+            )
+            for resource_info in resources.OFFERED
+            if resource_info.is_template
         ]
         return types.ListResourceTemplatesResult(resource_templates=found)
 
@@ -127,9 +131,9 @@ async def _called(place_of: PlaceOf, context: Context, params: types.CallToolReq
     given = from_tree(tool.arguments, params.arguments or {})
     if isinstance(given, list):
         return of_arguments(given)
-    wrong = [_half(name) for name, value in given.items() if name != "message" and not _is_whole(value)]
-    if wrong:
-        return of_arguments(wrong)
+    findings = [_half(name) for name, value in given.items() if name != "message" and not _is_whole(value)]
+    if findings:
+        return of_arguments(findings)
     try:
         async with asyncio.timeout(answers.PATIENCE_SECONDS):
             return await CALLS[params.name](await place_of(context), given)

@@ -91,9 +91,9 @@ def head_of(message: Message, rendering: Rendering | None) -> str:
     return f"{shown(message.id)}: {told}{thread}{reply}{whence(message, rendering)}"
 
 
-def lease_line(leased: Lease) -> str:
-    turn = "" if leased.attempt == 1 else f", attempt {leased.attempt}"
-    return f"token {leased.token}, yours until {clock_time(leased.until)} UTC{turn}"
+def lease_line(lease: Lease) -> str:
+    turn = "" if lease.attempt == 1 else f", attempt {lease.attempt}"
+    return f"token {lease.token}, yours until {clock_time(lease.until)} UTC{turn}"
 
 
 def awaited_line(story: MessageHistory | None, dialect: Dialect | None) -> str | None:

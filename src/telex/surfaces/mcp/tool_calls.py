@@ -32,10 +32,10 @@ STORY_CHARACTERS_MAX, STORY_RAW_MAX = 12_000, 2_000
 Given = Mapping[str, Any]
 
 
-async def send(place: CallContext, given: Given) -> ToolResult:
-    agent, role = place.who()
+async def send(context: CallContext, given: Given) -> ToolResult:
+    agent, role = context.who()
     rest = {name: given.get(name) for name in ("to", "id", "reply_to", "correlation")}
-    receipt = await place.bus.send(given["message"], sender=agent, role=role, **rest)
+    receipt = await context.bus.send(given["message"], sender=agent, role=role, **rest)
     if receipt.accepted:
         return ToolResult(kept_text(receipt), plain(receipt))
     about = " ".join(shown(word) for word in (receipt.dialect, receipt.type) if word) or "message"
@@ -43,9 +43,9 @@ async def send(place: CallContext, given: Given) -> ToolResult:
     return ToolResult(text, plain(receipt), wrong=True)
 
 
-async def check_(place: CallContext, given: Given) -> ToolResult:
-    (agent, role), raw = place.who(), _raw(given["message"])
-    checked = await checked_in_team(raw, place.bus, place.settings, sender=agent, role=role, to=given.get("to"))
+async def check_(context: CallContext, given: Given) -> ToolResult:
+    (agent, role), raw = context.who(), _raw(given["message"])
+    checked = await checked_in_team(raw, context.bus, context.settings, sender=agent, role=role, to=given.get("to"))
     if checked.valid:
         told = [f"it would pass: {what(checked)}", *([finding_text(checked.findings)] if checked.findings else [])]
         return ToolResult("\n".join(told), answer_of(checked))
@@ -53,54 +53,54 @@ async def check_(place: CallContext, given: Given) -> ToolResult:
     return ToolResult(text, answer_of(checked), wrong=True)
 
 
-async def inbox(place: CallContext, given: Given) -> ToolResult:
-    (agent, role), tokens = place.who(), given.get("budget", INBOX_TOKENS)
+async def inbox(context: CallContext, given: Given) -> ToolResult:
+    (agent, role), tokens = context.who(), given.get("budget", INBOX_TOKENS)
     if tokens < TOKENS_MIN:
         return _too_small(tokens)
     if given.get("ids"):
-        return await _whole(place, agent, given["ids"], tokens)
-    waiting = await within_bytes(lambda few: place.bus.inbox(agent, role=role, most=few), LOOKED_AT_MAX + 1)
+        return await _whole(context, agent, given["ids"], tokens)
+    waiting = await within_bytes(lambda few: context.bus.inbox(agent, role=role, most=few), LOOKED_AT_MAX + 1)
     told = waiting.found if waiting.all else waiting.found[:-1]  # the last one says that there are more
-    lying = [InboxItem(delivery, one, await place.bus.rendering(one, agent=agent)) for delivery, one in told]
-    return digest(agent, lying, place.dialects, time.time(), tokens, more=not waiting.all)
+    lying = [InboxItem(delivery, one, await context.bus.rendering(one, agent=agent)) for delivery, one in told]
+    return digest(agent, lying, context.dialects, time.time(), tokens, more=not waiting.all)
 
 
-async def wait(place: CallContext, given: Given) -> ToolResult:
-    (agent, role), tokens = place.who(), given.get("budget", WAIT_TOKENS)
+async def wait(context: CallContext, given: Given) -> ToolResult:
+    (agent, role), tokens = context.who(), given.get("budget", WAIT_TOKENS)
     if tokens < TOKENS_MIN:
         return _too_small(tokens)
     seconds = given.get("seconds", WAIT_SECONDS_MAX)
     seconds = WAIT_SECONDS_MAX if seconds > WAIT_SECONDS_MAX else seconds
     most, lease = given.get("most", 1), given.get("lease")
-    limits = place.settings.limits
-    leases = await take(place.bus, agent, limits, role=role, most=most, wait=seconds, lease=lease)
+    limits = context.settings.limits
+    leases = await take(context.bus, agent, limits, role=role, most=most, wait=seconds, lease=lease)
     if not leases:
         text = f"Nothing came for {shown(agent)} within {seconds:g} s. Call again to go on waiting."
         return ToolResult(text, {"answer": []})
-    waits = [await _awaited(place, leased.message) for leased in leases]
+    waits = [await _awaited(context, lease.message) for lease in leases]
     return taken(list(zip(leases, waits, strict=True)), tokens)
 
 
-async def ack(place: CallContext, given: Given) -> ToolResult:
-    agent, token = place.who().agent, given["token"]
+async def ack(context: CallContext, given: Given) -> ToolResult:
+    agent, token = context.who().agent, given["token"]
     if "nack" in given and "extend" in given:
         say = "Give the message back or keep it: leave out one of nack and extend."
         return of_arguments([Finding(ARGUMENTS_WRONG, "$.extend", say)])
     if "nack" in given:
-        delivery = await place.bus.nack(token, agent=agent, reason=given["nack"])
+        delivery = await context.bus.nack(token, agent=agent, reason=given["nack"])
         comes = "that was the last attempt: it is dead, and its sender is told"
         if delivery.state == "stored":
             comes = f"it comes again at {clock_time(delivery.due_at)} UTC"
         return ToolResult(f"given back; {comes}", plain(delivery))
     if "extend" in given:
-        until = await place.bus.extend(token, agent=agent, seconds=given["extend"])
+        until = await context.bus.extend(token, agent=agent, seconds=given["extend"])
         return ToolResult(f"yours until {clock_time(until)} UTC", {"answer": until})
-    first = await place.bus.ack(token, agent=agent)
+    first = await context.bus.ack(token, agent=agent)
     return ToolResult("acked" if first else "acked before, which is as well", {"answer": first})
 
 
-async def why(place: CallContext, given: Given) -> ToolResult:
-    stories = await place.bus.why(given["id"])
+async def why(context: CallContext, given: Given) -> ToolResult:
+    stories = await context.bus.why(given["id"])
     now = time.time()
     text = "\n\n".join([DATA, *("\n".join(story_lines(story, now, PLAIN, marked)) for story in stories)])
     if len(text) > STORY_CHARACTERS_MAX:
@@ -111,29 +111,30 @@ async def why(place: CallContext, given: Given) -> ToolResult:
     return ToolResult(text, {"note": NOTE, "answer": trees})
 
 
-async def guard(place: CallContext, given: Given) -> ToolResult:
-    (agent, role), project = place.who(), place.project
+async def guard(context: CallContext, given: Given) -> ToolResult:
+    (agent, role), project = context.who(), context.project
     paths: Sequence[str] = given["paths"]
     from_root = [project.from_root(path) for path in paths] if project else list(paths)
     resolve = project.resolver() if project else None
-    found = await place.bus.guard(from_root, agent=agent, role=role, plan=given.get("plan"), resolve=resolve)
-    verdicts = [one._replace(path=path) for one, path in zip(found, paths, strict=True)]
-    lines = [line for one in verdicts for line in _verdict_lines(one)] or ["no paths were given"]
-    asks = dict.fromkeys(_ask_line(one) for one in verdicts if one.ask is not None)  # one may do for several paths
+    found = await context.bus.guard(from_root, agent=agent, role=role, plan=given.get("plan"), resolve=resolve)
+    verdicts = [verdict._replace(path=path) for verdict, path in zip(found, paths, strict=True)]
+    lines = [line for verdict in verdicts for line in _verdict_lines(verdict)] or ["no paths were given"]
+    # one may do for several paths
+    asks = dict.fromkeys(_ask_line(verdict) for verdict in verdicts if verdict.ask is not None)
     return ToolResult(
-        "\n".join([*lines, *asks]), {"answer": plain(verdicts)}, wrong=not all(one.allowed for one in verdicts)
+        "\n".join([*lines, *asks]), {"answer": plain(verdicts)}, wrong=not all(verdict.allowed for verdict in verdicts)
     )
 
 
-async def team(place: CallContext, given: Given) -> ToolResult:
+async def team(context: CallContext, given: Given) -> ToolResult:
     if given.get("join") or given.get("reads"):
-        agent, role = place.who()
-        member = await place.bus.join(agent, role=role, dialects=given.get("reads", ()))
+        agent, role = context.who()
+        member = await context.bus.join(agent, role=role, dialects=given.get("reads", ()))
         if isinstance(member, Finding):
             return ToolResult(f"refused:\n{finding_text([member])}", plain(member), wrong=True)
         reads = f", reading {', '.join(map(shown, member.dialects))}" if member.dialects else ""
         return ToolResult(f"{shown(member.name)} is in the team as {shown(member.role)}{reads}", plain(member))
-    roster = await place.bus.roster()
+    roster = await context.bus.roster()
     nobody = "nobody has joined yet; every role may be sent to by its name"
     return ToolResult("\n".join(map(_presence, roster)) or nobody, {"answer": plain(roster)})
 
@@ -158,7 +159,7 @@ def _too_small(tokens: int) -> ToolResult:
     return of_arguments([Finding(ARGUMENTS_WRONG, "$.budget", say, found=str(tokens)[:60])])
 
 
-async def _whole(place: CallContext, agent: str, ids: Sequence[str], tokens: int) -> ToolResult:
+async def _whole(context: CallContext, agent: str, ids: Sequence[str], tokens: int) -> ToolResult:
     found: list[tuple[Message, Rendering | None]] = []
     missing: list[str] = []
     asked, size = tuple(dict.fromkeys(ids)), 0
@@ -166,30 +167,30 @@ async def _whole(place: CallContext, agent: str, ids: Sequence[str], tokens: int
         if size >= LOOK_BYTES:
             break
         try:
-            message = await place.bus.read(id_, agent=agent)
+            message = await context.bus.read(id_, agent=agent)
         except NotFound:
             missing.append(id_[:128])
         else:
             size += len(message.raw)
-            found.append((message, await _rendering(place, message, agent)))
+            found.append((message, await _rendering(context, message, agent)))
     return bodies(found, missing, tokens, unread=len(asked) - len(found) - len(missing))
 
 
-async def _rendering(place: CallContext, message: Message, agent: str) -> Rendering | None:
+async def _rendering(context: CallContext, message: Message, agent: str) -> Rendering | None:
     try:
-        return await place.bus.rendering(message, agent=agent)
+        return await context.bus.rendering(message, agent=agent)
     except NotFound:  # whoever has not come yet reads anything
         return None
 
 
-async def _awaited(place: CallContext, message: Message) -> str | None:
+async def _awaited(context: CallContext, message: Message) -> str | None:
     """Only by the way: what was leased has to be handed over whatever becomes of this."""
     try:
-        stories: list[MessageHistory] = await place.bus.why(message.id)
+        stories: list[MessageHistory] = await context.bus.why(message.id)
     except TelexError:
         return None
-    story = next((one for one in stories if one.message.seq == message.seq), None)
-    return awaited_line(story, place.dialects.get(message.dialect or ""))
+    story = next((history for history in stories if history.message.seq == message.seq), None)
+    return awaited_line(story, context.dialects.get(message.dialect or ""))
 
 
 def _raw(message: Any) -> str:
@@ -203,7 +204,7 @@ def _mended(checked: Checked) -> str | None:
 
 def _verdict_lines(verdict: PathVerdict) -> list[str]:
     path = shown(verdict.path)
-    conditions = [f"  mind: {shown(one)}" for one in verdict.conditions]
+    conditions = [f"  mind: {shown(condition)}" for condition in verdict.conditions]
     if verdict.allowed:
         by = " (by override)" if verdict.override else ""
         return [f"allowed {path}{by}: {shown(verdict.reason)}", *conditions]
@@ -214,9 +215,13 @@ def _ask_line(verdict: PathVerdict) -> str:
     return f"ask {shown(verdict.ask_to or 'your lead')} for it, send: {json_line(plain(verdict.ask))}"
 
 
-def _presence(one: Presence) -> str:
-    member, now = one.member, time.time()
+def _presence(presence: Presence) -> str:
+    member, now = presence.member, time.time()
     reads = f", reads {', '.join(map(shown, member.dialects))}" if member.dialects else ""
-    oldest = f", oldest {ago(one.oldest_at, now)}" if one.oldest_at is not None else ""
-    counts = f"{one.waiting} waiting, {one.leased} leased{oldest}" if one.waiting or one.leased else "nothing waits"
-    return f"{shown(member.name)} ({shown(member.role)}) {one.state}, {counts}{reads}"
+    oldest = f", oldest {ago(presence.oldest_at, now)}" if presence.oldest_at is not None else ""
+    counts = (
+        f"{presence.waiting} waiting, {presence.leased} leased{oldest}"
+        if presence.waiting or presence.leased
+        else "nothing waits"
+    )
+    return f"{shown(member.name)} ({shown(member.role)}) {presence.state}, {counts}{reads}"

@@ -40,15 +40,18 @@ class Tool(NamedTuple):
 
     @property
     def arguments(self) -> dict[str, Argument]:
-        return {name: Argument(name, one.kind, required=one.required) for name, one in self.takes.items()}
+        return {
+            name: Argument(name, tool_argument.kind, required=tool_argument.required)
+            for name, tool_argument in self.takes.items()
+        }
 
     @property
     def schema(self) -> dict[str, Any]:
         properties = {
-            name: _SCHEMAS[one.kind] | ({"description": one.says} if one.says else {})
-            for name, one in self.takes.items()
+            name: _SCHEMAS[tool_argument.kind] | ({"description": tool_argument.says} if tool_argument.says else {})
+            for name, tool_argument in self.takes.items()
         }
-        required = [name for name, one in self.takes.items() if one.required]
+        required = [name for name, tool_argument in self.takes.items() if tool_argument.required]
         return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
 

@@ -61,18 +61,18 @@ def _words(move: Move) -> str:
     return f"{_signals(move)}, {move.when}" if move.when else _signals(move)
 
 
-def figure(found: SearchResult) -> list[tuple[str, int]]:
+def figure(search_result: SearchResult) -> list[tuple[str, int]]:
     """What the search found, in numbers."""
-    going = sum(state not in ENDS for state in found.states.values())
+    going = sum(state not in ENDS for state in search_result.states.values())
     return [
-        ("states", len(found.states)),
-        ("signals tried that move the work", len(found.edges)),
+        ("states", len(search_result.states)),
+        ("signals tried that move the work", len(search_result.edges)),
         ("states in which it goes on", going),
-        *((f"states that are {end}", found.count(end)) for end in ENDS),
-        ("dead ends", found.dead_ends),
-        ("states from which no end can be reached", found.lost),
-        ("states that come round again", found.circles),
-        ("signals on the longest way", found.longest),
+        *((f"states that are {end}", search_result.count(end)) for end in ENDS),
+        ("dead ends", search_result.dead_ends),
+        ("states from which no end can be reached", search_result.lost),
+        ("states that come round again", search_result.circles),
+        ("signals on the longest way", search_result.longest),
     ]
 
 

@@ -18,14 +18,14 @@ QUOTED_CHARACTERS_MAX = 20_000  # of one message; who needs more is told where i
 VERDICT_TYPES = {"review": REVIEW_VERDICT, "audit": AUDIT_VERDICT}
 
 
-def letter(work: Work, dispatch: Dispatch, quoted: Mapping[str, str], note: str = "") -> str:
+def dispatch_text(work: Work, dispatch: Dispatch, quoted: Mapping[str, str], note: str = "") -> str:
     """The message. `quoted` has the bodies of the messages it cites; `note` is what a person adds."""
     if dispatch.kind == WORD:
         return _word(work, dispatch)
     if dispatch.type is None:
         return _check(work, dispatch)
     assert dispatch.type.deed is not None
-    names = dispatch.type.deed.names
+    names = dispatch.type.deed.field_map
     tree: Tree = {TYPE: dispatch.type.name, **{names[name]: value for name, value in dispatch.of.items()}}
     return write(SIGNAL_MD, tree, _body(work, dispatch, quoted, note))
 
@@ -63,14 +63,14 @@ def _short(text: str, id_: str) -> str:
 
 
 def _check(work: Work, dispatch: Dispatch) -> str:
-    place, type_ = dispatch.place, VERDICT_TYPES[dispatch.kind].name
-    doubt = [] if place.sure else ["Its maker says that it failed its own check."]
-    again = f", revision {place.iteration}" if place.iteration else ""
+    step, type_ = dispatch.place, VERDICT_TYPES[dispatch.kind].name
+    doubt = [] if step.sure else ["Its maker says that it failed its own check."]
+    again = f", revision {step.iteration}" if step.iteration else ""
     return "\n".join(
         [
-            f"# {dispatch.kind.capitalize()} {place.name} of {work.id}{again}",
+            f"# {dispatch.kind.capitalize()} {step.name} of {work.id}{again}",
             "",
-            f"Handed in by {shown(place.by)}: telex show {shown(place.answer)}",
+            f"Handed in by {shown(step.by)}: telex show {shown(step.answer)}",
             *doubt,
             "",
             f"Answer {shown(work.by)} with {type_}, sent with --reply-to {dispatch.id}",
@@ -80,15 +80,15 @@ def _check(work: Work, dispatch: Dispatch) -> str:
 
 
 def _word(work: Work, dispatch: Dispatch) -> str:
-    place = dispatch.place
-    what = {"blocked": "is blocked", "escalated": "needs your decision"}[place.state]
+    step = dispatch.place
+    what = {"blocked": "is blocked", "escalated": "needs your decision"}[step.state]
     return "\n".join(
         [
-            f"# {work.id} {what} at {place.name}",
+            f"# {work.id} {what} at {step.name}",
             "",
-            f"{shown(place.why)}.",
-            f"Read it: telex show {shown(place.held)}",
-            f"Set it going again: telex work resume {work.id} {place.name}",
+            f"{shown(step.why)}.",
+            f"Read it: telex show {shown(step.held)}",
+            f"Set it going again: telex work resume {work.id} {step.name}",
             "",
         ]
     )

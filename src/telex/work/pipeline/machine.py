@@ -87,47 +87,47 @@ MOVES: tuple[Move, ...] = (
 )  # fmt: skip
 
 GUARDS: dict[str, Callable[[Work, PipelineStep, SignalResult], bool]] = {
-    "too many questions": lambda work, place, answer: answer.questions > QUESTIONS_MAX,
-    "research needed": lambda work, place, answer: answer.questions > 0,
-    "questions left": lambda work, place, answer: any(
-        other.state not in OVER for other in work.of_kind("research") if other.name != place.name
+    "too many questions": lambda work, step, answer: answer.questions > QUESTIONS_MAX,
+    "research needed": lambda work, step, answer: answer.questions > 0,
+    "questions left": lambda work, step, answer: any(
+        other.state not in OVER for other in work.of_kind("research") if other.name != step.name
     ),
-    "has blockers": lambda work, place, answer: answer.has_blockers,
-    "too many steps": lambda work, place, answer: max(answer.waves, answer.steps) > STEPS_MAX,
-    "nothing to do": lambda work, place, answer: not answer.waves and not answer.steps,
-    "a verdict is out": lambda work, place, answer: len(place.verdicts) < len(CHECKS),
-    "failed, try again": lambda work, place, answer: failed(place) and place.iteration < ITERATIONS_MAX,
-    "failed": lambda work, place, answer: failed(place),
-    "wave goes on": lambda work, place, answer: any(
+    "has blockers": lambda work, step, answer: answer.has_blockers,
+    "too many steps": lambda work, step, answer: max(answer.waves, answer.steps) > STEPS_MAX,
+    "nothing to do": lambda work, step, answer: not answer.waves and not answer.steps,
+    "a verdict is out": lambda work, step, answer: len(step.verdicts) < len(CHECKS),
+    "failed, try again": lambda work, step, answer: failed(step) and step.iteration < ITERATIONS_MAX,
+    "failed": lambda work, step, answer: failed(step),
+    "wave goes on": lambda work, step, answer: any(
         other.state not in OVER
         for other in work.of_kind("step")
-        if other.name != place.name and wave_of(other.name) == wave_of(place.name)
+        if other.name != step.name and wave_of(other.name) == wave_of(step.name)
     ),
-    "last wave": lambda work, place, answer: wave_of(place.name) >= len(work.waves),
-    "": lambda work, place, answer: True,
+    "last wave": lambda work, step, answer: wave_of(step.name) >= len(work.waves),
+    "": lambda work, step, answer: True,
 }
 
 
-def failed(place: PipelineStep) -> bool:
-    return any(verdict.signal == "fail" for verdict in place.verdicts)
+def failed(step: PipelineStep) -> bool:
+    return any(verdict.signal == "fail" for verdict in step.verdicts)
 
 
 # --- what begins -----------------------------------------------------------------------------------------------------
 
 
-def _research(work: Work, place: PipelineStep, answer: SignalResult) -> Work:
+def _research(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
     for number in range(1, answer.questions + 1):
         work = work.with_place(PipelineStep(f"research.{number}", "research", BEGINS["research"]))
     return work
 
 
-def _plan(work: Work, place: PipelineStep, answer: SignalResult) -> Work:
+def _plan(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
     return work.with_place(PipelineStep("plan", "plan", BEGINS["plan"]))
 
 
-def _wave(work: Work, place: PipelineStep, answer: SignalResult) -> Work:
+def _wave(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
     """The next one: all its steps at once."""
-    if place.kind == "plan":
+    if step.kind == "plan":
         work = work._replace(waves=spread(answer.waves, answer.steps), plan_file=answer.plan_file)
     wave = work.wave + 1
     for number in range(1, work.waves[wave - 1] + 1):
@@ -135,8 +135,8 @@ def _wave(work: Work, place: PipelineStep, answer: SignalResult) -> Work:
     return work
 
 
-def _revision(work: Work, place: PipelineStep, answer: SignalResult) -> Work:
-    return work.with_place(place._replace(iteration=place.iteration + 1, asked=False))
+def _revision(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
+    return work.with_place(step._replace(iteration=step.iteration + 1, asked=False))
 
 
 OPENINGS: dict[str, Callable[[Work, PipelineStep, SignalResult], Work]] = {
@@ -144,7 +144,7 @@ OPENINGS: dict[str, Callable[[Work, PipelineStep, SignalResult], Work]] = {
     "plan": _plan,
     "wave": _wave,
     "revision": _revision,
-    "": lambda work, place, answer: work,
+    "": lambda work, step, answer: work,
 }
 
 
@@ -170,12 +170,12 @@ def answered(work: Work, reply_to: str | None, answer: SignalResult) -> Work:
     if isinstance(found, str):
         odd = IgnoredSignal(answer.message, answer.by, answer.signal, found)
         return work._replace(odd=(*work.odd, odd)[-ODD_KEPT_MAX:], odd_count=work.odd_count + 1, last_at=answer.at)
-    place, move = found
-    place = place._replace(state=move.then)
+    step, move = found
+    step = step._replace(state=move.then)
     if move.why:
-        place = place._replace(held=answer.message, why=move.why.format(by=answer.by))
-    work = work.with_place(place)._replace(last_at=answer.at)
-    return OPENINGS[move.opens](work, place, answer)
+        step = step._replace(held=answer.message, why=move.why.format(by=answer.by))
+    work = work.with_place(step)._replace(last_at=answer.at)
+    return OPENINGS[move.opens](work, step, answer)
 
 
 def answers_what(work: Work, reply_to: str | None, answer: SignalResult) -> tuple[PipelineStep, Move] | str:
@@ -183,44 +183,44 @@ def answers_what(work: Work, reply_to: str | None, answer: SignalResult) -> tupl
     found = place_called(work, reply_to) if reply_to is not None else _only_open(work, answer.part)
     if found is None:
         return "it answers no dispatch of this work" if reply_to is not None else "it does not say what it answers"
-    place, part = found
+    step, part = found
     if part != answer.part:
         return f"{reply_to} is not answered with this type"
     check = part if part in CHECKS else ""
-    if not is_open(place, part) or (reply_to is not None and reply_to != dispatch_id(work.id, place, check)):
-        return f"{reply_to or place.name} is not waited for"
-    place = _with_answer(place, answer)
-    move = next((one for one in MOVES if _fits(one, work, place, answer)), None)
-    return (place, move) if move is not None else f"{answer.signal} is no answer to {reply_to or place.name}"
+    if not is_open(step, part) or (reply_to is not None and reply_to != dispatch_id(work.id, step, check)):
+        return f"{reply_to or step.name} is not waited for"
+    step = _with_answer(step, answer)
+    move = next((move for move in MOVES if _fits(move, work, step, answer)), None)
+    return (step, move) if move is not None else f"{answer.signal} is no answer to {reply_to or step.name}"
 
 
 def _only_open(work: Work, part: Part) -> tuple[PipelineStep, Part] | None:
     """What a result is about that does not say so: the one thing it can be about."""
     kind = "step" if part in CHECKS else part
-    able = [place for place in work.places.values() if place.kind == kind and is_open(place, part)]
+    able = [step for step in work.places.values() if step.kind == kind and is_open(step, part)]
     return (able[0], part) if len(able) == 1 else None
 
 
-def is_open(place: PipelineStep, part: Part) -> bool:
+def is_open(step: PipelineStep, part: Part) -> bool:
     """Is an answer of this kind waited for?"""
     if part in CHECKS:
-        return place.state == "checking" and all(verdict.part != part for verdict in place.verdicts)
-    return place.state == BEGINS[place.kind] and place.asked
+        return step.state == "checking" and all(verdict.part != part for verdict in step.verdicts)
+    return step.state == BEGINS[step.kind] and step.asked
 
 
-def _with_answer(place: PipelineStep, answer: SignalResult) -> PipelineStep:
+def _with_answer(step: PipelineStep, answer: SignalResult) -> PipelineStep:
     if answer.part not in CHECKS:
-        who = place._replace(by=answer.by, role=answer.role)
+        who = step._replace(by=answer.by, role=answer.role)
         return who._replace(answer=answer.message, sure=answer.sure, verdicts=())
     if answer.signal not in VERDICTS:
-        return place
+        return step
     notes = (answer.message,) if answer.signal == "pass_with_notes" else ()
     verdict = ReviewVerdict(answer.part, answer.signal, answer.by, answer.message)
-    return place._replace(verdicts=(*place.verdicts, verdict), notes=(*place.notes, *notes))
+    return step._replace(verdicts=(*step.verdicts, verdict), notes=(*step.notes, *notes))
 
 
-def _fits(move: Move, work: Work, place: PipelineStep, answer: SignalResult) -> bool:
-    return place.state in move.states and answer.signal in move.signals and GUARDS[move.when](work, place, answer)
+def _fits(move: Move, work: Work, step: PipelineStep, answer: SignalResult) -> bool:
+    return step.state in move.states and answer.signal in move.signals and GUARDS[move.when](work, step, answer)
 
 
 # --- a dispatch ------------------------------------------------------------------------------------------------------
@@ -235,16 +235,16 @@ def dispatched(work: Work, id_: str, part: Part | None, at: float) -> Work | Non
     found = place_called(work, id_.removesuffix(".lgtm"))
     if found is None or found[1] != found[0].kind:
         return None
-    place, _ = found
+    step, _ = found
     if part is None:
-        tells = place.state == "approved" and not place.told and id_ == approval_id(work.id, place)
-        return _moved(work, place._replace(told=True), at) if tells else None
-    if part != place.kind:
+        tells = step.state == "approved" and not step.told and id_ == approval_id(work.id, step)
+        return _moved(work, step._replace(told=True), at) if tells else None
+    if part != step.kind:
         return None
-    if place.state == BEGINS[place.kind] and not place.asked and id_ == dispatch_id(work.id, place):
-        return _moved(work, place._replace(asked=True), at)
-    if place.state in HELD and id_ == dispatch_id(work.id, again(place)):
-        return _moved(work, again(place)._replace(asked=True), at)
+    if step.state == BEGINS[step.kind] and not step.asked and id_ == dispatch_id(work.id, step):
+        return _moved(work, step._replace(asked=True), at)
+    if step.state in HELD and id_ == dispatch_id(work.id, again(step)):
+        return _moved(work, again(step)._replace(asked=True), at)
     return None
 
 
@@ -253,9 +253,9 @@ def was_sent(work: Work, id_: str) -> bool:
     found = place_called(work, id_.removesuffix(".lgtm"))
     if found is None:
         return False
-    place, _ = found
-    return (place.asked and id_ == dispatch_id(work.id, place)) or (place.told and id_ == approval_id(work.id, place))
+    step, _ = found
+    return (step.asked and id_ == dispatch_id(work.id, step)) or (step.told and id_ == approval_id(work.id, step))
 
 
-def _moved(work: Work, place: PipelineStep, at: float) -> Work:
-    return work.with_place(place)._replace(last_at=at)
+def _moved(work: Work, step: PipelineStep, at: float) -> Work:
+    return work.with_place(step)._replace(last_at=at)

@@ -20,7 +20,7 @@ from telex.work.pipeline.machine import (
     dispatched,
     is_open,
 )
-from telex.work.pipeline.pending_dispatches import Dispatch, due
+from telex.work.pipeline.pending_dispatches import Dispatch, pending_dispatches
 from telex.work.pipeline.state import BEGINS, CHECKS, OVER, Part, PipelineStep, Work, approval_id, dispatch_id, wave_of
 
 ENDS = ("done", "blocked", "escalated")
@@ -78,40 +78,44 @@ def key_of(work: Work) -> Key:
     """What the machine can tell apart. What is behind it is not looked at again."""
     wave, planned = work.wave, "plan" in work.places
     ahead = [
-        place
-        for place in work.places.values()
-        if place.state not in OVER or (wave_of(place.name) == wave if wave else not planned)
+        step
+        for step in work.places.values()
+        if step.state not in OVER or (wave_of(step.name) == wave if wave else not planned)
     ]
-    return (work.waves[max(wave - 1, 0) :], work.state, *sorted((place.kind, *_shape(place)) for place in ahead))
+    return (work.waves[max(wave - 1, 0) :], work.state, *sorted((step.kind, *_shape(step)) for step in ahead))
 
 
-def _shape(place: PipelineStep) -> Key:
-    verdicts = sorted((one.part, one.signal == "fail") for one in place.verdicts) if place.state == "checking" else ()
-    iteration = place.iteration if place.state in ("working", "checking") else 0
-    return (place.state, iteration, *verdicts)
+def _shape(step: PipelineStep) -> Key:
+    verdicts = (
+        sorted((review_verdict.part, review_verdict.signal == "fail") for review_verdict in step.verdicts)
+        if step.state == "checking"
+        else ()
+    )
+    iteration = step.iteration if step.state in ("working", "checking") else 0
+    return (step.state, iteration, *verdicts)
 
 
 def _edges(work: Work, bounds: SearchBounds) -> Iterator[tuple[Edge, Work]]:
-    before = {dispatch.id for dispatch in due(work)}
-    for place, reply_to, answer in _answers(work, bounds):
+    before = {dispatch.id for dispatch in pending_dispatches(work)}
+    for step, reply_to, answer in _answers(work, bounds):
         found = answers_what(work, reply_to, answer)
         if isinstance(found, str):
             continue
         after = answered(work, reply_to, answer)
-        sent = [dispatch for dispatch in due(after) if dispatch.id not in before]
+        sent = [dispatch for dispatch in pending_dispatches(after) if dispatch.id not in before]
         after = _sent(after, sent)
         kinds = tuple(dict.fromkeys(dispatch.kind for dispatch in sent))
-        yield Edge(key_of(work), key_of(after), place.state, answer.signal, found[1], kinds), after
+        yield Edge(key_of(work), key_of(after), step.state, answer.signal, found[1], kinds), after
 
 
 def _answers(work: Work, bounds: SearchBounds) -> Iterator[tuple[PipelineStep, str, SignalResult]]:
     """Every signal that could come to anything that is open."""
-    for place in work.places.values():
-        parts: tuple[Part, ...] = (place.kind, *CHECKS) if place.kind == "step" else (place.kind,)
-        for part in filter(partial(is_open, place), parts):
-            reply_to = dispatch_id(work.id, place, part if part in CHECKS else "")
+    for step in work.places.values():
+        parts: tuple[Part, ...] = (step.kind, *CHECKS) if step.kind == "step" else (step.kind,)
+        for part in filter(partial(is_open, step), parts):
+            reply_to = dispatch_id(work.id, step, part if part in CHECKS else "")
             for answer in _signals(part, bounds):
-                yield place, reply_to, answer
+                yield step, reply_to, answer
 
 
 def _signals(part: Part, bounds: SearchBounds) -> Iterator[SignalResult]:
@@ -135,9 +139,9 @@ def _signals(part: Part, bounds: SearchBounds) -> Iterator[SignalResult]:
 def _sent(work: Work, dispatches: list[Dispatch]) -> Work:
     """As after the orchestrator's turn."""
     for dispatch in dispatches:
-        place = work.places[dispatch.place.name]
-        part: Part | None = place.kind if place.state == BEGINS[place.kind] else None
-        if part is not None or dispatch.id == approval_id(work.id, place):
+        step = work.places[dispatch.place.name]
+        part: Part | None = step.kind if step.state == BEGINS[step.kind] else None
+        if part is not None or dispatch.id == approval_id(work.id, step):
             work = dispatched(work, dispatch.id, part, 0.0) or work
     return work
 
@@ -173,6 +177,6 @@ def _weighed(states: dict[Key, str], edges: list[Edge]) -> SearchResult:
     )
 
 
-def moves_never_made(found: SearchResult) -> list[Move]:
-    made = {id(edge.move) for edge in found.edges}
+def moves_never_made(search_result: SearchResult) -> list[Move]:
+    made = {id(edge.move) for edge in search_result.edges}
     return [move for move in MOVES if id(move) not in made]

@@ -54,23 +54,23 @@ class Dispatch(NamedTuple):
     reply_to: str | None = None
 
 
-def due(work: Work) -> tuple[Dispatch, ...]:
-    return tuple(dispatch for place in work.places.values() for dispatch in _of_place(work, place))
+def pending_dispatches(work: Work) -> tuple[Dispatch, ...]:
+    return tuple(dispatch for step in work.places.values() for dispatch in _of_place(work, step))
 
 
-def _of_place(work: Work, place: PipelineStep) -> Iterator[Dispatch]:
-    if place.state in HELD:
-        yield Dispatch(word_id(work.id, place, place.state), WORD, place, HUMAN, HUMAN, reply_to=place.held or None)
-    elif place.state == "checking":
+def _of_place(work: Work, step: PipelineStep) -> Iterator[Dispatch]:
+    if step.state in HELD:
+        yield Dispatch(word_id(work.id, step, step.state), WORD, step, HUMAN, HUMAN, reply_to=step.held or None)
+    elif step.state == "checking":
         for check in CHECKS:
-            if all(verdict.part != check for verdict in place.verdicts):
-                role, id_ = ONE_OF_ROLE + CHECKERS[check], dispatch_id(work.id, place, check)
-                yield Dispatch(id_, check, place, role, role, reply_to=place.answer or None)
-    elif place.state == "approved" and not place.told:
-        notes = tuple(("A note that came with it", note) for note in place.notes)
-        yield _typed(work, place, APPROVAL, approval_id(work.id, place), {"signal": "lgtm"}, notes)
-    elif place.state == BEGINS[place.kind] and not place.asked:
-        yield ask(work, place)
+            if all(verdict.part != check for verdict in step.verdicts):
+                role, id_ = ONE_OF_ROLE + CHECKERS[check], dispatch_id(work.id, step, check)
+                yield Dispatch(id_, check, step, role, role, reply_to=step.answer or None)
+    elif step.state == "approved" and not step.told:
+        notes = tuple(("A note that came with it", note) for note in step.notes)
+        yield _typed(work, step, APPROVAL, approval_id(work.id, step), {"signal": "lgtm"}, notes)
+    elif step.state == BEGINS[step.kind] and not step.asked:
+        yield ask(work, step)
 
 
 def ask(work: Work, place: PipelineStep) -> Dispatch:
@@ -85,7 +85,9 @@ def ask(work: Work, place: PipelineStep) -> Dispatch:
     if place.kind == "plan":
         return _typed(work, place, ARCHITECTURE_REQUEST, id_, {"signal": "plan"}, _findings(work))
     if place.iteration:
-        verdicts = tuple((f"From the {CHECKERS[one.part]}", one.message) for one in place.verdicts)
+        verdicts = tuple(
+            (f"From the {CHECKERS[review_verdict.part]}", review_verdict.message) for review_verdict in place.verdicts
+        )
         severity = "all" if place.iteration <= MENDS_ALL_UNTIL else "critical"
         says = {"iteration": place.iteration, "iterations_max": ITERATIONS_MAX, "severity": severity}
         return _typed(work, place, REVISION_REQUEST, id_, {"signal": "revise", **says}, verdicts)
@@ -98,22 +100,22 @@ def ask(work: Work, place: PipelineStep) -> Dispatch:
 def _findings(work: Work) -> tuple[tuple[str, str], ...]:
     """What the architect plans on. What nobody verified says so in its heading."""
     research = [
-        (f"Research, question {place.name.partition('.')[2]}" + ("" if place.sure else " (UNVERIFIED)"), place.answer)
-        for place in work.of_kind("research")
+        (f"Research, question {step.name.partition('.')[2]}" + ("" if step.sure else " (UNVERIFIED)"), step.answer)
+        for step in work.of_kind("research")
     ]
     return (("The request", work.id), ("The triage", work.places["triage"].answer), *research)
 
 
 def _typed(
     work: Work,
-    place: PipelineStep,
+    step: PipelineStep,
     type_: MessageType,
     id_: str,
     of: Mapping[str, Any],
     cites: tuple[tuple[str, str], ...] = (),
 ) -> Dispatch:
     """To whoever had it before, if anybody: the architect who sized it up plans it, and a step stays with its maker."""
-    before = work.places["triage"] if place.kind == "plan" and not place.by else place
+    before = work.places["triage"] if step.kind == "plan" and not step.by else step
     role = ONE_OF_ROLE + (before.role or type_.receivers[0])
     reply_to = before.answer or None
-    return Dispatch(id_, type_.name, place, before.by or role, role, type_, of, cites, reply_to)
+    return Dispatch(id_, type_.name, step, before.by or role, role, type_, of, cites, reply_to)

@@ -77,7 +77,7 @@ class Work(NamedTuple):
     @property
     def state(self) -> str:
         """`done`, `escalated` and `blocked` say what it has come to; otherwise which part of the work goes on."""
-        states = {place.state for place in self.places.values()}
+        states = {step.state for step in self.places.values()}
         for held in ("escalated", "blocked"):
             if held in states:
                 return held
@@ -90,11 +90,11 @@ class Work(NamedTuple):
         """The wave that goes on; 0 before the first."""
         return max((wave_of(name) for name in self.places), default=0)
 
-    def with_place(self, place: PipelineStep) -> "Work":
-        return self._replace(places={**self.places, place.name: place})
+    def with_place(self, step: PipelineStep) -> "Work":
+        return self._replace(places={**self.places, step.name: step})
 
     def of_kind(self, kind: Kind) -> Iterator[PipelineStep]:
-        return (place for place in self.places.values() if place.kind == kind)
+        return (step for step in self.places.values() if step.kind == kind)
 
 
 def is_work_id(text: str) -> bool:
@@ -111,28 +111,28 @@ def wave_of(name: str) -> int:
     return int(name[1:].partition(".")[0]) if name.startswith("w") else 0
 
 
-def dispatch_id(work: str, place: PipelineStep, check: str = "") -> str:
+def dispatch_id(work: str, step: PipelineStep, check: str = "") -> str:
     """`W`, `W.research.2`, `W.plan`, `W.w1.s2.i0`, `W.w1.s2.i0.review`; in a later round `W.plan.r1`."""
-    parts = [work] if place.kind == "triage" else [work, place.name]
-    parts += [f"r{place.round}"] if place.round else []
-    parts += [f"i{place.iteration}"] if place.kind == "step" else []
+    parts = [work] if step.kind == "triage" else [work, step.name]
+    parts += [f"r{step.round}"] if step.round else []
+    parts += [f"i{step.iteration}"] if step.kind == "step" else []
     return ".".join([*parts, *([check] if check else [])])
 
 
-def approval_id(work: str, place: PipelineStep) -> str:
+def approval_id(work: str, step: PipelineStep) -> str:
     """`W.w1.s2.lgtm`: a step is approved once, whichever round it was in."""
-    return f"{work}.{place.name}.lgtm"
+    return f"{work}.{step.name}.lgtm"
 
 
-def word_id(work: str, place: PipelineStep, word: str) -> str:
+def word_id(work: str, step: PipelineStep, word: str) -> str:
     """`W.plan.escalated`, `W.w1.s2.r1.blocked`: what is said once in a round."""
-    parts = [work] if place.kind == "triage" else [work, place.name]
-    return ".".join([*parts, *([f"r{place.round}"] if place.round else []), word])
+    parts = [work] if step.kind == "triage" else [work, step.name]
+    return ".".join([*parts, *([f"r{step.round}"] if step.round else []), word])
 
 
-def again(place: PipelineStep) -> PipelineStep:
+def again(step: PipelineStep) -> PipelineStep:
     """The place set going once more, from its beginning."""
-    return PipelineStep(place.name, place.kind, BEGINS[place.kind], place.round + 1, by=place.by, role=place.role)
+    return PipelineStep(step.name, step.kind, BEGINS[step.kind], step.round + 1, by=step.by, role=step.role)
 
 
 def place_called(work: Work, id_: str) -> tuple[PipelineStep, Part] | None:
@@ -140,8 +140,8 @@ def place_called(work: Work, id_: str) -> tuple[PipelineStep, Part] | None:
     found = _DISPATCH.match(id_)
     if found is None or found["work"] != work.id:
         return None
-    place = work.places.get(found["place"] or "triage")
-    if place is None:
+    step = work.places.get(found["place"] or "triage")
+    if step is None:
         return None
-    part: Part = "review" if found["check"] == "review" else "audit" if found["check"] == "audit" else place.kind
-    return place, part
+    part: Part = "review" if found["check"] == "review" else "audit" if found["check"] == "audit" else step.kind
+    return step, part
