@@ -21,7 +21,7 @@ from telex.surfaces.cli.bus_connection import opened_to_look
 from telex.surfaces.cli.inputs import pieces
 from telex.surfaces.cli.replay import GARBAGE_AFTER, JUDGED
 from telex.validation.check import STRICT
-from telex.validation.fast_validator import Express
+from telex.validation.fast_validator import FastValidator
 from telex.work import reducer
 from telex.work.rule_set import RuleContext
 from telex.work.view import WorkMessage, parse_tree
@@ -30,7 +30,7 @@ LINE_BYTES_MAX = 16_777_216
 
 
 def checked(lines: Iterable[object]) -> int:
-    check, found = Express().check, 0
+    check, found = FastValidator().check, 0
     for line in lines:
         if type(line) is LogEntry:
             found += check(line.raw).valid

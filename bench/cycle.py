@@ -106,7 +106,7 @@ def in_groups(path: str) -> Hands:
         await asyncio.gather(*(bus.ack(one.token, agent="lead") for one in taken))
 
     async def receive() -> tuple[Any, ...]:
-        return tuple(await bus.receive("lead", most=GROUP))
+        return tuple(await bus.receive("lead", limit=GROUP))
 
     return Hands(
         lambda raws: run(send(raws)),

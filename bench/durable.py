@@ -88,5 +88,5 @@ async def sent_by(bus: Any, raws: Sequence[bytes], callers: int = CALLERS) -> Tu
 
 async def emptied(bus: Any, agent: str) -> None:
     """Take everything out of an inbox, so that the next turn finds it as this one did."""
-    while taken := await bus.receive(agent, most=1_000):
+    while taken := await bus.receive(agent, limit=1_000):
         await asyncio.gather(*(bus.ack(one.token, agent=agent) for one in taken))

@@ -16,9 +16,9 @@ from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.rule_evaluation import get_path
 from telex.dialects.rule_language import compile_rule, parse
 from telex.model.limits import LIMITS
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from telex.validation.compiled import compile_dialect
-from telex.validation.fast_validator import Express
+from telex.validation.fast_validator import FastValidator
 
 ROUNDS = 101
 
@@ -40,7 +40,7 @@ def _each(run: Callable[[bytes], Any], raws: list[bytes]) -> Callable[[], None]:
 
 def _json(dialect: schema.Dialect) -> list[Line]:
     raws = messages(dialect)
-    express = Express(Desk(forced=dialect))
+    express = FastValidator(CheckPolicy(forced=dialect))
     decode = compile_dialect(dialect, LIMITS, lambda type_: {}).decoder.decode
     peer = _pydantic(dialect)
     assert all(express.passes(raw) for raw in raws), "a sample does not take the fast lane"
@@ -58,7 +58,7 @@ def _json(dialect: schema.Dialect) -> list[Line]:
 
 def _front_matter() -> Line:
     raws = messages(SIGNAL_MD)
-    desk = Desk(forced=SIGNAL_MD)
+    desk = CheckPolicy(forced=SIGNAL_MD)
     fronts = [raw.split(b"---\n", 2)[1] for raw in raws]
     assert all(check(raw, desk).valid for raw in raws)
     work = {

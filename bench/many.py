@@ -10,7 +10,7 @@ from bench.measure import Line
 from bench.samples import messages
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
-from telex.validation.fast_validator import Express
+from telex.validation.fast_validator import FastValidator
 
 LINES = 100_000
 ROUNDS = 3
@@ -48,7 +48,7 @@ def lines() -> list[Line]:
 
 
 def _in_process(file: Path) -> float:
-    passes = Express().passes
+    passes = FastValidator().passes
     raws = file.read_bytes().splitlines()
     start = time.perf_counter()
     for raw in raws:

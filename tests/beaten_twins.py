@@ -26,7 +26,7 @@ from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock
 from telex.testing.sim_messages import written
-from telex.validation.check import STRICT, Desk
+from telex.validation.check import STRICT, CheckPolicy
 
 JSON = [dialect for dialect in BUILT_IN if dialect.form == "json"]
 EVERY_JSON_TYPE = [(dialect, type_) for dialect in JSON for type_ in dialect.types.values()]
@@ -40,7 +40,7 @@ UPDATE = VBW_TYPED.types["execution_update"]
 class Twins:
     """One team twice. Whatever is done is done to both, and must be answered alike."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, stores: tuple[Store, Store], desk: Desk) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, stores: tuple[Store, Store], desk: CheckPolicy) -> None:
         self.clocks = FakeClock(), FakeClock()
         self.buses = [LocalBus(store, clock, desk=desk) for store, clock in zip(stores, self.clocks, strict=True)]
         self.beaten = 0
@@ -108,7 +108,7 @@ def twins(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         opened.append(store)
         return store
 
-    def made(desk: Desk = STRICT, **limits: Any) -> Twins:
+    def made(desk: CheckPolicy = STRICT, **limits: Any) -> Twins:
         desk = desk._replace(limits=LIMITS._replace(**limits))
         return Twins(monkeypatch, (new_store(), new_store()), desk)
 

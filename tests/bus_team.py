@@ -125,7 +125,7 @@ class Team:
 
     def taken(self, agent: str = "lead", **more: Any) -> list[str]:
         """Take and ack all there is. The ids, in the order in which they came."""
-        leases = self.bus.receive(agent, most=1000, **more)
+        leases = self.bus.receive(agent, limit=1000, **more)
         assert all(self.bus.ack(lease.token, agent=agent) for lease in leases)
         return [lease.message.id for lease in leases]
 

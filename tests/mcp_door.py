@@ -83,9 +83,9 @@ class McpVerbs:
         return receipt
 
     def receive(
-        self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
+        self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
     ) -> list[Lease]:
-        tree = self._said(agent, role, "wait", seconds=wait, most=most, lease=lease)
+        tree = self._said(agent, role, "wait", seconds=wait, limit=limit, lease=lease)
         found: list[Lease] = made(list[Lease], tree["answer"])
         return found
 

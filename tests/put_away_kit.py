@@ -15,7 +15,7 @@ from telex.replay.reader import Line, LogEntry, line_reader
 from telex.replay.simulate import Simulator
 from telex.replay.spill_port import SpillPort
 from telex.stores.temp_table import TempTable
-from telex.validation.check import STRICT, Desk
+from telex.validation.check import STRICT, CheckPolicy
 from telex.work.rule_set import LazyFinding
 from tests.replay_kit import typed
 
@@ -36,7 +36,7 @@ class SmallDisk(BytesIO):
         return super().write(bytes(data[:fits]))
 
 
-def forgetful(away: SpillPort | None = None, desk: Desk = STRICT, topics_max: int = 2) -> Simulator:
+def forgetful(away: SpillPort | None = None, desk: CheckPolicy = STRICT, topics_max: int = 2) -> Simulator:
     """A trial that has so many topics in memory."""
     trial = Simulator(desk)
     with pytest.MonkeyPatch.context() as patch:

@@ -14,7 +14,7 @@ from telex.model.message import Lease, Message
 from telex.model.roster import Member
 from telex.ports.store import EVERYTHING, Store
 from telex.testing import FakeClock
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from tests.test_book import ACTS, book_of
 
 READERS = st.sampled_from(["dev", "lead", "human", "orchestrator", "dev-2"])
@@ -57,7 +57,7 @@ class Story:
 
     def __init__(self, store: Store, *, strict: bool = True) -> None:
         self.clock, self.store = FakeClock(), store
-        self.bus = LocalBus(store, self.clock, desk=Desk(strict=strict))
+        self.bus = LocalBus(store, self.clock, desk=CheckPolicy(strict=strict))
         self.seen: list[Seen] = []
         self._held: list[tuple[str, Lease]] = []
 
@@ -86,7 +86,7 @@ class Story:
             case ("join", name, role):
                 run_sync(bus.join(name, role=role))
             case ("receive", name):
-                self._held += [(name, lease) for lease in run_sync(bus.receive(name, most=3))]
+                self._held += [(name, lease) for lease in run_sync(bus.receive(name, limit=3))]
             case ("settle", name, how):
                 self._settle(name, how)
             case ("shut down", force):

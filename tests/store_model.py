@@ -80,8 +80,8 @@ class Model:
         if entry.answer_by is not None:
             self.asks[seq] = (entry.answer_by, 0)
 
-    def lease(self, inboxes: tuple[str, ...], holder: str, now: float, until: float, most: int) -> list[Lying]:
-        due = [lying for lying in self.turn(inboxes, ("stored",)) if lying.due_at <= now][:most]
+    def lease(self, inboxes: tuple[str, ...], holder: str, now: float, until: float, limit: int) -> list[Lying]:
+        due = [lying for lying in self.turn(inboxes, ("stored",)) if lying.due_at <= now][:limit]
         for lying in due:
             lying.state, lying.due_at, lying.holder = "leased", until, holder
             lying.attempts += 1

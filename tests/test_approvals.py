@@ -51,7 +51,7 @@ def reply(team: Team, sender: str = CTO, id: str = "a-1", task: str = "TASK-001"
 
 
 def approval(team: Team, id: str) -> Approval:
-    found: Approval = team.bus.book("approval")[f"approval:{id}"]
+    found: Approval = team.bus.work_state("approval")[f"approval:{id}"]
     return found
 
 
@@ -157,7 +157,7 @@ def test_of_two_answers_at_once_one_is_kept(team: Team) -> None:
     ask(team)
     one, other = team.other(), team.other()
     for bus in (one, other):  # both know the request as open
-        assert bus.book("approval")["approval:ask-1"].waits
+        assert bus.work_state("approval")["approval:ask-1"].waits
     raw = [typed("approval_response", f"an-{role}", role, request_id="ask-1") for role in ("lead", "architect")]
     assert one.send(raw[0], sender="lead", to="dev").accepted
     assert codes(other.send(raw[1], sender="architect", to="dev").findings) == ["approval-answered"]

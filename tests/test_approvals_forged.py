@@ -184,9 +184,9 @@ def test_a_request_in_a_dialect_that_the_team_has_no_more_is_nobodys_to_see(open
     assert own is not None
     team = open_team(own_dialects=(own,), dialect="typed-plus")
     ask(team)
-    assert list(team.bus.book("approval")) == ["approval:ask-1"]
+    assert list(team.bus.work_state("approval")) == ["approval:ask-1"]
     other = team.other(QUICK)
-    assert other.book("approval") == {}
+    assert other.work_state("approval") == {}
     receipt = other.send("Go ahead", sender="lead", to="dev", reply_to="ask-1")
     assert (receipt.accepted, codes(receipt.findings)) == (True, [])
     assert shell("approvals").code == 0

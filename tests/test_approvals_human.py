@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from telex.errors import NotFound, ValueWrong
+from telex.errors import InvalidValue, NotFound
 from telex.model.finding import Severity
 from tests.bus_team import OpenTeam, Shell, Team, codes, open_team, shell, speech_of, team
 from tests.proofs import proves
@@ -64,7 +64,7 @@ def test_an_agent_that_was_asked_may_use_the_same_command(team: Team, shell: She
 @proves("approvals/approve/no-place")
 def test_what_the_dialect_has_no_words_for_is_said(team: Team, shell: Shell) -> None:
     question(team)
-    with pytest.raises(ValueWrong, match="VALIDATION_RESPONSE"):
+    with pytest.raises(InvalidValue, match="VALIDATION_RESPONSE"):
         team.bus.approve("q-1", approved=True, reason="Fine", modifications=["src/"])
     assert shell("approve", "q-1", "--reason", "Fine", "--modify", "src/").code == 64
     assert approval(team, "q-1").waits
@@ -135,7 +135,7 @@ def test_a_gate_that_was_set_aside_is_told_as_that_for_ever(team: Team, shell: S
     team.later(40 * 86_400.0)  # longer than anything else is kept
     for _ in range(20):
         team.later(3600.0)
-    found = {one.request.id: one.answer for one in team.other().book("approval").values()}
+    found = {one.request.id: one.answer for one in team.other().work_state("approval").values()}
     assert {name: given.override for name, given in found.items()} == {"gate-1": True, "gate-2": False, "ask-1": False}
     assert "overridden by human" in shell("approvals", "--all").out
 

@@ -92,7 +92,7 @@ def folded(team: Team) -> dict[str, Any]:
 
 
 def live(team: Team) -> dict[str, Any]:
-    return team.bus.book("approval") | team.bus.book("task")
+    return team.bus.work_state("approval") | team.bus.work_state("task")
 
 
 @proves("approvals/folded")

@@ -96,11 +96,11 @@ def test_a_signal_widens_no_contract(led: Team) -> None:
     assert receipt.accepted
     [warning] = [finding for finding in receipt.findings if finding.code == "approval-widens-nothing"]
     assert (warning.severity, warning.path) == ("warning", "$")
-    assert led.bus.book("plan")["plan:P"].grants == ()
+    assert led.bus.work_state("plan")["plan:P"].grants == ()
 
 
 @proves("approvals/signals")
 def test_a_dispatch_in_reply_to_anything_else_is_a_dispatch(led: Team) -> None:
     led.bus.send("Done, I think", sender="dev", to="orla", id="done-1")
     assert signal(led, "orla", "lgtm", "done-1").accepted
-    assert led.bus.book("approval") == {}
+    assert led.bus.work_state("approval") == {}

@@ -7,7 +7,7 @@ import pytest
 
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.validation.check import NEVER_PASSED, Desk, check
+from telex.validation.check import NEVER_PASSED, CheckPolicy, check
 from tests.proofs import proves
 from tests.tables import VBW_TYPED
 from tests.tables.notation import message
@@ -85,8 +85,8 @@ def test_the_limit_is_told_and_can_be_changed() -> None:
     assert check(raw.ljust(LIMITS.message_bytes_max)).valid
     [finding] = check(raw.ljust(LIMITS.message_bytes_max + 1)).findings
     assert (finding.code, finding.expected) == ("too-large", "1,048,576 bytes")
-    assert check(raw, Desk(limits=LIMITS._replace(message_bytes_max=len(raw)))).valid
-    assert not check(raw, Desk(limits=LIMITS._replace(message_bytes_max=len(raw) - 1))).valid
+    assert check(raw, CheckPolicy(limits=LIMITS._replace(message_bytes_max=len(raw)))).valid
+    assert not check(raw, CheckPolicy(limits=LIMITS._replace(message_bytes_max=len(raw) - 1))).valid
 
 
 @proves("common/bad-input/never-passed")
@@ -94,7 +94,7 @@ def test_the_limit_is_told_and_can_be_changed() -> None:
     "raw", [b"", b"\xff", b"a\x00", b"x" * 2_000_000], ids=["empty", "not utf-8", "nul", "too large"]
 )
 def test_what_is_no_text_at_all_passes_no_desk_however_lenient(raw: bytes) -> None:
-    checked = check(raw, Desk(strict=False))
+    checked = check(raw, CheckPolicy(strict=False))
     assert not checked.valid
     assert {finding.code for finding in checked.findings} <= NEVER_PASSED
 

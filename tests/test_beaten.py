@@ -18,7 +18,7 @@ from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.sim_messages import written
 from telex.testing.strategies import wire
-from telex.validation.check import STRICT, Desk
+from telex.validation.check import STRICT, CheckPolicy
 from tests.beaten_twins import (
     BUILD_FLOW,
     DEV,
@@ -52,7 +52,7 @@ def test_every_type_is_answered_and_kept_alike_by_both_ways(
 ) -> None:
     """New, sent again, sent with other words under the same id, and to an inbox that is full."""
     pair = pair_of(dialect, type_)
-    twin = twins(Desk(preferred=dialect.name if preferred else None, work=False), inbox_max=OPENED_AFTER + 3)
+    twin = twins(CheckPolicy(preferred=dialect.name if preferred else None, work=False), inbox_max=OPENED_AFTER + 3)
     for number in range(OPENED_AFTER + 2):
         assert twin.send(said(dialect, type_, number), **pair).accepted
     again = twin.send(said(dialect, type_, 9), **pair)
@@ -69,7 +69,7 @@ def test_every_type_is_answered_and_kept_alike_by_both_ways(
 def test_a_type_takes_the_beaten_track_unless_it_asks_or_answers(
     twins: OpenTwins, dialect: Dialect, type_: MessageType
 ) -> None:
-    desk = Desk(forced=dialect, work=False)  # unforced, a type that two dialects have may not
+    desk = CheckPolicy(forced=dialect, work=False)  # unforced, a type that two dialects have may not
     twin, pair = twins(desk), pair_of(dialect, type_)
     for number in range(OPENED_AFTER):
         assert not twin.took_it(said(dialect, type_, number), **pair), "nobody knows them yet"
@@ -102,7 +102,7 @@ def test_whatever_is_done_in_whatever_order_the_record_is_the_same(data: st.Data
         assert twins.are_alike()
 
 
-SMALL = Desk(limits=LIMITS._replace(inbox_max=9, silent_seconds=40.0, dedup_window_seconds=100.0))
+SMALL = CheckPolicy(limits=LIMITS._replace(inbox_max=9, silent_seconds=40.0, dedup_window_seconds=100.0))
 LANES = ValidatorCache(SMALL)  # once opened they stay open, so that few examples are spent on coming so far
 TYPES = [(VBW_TYPED, UPDATE), (BUILD_FLOW, BUILD_FLOW.types["TASK_ASSIGNMENT"])]
 ACTS = st.one_of(
@@ -129,7 +129,7 @@ def do(twins: Twins, act: tuple[Any, ...], data: st.DataObject) -> None:
         case "join", name, role:
             twins.both("join", name, role=role)
         case "receive", name:
-            twins.both("receive", name, most=2)
+            twins.both("receive", name, limit=2)
         case _:
             raise AssertionError(act)
 
@@ -188,7 +188,7 @@ def test_what_is_refused_is_refused_alike(twins: OpenTwins) -> None:
 
 def test_a_message_that_answers_another_settles_what_was_asked(twins: OpenTwins) -> None:
     """Whatever its type: a STATUS_UPDATE may name what it replies to."""
-    twin, type_ = twins(Desk(work=False)), BUILD_FLOW.types["STATUS_UPDATE"]
+    twin, type_ = twins(CheckPolicy(work=False)), BUILD_FLOW.types["STATUS_UPDATE"]
     pair = pair_of(BUILD_FLOW, type_)
     for number in range(OPENED_AFTER + 1):
         twin.send(said(BUILD_FLOW, type_, number), **pair)

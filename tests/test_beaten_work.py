@@ -46,7 +46,7 @@ def warmed(twin: Twins) -> Twins:
 def are_alike(twin: Twins) -> bool:
     """The record, and what the books make of it."""
     kinds = ("blocker", "blockers", "task", "escalation", "escalations")
-    one, other = ({kind: run_sync(bus.book(kind)) for kind in kinds} for bus in twin.buses)
+    one, other = ({kind: run_sync(bus.work_state(kind)) for kind in kinds} for bus in twin.buses)
     return one == other and twin.are_alike()
 
 
@@ -62,9 +62,9 @@ def test_a_status_takes_the_beaten_track_unless_it_fails_or_is_blocked(twins: Op
 def test_a_task_that_goes_on_is_held_up_no_more(twins: OpenTwins) -> None:
     twin = warmed(twins())
     took_it(twin, 1, "BLOCKED")
-    assert [held.what for held in twin.both("book", "blocker").values()] == ["no key"]
+    assert [held.what for held in twin.both("work_state", "blocker").values()] == ["no key"]
     took_it(twin, 2, "PROGRESS")
-    assert list(twin.both("book", "blocker").values()) == [None]
+    assert list(twin.both("work_state", "blocker").values()) == [None]
     assert not took_it(twin, 3, "PROGRESS"), "from now on it is asked what it means"
     assert are_alike(twin)
 

@@ -27,7 +27,7 @@ from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from telex.work import reducer, snapshots
 from telex.work.actions import CHAPTERS, FOLDS
 from tests.proofs import proves
@@ -112,7 +112,7 @@ ACTS = st.one_of(
 
 def book_of(bus: LocalBus) -> dict[str, Any]:
     """As the bus knows it."""
-    return {topic: state for kind in FOLDS for topic, state in run_sync(bus.book(kind)).items()}
+    return {topic: state for kind in FOLDS for topic, state in run_sync(bus.work_state(kind)).items()}
 
 
 def book_folded(store: Store) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def book_folded(store: Store) -> dict[str, Any]:
     return reducer.written(run_sync(store.events(EVERYTHING, 1_000_000)), DIALECTS)
 
 
-def play(acts: list[Any], open_store: Callable[[], Store], desk: Desk) -> None:
+def play(acts: list[Any], open_store: Callable[[], Store], desk: CheckPolicy) -> None:
     """Two processes, as it were, say these things in turn. After each, all books are one."""
     clock, stores = FakeClock(), [open_store(), open_store()]
     buses = [LocalBus(store, clock, desk=desk) for store in stores]
@@ -150,14 +150,14 @@ def play(acts: list[Any], open_store: Callable[[], Store], desk: Desk) -> None:
 def test_live_folded_from_nothing_and_reopened_the_book_is_the_same(acts: list[Any], strict: bool) -> None:
     with TemporaryDirectory(prefix="telex-book-") as folder:
         path = str(Path(folder, "book.db"))
-        play(acts, lambda: SqliteStore.open(path, durable=False), Desk(strict=strict))
+        play(acts, lambda: SqliteStore.open(path, durable=False), CheckPolicy(strict=strict))
 
 
 @proves("book/log")
 @given(st.lists(ACTS, max_size=40), st.booleans())
 def test_the_book_in_memory_is_the_log_too(acts: list[Any], strict: bool) -> None:
     store = MemoryStore()
-    play(acts, lambda: store, Desk(strict=strict))
+    play(acts, lambda: store, CheckPolicy(strict=strict))
 
 
 @proves("book/snapshot")
@@ -167,10 +167,10 @@ def test_snapshots_change_nothing(acts: list[Any]) -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="telex-book-") as folder:
         patch.setattr("telex.bus.work_cache.LONG", 2)
         path = str(Path(folder, "book.db"))
-        play(acts, lambda: SqliteStore.open(path, durable=False), Desk())
+        play(acts, lambda: SqliteStore.open(path, durable=False), CheckPolicy())
         store = SqliteStore.open(path, durable=False)
         for kind in FOLDS:
-            for topic, state in run_sync(LocalBus(store, FakeClock()).book(kind)).items():
+            for topic, state in run_sync(LocalBus(store, FakeClock()).work_state(kind)).items():
                 assert snapshots.decode_snapshot(topic, 7, snapshots.encode_snapshot(topic, 7, state)) == state
         run_sync(store.close())
 
@@ -219,7 +219,7 @@ def test_of_two_processes_that_answer_at_once_one_is_told_that_it_came_second(
     first, second = (LocalBus(same_file(), clock) for _ in range(2))
     assert run_sync(first.send(typed["approval_request"].example, sender="dev", to="lead")).accepted
     answer = typed["approval_response"].example
-    run_sync(second.book("approval"))
+    run_sync(second.work_state("approval"))
     append, answers = type(second.store).append, list[Receipt]()
 
     async def quick(self: Any, entries: Any) -> Any:
@@ -237,7 +237,7 @@ def test_of_two_processes_that_answer_at_once_one_is_told_that_it_came_second(
 
 @proves("book/lenient")
 def test_what_a_lenient_team_lets_pass_though_it_is_refused_changes_nothing() -> None:
-    store, desk = MemoryStore(), Desk(strict=False)
+    store, desk = MemoryStore(), CheckPolicy(strict=False)
     bus = LocalBus(store, FakeClock(), desk=desk)
     contract = DIALECTS["vbw-typed"].types["plan_contract"].example
     receipt = run_sync(bus.send(contract, sender="dev", to="qa"))
@@ -284,11 +284,13 @@ def test_the_doctor_names_a_topic_that_is_not_what_the_log_says(
 def test_what_a_team_without_rules_of_the_work_says_never_counts(tmp_path: Path) -> None:
     contract = DIALECTS["vbw-typed"].types["plan_contract"].example
     store, clock = MemoryStore(), FakeClock()
-    assert run_sync(LocalBus(store, clock, desk=Desk(work=False)).send(contract, sender="lead", to="dev")).accepted
+    assert run_sync(
+        LocalBus(store, clock, desk=CheckPolicy(work=False)).send(contract, sender="lead", to="dev")
+    ).accepted
     later = LocalBus(store, clock)
     assert book_of(later) == book_folded(store) == {}
     assert run_sync(later.send({**contract, "id": "again"}, sender="lead", to="dev")).accepted
-    assert run_sync(later.book("plan"))["plan:1-1"].revisions[0].number == 1
+    assert run_sync(later.work_state("plan"))["plan:1-1"].revisions[0].number == 1
 
 
 @proves("book/one-after-the-other")

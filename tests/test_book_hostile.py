@@ -45,7 +45,7 @@ def test_who_has_shut_down_is_handed_nothing_more_by_a_process_that_has_not_look
     agrees(team, "ada", "stop-1")
     team.note("For any of you.", sender="lead", to="role:dev")
     assert other.receive("ada") == []
-    assert len(other.receive("kim", most=9)) == 2
+    assert len(other.receive("kim", limit=9)) == 2
 
 
 def escalation(team: Team, id_: str, sender: str, to: str, issue: str) -> Receipt:
@@ -84,7 +84,7 @@ def test_names_that_run_together_stay_apart(team: Team) -> None:
     pairs = [("a", "b/c"), ("a/b", "c"), ("a%2Fb", "c"), ("a%252Fb", "c"), ("", "a/b/c"), ("a:b", "c")]
     for number, (plan, task) in enumerate(pairs):
         assert team.bus.send(blocker(plan, task, f"b-{number}"), sender="dev", to="lead").accepted
-    assert sorted((one.plan, one.task) for one in team.bus.book("blocker").values()) == sorted(pairs)
+    assert sorted((one.plan, one.task) for one in team.bus.work_state("blocker").values()) == sorted(pairs)
     assert len(team.bus.stall().waits) == len(pairs)
 
 
@@ -141,14 +141,14 @@ def test_the_book_does_without_harmed_snapshots(team: Team, monkeypatch: pytest.
     monkeypatch.setattr("telex.bus.work_cache.LONG", 2)
     for number in range(5):
         kept(team, contract("P", objective=f"{number}"))
-    book = team.other().book("plan")  # folded at once, and written down
+    book = team.other().work_state("plan")  # folded at once, and written down
     for harm in ("seq = 1000000", "words = replace(words, 'lead', 'dev')", "words = ''"):
         file = apsw.Connection(str(team.path))
         assert file.execute("SELECT count(*) FROM snapshots").fetchall() != [(0,)]
         file.execute(f"UPDATE snapshots SET {harm}")
         file.close()
         other = team.other()
-        assert other.book("plan") == book
+        assert other.work_state("plan") == book
         assert other.send(report("P"), sender="dev", to="lead").accepted
 
 

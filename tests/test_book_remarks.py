@@ -16,7 +16,7 @@ from telex.generate.codes import BUS_EXPLANATIONS
 from telex.model.finding import Finding
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from telex.validation.contracts import ContractScope, judge
 from telex.work import reducer
 from telex.work.plan_checks import KNOWN_CHARACTERS_MAX, KNOWN_PATHS_MAX, PathDecisionCache
@@ -85,7 +85,7 @@ def test_so_is_that_an_id_is_known_by_what_another_has_asked(twice: Twice, team:
 def test_whatever_a_team_says_is_told_later_as_it_is_told_at_once(said: list[dict[str, Any]], strict: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reducer, "check_rules", Twice())
-        bus = SyncBus(LocalBus(MemoryStore(), FakeClock(), desk=Desk(strict=strict)))
+        bus = SyncBus(LocalBus(MemoryStore(), FakeClock(), desk=CheckPolicy(strict=strict)))
         for one in said:
             bus.send(**one)
 
@@ -117,7 +117,7 @@ def test_of_many_remarks_on_one_message_each_has_words_of_its_own(twice: Twice, 
 @proves("book/words-later")
 def test_what_a_contract_has_answered_is_remembered_of_few_paths_and_changes_nothing(team: Team) -> None:
     kept(team, contract())
-    scope = ContractScope(team.bus.book("plan")["plan:P"])
+    scope = ContractScope(team.bus.work_state("plan")["plan:P"])
     answers, long = PathDecisionCache(scope), "src/" + "x" * KNOWN_CHARACTERS_MAX
     paths = [f"{folder}/{number}" for number in range(KNOWN_PATHS_MAX) for folder in ("src", "lib", "..")]
     for path in (*paths, long, ".env", *reversed(paths), long, ".env"):

@@ -131,12 +131,15 @@ def test_what_others_write_meanwhile_is_read_before_anything_is_kept(tmp_path: P
     assert send(second, move("m-2", "assigned", "planning")).accepted
     assert set(codes(send(first, move("m-3", "assigned", "planning")))) == {"transition-not-allowed"}
     assert send(first, move("m-4", "planning", "validated")).accepted
-    run_sync(first.book("task"))  # from here on it takes what it knows for the newest
+    run_sync(first.work_state("task"))  # from here on it takes what it knows for the newest
     assert send(second, move("m-5", "validated", "in_progress")).accepted
     before = counts[0].outcomes.copy()
     assert set(codes(send(first, move("m-6", "validated", "in_progress")))) == {"transition-not-allowed"}
     assert (before["stale"], counts[0].outcomes["stale"]) == (0, 1)
-    assert [step.goes_to for step in run_sync(second.book("task"))["task:T1"].steps] == [*STATES[1:], "in_progress"]
+    assert [step.goes_to for step in run_sync(second.work_state("task"))["task:T1"].steps] == [
+        *STATES[1:],
+        "in_progress",
+    ]
     for store in stores:
         run_sync(store.close())
 
@@ -175,7 +178,9 @@ def test_two_who_share_a_store_are_told_what_one_alone_would_be(talk: list[tuple
         message = said(what, f"m-{number}", task, states)
         one, other = send(alone, message), send(two[who], message)
         assert (one.accepted, one.findings) == (other.accepted, other.findings)
-    assert run_sync(alone.book("task")) == run_sync(two[0].book("task")) == run_sync(two[1].book("task"))
+    assert (
+        run_sync(alone.work_state("task")) == run_sync(two[0].work_state("task")) == run_sync(two[1].work_state("task"))
+    )
 
 
 def said(what: str, id: str, task: str, states: tuple[str, str]) -> tuple[bytes, str]:

@@ -14,7 +14,7 @@ from telex.client import SyncBus, run_sync
 from telex.clock import SteadyClock
 from telex.config import Settings
 from telex.delivery import lifecycle
-from telex.errors import NotFound, RequestFailed, RequestTimedOut, StoreUnavailable, ValueWrong
+from telex.errors import InvalidValue, NotFound, RequestFailed, RequestTimedOut, StoreUnavailable
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.message import NewMessage
@@ -123,13 +123,13 @@ def test_half_a_character_in_a_message_is_refused_and_kept(team: Team) -> None:
         lambda bus: bus.receive("lead", lease=float("nan")),
         lambda bus: bus.receive("lead", wait=float("nan")),
         lambda bus: bus.receive("lead", wait=float("inf")),
-        lambda bus: bus.receive("lead", most=0),
-        lambda bus: bus.inbox("lead", most=-1),
+        lambda bus: bus.receive("lead", limit=0),
+        lambda bus: bus.inbox("lead", limit=-1),
         lambda bus: bus.request("Hm?", sender="dev", to="lead", timeout=float("inf")),
     ],
 )
 def test_a_number_that_makes_no_sense_is_turned_away_at_the_door(team: Team, ask: Callable[[SyncBus], object]) -> None:
-    with pytest.raises(ValueWrong):
+    with pytest.raises(InvalidValue):
         ask(team.bus)
 
 

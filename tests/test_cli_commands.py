@@ -13,7 +13,7 @@ from telex.generate.json_schema import type_schema
 from telex.generate.pages import dialect_page
 from telex.generate.prompt import prompt, tokens_estimated
 from telex.surfaces.cli.main import main
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from tests.test_cli_kit import LACKING, PROGRESS, SAMPLES, UPDATE, WRONG_CASE, Ran, process, put, terminal
 
 Capture = pytest.CaptureFixture[str]
@@ -143,7 +143,7 @@ def test_a_new_message_of_any_type_lacks_nothing_but_its_blanks(
 ) -> None:
     code, out, _ = run(capsys, "new", type_.name, "--dialect", dialect.name)
     assert code == 0
-    checked = check(out.encode(), Desk(forced=dialect))
+    checked = check(out.encode(), CheckPolicy(forced=dialect))
     assert checked.type == type_.name
     assert {finding.code for finding in checked.findings if finding.severity == "refusal"} <= {"blank-left"}
 

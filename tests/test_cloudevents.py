@@ -64,7 +64,7 @@ def test_a_media_type_is_known_however_it_is_written(client: httpx2.Client, end:
     [receipt] = sent(client, [EVENT | {"id": "e-2"}], many).json()["answer"]
     assert (receipt["accepted"], receipt["id"]) == (True, "e-2")
     assert client.get("/messages/e-1", headers={"accept": one}).headers["content-type"] == ONE
-    came = client.post("/receive", json={"agent": "lead", "most": 2}, headers={"accept": many})
+    came = client.post("/receive", json={"agent": "lead", "limit": 2}, headers={"accept": many})
     assert came.headers["content-type"] == MANY
     assert {event["data"] for event in came.json()} == {EVENT["data"]}
 
@@ -222,7 +222,7 @@ def test_what_is_received_comes_as_events_that_can_be_settled(client: httpx2.Cli
     spoken = speech_of("vbw-handoff", "dev_blocker")
     sent(client, EVENT | {"data": spoken.tree, "id": "b-1", "replyto": "q-1"})
     sent(client, EVENT | {"id": "n-2"})
-    answer = client.post("/receive", json={"agent": "lead", "most": 5}, headers={"accept": MANY})
+    answer = client.post("/receive", json={"agent": "lead", "limit": 5}, headers={"accept": MANY})
     assert answer.headers["content-type"] == MANY
     first, second = sorted(answer.json(), key=lambda one: str(one["id"]))
     assert (first["type"], first["source"], first["subject"], first["id"], first["replyto"]) == (

@@ -19,7 +19,7 @@ from telex.generate.codes import BUS_EXPLANATIONS, EVERY, EXPLANATIONS, page, re
 from telex.generate.codes_examples import CodeExample, drawn, raw, settled
 from telex.model.event import KINDS
 from telex.model.finding import Finding, refusals
-from telex.validation.check import NEVER_PASSED, REPAIRS, Desk, check
+from telex.validation.check import NEVER_PASSED, REPAIRS, CheckPolicy, check
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/refusals.md"
@@ -111,7 +111,9 @@ def test_the_message_after_has_nothing_left_to_find(code: str, case: CodeExample
 def test_strict_and_lenient_find_the_same(code: str, case: CodeExample) -> None:
     text = raw(case.before)
     roles = {"as_role": case.asked.as_role, "to_role": case.asked.to_role}
-    strict, lenient = (check(text, Desk(strict=strict, limits=case.asked.limits), **roles) for strict in (True, False))
+    strict, lenient = (
+        check(text, CheckPolicy(strict=strict, limits=case.asked.limits), **roles) for strict in (True, False)
+    )
     assert strict.findings == lenient.findings
     assert lenient.valid or code in NEVER_PASSED
 

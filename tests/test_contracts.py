@@ -15,7 +15,7 @@ FILES = "$.payload.files_modified"
 
 
 def plan(team: Team, name: str = "P") -> Plan:
-    found = team.bus.book("plan")[f"plan:{name}"]
+    found = team.bus.work_state("plan")[f"plan:{name}"]
     assert isinstance(found, Plan)
     return found
 

@@ -208,7 +208,7 @@ def test_a_team_keeps_to_its_contracts_whatever_it_does(acts: list[Any], crash_a
         assert {verdict.path: verdict.allowed for verdict in verdicts} == {
             file: model.guards(file) for file in FILES
         }, act
-    book: dict[str, Any] = players.bus.book("plan") | players.bus.book("contracts")
+    book: dict[str, Any] = players.bus.work_state("plan") | players.bus.work_state("contracts")
     plans = {plan.id: plan for plan in book.values() if isinstance(plan, Plan)}
     assert {name: len(plan.revisions) for name, plan in plans.items()} == model.revisions
     assert {name: set(plan.done) for name, plan in plans.items()} == {name: model.done[name] for name in plans}
@@ -217,6 +217,6 @@ def test_a_team_keeps_to_its_contracts_whatever_it_does(acts: list[Any], crash_a
     folded = reducer.written(run_sync(players.store.events(EVERYTHING, 10_000)), DIALECTS)
     for topic, state in book.items():
         assert folded[topic] == state == decode_state(encode_state(state))
-    assert reopened.book("plan") | reopened.book("contracts") == book
+    assert reopened.work_state("plan") | reopened.work_state("contracts") == book
     again = [(one.path, one.code, one.reason) for one in reopened.guard(FILES, agent="dev")]
     assert again == [(verdict.path, verdict.code, verdict.reason) for verdict in verdicts]

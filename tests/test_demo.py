@@ -96,17 +96,17 @@ def test_the_story_has_everything_that_was_promised(played: tuple[Path, list[Hap
 @proves("demo/real")
 def test_the_book_says_what_was_told(played: tuple[Path, list[Happening]]) -> None:
     bus = looking(played[0])
-    plan: Plan = bus.book("plan")["plan:1-1"]
+    plan: Plan = bus.work_state("plan")["plan:1-1"]
     assert plan.is_complete
     assert (plan.cycle, plan.approved) == (2, True)
     [grant] = plan.grants
     assert (grant.patterns, grant.by, grant.asked_by) == (("src/mail/*.txt",), "lead", "dev")
-    [approval] = bus.book("approval").values()
+    [approval] = bus.work_state("approval").values()
     assert (approval.request.id, approval.answer.by) == ("request-1", "lead")
     [escalation] = bus.escalations(answered=True)
     assert [rung.level for rung in escalation.rungs] == ["senior", "lead", "architect", "human"]
     assert escalation.answered_by == "human"
-    [call] = bus.book("shutdown")["shutdown"].calls
+    [call] = bus.work_state("shutdown")["shutdown"].calls
     assert {name: answer.approved for name, answer in call.answers.items()} == {"dev": True, "docs": True, "qa": True}
     states = {one.member.name: one.state for one in bus.roster()}
     assert {name for name, state in states.items() if state not in ("left", "shut down")} == {"lead", "human"}
@@ -124,7 +124,7 @@ def test_the_book_folded_from_nothing_is_the_same(played: tuple[Path, list[Happe
     book = reducer.written(bus.events(), {dialect.name: dialect for dialect in BUILT_IN})
     kinds = {reducer.kind_of(topic) for topic in book}
     assert {"plan", "contracts", "approval", "escalation", "shutdown"} <= kinds
-    assert book == {topic: state for kind in kinds for topic, state in bus.book(kind).items()}
+    assert book == {topic: state for kind in kinds for topic, state in bus.work_state(kind).items()}
     bus.close()
 
 

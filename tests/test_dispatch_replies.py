@@ -43,7 +43,7 @@ def answer(team: Team, question: dict[str, Any], id: str = "yes-1", **changes: A
 
 
 def is_answered(team: Team, id: str = "ask-1") -> bool:
-    [book] = [one for topic, one in team.bus.book("approval").items() if topic == f"approval:{id}"]
+    [book] = [one for topic, one in team.bus.work_state("approval").items() if topic == f"approval:{id}"]
     story = team.story(id)
     told = [event.kind for event in story.events].count("answered")
     assert (book.answer is not None) == (told == 1) == (story.answer_by is None)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from telex.testing.planted import BUGS
+from telex.testing.faulty_stores import BUGS
 from tests.typed import plain, type_here
 
 ROOT = Path(__file__).parent.parent

@@ -25,7 +25,7 @@ FOR_OPERATORS = {name: verb for name, verb in VERBS.items() if verb.may == "oper
 WITH_ROLE = {name: verb for name, verb in ACTING.items() if "role" in arguments(name)}
 MESSAGE = b"The build is green."
 VALUES: dict[str, Any] = {  # what each argument may be, so that nothing but the name can be wrong
-    "id": "m-1", "token": "1.1", "reason": "done", "to": "lead", "most": 1, "paths": ["src/a.py"], "approved": True,
+    "id": "m-1", "token": "1.1", "reason": "done", "to": "lead", "limit": 1, "paths": ["src/a.py"], "approved": True,
     "entries": [], "until": "acked", "timeout": 0.1, "wait": 0.0, "deadline": 1.0,
 }  # fmt: skip
 CLAIMS = ["qa", "QA", "@agent-qa", "human", "telex", "lead", " ", "dev,qa", "dev\x00", "*", "role:dev", "devé"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from telex.errors import LeaseLost, NotAMember, NotFound, RequestTimedOut, ValueWrong
+from telex.errors import InvalidValue, LeaseLost, NotAMember, NotFound, RequestTimedOut
 from telex.model.message import Lease
 from telex.ports.bus import Receipt
 from telex.ports.store import Query
@@ -159,8 +159,8 @@ def test_what_cannot_be_is_the_same_error_with_the_same_code(door: Door) -> None
     with pytest.raises(NotAMember) as unknown:
         door.bus.receive("xyzzy")
     assert unknown.value.code == "sender-unknown"
-    with pytest.raises(ValueWrong):
-        door.bus.receive("lead", most=0)
+    with pytest.raises(InvalidValue):
+        door.bus.receive("lead", limit=0)
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from telex.errors import TelexError
 from telex.ports.bus import Bus
 from telex.ports.store import Query
 from telex.protocol import plain
-from telex.protocol.verbs import VERBS, book_kinds
+from telex.protocol.verbs import VERBS, work_state_kinds
 from tests.bus_team import speech_of
 from tests.contract_team import ask, contract, report
 from tests.doors import Door, Time, opened, running_hub
@@ -58,8 +58,8 @@ STORY: tuple[Step, ...] = (
     ("guard unknown", lambda bus: bus.guard(["src/a.py"], agent="xyzzy")),
     ("ask", lambda bus: bus.send(json.dumps(ASK), sender="dev", to="lead")),
     ("translated", lambda bus: bus.send(json.dumps(CONTRACT | {"id": "p-2"}), sender="lead", to="ada")),
-    ("receive translated", lambda bus: bus.receive("ada", most=5)),
-    ("receive", lambda bus: bus.receive("lead", most=2)),
+    ("receive translated", lambda bus: bus.receive("ada", limit=5)),
+    ("receive", lambda bus: bus.receive("lead", limit=2)),
     ("ack", lambda bus: bus.ack("196608.1", agent="lead")),
     ("ack nonsense", lambda bus: bus.ack("x.y", agent="lead")),
     ("why", lambda bus: bus.why("n-1")),
@@ -83,8 +83,8 @@ MORE: tuple[Step, ...] = (
     ("search", lambda bus: bus.search("build red")),
     ("trace", lambda bus: bus.trace("c-1")),
     ("settled", lambda bus: bus.settled("n-1", sender="dev", until="leased", timeout=5.0)),
-    *((f"book {kind}", lambda bus, kind=kind: bus.book(kind)) for kind in book_kinds()),
-    ("book of nothing", lambda bus: bus.book("nothing")),
+    *((f"work_state {kind}", lambda bus, kind=kind: bus.work_state(kind)) for kind in work_state_kinds()),
+    ("work_state of nothing", lambda bus: bus.work_state("nothing")),
     ("drop nothing", lambda bus: bus.drop("n-1", reason="x")),
     ("retry nothing", lambda bus: bus.retry("n-1")),
     ("dead letters", lambda bus: bus.dead_letters()),

@@ -98,7 +98,7 @@ def test_a_person_approves_and_whoever_asked_is_given_the_answer(wide_door: Door
     assert wide_door.bus.guard(["docs/a.md"], agent="dev")[0].allowed
     again = wide_door.bus.approve(request["id"], approved=False, reason="no", agent="lead")
     assert codes(again.findings) == ["approval-answered"]
-    [approval] = wide_door.bus.book("approval").values()
+    [approval] = wide_door.bus.work_state("approval").values()
     assert (approval.answer.decision, approval.answer.by, approval.waits) == ("approved", "lead", False)
     with pytest.raises(NotFound):
         wide_door.bus.approve("no-such", approved=True, reason="go on")

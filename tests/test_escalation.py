@@ -7,7 +7,7 @@ import pytest
 from telex.dialects.registry import BUILT_IN
 from telex.model.escalation import Escalation
 from telex.model.roster import Member
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from tests.bus_team import OpenTeam, Team, codes, flow, open_team, speech_of, team
 from tests.proofs import proves
 
@@ -200,7 +200,7 @@ def test_each_climb_is_a_whole_message_that_says_who_did_not_answer(
     assert climbs
     for rung in climbs:
         message = team.story(rung.id).message
-        checked = check(message.raw, Desk(BUILT_IN))
+        checked = check(message.raw, CheckPolicy(BUILT_IN))
         assert checked.valid
         assert checked.findings == ()
         assert (message.sender, message.correlation, message.reply_to) == ("telex", conversation, "e1")
@@ -217,7 +217,7 @@ def test_levels_that_nobody_has_are_passed_over(open_team: OpenTeam) -> None:
     assert levels(team) == ["senior", "architect"]
     climb = json.loads(team.story(matter(team).now.id).message.raw)
     assert (climb["from"], climb["to"]) == ("lead", "architect")
-    assert check(team.story(matter(team).now.id).message.raw, Desk(BUILT_IN)).valid
+    assert check(team.story(matter(team).now.id).message.raw, CheckPolicy(BUILT_IN)).valid
     assert team.inbox("ada") == [matter(team).now.id]
     team.later(FIVE_MINUTES)
     assert levels(team)[-1] == "human"

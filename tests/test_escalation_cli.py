@@ -63,7 +63,7 @@ def test_an_answer_goes_to_who_escalated_whichever_step_it_names(team: Team, she
     ran = shell("answer", last, "Keep the session.")
     assert (ran.code, ran.err) == (0, "")
     assert matter(team).answered_by == "human"
-    assert [leased.message.sender for leased in team.bus.receive("dev", most=9)] == ["qa", "human"]
+    assert [leased.message.sender for leased in team.bus.receive("dev", limit=9)] == ["qa", "human"]
 
 
 @proves("escalation/cli/answer")

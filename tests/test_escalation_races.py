@@ -69,7 +69,7 @@ def test_a_climb_and_its_missed_deadline_are_written_together_or_not_at_all(team
     with pytest.raises(TelexError):
         dying.sweep()
     assert run_sync(team.bus._bus.store.overdue(team.clock.now(), 9)), "still to be counted"
-    assert list(team.bus.book("escalation")["escalation:e1"].rungs)[1:] == []
+    assert list(team.bus.work_state("escalation")["escalation:e1"].rungs)[1:] == []
     assert levels(team) == ["senior", "lead"]  # whoever looks next climbs
     assert team.kinds("e1").count("overdue") == 1
 

@@ -90,8 +90,8 @@ def test_what_a_lenient_team_lets_pass_changes_nothing_in_the_book(repository: R
     assert team.bus.send(json.dumps(contract), sender="lead", to="dev").accepted
 
     def plan() -> Plan:
-        found: Plan = team.other().book("plan")["plan:1-1"]
-        assert found == team.bus.book("plan")["plan:1-1"]
+        found: Plan = team.other().work_state("plan")["plan:1-1"]
+        assert found == team.bus.work_state("plan")["plan:1-1"]
         return found
 
     assert mark(report(team, NOWHERE, "a.py", status="complete")) == "contradicted"

@@ -45,7 +45,7 @@ async def talk(bus: LocalBus, chance: Random, rounds: int) -> None:
         ]
         await asyncio.gather(*sends)
         if chance.random() < 0.5:
-            for leased in await bus.receive("lead", most=2):
+            for leased in await bus.receive("lead", limit=2):
                 await bus.ack(leased.token, agent="lead")
         await asyncio.sleep(chance.choice([0, 0, 0.001, 0.01]))
 

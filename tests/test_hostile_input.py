@@ -18,7 +18,7 @@ from telex.generate.codes import EXPLANATIONS
 from telex.generate.codes_examples import sent
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 from tests.test_codes import speaks_badly
 
 PROGRESS = json.dumps(VBW_HANDOFF.types["dev_progress"].example)
@@ -29,7 +29,7 @@ RESEARCH = sent(SIGNAL_MD, "research_request")
 MEBIBYTE = LIMITS.message_bytes_max
 
 
-def codes(checked: Checked) -> list[str]:
+def codes(checked: CheckResult) -> list[str]:
     return [finding.code for finding in checked.findings]
 
 
@@ -257,7 +257,7 @@ def test_a_second_message_is_never_dropped_in_silence(text: str) -> None:
 @pytest.mark.parametrize("forced", [None, "vbw-typed", "signal-md", "plain"])
 def test_nothing_that_arrives_makes_the_check_stumble(text: str, forced: str | None) -> None:
     for strict in (True, False):
-        checked = check(text, Desk(forced=by_name(forced) if forced else None, strict=strict), as_role="dev")
+        checked = check(text, CheckPolicy(forced=by_name(forced) if forced else None, strict=strict), as_role="dev")
         assert set(codes(checked)) <= set(EXPLANATIONS)
         assert checked.valid or refusals(checked.findings)
         assert [finding.say for finding in checked.findings if speaks_badly(finding)] == []
@@ -269,15 +269,15 @@ def test_nothing_that_arrives_makes_the_check_stumble(text: str, forced: str | N
 @pytest.mark.parametrize(
     "text, desk, as_role",
     [
-        (sent(VBW_COMPANY, "escalation"), Desk(), "qa-code"),  # who goes up another way
-        (sent(VBW_HANDOFF, "dev_progress", {"mood": "cheerful"}), Desk(unknown_fields="refusal"), None),
-        (APPROVAL.replace("signal: lgtm", "<<: {signal: lgtm}\nsignal: lgtm"), Desk(), None),
-        (SUBMISSION.replace("src/auth/reset.py", "src/auth/\x07reset.py"), Desk(), None),
+        (sent(VBW_COMPANY, "escalation"), CheckPolicy(), "qa-code"),  # who goes up another way
+        (sent(VBW_HANDOFF, "dev_progress", {"mood": "cheerful"}), CheckPolicy(unknown_fields="refusal"), None),
+        (APPROVAL.replace("signal: lgtm", "<<: {signal: lgtm}\nsignal: lgtm"), CheckPolicy(), None),
+        (SUBMISSION.replace("src/auth/reset.py", "src/auth/\x07reset.py"), CheckPolicy(), None),
     ],
     ids=["another sender", "unknown fields", "merge key", "control character"],
 )
 def test_what_is_offered_as_mended_would_pass_and_holds_all_that_was_sent(
-    text: str, desk: Desk, as_role: str | None
+    text: str, desk: CheckPolicy, as_role: str | None
 ) -> None:
     checked = check(text, desk, as_role=as_role)
     assert not checked.valid

@@ -13,7 +13,7 @@ from tests.proofs import proves
     [
         b"{", b"[]", b"7", b"null", b'"agent"', b'{"agent": NaN}', b'{"agent": "lead", "wait": 1e999}', b"\xff",
         b"[" * 100_000, b'{"agent": ' + b"[" * 900 + b"]" * 900 + b"}", b'{"agent": "\\ud800"}',
-        b'{"agent": "lead", "most": 99999999999999999999}', b'{"agent": "lead", "most": "1"}', b'{"most": true}',
+        b'{"agent": "lead", "limit": 99999999999999999999}', b'{"agent": "lead", "limit": "1"}', b'{"limit": true}',
         b'{"agent": ["lead"]}', b"{}", b"", b'{"agent": null}',
     ],
     ids=lambda body: repr(body[:24]),
@@ -30,10 +30,10 @@ def test_a_body_that_does_not_fit_is_told_to_be_wrong(body: bytes) -> None:
 def test_whoever_misspells_an_argument_is_told_which_was_meant() -> None:
     async def scene() -> None:
         async with opened() as door:
-            told = is_problem(await door.post("/receive", agnet="lead", most="x"), 400, "arguments-wrong")
+            told = is_problem(await door.post("/receive", agnet="lead", limit="x"), 400, "arguments-wrong")
             found = {one["path"]: one for one in told["findings"]}
             assert found["$.agnet"]["nearest"] == "agent"
-            assert (found["$.most"]["expected"], found["$.most"]["found"]) == ("a whole number", "x")
+            assert (found["$.limit"]["expected"], found["$.limit"]["found"]) == ("a whole number", "x")
             assert "$.agent" in found
             told = is_problem(await door.client.get("/search", params={"txt": "a"}), 400, "arguments-wrong")
             assert {one["path"]: one["nearest"] for one in told["findings"]} == {"$.txt": "text", "$.text": None}
@@ -46,10 +46,10 @@ def test_whoever_misspells_an_argument_is_told_which_was_meant() -> None:
     "path, wrong",
     [
         ("/search?text=a&text=b", "$.text"),
-        ("/search?text=a&most=1_000", "$.most"),
-        ("/search?text=a&most=%D9%A1", "$.most"),
-        ("/search?text=a&most=99999999999999999999", "$.most"),
-        ("/search?text=a&most=" + "9" * 5000, "$.most"),
+        ("/search?text=a&limit=1_000", "$.limit"),
+        ("/search?text=a&limit=%D9%A1", "$.limit"),
+        ("/search?text=a&limit=99999999999999999999", "$.limit"),
+        ("/search?text=a&limit=" + "9" * 5000, "$.limit"),
         ("/events?since=nan", "$.since"),
         ("/events?wait=inf", "$.wait"),
         ("/events?newest_first=maybe", "$.newest_first"),
@@ -103,7 +103,7 @@ def test_arguments_of_the_body_do_not_go_into_the_query() -> None:
 
 
 @proves("http/arguments/values")
-@pytest.mark.parametrize("path", ["/search?text=a&most=0", "/dead?most=-1", "/events?most=0", "/inbox/dev?most=0"])
+@pytest.mark.parametrize("path", ["/search?text=a&limit=0", "/dead?limit=-1", "/events?limit=0", "/inbox/dev?limit=0"])
 def test_a_number_that_makes_no_sense_is_told_to_be_wrong(path: str) -> None:
     async def scene() -> None:
         async with opened() as door:

@@ -129,7 +129,7 @@ def test_a_viewer_that_has_read_further_than_was_told_hears_nothing_again() -> N
             await other.until(lambda: bool(other.told))
             for number in range(3):
                 await door.bus.send(f"{number}", sender="dev", to="lead")
-                page = (await door.client.get("/events", params={"most": "1000"})).json()["answer"]
+                page = (await door.client.get("/events", params={"limit": "1000"})).json()["answer"]
                 here = page[-1]["event"]["seq"]
                 viewer = watch(door.app, f"after={here}")
                 await viewer.until(lambda v=viewer: bool(v.told))  # type: ignore[misc]

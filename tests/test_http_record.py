@@ -18,14 +18,14 @@ from tests.proofs import proves
 LOOKS: dict[str, dict[str, Any]] = {
     "why": {"id": "a/b"},
     "settled": {"id": "a/b", "sender": "dev", "until": "leased", "timeout": 0.0},
-    "inbox": {"agent": "lead", "most": 2},
-    "search": {"text": "red", "most": 2},
+    "inbox": {"agent": "lead", "limit": 2},
+    "search": {"text": "red", "limit": 2},
     "trace": {"correlation": "c%20d"},
-    "book": {"kind": "plan"},
+    "work_state": {"kind": "plan"},
     "escalations": {"answered": True},
     "stall": {},
     "roster": {},
-    "dead_letters": {"most": 5},
+    "dead_letters": {"limit": 5},
 }
 
 
@@ -86,12 +86,12 @@ def test_events_come_by_the_page_filtered_and_in_either_order() -> None:
 
             assert await asked() == wanted
             assert await asked(newest_first="true") == wanted[::-1]
-            assert await asked(most="2") + await asked(after=str(wanted[1])) == wanted
+            assert await asked(limit="2") + await asked(after=str(wanted[1])) == wanted
             assert await asked(kinds="joined,leased") == [
                 event.seq async for event, _ in door.bus.events() if event.kind in ("joined", "leased")
             ]
             assert await asked(after=str(wanted[-1]), wait="0.05") == []
-            waiting = asyncio.create_task(asked(after=str(wanted[-1]), wait="15", most="1"))
+            waiting = asyncio.create_task(asked(after=str(wanted[-1]), wait="15", limit="1"))
             await asyncio.sleep(0.02)
             await door.send(b"news")
             assert await soon(waiting) == [wanted[-1] + 1]

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 import telex
 from telex.demo.runner import playing
-from telex.protocol.verbs import VERBS, book_kinds
+from telex.protocol.verbs import VERBS, work_state_kinds
 from telex.surfaces.http import app_builder
 from telex.surfaces.http.app import Hub
 from telex.surfaces.http.app_builder import build_app
@@ -62,7 +62,7 @@ def known_in(store: Path) -> dict[str, list[Any]]:
         "id": ids,
         "correlation": sorted({one.correlation for one in messages if one.correlation}),
         **dict.fromkeys(("agent", "sender", "to", "name"), names),
-        "kind": sorted(book_kinds()),
+        "kind": sorted(work_state_kinds()),
         "seq": [one.seq for one in messages],
         "after": [event.seq for event, _ in happened],
         "token": [f"{lease.delivery}.1" for lease in leases],

@@ -45,7 +45,7 @@ def test_of_large_messages_fewer_are_leased_than_were_asked_for_and_the_others_w
         async with opened(settings=SMALL) as door:
             await sent(door.bus, LARGE, 12)
             ids, sizes = [], []
-            while leases := (await door.post("/receive", agent="lead", most=1_000)).json()["answer"]:
+            while leases := (await door.post("/receive", agent="lead", limit=1_000)).json()["answer"]:
                 sizes.append(sum(len(lease["message"]["raw"]) for lease in leases))
                 ids += [lease["message"]["id"] for lease in leases]
                 assert {lease["attempt"] for lease in leases} == {1}
@@ -63,8 +63,8 @@ def test_of_small_messages_all_come_that_were_asked_for() -> None:
     async def scene() -> None:
         async with opened(settings=SMALL) as door:
             await sent(door.bus, FEW, 40)
-            for most, come in ((30, 30), (30, 10)):
-                leases = (await door.post("/receive", agent="lead", most=most)).json()["answer"]
+            for limit, come in ((30, 30), (30, 10)):
+                leases = (await door.post("/receive", agent="lead", limit=limit)).json()["answer"]
                 assert len(leases) == come
 
     play(scene)
@@ -76,7 +76,7 @@ def test_a_message_larger_than_all_the_room_comes_by_itself() -> None:
         async with opened(settings=QUIET) as door:
             await sent(door.bus, b"x" * 3 * ROOM, 2)
             for number in range(2):
-                [leased] = (await door.post("/receive", agent="lead", most=5)).json()["answer"]
+                [leased] = (await door.post("/receive", agent="lead", limit=5)).json()["answer"]
                 assert leased["message"]["id"] == f"n-{number:02}"
 
     play(scene)
@@ -104,12 +104,12 @@ def test_who_goes_while_more_is_being_taken_holds_nothing(monkeypatch: pytest.Mo
 
             second_call(door.bus, hang, monkeypatch)
             await sent(door.bus, FEW, 8)
-            body = json.dumps({"agent": "lead", "most": 8}).encode()
+            body = json.dumps({"agent": "lead", "limit": 8}).encode()
             asked = Asking(door.app, "POST", "/receive", body=body)
             await soon(begun.wait())
             asked.go_away()
             await soon(asked.task)
-            assert len(await door.bus.receive("lead", most=8)) == 8
+            assert len(await door.bus.receive("lead", limit=8)) == 8
 
     play(scene)
 
@@ -126,7 +126,7 @@ def test_what_is_leased_is_handed_over_though_the_store_fails_before_there_is_mo
 
             second_call(door.bus, fail, monkeypatch)
             await sent(door.bus, FEW, 8)
-            leases = (await door.post("/receive", agent="lead", most=8)).json()["answer"]
+            leases = (await door.post("/receive", agent="lead", limit=8)).json()["answer"]
             assert len(leases) == 5
 
     play(scene)
@@ -144,7 +144,7 @@ def test_a_coding_agent_is_leased_no_more_than_one_answer_can_hold() -> None:
     async def scene() -> None:
         async with telex.connect("memory:", settings=SMALL) as bus:
             await sent(bus, LARGE, 12)
-            told = await tool_calls.wait(as_lead(bus), {"most": 1_000, "seconds": 0})
+            told = await tool_calls.wait(as_lead(bus), {"limit": 1_000, "seconds": 0})
             assert len(told.tree["answer"]) == 6
             assert await happened(bus, "leased") == 6
 
@@ -203,8 +203,8 @@ def test_what_readers_are_given_takes_room_as_well(monkeypatch: pytest.MonkeyPat
         async with opened(settings=SMALL) as door:
             await door.bus.join("lead", dialects=["build-flow"])
             await sent_with_many_fields(door.bus, 10)
-            waiting = (await door.client.get("/inbox/lead", params={"most": 100})).json()["answer"]
-            leased = (await door.post("/receive", agent="lead", most=100)).json()["answer"]
+            waiting = (await door.client.get("/inbox/lead", params={"limit": 100})).json()["answer"]
+            leased = (await door.post("/receive", agent="lead", limit=100)).json()["answer"]
             for told in (waiting, leased):
                 sizes = [_size(one["message"]["raw"], one["rendering"]) for one in told]
                 assert sum(sizes[:-1]) < ROOM <= sum(sizes)  # the one that goes beyond is the last

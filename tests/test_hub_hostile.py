@@ -159,7 +159,7 @@ class Away(Broken):
     async def roster(self) -> Any:
         raise StoreUnavailable("cannot open /home/somebody/team/telex.db: check that its folder is there.")
 
-    async def dead_letters(self, *, most: int = 100) -> Any:
+    async def dead_letters(self, *, limit: int = 100) -> Any:
         raise OutcomeUnknown("outcome unknown (/home/somebody/team/telex.db: disk I/O error): do it again.", None)
 
 
@@ -274,7 +274,7 @@ def test_asked_for_the_newest_first_no_event_is_told_twice() -> None:
         async with opened() as door:
             for number in range(600):
                 await door.bus.send(TEXT_OF.format(number), sender="dev", to="lead")
-            answer = await door.client.get("/events", params={"newest_first": True, "most": 1_000})
+            answer = await door.client.get("/events", params={"newest_first": True, "limit": 1_000})
             told = [one["event"]["seq"] for one in answer.json()["answer"]]
             assert len(told) == len(set(told))
             assert told == sorted(told, reverse=True)

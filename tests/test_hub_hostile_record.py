@@ -137,8 +137,8 @@ def test_a_record_of_large_messages_is_read_a_few_at_a_time(
             store, sizes = bus.store, list[int]()  # type: ignore[attr-defined]
             read = store.events
 
-            async def counted(query: Query, most: int) -> Any:
-                page = await read(query, most)
+            async def counted(query: Query, limit: int) -> Any:
+                page = await read(query, limit)
                 sizes.append(len(page))
                 return page
 
@@ -170,12 +170,12 @@ def test_a_list_of_large_messages_ends_early_and_one_of_small_ones_does_not(
             for number in range(40):
                 await door.send(f"The build is red, {number} times over. ".encode() * 100)
             if path == "/dead":
-                for leased in await door.bus.receive("lead", most=40):
+                for leased in await door.bus.receive("lead", limit=40):
                     await door.bus.nack(leased.token, agent="lead", reason="No.")
             counts = []
             for room in (1_000_000, 10_000):
                 monkeypatch.setattr(size_limits, "LOOK_BYTES", room)
-                answer = await door.client.get(path, params={"most": "10000"} | asked)
+                answer = await door.client.get(path, params={"limit": "10000"} | asked)
                 counts.append(len(answer.json()["answer"]))
             return counts
 

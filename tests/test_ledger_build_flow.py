@@ -6,7 +6,7 @@ import pytest
 
 from telex.model.finding import refusals
 from telex.validation.authorization import same_name
-from telex.validation.check import Checked, check
+from telex.validation.check import CheckResult, check
 from tests.proofs import proves
 from tests.tables import BUILD_FLOW
 from tests.tables.notation import message, without
@@ -14,11 +14,11 @@ from tests.tables.notation import message, without
 STATUS = message(BUILD_FLOW, BUILD_FLOW.row("STATUS_UPDATE"), bare=True, taskId="t-1") | {"correlationId": "t-1"}
 
 
-def flow(**base: Any) -> Checked:
+def flow(**base: Any) -> CheckResult:
     return check(BUILD_FLOW.wire(STATUS | base))
 
 
-def refused(checked: Checked) -> list[tuple[str, str]]:
+def refused(checked: CheckResult) -> list[tuple[str, str]]:
     return [(finding.code, finding.path) for finding in refusals(checked.findings)]
 
 

@@ -99,7 +99,7 @@ def test_messages_of_a_class_come_in_the_order_in_which_they_were_accepted(team:
         given = {} if dialect.wire.id is not None else {"id": id_}
         team.say(speech(dialect, type_, id_), "human", **given)
     first = team.take("human").message.id
-    rest = [one.message.id for one in team.bus.receive("human", most=5)]
+    rest = [one.message.id for one in team.bus.receive("human", limit=5)]
     assert [first, *rest, *team.taken("human")] == ids
 
 
@@ -255,7 +255,7 @@ def test_a_reader_that_waited_in_vain_gets_nothing_and_no_error(team: Team) -> N
 def test_a_reader_may_take_several_at_once_and_settle_each_by_itself(open_team: OpenTeam) -> None:
     team = open_team(receive_max=3)
     ids = [team.note(f"note {number}") for number in range(4)]
-    first, second, third = team.bus.receive("lead", most=100)
+    first, second, third = team.bus.receive("lead", limit=100)
     assert [one.message.id for one in (first, second, third)] == ids[:3]
     team.bus.ack(second.token, agent="lead")
     team.bus.nack(third.token, agent="lead", reason="no table")

@@ -196,7 +196,7 @@ def test_an_agent_that_does_nothing_for_five_minutes_is_shown_as_silent(team: Te
 def test_whatever_an_agent_does_shows_that_it_is_here(team: Team, verb: str) -> None:
     for _ in range(3):
         team.note()
-    leases = team.bus.receive("lead", most=3, lease=3600.0)
+    leases = team.bus.receive("lead", limit=3, lease=3600.0)
     team.later(400.0)
     assert states(team)["lead"] == "silent"
     match verb:
@@ -251,7 +251,7 @@ def test_what_waited_for_who_leaves_is_taken_back_and_its_senders_are_told(team:
     lease = team.take("ada")
     assert team.bus.leave("ada") == 2
     assert [team.story(id_).state for id_ in (held, waiting)] == ["withdrawn"] * 2
-    told = [one.message.raw.decode() for one in team.bus.receive("dev", most=9)]
+    told = [one.message.raw.decode() for one in team.bus.receive("dev", limit=9)]
     assert [id_ in text and "has left" in text for id_, text in zip((held, waiting), told, strict=True)] == [True, True]
     with pytest.raises(LeaseLost):
         team.bus.ack(lease.token, agent="ada")

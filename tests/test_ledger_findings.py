@@ -10,20 +10,20 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
 from telex.dialects.write import write
 from telex.model.finding import refusals
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 from tests.proofs import proves
 from tests.tables import TABLES, VBW_HANDOFF, VBW_TYPED
 from tests.tables.notation import Table, get, message, with_value, without
 
 VERDICT = message(VBW_TYPED, VBW_TYPED.row("qa_verdict"), bare=True)
-LENIENT = Desk(strict=False)
+LENIENT = CheckPolicy(strict=False)
 
 
-def codes(checked: Checked) -> list[tuple[str, str]]:
+def codes(checked: CheckResult) -> list[tuple[str, str]]:
     return [(finding.code, finding.path) for finding in checked.findings]
 
 
-def typed(tree: dict) -> Checked:
+def typed(tree: dict) -> CheckResult:
     return check(VBW_TYPED.wire(tree))
 
 
@@ -59,7 +59,7 @@ def test_what_was_repaired_or_ignored_is_a_note_and_passes() -> None:
 @proves("common/page-examples-pass")
 def test_the_example_of_every_type_passes_without_a_word(dialect: Dialect, type_: MessageType) -> None:
     raw = write(dialect, type_.example, type_.body_example).encode()
-    checked = check(raw, Desk(preferred=dialect.name))
+    checked = check(raw, CheckPolicy(preferred=dialect.name))
     assert (checked.valid, checked.dialect, checked.type, checked.findings) == (True, dialect, type_.name, ())
 
 
@@ -114,8 +114,8 @@ def test_an_unknown_field_is_kept_and_noted_at_any_depth(steps: tuple[str, ...])
 @proves("common/unknown-fields/refused-by-choice")
 def test_a_team_may_refuse_unknown_fields() -> None:
     raw = VBW_TYPED.wire(VERDICT | {"mood": "good"})
-    assert not check(raw, Desk(unknown_fields="refusal")).valid
-    assert check(raw, Desk(unknown_fields="refusal", strict=False)).valid
+    assert not check(raw, CheckPolicy(unknown_fields="refusal")).valid
+    assert check(raw, CheckPolicy(unknown_fields="refusal", strict=False)).valid
 
 
 @proves("common/unknown-type/strict", "common/findings/nearest")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from telex.dialects.registry import by_name
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 from tests.proofs import proves
 from tests.tables import BUILD_FLOW, SIGNAL_MD, TABLES, VBW_COMPANY, VBW_HANDOFF, VBW_TYPED
 from tests.tables.notation import Table, message
@@ -17,7 +17,7 @@ TREES = {JSON: json.loads(JSON), FRONT_MATTER: {"type": "approval", "signal": "l
 TAG = '<teammate-message teammate_id="dev" color="blue">'
 
 
-def notes(checked: Checked) -> list[str]:
+def notes(checked: CheckResult) -> list[str]:
     assert all(finding.severity == "note" for finding in checked.findings)
     return [finding.code for finding in checked.findings]
 
@@ -60,7 +60,7 @@ def test_a_dialect_that_was_asked_for_is_the_only_one_read(table: Table) -> None
 @proves("common/detect/forced", "common/ladder/plain")
 @pytest.mark.parametrize("name", SAMPLES)
 def test_any_message_can_be_taken_for_plain_text(name: str) -> None:
-    checked = check(SAMPLES[name], Desk(forced=by_name("plain")))
+    checked = check(SAMPLES[name], CheckPolicy(forced=by_name("plain")))
     assert (checked.valid, checked.outcome, checked.text) == (True, "plain", SAMPLES[name].decode())
 
 

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from telex.model.finding import refusals
-from telex.validation.check import Checked, check
+from telex.validation.check import CheckResult, check
 from tests.proofs import proves
 from tests.tables import SIGNAL_MD
 from tests.tables.notation import Row, message
@@ -14,11 +14,11 @@ from tests.tables.signal_md import AGENTS, SAID_BY, SAID_TO
 REQUEST = "type: research_request\nsignal: research\ntopic: mail"
 
 
-def read(front: str, body: str = "") -> Checked:
+def read(front: str, body: str = "") -> CheckResult:
     return check(f"---\n{front}\n---\n{body}".encode())
 
 
-def refused(checked: Checked) -> list[tuple[str, str]]:
+def refused(checked: CheckResult) -> list[tuple[str, str]]:
     return [(finding.code, finding.path) for finding in refusals(checked.findings)]
 
 
@@ -101,7 +101,7 @@ def test_a_truth_value_is_true_or_false_and_nothing_like_it(written: str) -> Non
 TO_ORCHESTRATOR = [row for row in SIGNAL_MD.rows if row.receivers == "orchestrator"]
 
 
-def says(type_: str, signal: str, as_role: str | None = None, to_role: str | None = None) -> Checked:
+def says(type_: str, signal: str, as_role: str | None = None, to_role: str | None = None) -> CheckResult:
     tree = message(SIGNAL_MD, SIGNAL_MD.row(type_)) | {"signal": signal}
     return check(SIGNAL_MD.wire(tree), as_role=as_role, to_role=to_role)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from telex.model.finding import refusals
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 from tests.proofs import proves
 from tests.tables import TABLES
 from tests.tables.notation import Notation, Place, Row, Table, bounds, choices, message, places, with_value, without
@@ -37,11 +37,11 @@ def every_place(wanted: Callable[[Place], object], values: Callable[[Place], lis
     return list(found.values())
 
 
-def read(table: Table, tree: dict, as_role: str | None = None, to_role: str | None = None) -> Checked:
+def read(table: Table, tree: dict, as_role: str | None = None, to_role: str | None = None) -> CheckResult:
     return check(table.wire(tree), table.desk, as_role=as_role, to_role=to_role)
 
 
-def told(checked: Checked, path: str) -> list[str]:
+def told(checked: CheckResult, path: str) -> list[str]:
     """The codes of all refusals at this place."""
     return [finding.code for finding in refusals(checked.findings) if finding.path == path]
 
@@ -52,7 +52,7 @@ def test_a_message_is_accepted_with_all_its_fields_and_with_only_those_required(
     table: Table, row: Row, bare: bool
 ) -> None:
     tree = message(table, row, bare=bare)
-    for desk in (table.desk, Desk(preferred=table.name)):
+    for desk in (table.desk, CheckPolicy(preferred=table.name)):
         checked = check(table.wire(tree), desk)
         assert checked.valid
         assert refusals(checked.findings) == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from telex.model.finding import refusals
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 from tests.proofs import proves
 from tests.tables import VBW_COMPANY, VBW_HANDOFF, VBW_TYPED
 from tests.tables.notation import Row, message, with_value, without
@@ -14,11 +14,11 @@ from tests.tables.vbw_company import CHAIN
 UPDATE = message(VBW_TYPED, VBW_TYPED.row("execution_update"), bare=True)
 
 
-def typed(**envelope: Any) -> Checked:
+def typed(**envelope: Any) -> CheckResult:
     return check(VBW_TYPED.wire(UPDATE | envelope))
 
 
-def refused(checked: Checked) -> list[tuple[str, str]]:
+def refused(checked: CheckResult) -> list[tuple[str, str]]:
     return [(finding.code, finding.path) for finding in refusals(checked.findings)]
 
 
@@ -113,7 +113,7 @@ def test_a_message_may_only_name_a_receiver_of_its_type_as_target(row: Row) -> N
 
 @proves("vbw-typed/roles/target-asked")
 def test_a_team_may_choose_to_refuse_a_delivery_to_another_role() -> None:
-    keeps_to_receivers = Desk(misdelivery="refusal")
+    keeps_to_receivers = CheckPolicy(misdelivery="refusal")
     assert not check(VBW_TYPED.wire(UPDATE), keeps_to_receivers, to_role="qa").valid
     assert check(VBW_TYPED.wire(UPDATE), keeps_to_receivers, to_role="lead").valid
 
@@ -144,7 +144,7 @@ def test_a_claim_to_be_another_than_the_one_who_sends_is_refused_and_mended() ->
     ids=["unauthorised", "malformed", "incomplete", "old format"],
 )
 def test_a_lenient_team_passes_what_a_strict_one_refuses_with_the_same_findings(tree: dict) -> None:
-    strict, lenient = (check(VBW_TYPED.wire(tree), Desk(strict=strict)) for strict in (True, False))
+    strict, lenient = (check(VBW_TYPED.wire(tree), CheckPolicy(strict=strict)) for strict in (True, False))
     assert not strict.valid
     assert lenient.valid
     assert lenient.findings == strict.findings != ()
@@ -223,5 +223,5 @@ def test_a_name_that_two_pages_share_is_told_apart_by_shape(type_: str) -> None:
 def test_where_both_fit_a_teams_own_dialect_wins_and_then_the_receiver(type_: str) -> None:
     raw = VBW_COMPANY.wire(message(VBW_COMPANY, VBW_COMPANY.row(type_)))
     for table, receiver in ((VBW_HANDOFF, "lead"), (VBW_COMPANY, "senior")):
-        assert check(raw, Desk(preferred=table.name)).dialect is table.dialect
+        assert check(raw, CheckPolicy(preferred=table.name)).dialect is table.dialect
         assert check(raw, to_role=receiver).dialect is table.dialect

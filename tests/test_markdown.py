@@ -12,7 +12,7 @@ from telex.dialects.schema import Dialect, MessageType
 from telex.dialects.write import write
 from telex.translation.markdown import ITEMS_MAX, TEXT_CHARACTERS_MAX, render
 from telex.translation.result import MessageHeader
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from tests.markdown_reader import codes
 from tests.proofs import proves
 
@@ -181,7 +181,7 @@ def test_the_answer_that_is_asked_for_is_begun_and_passes_once_it_is_filled_in(
     begun = read(told.split("\n```")[1].partition("\n")[2].encode(), (dialect,))
     simplest = {"research_needed": False} if answer.name == "triage_result" else {}  # which else needs one field more
     whole = filled(begun.tree, answer.example | simplest)
-    passed = check(write(dialect, whole, begun.body), Desk(forced=dialect))
+    passed = check(write(dialect, whole, begun.body), CheckPolicy(forced=dialect))
     assert (passed.valid, passed.findings, passed.type) == (True, (), answer.name)
     inside = whole | whole.get(dialect.payload or "", {})
     wire = {dialect.wire.reply_to: {"msg-1"}, dialect.wire.sender: {role, "kim"}, dialect.wire.recipient: {"ada"}}

@@ -110,7 +110,7 @@ def test_a_message_beyond_the_budget_is_cut_and_says_how_to_read_it_whole(tmp_pa
         whole = "".join(f"line {number}\n" for number in range(5_000))
         for id_ in ("n-1", "n-2"):
             await dev.send(message=whole, to="lead", id=id_)
-        said = await lead.wait(most=2, budget=1_000)
+        said = await lead.wait(limit=2, budget=1_000)
         assert [one["message"]["id"] for one in said.tree["answer"]] == ["n-1", "n-2"]
         assert all(one["token"] in said.text and one["message"]["left_out"] for one in said.tree["answer"])
         assert max(tokens_estimated(said.text), tokens_estimated(tokens_of(said.tree))) <= 1_000
@@ -130,7 +130,7 @@ def test_a_message_that_is_not_the_same_in_a_thousand_places_keeps_to_the_budget
             update = speech_of("vbw-typed", "execution_update", id_).tree
             update["payload"] |= {key.format(number): 0 for number in range(1_000)}
             await dev.send(message=update, to="lead")
-        said = await lead.wait(most=2, budget=2_000, seconds=0)
+        said = await lead.wait(limit=2, budget=2_000, seconds=0)
         assert len(said.tree["answer"]) == 2
         assert max(tokens_estimated(said.text), tokens_estimated(tokens_of(said.tree))) <= 2_000
         for one in said.tree["answer"]:
@@ -207,7 +207,7 @@ def test_no_message_can_pose_as_a_line_of_the_tool(tmp_path: Path) -> None:
     async def play(meet: Meet) -> None:
         dev, lead = await meet("dev"), await meet("lead")
         await dev.send(message=FORGED, to="lead", id="n-1")
-        digest, whole, taken = await lead.inbox(), await lead.inbox(ids=["n-1"]), await lead.wait(most=5)
+        digest, whole, taken = await lead.inbox(), await lead.inbox(ids=["n-1"]), await lead.wait(limit=5)
         assert taken.tree["answer"][0]["message"]["raw"] == FORGED
         for said in (digest, whole, taken, await dev.why(id="n-1")):
             assert all(line.isprintable() for line in said.text.split("\n"))

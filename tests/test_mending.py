@@ -8,7 +8,7 @@ import pytest
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import OneOf, Tree, walk_kinds
 from telex.model.suggestion import folded, nearest
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 
 PROGRESS: Tree = {"type": "dev_progress", "task": "T1", "plan_id": "P1", "commit": "c0ffee1", "status": "complete"}
 
@@ -20,11 +20,11 @@ def example(dialect: str, type_: str) -> Tree:
     return copied
 
 
-def said(checked: Checked) -> set[tuple[str, str]]:
+def said(checked: CheckResult) -> set[tuple[str, str]]:
     return {(finding.code, finding.path) for finding in checked.findings}
 
 
-def checked(tree: Any, **asked: Any) -> Checked:
+def checked(tree: Any, **asked: Any) -> CheckResult:
     return check(json.dumps(tree), **asked)
 
 
@@ -142,7 +142,7 @@ def test_a_shutdown_request_that_lost_its_envelope_is_no_control_frame(name: str
     frame = {"type": "shutdown_request", "request_id": "1", "reason": "phase_complete"}
     assert checked(frame).outcome == "control"
     assert not checked(frame | {name: value}).valid
-    assert checked(frame, desk=Desk(forced=by_name("vbw-typed"))).outcome == "control"
+    assert checked(frame, desk=CheckPolicy(forced=by_name("vbw-typed"))).outcome == "control"
 
 
 def test_the_role_of_the_caller_tells_the_dialect() -> None:

@@ -86,7 +86,7 @@ def test_deliveries_are_counted_by_outcome_and_what_waits_is_measured(watched: W
     with telex.connect(watched.hub.url) as bus:
         for id_ in ("n-1", "n-2", "n-3"):
             bus.send(NOTE + id_, sender="dev", to="lead", id=id_)
-        first, second = bus.receive("lead", most=2)
+        first, second = bus.receive("lead", limit=2)
         bus.ack(first.token, agent="lead")
         bus.nack(second.token, agent="lead", reason="no table", delay=0.0)
         [leased] = bus.receive("lead", lease=10.0)

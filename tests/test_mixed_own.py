@@ -102,7 +102,7 @@ def test_what_is_asked_in_own_words_is_answered_in_the_readers_and_threaded_back
     assert (answer["type"], answer["re"], answer["ok"], answer["card"]) == ("ruling", "max-may_i", True, TASK)
     assert team.story("yes-1").message.reply_to == "max-may_i"
     assert "answered" in team.kinds("max-may_i")
-    assert team.bus.book("approval") == {}, "an intent gives leave for nothing"
+    assert team.bus.work_state("approval") == {}, "an intent gives leave for nothing"
 
 
 @proves("translation/own/answered")
@@ -117,7 +117,7 @@ def test_an_answer_in_own_words_reaches_whoever_asked_and_decides_nothing(team: 
     told = json.loads(raw)["payload"]
     assert (type_, told["request_id"], told["approved"]) == ("approval_response", "ask-1", False)
     assert team.story("olga-ruling").message.reply_to == "ask-1"
-    [approval] = team.bus.book("approval").values()
+    [approval] = team.bus.work_state("approval").values()
     assert approval.answer is None
 
 

@@ -64,7 +64,7 @@ class Five:
         """Everybody takes what waits for it. What each was given last, by its type, in its own dialect."""
         seen = {}
         for name in agents or READS:
-            taken = self.team.bus.receive(name, most=100)
+            taken = self.team.bus.receive(name, limit=100)
             self.given[name] += taken
             for leased in taken:
                 seen[name] = told(leased, READS[name])
@@ -160,7 +160,7 @@ def test_what_is_said_in_any_dialect_means_the_same_to_the_work(five: Five) -> N
     team = five.team
     assert team.story("worker-worker_submission").message.reply_to == "cto-TASK_ASSIGNMENT"
     assert team.story("worker-worker_submission").message.correlation == TASK
-    [approval] = [one for topic, one in team.bus.book("approval").items() if topic == "approval:ask-1"]
+    [approval] = [one for topic, one in team.bus.work_state("approval").items() if topic == "approval:ask-1"]
     assert (approval.request.by, approval.answer.by, approval.answer.decision) == ("lead", "cto", "approved")
     got = json.loads(next(one.raw for one in five.given["lead"] if one.message.id == "cto-VALIDATION_RESPONSE"))
     assert (got["payload"]["request_id"], got["payload"]["approved"]) == ("ask-1", True)

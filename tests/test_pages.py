@@ -9,7 +9,7 @@ import pytest
 
 from telex.dialects.registry import by_name
 from telex.model.finding import refusals
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from tests.pages import Example, build_flow, signal_md, vbw_company, vbw_handoff, vbw_typed
 from tests.proofs import proves
 from tests.tables.notation import Steps, get, path_of, put
@@ -60,8 +60,8 @@ def choices(example: Example, dotted: str) -> list[str]:
 @pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
 def test_an_example_with_real_values_is_accepted_in_its_dialect(example: Example) -> None:
     dialect = by_name(example.dialect)
-    told = [Desk(forced=dialect), Desk(preferred=example.dialect)]
-    untold = [] if (example.dialect, example.type) in ALIKE else [Desk()]
+    told = [CheckPolicy(forced=dialect), CheckPolicy(preferred=example.dialect)]
+    untold = [] if (example.dialect, example.type) in ALIKE else [CheckPolicy()]
     for desk in told + untold:
         checked = check(filled(example), desk)
         assert refusals(checked.findings) == []
@@ -71,14 +71,14 @@ def test_an_example_with_real_values_is_accepted_in_its_dialect(example: Example
 @proves("common/page-examples-pass")
 @pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
 def test_an_example_of_a_page_uses_no_field_that_its_dialect_does_not_know(example: Example) -> None:
-    checked = check(filled(example), Desk(preferred=example.dialect))
+    checked = check(filled(example), CheckPolicy(preferred=example.dialect))
     assert "field-unknown" not in {finding.code for finding in checked.findings}
 
 
 @proves("common/page-placeholders-refused")
 @pytest.mark.parametrize("example", WITH_PLACEHOLDERS, ids=name_of)
 def test_an_example_with_placeholders_left_in_is_refused_and_each_is_offered_its_values(example: Example) -> None:
-    checked = check(as_shown(example), Desk(preferred=example.dialect))
+    checked = check(as_shown(example), CheckPolicy(preferred=example.dialect))
     assert not checked.valid
     assert checked.mended is None
     found = {finding.path: finding for finding in refusals(checked.findings)}
@@ -111,7 +111,7 @@ def test_a_single_placeholder_left_in_is_enough_to_be_refused_there_and_only_the
         if dotted in ("id", "type", "payload") or not choices(example, dotted):
             continue
         others = {name: value for name, value in example.chosen.items() if name != dotted}
-        checked = check(filled(example._replace(chosen=others)), Desk(preferred=example.dialect))
+        checked = check(filled(example._replace(chosen=others)), CheckPolicy(preferred=example.dialect))
         assert [finding.path for finding in refusals(checked.findings)] == [path_of(*steps_of(dotted))]
 
 

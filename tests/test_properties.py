@@ -16,7 +16,7 @@ from telex.dialects.schema import Dialect
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.testing.strategies import WireMessage, wire
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 
 EVERY_DIALECT = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
 WIRED = {dialect.name: st.one_of([wire(dialect, type_) for type_ in dialect.types.values()]) for dialect in BUILT_IN}
@@ -26,13 +26,13 @@ WORDS = st.lists(
 PROSE = WORDS.map(" ".join).filter(lambda text: text.strip())
 
 
-def said(checked: Checked) -> tuple[Any, ...]:
+def said(checked: CheckResult) -> tuple[Any, ...]:
     """All that a reader relies on."""
     return checked.dialect, checked.type, checked.tree
 
 
-def desk_of(dialect: Dialect) -> Desk:
-    return Desk(preferred=dialect.name)
+def desk_of(dialect: Dialect) -> CheckPolicy:
+    return CheckPolicy(preferred=dialect.name)
 
 
 @EVERY_DIALECT

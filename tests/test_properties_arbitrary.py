@@ -12,16 +12,20 @@ from telex.dialects.schema import Dialect
 from telex.dialects.write import write
 from telex.model.finding import Severity, refusals
 from telex.model.limits import LIMITS
-from telex.validation.check import NEVER_PASSED, Checked, Desk, check
+from telex.validation.check import NEVER_PASSED, CheckPolicy, CheckResult, check
 from tests.arbitrary import ANY_BYTES, ANY_JSON, FRONT_MATTER, NEARLY_MESSAGES, SOUP, ascii_json
 
-DESKS = [Desk(), Desk(preferred="vbw-company"), *(Desk(forced=dialect) for dialect in (*BUILT_IN, PLAIN))]
+DESKS = [
+    CheckPolicy(),
+    CheckPolicy(preferred="vbw-company"),
+    *(CheckPolicy(forced=dialect) for dialect in (*BUILT_IN, PLAIN)),
+]
 ANY_DESK = st.sampled_from(DESKS)
 ANY_ROLE = st.none() | st.sampled_from(["lead", "dev", "worker", "cto", "human", "", "no such role"])
 
 
-def is_an_answer(checked: Checked) -> None:
-    assert isinstance(checked, Checked)
+def is_an_answer(checked: CheckResult) -> None:
+    assert isinstance(checked, CheckResult)
     assert len(checked.findings) <= LIMITS.findings_max
     for finding in checked.findings:
         assert finding.path.startswith("$")
@@ -33,20 +37,20 @@ def is_an_answer(checked: Checked) -> None:
 
 
 @given(ANY_BYTES, ANY_DESK, ANY_ROLE, ANY_ROLE)
-@example(b'{"type": ["x"]}', Desk(), None, None)
-@example(b'{"type": {}}', Desk(), None, None)
-@example(b'{"type": "approval", "type": "approval"}', Desk(), None, None)
-def test_any_bytes_get_an_answer(raw: bytes, desk: Desk, speaker: str | None, listener: str | None) -> None:
+@example(b'{"type": ["x"]}', CheckPolicy(), None, None)
+@example(b'{"type": {}}', CheckPolicy(), None, None)
+@example(b'{"type": "approval", "type": "approval"}', CheckPolicy(), None, None)
+def test_any_bytes_get_an_answer(raw: bytes, desk: CheckPolicy, speaker: str | None, listener: str | None) -> None:
     is_an_answer(check(raw, desk, as_role=speaker, to_role=listener))
 
 
 @given(ANY_JSON, ANY_DESK)
-def test_any_json_gets_an_answer(raw: bytes, desk: Desk) -> None:
+def test_any_json_gets_an_answer(raw: bytes, desk: CheckPolicy) -> None:
     is_an_answer(check(raw, desk))
 
 
 @given(SOUP | FRONT_MATTER, ANY_DESK)
-def test_any_text_with_fences_braces_and_dashes_gets_an_answer(raw: bytes, desk: Desk) -> None:
+def test_any_text_with_fences_braces_and_dashes_gets_an_answer(raw: bytes, desk: CheckPolicy) -> None:
     is_an_answer(check(raw, desk))
 
 
@@ -56,7 +60,7 @@ def test_text_as_it_is_in_python_is_taken_too(text: str) -> None:
 
 
 @given(ANY_BYTES, ANY_DESK)
-def test_strict_and_lenient_find_the_same_in_anything(raw: bytes, desk: Desk) -> None:
+def test_strict_and_lenient_find_the_same_in_anything(raw: bytes, desk: CheckPolicy) -> None:
     strict, lenient = check(raw, desk), check(raw, desk._replace(strict=False))
     assert (strict.findings, strict.mended, strict.skeleton) == (lenient.findings, lenient.mended, lenient.skeleton)
     assert lenient.valid is not any(finding.code in NEVER_PASSED for finding in refusals(lenient.findings))
@@ -66,7 +70,7 @@ def test_strict_and_lenient_find_the_same_in_anything(raw: bytes, desk: Desk) ->
 @given(data=st.data())
 def test_what_is_offered_for_anything_can_be_sent_and_keeps_its_word(dialect: Dialect, data: st.DataObject) -> None:
     raw = data.draw(FRONT_MATTER if dialect.form == "front-matter" else NEARLY_MESSAGES.map(ascii_json))
-    desk = Desk(forced=dialect)
+    desk = CheckPolicy(forced=dialect)
     checked = check(raw, desk)
     offered = checked.mended if checked.mended is not None else checked.skeleton
     if offered is None:

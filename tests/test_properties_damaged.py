@@ -15,7 +15,7 @@ from telex.dialects.schema import Dialect
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.model.json_path import join
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 from tests.damage import Damaged, damage
 
 EVERY_DIALECT = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
@@ -27,11 +27,11 @@ MISSPELT = {dialect.name: damage(dialect, "misspelt") for dialect in BUILT_IN}
 MISFIT = {dialect.name: damage(dialect, "retyped", "too far") for dialect in BUILT_IN}
 
 
-def read(damaged: Damaged) -> Checked:
-    return check(damaged.raw, Desk(forced=damaged.dialect))
+def read(damaged: Damaged) -> CheckResult:
+    return check(damaged.raw, CheckPolicy(forced=damaged.dialect))
 
 
-def told(checked: Checked) -> set[tuple[str, str]]:
+def told(checked: CheckResult) -> set[tuple[str, str]]:
     return {(finding.code, finding.path) for finding in refusals(checked.findings)}
 
 
@@ -82,10 +82,10 @@ def test_a_mended_message_passes_its_own_check_and_needs_no_second_mending(
 ) -> None:
     case = data.draw(ANY_DAMAGE[dialect.name])
     role = data.draw(st.none() | st.sampled_from(dialect.roles))
-    mends_for_good(case.raw, Desk(forced=dialect), role)
+    mends_for_good(case.raw, CheckPolicy(forced=dialect), role)
 
 
-def mends_for_good(raw: bytes, desk: Desk, role: str | None) -> None:
+def mends_for_good(raw: bytes, desk: CheckPolicy, role: str | None) -> None:
     checked = check(raw, desk, as_role=role)
     if checked.mended is None:
         return
@@ -112,7 +112,7 @@ REVIEW = VBW_COMPANY.types["code_review_result"].example
     ],
 )
 def test_a_mend_that_was_once_wrong_is_right(tree: dict, role: str | None) -> None:
-    mends_for_good(json.dumps(tree).encode(), Desk(), role)
+    mends_for_good(json.dumps(tree).encode(), CheckPolicy(), role)
 
 
 @EVERY_DIALECT
@@ -123,7 +123,7 @@ def test_a_skeleton_is_refused_for_its_blanks_and_for_nothing_new(dialect: Diale
     if checked.skeleton is None:
         return
     assert checked.mended is None
-    again = check(write(dialect, checked.skeleton, checked.body).encode(), Desk(forced=dialect))
+    again = check(write(dialect, checked.skeleton, checked.body).encode(), CheckPolicy(forced=dialect))
     new = told(again) - told(checked)
     assert {code for code, _ in new} <= {"blank-left"}
     assert {path for code, path in told(again) if code == "blank-left"} == set(blanks(checked.skeleton))
@@ -164,7 +164,7 @@ def test_a_skeleton_passes_once_its_blanks_are_filled(dialect: Dialect, data: st
         return
     tree = filled(checked.skeleton, case.whole)
     assume(not blanks(tree))  # one is left when a value was mended to another than was meant, and that needs more
-    again = check(write(dialect, tree, checked.body).encode(), Desk(forced=dialect))
+    again = check(write(dialect, tree, checked.body).encode(), CheckPolicy(forced=dialect))
     left = rules_of(dialect) | {"role-may-not-send", "role-may-not-receive"}  # only the sender can say what is meant
     assert told(again) <= {(code, path) for code, path in told(checked) if code in left}
 
@@ -173,7 +173,7 @@ def test_a_skeleton_passes_once_its_blanks_are_filled(dialect: Dialect, data: st
 @given(data=st.data())
 def test_strict_and_lenient_find_the_same(dialect: Dialect, data: st.DataObject) -> None:
     case = data.draw(ANY_DAMAGE[dialect.name])
-    strict, lenient = (check(case.raw, Desk(strict=strict)) for strict in (True, False))
+    strict, lenient = (check(case.raw, CheckPolicy(strict=strict)) for strict in (True, False))
     assert strict.findings == lenient.findings
     assert (strict.mended, strict.skeleton) == (lenient.mended, lenient.skeleton)
     assert strict.valid is (not refusals(strict.findings))

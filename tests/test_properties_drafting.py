@@ -14,7 +14,7 @@ from telex.dialects.write import write
 from telex.messages.builders import python_name
 from telex.model.finding import refusals
 from telex.testing.strategies import messages
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from tests.test_properties_damaged import blanks, filled
 
 EVERY_DIALECT = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
@@ -46,10 +46,10 @@ def test_a_draft_is_refused_for_its_blanks_only_and_passes_once_they_are_filled(
     type_, whole = data.draw(VALID[dialect.name])
     fields = given_fields(dialect, type_, whole, data)
     tree = draft(dialect, type_, fields, now=NOW, new_id="id-1")
-    checked = check(write(dialect, tree).encode(), Desk(forced=dialect))
+    checked = check(write(dialect, tree).encode(), CheckPolicy(forced=dialect))
     told = {(finding.code, finding.path) for finding in refusals(checked.findings)}
     assert told == {("blank-left", path) for path in blanks(tree)}
-    done = check(write(dialect, filled(tree, whole)).encode(), Desk(forced=dialect))
+    done = check(write(dialect, filled(tree, whole)).encode(), CheckPolicy(forced=dialect))
     assert refusals(done.findings) == []
 
 
@@ -62,7 +62,7 @@ def test_a_builder_makes_what_a_draft_makes_and_keeps_what_it_was_given(dialect:
     tree = build(**{python_name(name): value for name, value in fields.items()})
     kept = own_fields(dialect, type_, tree)
     assert {name: kept[name] for name in fields} == fields
-    done = check(write(dialect, filled(tree, whole)).encode(), Desk(forced=dialect))
+    done = check(write(dialect, filled(tree, whole)).encode(), CheckPolicy(forced=dialect))
     assert refusals(done.findings) == []
 
 

@@ -15,8 +15,8 @@ from telex.dialects.schema import OPEN, Dialect, Group, MessageType, fields, typ
 from telex.dialects.toml.loader import declare
 from telex.model.limits import LIMITS, Limits
 from telex.testing.strategies import wire
-from telex.validation.check import Checked, Desk, check
-from telex.validation.fast_validator import Express
+from telex.validation.check import CheckPolicy, CheckResult, check
+from telex.validation.fast_validator import FastValidator
 from tests.arbitrary import ANY_BYTES, ANY_JSON
 from tests.damage import damage
 
@@ -26,15 +26,15 @@ VALID = st.one_of([wire(dialect, type_) for dialect in JSON_DIALECTS for type_ i
 )
 DAMAGED = st.one_of([damage(dialect) for dialect in BUILT_IN]).map(lambda case: case.raw)
 DESKS = {
-    "strict": Desk(),
-    "lenient": Desk(strict=False),
-    "company": Desk(preferred="vbw-company"),
-    "keeps to the page": Desk(unknown_fields="refusal", misdelivery="refusal"),
-    "holds little": Desk(
+    "strict": CheckPolicy(),
+    "lenient": CheckPolicy(strict=False),
+    "company": CheckPolicy(preferred="vbw-company"),
+    "keeps to the page": CheckPolicy(unknown_fields="refusal", misdelivery="refusal"),
+    "holds little": CheckPolicy(
         limits=LIMITS._replace(depth_max=5, integer_max=1000, integer_min=-1000, message_bytes_max=400)
     ),
-    "typed only": Desk(forced=by_name("vbw-typed")),
-    "flow only": Desk(forced=by_name("build-flow")),
+    "typed only": CheckPolicy(forced=by_name("vbw-typed")),
+    "flow only": CheckPolicy(forced=by_name("build-flow")),
 }
 ROLES = [None, "lead", "dev", "qa", "senior", "cto", "@agent-CTO", "", "no such role"]
 DOORS = st.tuples(st.sampled_from(list(DESKS)), st.sampled_from(ROLES), st.sampled_from(ROLES))
@@ -42,11 +42,11 @@ Door = tuple[str, str | None, str | None]
 
 
 @cache
-def express(desk: str, speaker: str | None, listener: str | None) -> Express:
-    return Express(DESKS[desk], as_role=speaker, to_role=listener)
+def express(desk: str, speaker: str | None, listener: str | None) -> FastValidator:
+    return FastValidator(DESKS[desk], as_role=speaker, to_role=listener)
 
 
-def answer(checked: Checked) -> tuple[Any, ...]:
+def answer(checked: CheckResult) -> tuple[Any, ...]:
     dialect = checked.dialect.name if checked.dialect else None
     return checked.valid, checked.outcome, dialect, checked.type, checked.findings, checked.mended, checked.skeleton
 
@@ -72,7 +72,7 @@ def test_both_lanes_agree_on_anything(raw: bytes, door: Door) -> None:
 
 
 def test_pairs_that_share_their_lanes_are_told_apart_by_the_names_that_a_dialect_writes() -> None:
-    desk, shared = Desk(), dict[tuple[Any, ...], Any]()
+    desk, shared = CheckPolicy(), dict[tuple[Any, ...], Any]()
     type_ = BUILD_FLOW.types["STATUS_UPDATE"]
     raw, role, wire_ = json.dumps(type_.example).encode(), type_.senders[0], BUILD_FLOW.wire
     assert wire_.sender is not None
@@ -80,7 +80,7 @@ def test_pairs_that_share_their_lanes_are_told_apart_by_the_names_that_a_dialect
     sender, recipient = type_.example[wire_.sender], type_.example[wire_.recipient]
     for as_name, to_name in ((sender, recipient), ("ada", recipient), (sender, "bob"), ("", recipient), (sender, None)):
         whom = {"as_role": role, "to_role": None, "as_name": as_name, "to_name": to_name}
-        lane = Express(desk, **whom, shared=shared)  # type: ignore[arg-type]
+        lane = FastValidator(desk, **whom, shared=shared)  # type: ignore[arg-type]
         assert answer(lane.check(raw)) == answer(check(raw, desk, **whom)), whom
         assert (lane.passes(raw) is not None) is (as_name == sender and to_name in (recipient, None)), whom
 
@@ -148,7 +148,7 @@ def test_a_key_given_twice_never_slips_through_the_fast_lane(raw: bytes, door: D
 
 @pytest.mark.parametrize("dialect", JSON_DIALECTS, ids=lambda dialect: dialect.name)
 def test_the_examples_take_the_fast_lane(dialect: Dialect) -> None:
-    lane = Express(Desk(forced=dialect))
+    lane = FastValidator(CheckPolicy(forced=dialect))
     for type_ in dialect.types.values():
         passed = lane.passes(json.dumps(type_.example).encode())
         assert passed is not None
@@ -167,7 +167,7 @@ EXAMPLES = {
 def test_an_example_takes_the_fast_lane_of_its_dialect_whoever_spoke_before(
     name: str, type_name: str, before: Dialect
 ) -> None:
-    lane, raw = Express(), EXAMPLES[name, type_name]
+    lane, raw = FastValidator(), EXAMPLES[name, type_name]
     for other in before.types.values():
         lane.passes(EXAMPLES[before.name, other.name])  # neighbours speak alike, so its lane is tried first
         told = check(raw)
@@ -198,9 +198,9 @@ OPEN_DEEP_DOWN = Dialect(
 
 @pytest.mark.parametrize("levels", range(LIMITS.depth_max - 8, LIMITS.depth_max + 3))
 def test_both_lanes_agree_on_how_deep_is_too_deep(levels: int) -> None:
-    desk = Desk(forced=OPEN_DEEP_DOWN)
+    desk = CheckPolicy(forced=OPEN_DEEP_DOWN)
     raw = ('{"type": "note", "a": {"b": {"c": {"d": ' + "[" * levels + "]" * levels + "}}}}").encode()
-    assert answer(Express(desk).check(raw)) == answer(check(raw, desk))
+    assert answer(FastValidator(desk).check(raw)) == answer(check(raw, desk))
 
 
 @pytest.mark.parametrize(
@@ -215,8 +215,8 @@ def test_both_lanes_keep_to_the_limits_of_the_desk(limits: Limits, metadata: str
     tree = BUILD_FLOW.types["STATE_TRANSITION"].example
     payload = tree["payload"] | {"metadata": "@"}
     raw = json.dumps(tree | {"payload": payload}).replace('"@"', metadata).encode()
-    desk = Desk(limits=limits)
-    assert answer(Express(desk).check(raw)) == answer(check(raw, desk))
+    desk = CheckPolicy(limits=limits)
+    assert answer(FastValidator(desk).check(raw)) == answer(check(raw, desk))
 
 
 TIMES = """
@@ -297,10 +297,10 @@ receivers = ["*"]
 """
 
 
-def own(fields: str) -> Desk:
+def own(fields: str) -> CheckPolicy:
     dialect = declare(OWN + fields, "own.toml").dialect
     assert dialect is not None
-    return Desk(dialects=(dialect,))
+    return CheckPolicy(dialects=(dialect,))
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def own(fields: str) -> Desk:
 )
 def test_both_lanes_agree_on_a_dialect_of_one_s_own(fields: str, raw: bytes) -> None:
     desk = own(fields)
-    assert answer(Express(desk).check(raw)) == answer(check(raw, desk))
+    assert answer(FastValidator(desk).check(raw)) == answer(check(raw, desk))
 
 
 def test_a_field_that_is_called_like_the_sender_may_be_an_object() -> None:
@@ -325,9 +325,9 @@ def test_a_field_that_is_called_like_the_sender_may_be_an_object() -> None:
         text + 'from = { type = "object", fields = { p = "string", q = "integer?" } }', "own.toml"
     ).dialect
     assert dialect is not None
-    desk = Desk(dialects=(dialect, *BUILT_IN))
+    desk = CheckPolicy(dialects=(dialect, *BUILT_IN))
     raw = b'{"type": "note", "from": {"p": "x"}}'
-    lane = Express(desk, as_role="dev", to_role="lead", as_name="ann", to_name="lea")
+    lane = FastValidator(desk, as_role="dev", to_role="lead", as_name="ann", to_name="lea")
     assert answer(lane.check(raw)) == answer(
         check(raw, desk, as_role="dev", to_role="lead", as_name="ann", to_name="lea")
     )

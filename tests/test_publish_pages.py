@@ -12,7 +12,7 @@ from telex.dialects.schema import PRIORITY_CLASSES, Dialect, OneOf, walk_kinds
 from telex.generate.__main__ import write_files
 from telex.generate.files import files
 from telex.generate.pages import class_table, dialect_page, overview_page
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from tests.own_dialect import OWN
 
 ROOT = Path(__file__).parent.parent
@@ -64,7 +64,7 @@ def test_an_example_on_a_page_passes_without_a_finding(dialect: Dialect) -> None
     page = dialect_page(dialect)
     for type_ in dialect.types.values():
         [example] = re.findall(r"^```\w+\n(.*?)\n```$", section(page, type_.name), re.DOTALL | re.MULTILINE)
-        checked = check(example.encode(), Desk(dialects=DIALECTS, preferred=dialect.name))
+        checked = check(example.encode(), CheckPolicy(dialects=DIALECTS, preferred=dialect.name))
         assert (checked.type, checked.dialect and checked.dialect.name) == (type_.name, dialect.name)
         assert [finding for finding in checked.findings if finding.code != "default-filled"] == []
 

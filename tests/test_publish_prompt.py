@@ -32,7 +32,7 @@ from telex.generate.json_schema import type_schema
 from telex.generate.prompt import prompt, tokens_estimated
 from telex.generate.roles import may_send
 from telex.generate.rule_text import simplified, written
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from tests.own_dialect import OWN
 from tests.prompt_reader import Lesson, Shape, ShownField, keeps_to_the_rules, make_message, read_prompt, write_message
 
@@ -67,7 +67,7 @@ def test_an_agent_that_follows_it_to_the_letter_passes_the_check(dialect: Dialec
     message, receiver = make_message(taught, lesson, data.draw)
     assume(keeps_to_the_rules(taught, lesson, message))
     raw = write_message(taught, lesson, message)
-    checked = check(raw, Desk(dialects=DIALECTS, preferred=name), as_role=role, to_role=receiver)
+    checked = check(raw, CheckPolicy(dialects=DIALECTS, preferred=name), as_role=role, to_role=receiver)
     assert checked.valid
     assert [finding for finding in checked.findings if finding.severity != "note"] == []
     assert (checked.dialect and checked.dialect.name, checked.type) == (name, lesson.name)

@@ -37,7 +37,7 @@ NOTE = "The build is red."
         (503, b'{"code": "store-full", "detail": "no room"}', telex.errors.StoreFull),
         (404, b"[]", StoreError),
         (401, b'{"code": "token-wrong", "detail": "Show a token."}', NotAMember),
-        (400, b'{"code": "arguments-wrong", "detail": "Give most."}', telex.errors.ValueWrong),
+        (400, b'{"code": "arguments-wrong", "detail": "Give limit."}', telex.errors.InvalidValue),
         (409, b'{"code": "lease-lost", "detail": "drop the work"}', telex.errors.LeaseLost),
         (424, b'{"code": "request-failed", "detail": "x", "id": "q-1"}', telex.errors.RequestFailed),
         (503, b'{"code": "outcome-unknown", "detail": "x", "id": "q-1"}', OutcomeUnknown),

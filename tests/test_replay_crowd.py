@@ -19,7 +19,7 @@ from telex.replay import pair_cache
 from telex.replay.reader import LogEntry, line_reader
 from telex.replay.simulate import Simulator
 from telex.replay.team import ReplayTeam
-from telex.validation.check import STRICT, Desk
+from telex.validation.check import STRICT, CheckPolicy
 from tests.bus_team import EVERY_TYPE, speech, speech_of
 from tests.proofs import proves
 from tests.replay_kit import flowing
@@ -200,7 +200,7 @@ CLOSED = [Member("dev", "dev", declared=True), Member("w3", "dev", declared=True
 def test_whoever_comes_and_goes_under_whatever_name_both_ways_say_the_same(
     log: list[Any], strict: bool, closed: bool
 ) -> None:
-    quick, patient = (Simulator(Desk(strict=strict), CLOSED if closed else ()) for _ in range(2))
+    quick, patient = (Simulator(CheckPolicy(strict=strict), CLOSED if closed else ()) for _ in range(2))
     quick.open_track()
     assert played(quick, log) == played(patient, log, quick=False)
     assert quick.book == patient.book

@@ -14,7 +14,7 @@ from telex.replay.reader import Line, LogEntry, line_reader, of_store
 from telex.replay.result import SimulatedResult
 from telex.replay.simulate import Simulator
 from telex.stores.memory import MemoryStore
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from tests.bus_team import EVERY_TYPE, speech, speech_of
 from tests.proofs import proves
 from tests.replay_story import STORIES, Story
@@ -45,7 +45,7 @@ def both_ways(lines: list[Line], *of: Any) -> None:
 @given(STORIES, st.booleans(), st.booleans())
 def test_a_kept_record_is_told_quickly_as_it_is_told_patiently(acts: list[Any], strict: bool, work: bool) -> None:
     events = Story(MemoryStore(), strict=strict).play(acts).events()
-    both_ways([of_store(*event) for event in events], Desk(strict=strict, work=work))
+    both_ways([of_store(*event) for event in events], CheckPolicy(strict=strict, work=work))
 
 
 @proves("replay/quick")
@@ -59,7 +59,7 @@ def test_whoever_speaks_to_whomever_is_judged_alike(
         for number, (how, sender, role, to) in enumerate(said, 1)
     ]
     declared = [Member("dev", "dev", declared=True), Member("lead", "lead", declared=True)] if closed else []
-    both_ways(lines, Desk(), declared)
+    both_ways(lines, CheckPolicy(), declared)
 
 
 @proves("replay/quick")

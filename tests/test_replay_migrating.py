@@ -16,7 +16,7 @@ from telex.replay.migrate import Migration
 from telex.replay.reader import LogEntry, line_reader
 from telex.surfaces.cli.main import main
 from telex.testing.strategies import wire
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from tests.bus_team import EVERY_TYPE, Shell, Team, open_team, shell, speech, speech_of, team
 from tests.proofs import proves
 from tests.test_cli_kit import COMMAND, Ran, example, process, put, terminal
@@ -47,7 +47,7 @@ def test_a_log_of_version_1_reads_as_one_of_version_2_and_says_what_changed(migr
     types = [json.loads(line)["type"] for line in ran.out.splitlines()]
     assert types[:4] == ["scout_findings", "execution_update", "blocker_report", "qa_verdict"]
     for line in ran.out.splitlines()[:4]:
-        assert not refusals(check(line.encode(), Desk(dialects=(BY_NAME["vbw-typed"],))).findings)
+        assert not refusals(check(line.encode(), CheckPolicy(dialects=(BY_NAME["vbw-typed"],))).findings)
     for words in ("dev_progress", "execution_update", "invented", "4 of 5 messages from vbw-handoff to vbw-typed"):
         assert words in ran.err
     assert ran.code == 0
@@ -190,7 +190,7 @@ def test_every_message_is_right_in_its_new_dialect_or_as_it_was(
         return
     told = line_reader((to,))(1, written)
     assert isinstance(told, LogEntry)
-    assert not refusals(check(told.raw, Desk(dialects=(to,))).findings)
+    assert not refusals(check(told.raw, CheckPolicy(dialects=(to,))).findings)
 
 
 def _record(text: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from telex.replay import user_dialect_requests
 from telex.replay.reader import LogEntry, of_store
 from telex.replay.result import in_words
 from telex.replay.simulate import Simulator
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from tests.bus_team import OpenTeam, Team, open_team, speech, speech_of
 from tests.own_words import KANBAN
 from tests.proofs import proves
@@ -41,7 +41,7 @@ def answer(team: Team, sender: str = "lead", asked: str = ASKED, id: str = "yes-
 
 
 def replayed(team: Team, *, quick: bool) -> list[tuple[str, tuple[Finding, ...]]]:
-    trial, found = Simulator(Desk(dialects=(KANBAN, *BUILT_IN))), list[tuple[str, tuple[Finding, ...]]]()
+    trial, found = Simulator(CheckPolicy(dialects=(KANBAN, *BUILT_IN))), list[tuple[str, tuple[Finding, ...]]]()
     if quick:
         trial.open_track()
     for event, message in team.bus.events():

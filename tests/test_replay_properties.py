@@ -23,7 +23,7 @@ from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.surfaces.cli.check_output import json_line
 from telex.testing.strategies import wire
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from tests.bus_team import EVERY_TYPE, speech, speech_of
 from tests.proofs import proves
 from tests.replay_story import STORIES, Story, told
@@ -111,7 +111,7 @@ def brought(events: list[tuple[Event, Message | None]]) -> list[tuple[Event, Mes
 @given(STORIES, st.booleans())
 def test_under_the_same_settings_everything_is_answered_as_it_was(acts: list[Any], strict: bool) -> None:
     story = Story(MemoryStore(), strict=strict).play(acts)
-    events, trial = story.events(), Simulator(Desk(strict=strict))
+    events, trial = story.events(), Simulator(CheckPolicy(strict=strict))
     verdicts = judged(trial, [of_store(*one) for one in events])
     for (event, message), verdict in zip(brought(events), verdicts, strict=True):
         if verdict.verdict == "own":
@@ -141,7 +141,7 @@ BARE = st.one_of(
 @proves("replay/quick")
 @given(st.lists(BARE, min_size=1, max_size=10), st.booleans(), st.booleans())
 def test_the_quick_way_says_what_the_patient_way_says(raws: list[bytes], strict: bool, work: bool) -> None:
-    desk = Desk(strict=strict, work=work)
+    desk = CheckPolicy(strict=strict, work=work)
     quick, patient = Simulator(desk), Simulator(desk)
     read = line_reader(BUILT_IN)
     quick.open_track()

@@ -15,7 +15,7 @@ from telex.replay.simulate import Simulator
 from telex.replay.state_codec import packed, unpacked
 from telex.stores.memory import MemoryStore
 from telex.stores.temp_table import TempTable
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from telex.work.reducer import kind_of
 from tests.bus_team import speech_of
 from tests.proofs import proves
@@ -56,7 +56,7 @@ def test_a_day_of_work_is_judged_the_same_with_hardly_any_memory(said: Any, quic
 @given(STORIES, st.booleans())
 def test_whatever_a_team_does_is_judged_the_same(acts: list[Any], strict: bool) -> None:
     lines = [of_store(*one) for one in Story(MemoryStore(), strict=strict).play(acts).events()]
-    little, much = forgetful(desk=Desk(strict=strict)), Simulator(Desk(strict=strict))
+    little, much = forgetful(desk=CheckPolicy(strict=strict)), Simulator(CheckPolicy(strict=strict))
     assert answers(little, lines) == answers(much, lines)
     assert same_book(little, much)
 
@@ -211,7 +211,7 @@ def test_a_full_disk_does_not_end_a_replay(room: int | None) -> None:
 @FEWER
 @given(STORIES)
 def test_every_state_is_read_again_as_it_was_written(acts: list[Any]) -> None:
-    trial = Simulator(Desk(strict=False))
+    trial = Simulator(CheckPolicy(strict=False))
     answers(trial, [of_store(*one) for one in Story(MemoryStore(), strict=False).play(acts).events()])
     for topic, state in trial.book.items():
         if ":" in topic:

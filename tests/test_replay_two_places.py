@@ -13,7 +13,7 @@ from telex.dialects.toml.loader import declare
 from telex.model.event import Event
 from telex.replay.reader import LogEntry, line_reader, of_store
 from telex.replay.simulate import Simulator
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from tests.bus_team import OpenTeam, open_team
 from tests.proofs import proves
 
@@ -80,7 +80,7 @@ def words(kind: str) -> list[bytes]:
 @proves("replay/two-places")
 @pytest.mark.parametrize("kind", INSIDE)
 def test_the_fast_lane_finds_what_the_patient_way_finds(kind: str) -> None:
-    desk = Desk(dialects=(slips(kind), *BUILT_IN))
+    desk = CheckPolicy(dialects=(slips(kind), *BUILT_IN))
     lanes, passed = ValidatorCache(desk), 0
     for raw in [*words(kind)[:1] * OPENED_AFTER, *words(kind)]:
         looked, patient = lanes.check(raw, Participants()), ValidatorCache(desk).check(raw, Participants())
@@ -93,7 +93,7 @@ def test_the_fast_lane_finds_what_the_patient_way_finds(kind: str) -> None:
 @proves("replay/two-places")
 @pytest.mark.parametrize("kind", INSIDE)
 def test_both_ways_read_it_from_the_same_place(kind: str) -> None:
-    desk = Desk(dialects=(slips(kind), *BUILT_IN))
+    desk = CheckPolicy(dialects=(slips(kind), *BUILT_IN))
     quick, patient, read, took = Simulator(desk), Simulator(desk), line_reader(desk.dialects), 0
     quick.open_track()
     for kind_of_event, trial in product(("joined", "left"), (quick, patient)):  # then it matters for whom a message is
@@ -111,7 +111,7 @@ def test_both_ways_read_it_from_the_same_place(kind: str) -> None:
 @pytest.mark.parametrize("kind", INSIDE)
 @pytest.mark.parametrize("to", [None, "boss", "maker"])
 def test_so_do_they_where_the_log_tells_between_whom_it_was(kind: str, to: str | None) -> None:
-    desk = Desk(dialects=(slips(kind), *BUILT_IN))
+    desk = CheckPolicy(dialects=(slips(kind), *BUILT_IN))
     quick, patient = Simulator(desk), Simulator(desk)
     quick.open_track()
     for number, raw in enumerate(words(kind), 1):
@@ -135,7 +135,7 @@ def test_a_replay_knows_each_message_by_the_id_that_the_bus_has_given_it(
     brought = [message for event, message in events if message is not None and event.seq == message.seq]
     assert len(brought) == 2 * OPENED_AFTER
     for opened in (True, False):
-        trial, found = Simulator(Desk(dialects=(dialect, *BUILT_IN), strict=False)), []
+        trial, found = Simulator(CheckPolicy(dialects=(dialect, *BUILT_IN), strict=False)), []
         if opened:
             trial.open_track()
         for line in [of_store(*one) for one in events]:

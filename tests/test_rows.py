@@ -80,18 +80,18 @@ def test_two_who_go_on_from_the_same_place_do_not_meet_again() -> None:
 def test_what_a_bus_tells_of_a_task_is_hashed_and_written_as_json_like_any_tuple(team: Team) -> None:
     assert move(team, "pending", "assigned").accepted
     assert tell(team, "VALIDATION_REQUEST", sender=DEV, to=HEAD).accepted
-    task = team.bus.book("task")["task:TASK-001"]
+    task = team.bus.work_state("task")["task:TASK-001"]
     assert (type(task.steps), type(task.asks)) == (tuple, tuple)
     assert [one[7] for one in json.loads(json.dumps(task))[3]] == [task.steps[0].whom]
     assert {task} == {task._replace(steps=TaskHistory(task.steps))}
     assert standing(TASK_STATES, task.steps).state == "assigned"
     assert move(team, "assigned", "planning").accepted
-    assert (len(task.steps), len(team.bus.book("task")["task:TASK-001"].steps)) == (1, 2)
+    assert (len(task.steps), len(team.bus.work_state("task")["task:TASK-001"].steps)) == (1, 2)
 
 
 @proves("book/tuples")
 def test_what_a_bus_tells_of_a_shutdown_is_written_as_json(team: Team) -> None:
     stop = speech_of("vbw-typed", "shutdown_request", "stop-1")
     assert team.bus.send(stop.raw, sender=stop.sender, to="dev").accepted
-    [call] = json.loads(json.dumps(team.bus.book(TOPIC)[TOPIC]))[0]
+    [call] = json.loads(json.dumps(team.bus.work_state(TOPIC)[TOPIC]))[0]
     assert call[0] == "stop-1"

@@ -318,7 +318,7 @@ def test_a_batch_of_the_largest_messages_has_room_whatever_the_settings_say(tmp_
 def test_a_demo_team_talks_in_a_store_of_its_own(tmp_path: Path) -> None:
     with served("--demo") as hub:
         assert "a demo team talks there" in hub.says
-        asked = hub.ask("/events?kinds=accepted&wait=30&most=1")
+        asked = hub.ask("/events?kinds=accepted&wait=30&limit=1")
         assert asked[1]["answer"][0]["message"]["id"] == "contract-1"
         roster = hub.ask("/roster")[1]["answer"]
         assert len(roster) == 8

@@ -36,8 +36,8 @@ def test_two_rounds_in_one_store_are_two_whole_stories(tmp_path: Path, monkeypat
     keep_playing(path, str(tmp_path / "demo"), threading.Event(), troubles.append)
     assert troubles == []
     with connect(path, settings=BRISK) as bus:
-        assert sorted(bus.book("plan")) == ["plan:1-1", "plan:2-1"]
-        assert all(plan.is_complete for plan in bus.book("plan").values())
+        assert sorted(bus.work_state("plan")) == ["plan:1-1", "plan:2-1"]
+        assert all(plan.is_complete for plan in bus.work_state("plan").values())
         climbed = [(one.id, len(one.rungs), one.answered_by) for one in bus.escalations(answered=True)]
         assert climbed == [("escalation-1", 4, "human"), ("escalation-1.2", 4, "human")]
         assert refused(bus) == ["update-2", "late-1", "update-2.2", "late-1.2"]

@@ -173,7 +173,7 @@ def test_an_agent_that_refuses_goes_on_and_may_agree_later(asked_team: Team) -> 
         refusal = reply(asked_team, "ada", "stop-1", approve=False, id=f"no-{pending}", pending_work=pending)
         assert refusal.accepted
     assert asked_team.bus.send("still at it", sender="ada", to="lead").accepted
-    [book] = asked_team.bus.book("shutdown").values()
+    [book] = asked_team.bus.work_state("shutdown").values()
     assert (book.calls[0].answers["ada"].approved, book.calls[0].answers["ada"].pending) == (False, "docs")
     agrees(asked_team, "ada", "stop-1", id="yes-at-last")
     assert codes(asked_team.bus.send("still at it", sender="ada", to="lead").findings) == [SHUT_DOWN]

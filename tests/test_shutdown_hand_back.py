@@ -25,7 +25,7 @@ def test_what_was_still_in_its_inbox_is_taken_back_and_its_senders_told(team: Te
     held, waiting = team.note(sender="kim", to="ada"), team.note(sender="lead", to="ada")
     done = team.note(sender="lead", to="ada")
     team.bus.receive("ada", lease=600.0)
-    last = [one for one in team.bus.receive("ada", most=2) if one.message.id == done]
+    last = [one for one in team.bus.receive("ada", limit=2) if one.message.id == done]
     assert team.bus.ack(last[0].token, agent="ada")
     report = team.bus.shut_down(agent="lead", reason=PHASE, wait=False)
     agrees(team, "ada", report.requests[0])
@@ -49,7 +49,7 @@ def test_what_it_holds_of_its_role_goes_to_the_others_at_once(team: Team) -> Non
     request(team)
     agrees(team, "ada", "stop-1")
     assert (team.kinds(work)[-1], reports_to(team, "lead")) == ("returned", [])
-    [taken] = [one for one in team.bus.receive("kim", most=9) if one.message.id == work]
+    [taken] = [one for one in team.bus.receive("kim", limit=9) if one.message.id == work]
     assert taken.attempt == 1
 
 
@@ -73,7 +73,7 @@ class Killed(BaseException):
 def test_killed_between_the_answer_and_the_hand_back(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     joined(team, "ada", "kim")
     own, shared = team.note(sender="lead", to="ada"), team.note(sender="lead", to="role:dev")
-    assert len(team.bus.receive("ada", most=2, lease=600.0)) == 2
+    assert len(team.bus.receive("ada", limit=2, lease=600.0)) == 2
     request(team)
 
     async def killed(*_: object) -> None:
@@ -84,13 +84,13 @@ def test_killed_between_the_answer_and_the_hand_back(team: Team, monkeypatch: py
         agrees(team, "ada", "stop-1")
     monkeypatch.undo()
     team.bus = team.other()
-    before = team.bus.book("shutdown")
+    before = team.bus.work_state("shutdown")
     assert team.story(own).state == "withdrawn"  # looking is enough: whoever looks sweeps
     for bus in (team.other(), team.other()):
         bus.sweep()
     assert [team.kinds(id_)[-1] for id_ in (own, shared)] == ["handed-back", "returned"]
     assert [one["id"] for one in team.happened("handed-back", "returned")] == [shared, own]
-    assert (reports_to(team, "lead"), team.other().book("shutdown")) == ([own], before)
+    assert (reports_to(team, "lead"), team.other().work_state("shutdown")) == ([own], before)
 
 
 @proves("shutdown/hand-back/killed")

@@ -54,4 +54,4 @@ def states(report: ShutdownReport) -> dict[str, str]:
 
 def asked(team: Team) -> list[str]:
     """The ids of every request to shut down that was kept, oldest first."""
-    return [call.id for book in team.bus.book("shutdown").values() for call in book.calls]
+    return [call.id for book in team.bus.work_state("shutdown").values() for call in book.calls]

@@ -116,12 +116,12 @@ class World:
 
     def reopen(self, act: Act) -> None:
         """As after a crash: the old one never said goodbye."""
-        before = self.bus.book("shutdown")
+        before = self.bus.work_state("shutdown")
         self.bus = self.team.other()
-        assert self.bus.book("shutdown") == before
+        assert self.bus.work_state("shutdown") == before
 
     def agrees_with_the_model(self) -> None:
-        book: ShutdownState = self.bus.book("shutdown").get("shutdown", ShutdownState())
+        book: ShutdownState = self.bus.work_state("shutdown").get("shutdown", ShutdownState())
         answers = {call.id: {name: one.approved for name, one in call.answers.items()} for call in book.calls}
         assert answers == self.model.answers
         assert {call.id: set(call.asked) for call in book.calls} == self.model.asked
@@ -145,7 +145,7 @@ def test_the_bus_agrees_with_a_simple_model_and_with_itself_from_nothing(life: l
         for act in life:
             team.do(act)
         team.agrees_with_the_model()
-        live = team.bus.book("shutdown")
+        live = team.bus.work_state("shutdown")
         assert reducer.written(team.bus.events(), DIALECTS).get("shutdown") == live.get("shutdown")
         team.do(Act("reopen", "", 0, False))
         team.agrees_with_the_model()

@@ -6,7 +6,7 @@ import pytest
 
 from telex.client import SyncBus
 from telex.dialects.builtin.build_flow import BUILD_FLOW
-from telex.errors import LeaseLost, NotAMember, ValueWrong
+from telex.errors import InvalidValue, LeaseLost, NotAMember
 from telex.model.roster import Member
 from telex.model.shutdown import ShutdownReport
 from tests.bus_team import OpenTeam, Team, codes, open_team, team
@@ -96,7 +96,7 @@ def test_who_may_not_ask_is_told_why_and_nothing_happens(team: Team) -> None:
     assert asked(team) == []
     with pytest.raises(NotAMember):
         team.bus.shut_down(agent="nobody", reason=PHASE)
-    with pytest.raises(ValueWrong):
+    with pytest.raises(InvalidValue):
         team.bus.shut_down(agent="lead", reason=PHASE, deadline=-1.0)
 
 
@@ -105,7 +105,7 @@ def test_who_may_not_ask_is_told_why_and_nothing_happens(team: Team) -> None:
 def test_a_team_in_which_no_answer_could_count_is_told_so(open_team: OpenTeam, settled: dict[str, Any]) -> None:
     team = open_team(**settled)
     joined(team, "cto", "ada", role="cto")
-    with pytest.raises(ValueWrong):
+    with pytest.raises(InvalidValue):
         team.bus.shut_down(agent="cto", reason=PHASE)
 
 

@@ -9,7 +9,7 @@ from telex.bus.directory import BusContext, Whom
 from telex.bus.fast_path import send_fast
 from telex.model.event import KINDS
 from telex.model.message import NewMessage
-from telex.testing.planted import BUGS
+from telex.testing.faulty_stores import BUGS
 from telex.testing.simulator import SimulationRun, main, run
 
 SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_BUG = 500, 40, 40

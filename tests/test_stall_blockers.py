@@ -34,7 +34,7 @@ def test_who_is_held_up_is_known_live_after_reopening_and_from_the_log(steps: li
             assert team.bus.send(raw, sender="dev", to="lead").accepted
             held = held | {task} if type_ == "dev_blocker" else held - {task}
             team.bus = team.other() if reopens else team.bus
-        live = team.bus.book(KIND)
+        live = team.bus.work_state(KIND)
         assert {one.task for one in live.values() if one is not None} == held
         told = reducer.written(team.bus.events(), DIALECTS)
         assert {topic: state for topic, state in told.items() if topic.startswith(f"{KIND}:")} == live

@@ -11,7 +11,7 @@ import pytest
 from telex.client import SyncBus
 from telex.dialects.registry import BUILT_IN
 from telex.model.stall import Deadlock, Wait
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from telex.work import reducer
 from telex.work.blockers import KIND
 from tests.bus_team import Shell, Team, flow, open_team, shell, speech_of, team
@@ -71,9 +71,9 @@ def test_a_blocker_holds_until_there_is_progress_on_its_task(team: Team) -> None
     typed(team, "blocker_report", "b1", "dev", "lead", severity="blocking", **blocked)
     typed(team, "blocker_report", "b2", "dev", "lead", severity="blocking", plan_id="p", task_id="p-T2")
     assert pairs(team.bus, "blocker") == {("dev", "lead")}
-    assert held_up(team.bus.book(KIND)) == ["b1", "b2"]
+    assert held_up(team.bus.work_state(KIND)) == ["b1", "b2"]
     progress(team, "p", "u1")
-    live = team.other().book(KIND)
+    live = team.other().work_state(KIND)
     assert held_up(live) == ["b2"]
     told = reducer.written(team.bus.events(), {dialect.name: dialect for dialect in BUILT_IN})
     assert {topic: state for topic, state in told.items() if topic.startswith(f"{KIND}:")} == live
@@ -219,7 +219,7 @@ def test_plans_that_wait_for_each_other_are_set_going_by_a_contract(
     [knot] = knots(team, "cycle")
     assert knot.who == ("plan:a", "plan:b")
     message = knot.remedy.message or ""
-    assert check(message.encode(), Desk(BUILT_IN)).valid
+    assert check(message.encode(), CheckPolicy(BUILT_IN)).valid
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(message.encode())))
     _typed_as_it_stands(knot, shell)
     assert knots(team, "cycle") == []

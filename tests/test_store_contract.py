@@ -22,7 +22,7 @@ from telex.stores.sqlite import dedup  # noqa: E402
 from telex.stores.sqlite.store import SqliteStore  # noqa: E402
 from telex.testing import FakeClock, StoreContract  # noqa: E402
 from telex.testing.contract_base import ids, promise  # noqa: E402
-from telex.testing.planted import BUGS  # noqa: E402
+from telex.testing.faulty_stores import BUGS  # noqa: E402
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from telex.stores.memory import MemoryStore
 from telex.stores.sqlite import dedup
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.clock import FakeClock
-from telex.testing.planted import BUGS
+from telex.testing.faulty_stores import BUGS
 from tests.store_model import Lying, Model
 
 T = TypeVar("T")
@@ -89,11 +89,11 @@ class StoreMachine(RuleBasedStateMachine):
         assert appended.outcome == "kept"
         self.keep(entry, appended.seq)
 
-    @rule(inboxes=SOME_INBOXES, most=st.integers(1, 4), seconds=st.sampled_from([1.0, 10.0, 60.0]))
-    def lease(self, inboxes: tuple[str, ...], most: int, seconds: float) -> None:
+    @rule(inboxes=SOME_INBOXES, limit=st.integers(1, 4), seconds=st.sampled_from([1.0, 10.0, 60.0]))
+    def lease(self, inboxes: tuple[str, ...], limit: int, seconds: float) -> None:
         until = self.now + seconds
-        leased = self.run(self.store.lease(inboxes, "kim", self.now, until, most))
-        expected = self.model.lease(inboxes, "kim", self.now, until, most)
+        leased = self.run(self.store.lease(inboxes, "kim", self.now, until, limit))
+        expected = self.model.lease(inboxes, "kim", self.now, until, limit)
         assert [(one.delivery, one.attempt, one.fence) for one in leased] == [
             (lying.seq, lying.attempts, lying.fence) for lying in expected
         ]

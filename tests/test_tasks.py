@@ -47,7 +47,7 @@ def fail(team: Team, times: int, task: str = "TASK-001") -> None:
 
 
 def stands(team: Team, task: str = "TASK-001") -> TaskStatus:
-    found = team.bus.book("task").get(f"task:{task}")
+    found = team.bus.work_state("task").get(f"task:{task}")
     return standing(TASK_STATES, found.steps if found is not None else ())
 
 
@@ -80,7 +80,7 @@ def test_assigning_a_task_again_leaves_it_where_it_is(team: Team) -> None:
     go(team, "assigned", "planning")
     assert tell(team, "TASK_ASSIGNMENT", to="plan-manager").accepted
     assert stands(team).state == "planning"
-    assert team.bus.book("task")["task:TASK-001"].assigned_to == "plan-manager"
+    assert team.bus.work_state("task")["task:TASK-001"].assigned_to == "plan-manager"
 
 
 @proves("tasks/pending", "tasks/at-its-word")
@@ -127,7 +127,7 @@ def test_the_same_transition_again_is_a_duplicate(team: Team) -> None:
     assert team.bus.send(raw, sender=HEAD).accepted
     again = team.other().send(raw, sender=HEAD)
     assert (again.accepted, again.duplicate) == (True, True)
-    assert len(team.bus.book("task")["task:TASK-001"].steps) == 1
+    assert len(team.bus.work_state("task")["task:TASK-001"].steps) == 1
 
 
 @proves("tasks/once")
@@ -135,7 +135,7 @@ def test_of_two_moves_at_once_one_is_kept(team: Team) -> None:
     go(team, "pending", "assigned", "planning")
     one, other = team.other(), team.other()
     for bus in (one, other):
-        assert bus.book("task")
+        assert bus.work_state("task")
     raw = [flow("STATE_TRANSITION", id_, HEAD, DEV) for id_ in ("x-1", "x-2")]
     assert one.send(raw[0], sender=HEAD).accepted
     assert codes(other.send(raw[1], sender=HEAD).findings) == ["transition-not-allowed"] * 2

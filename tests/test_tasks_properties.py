@@ -98,7 +98,7 @@ ASSIGNED = flow("TASK_ASSIGNMENT", "m-0", HEAD, DEV)
 def said(team: Team, model: Model, number: int, does: str, one: Any, other: Any) -> tuple[bytes, bool]:
     """What is sent, and whether the model lets it pass."""
     if does == "go":
-        task = team.bus.book("task").get("task:TASK-001") or Task("TASK-001")
+        task = team.bus.work_state("task").get("task:TASK-001") or Task("TASK-001")
         there = moves(TASK_STATES, standing(TASK_STATES, task.steps)) or ("pending",)
         help_ = "human_escalation" if model.state == "cto_intervention" else "cto_intervention"
         one, other = model.state, help_ if one < 0 else there[one % len(there)]
@@ -118,14 +118,14 @@ def test_the_bus_agrees_with_a_simple_model_and_with_its_record(plays: list[tupl
         team, model = Team(path, QUICK, stack), Model()
         for number, (does, one, other) in enumerate(plays):
             if does == "reopen":
-                before = team.bus.book("task")
+                before = team.bus.work_state("task")
                 team.bus = team.other()
-                assert team.bus.book("task") == before
+                assert team.bus.work_state("task") == before
                 continue
             raw, passes = said(team, model, number, does, one, other)
             receipt = team.bus.send(raw, sender=HEAD)
             assert receipt.accepted == passes, (model.state, does, one, other, receipt.findings)
-        book = team.bus.book("task")
+        book = team.bus.work_state("task")
         written = reducer.written(team.bus.events(), {dialect.name: dialect for dialect in BUILT_IN})
         assert {topic: state for topic, state in written.items() if topic.startswith("task:")} == book
         if book:

@@ -11,7 +11,7 @@ from telex.generate import migration, translation_matrix
 from telex.surfaces.cli.main import main
 from telex.trace.text import cells
 from telex.translation.mappings import pairs
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from tests.proofs import proves
 from tests.test_cli_kit import SAMPLES, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
 
@@ -33,7 +33,7 @@ def run(capsys: Capture, *args: str) -> Ran:
 def test_the_message_is_on_stdout_and_what_was_lost_or_made_up_on_stderr(tmp_path: Path, capsys: Capture) -> None:
     ran = run(capsys, "translate", "--to", "build-flow", put(tmp_path, "update.json", UPDATE))
     assert (ran.code, ran.answer["type"], ran.answer["payload"]["status"]) == (0, "STATUS_UPDATE", "COMPLETED")
-    assert check(ran.out, Desk(forced=by_name("build-flow"))).valid
+    assert check(ran.out, CheckPolicy(forced=by_name("build-flow"))).valid
     head, headings, *report = ran.err.splitlines()
     assert head == "vbw-typed execution_update → build-flow STATUS_UPDATE"
     assert headings.split() == ["where", "what", "why"]
@@ -53,7 +53,7 @@ def test_every_sample_is_translated_into_what_is_accepted_or_said_not_to_be(dial
         ran = run(capsys, "translate", "--to", dialect, str(file))
         codes[file] = ran.code
         assert ran.code in (0, 3), ran
-        assert ran.code == 3 or check(ran.out, Desk(forced=by_name(dialect))).valid, ran
+        assert ran.code == 3 or check(ran.out, CheckPolicy(forced=by_name(dialect))).valid, ran
         assert (ran.out == "") == (ran.code == 3)
     assert list(codes.values()).count(0) >= 8
 

@@ -7,7 +7,7 @@ import pytest
 
 from telex.dialects.registry import by_name
 from telex.trace.text import cells
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from tests.own_words import AWKWARD_FILE, KANBAN, KANBAN_FILE
 from tests.proofs import proves
 from tests.test_cli_kit import UPDATE, example, put, terminal
@@ -21,11 +21,11 @@ MOVED = KANBAN.types["moved"].example | {"column": "review", "note": "Nearly", "
 def test_a_message_goes_into_ones_own_dialect_and_out_of_it(tmp_path: Path, capsys: Capture) -> None:
     there = run(capsys, "translate", "--to", "vbw-typed", "--dialect", FILE, put(tmp_path, "moved.json", MOVED))
     assert (there.code, there.answer["type"], there.answer["payload"]["status"]) == (0, "execution_update", "partial")
-    assert check(there.out, Desk(forced=by_name("vbw-typed"))).valid
+    assert check(there.out, CheckPolicy(forced=by_name("vbw-typed"))).valid
     assert "narrowed  $.column" in there.err
     into = run(capsys, "translate", "--to", FILE, put(tmp_path, "update.json", UPDATE))
     assert (into.code, into.answer["type"], into.answer["column"]) == (0, "moved", "done")
-    assert check(into.out, Desk(dialects=(KANBAN,), forced=KANBAN)).valid
+    assert check(into.out, CheckPolicy(dialects=(KANBAN,), forced=KANBAN)).valid
     assert into.err.startswith("vbw-typed execution_update → kanban moved")
 
 

@@ -23,7 +23,7 @@ def test_a_message_is_told_to_a_reader_with_an_account_of_it() -> None:
     assert "$.phase" in made_up
     assert made_up["$.id"] == "made up here, where no bus has kept it"
     assert telex.translate(PROGRESS.encode(), KANBAN).dialect is KANBAN
-    assert telex.translate(PROGRESS, "kanban", telex.Desk(dialects=(*telex.BUILT_IN, KANBAN))).dialect is KANBAN
+    assert telex.translate(PROGRESS, "kanban", telex.CheckPolicy(dialects=(*telex.BUILT_IN, KANBAN))).dialect is KANBAN
 
 
 @proves("translation/door")
@@ -53,4 +53,4 @@ def test_to_import_telex_is_not_to_import_the_translator() -> None:
     code = "import sys, telex; print([name for name in sys.modules if name.startswith('telex.')])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
-    assert {"translate", "Told"} <= set(telex.__all__)
+    assert {"translate", "TranslatedMessage"} <= set(telex.__all__)

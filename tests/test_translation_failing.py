@@ -11,7 +11,7 @@ from telex.model.finding import refusals
 from telex.model.limits import LIMITS
 from telex.translation.mappings import counterparts
 from telex.translation.translate import NoCounterpart, Translation, header_of, translate
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 from tests.bus_team import Shell, Team, open_team, shell, speech_of, team
 from tests.proofs import proves
 
@@ -74,7 +74,7 @@ def test_no_translation_opens_a_path_that_the_original_does_not_name() -> None:
             assert found.tree["payload"]["allowed_paths"] == []
             [told] = [one for one in found.invented if one.path == "$.payload.allowed_paths"]
             assert told.reason == "no path is named, so that it opens none"
-            answer = check(json.dumps(found.tree).encode(), Desk(forced=TYPED))
+            answer = check(json.dumps(found.tree).encode(), CheckPolicy(forced=TYPED))
             assert not refusals(answer.findings)
     assert made >= 2
 
@@ -93,7 +93,7 @@ def test_what_is_too_long_for_the_other_dialect_has_no_counterpart_there(letter:
         outcomes.add(type(found))
         if isinstance(found, Translation):
             raw = write(signal_md, found.tree, found.body).encode()
-            assert not refusals(check(raw, Desk(forced=signal_md)).findings)
+            assert not refusals(check(raw, CheckPolicy(forced=signal_md)).findings)
         else:
             assert "would be refused for its length" in found.reason
     assert outcomes == {Translation, NoCounterpart}
@@ -110,6 +110,6 @@ def test_a_message_as_large_as_may_be_is_not_made_larger() -> None:
         found = translate(long, TYPED, type_, build_flow, header)
         outcomes.append(isinstance(found, Translation))
         if isinstance(found, Translation):
-            assert check(write(build_flow, found.tree).encode(), Desk(forced=build_flow)).valid
+            assert check(write(build_flow, found.tree).encode(), CheckPolicy(forced=build_flow)).valid
     assert outcomes[0]
     assert not outcomes[-1]

@@ -20,7 +20,7 @@ from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.arguments import CODE, from_texts, from_tree
 from telex.protocol.schema import SchemaBuilder
 from telex.protocol.type_hints import is_value, type_hints
-from telex.protocol.verbs import VERBS, EventRecord, answer_kind, arguments, book_kinds
+from telex.protocol.verbs import VERBS, EventRecord, answer_kind, arguments, work_state_kinds
 from tests.proofs import proves
 
 NOT_ASKED_FOR = {"close": "a hub closes its bus itself, when it ends"}
@@ -68,7 +68,7 @@ def values_of(kind: Any, depth: int = 0) -> st.SearchStrategy[Any]:
 KINDS: dict[str, Any] = {
     **{f"{name} answers": answer_kind(name) for name in VERBS},
     **{f"{name} takes {one.name}": one.kind for name in VERBS for one in arguments(name).values()},
-    **{f"a book of {name}": kind for name, kind in book_kinds().items()},
+    **{f"work state of {name}": kind for name, kind in work_state_kinds().items()},
     "what is told live": EventRecord,
 }
 once = {repr(kind): (name, kind) for name, kind in reversed(KINDS.items())}.values()
@@ -217,12 +217,12 @@ def test_any_query_is_arguments_or_says_what_is_wrong(name: str) -> None:
 
 @proves("wire/arguments/named")
 def test_whoever_misspells_an_argument_is_told_the_nearest() -> None:
-    found = from_tree(arguments("receive"), {"agnet": "lead", "most": 1.5, "wiat": 3})
+    found = from_tree(arguments("receive"), {"agnet": "lead", "limit": 1.5, "wiat": 3})
     assert isinstance(found, list)
     assert {one.path: one.nearest for one in found} == {
         "$.agnet": "agent",
         "$.wiat": "wait",
-        "$.most": None,
+        "$.limit": None,
         "$.agent": None,
     }
 

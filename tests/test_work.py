@@ -6,7 +6,7 @@ import pytest
 
 from telex.client import run_sync
 from telex.dialects.builtin.signal_md import SIGNAL_MD
-from telex.errors import NotFound, ValueWrong
+from telex.errors import InvalidValue, NotFound
 from telex.work.pipeline.pending_dispatches import pending_dispatches
 from tests.bus_team import Team, open_team, team
 from tests.proofs import proves
@@ -33,7 +33,7 @@ def test_each_question_is_asked_and_the_plan_waits_for_every_answer(team: Team, 
     story = crew(W=asks, W_research_1={"verified": False})
     story.act("architect")
     assert [one.id for one in story.turn().sent] == ["W.research.1", "W.research.2"]
-    [first, second] = team.bus.receive("researcher", most=2)
+    [first, second] = team.bus.receive("researcher", limit=2)
     team.bus.send(
         result("research_result", verified=False), sender="researcher", to="orchestrator", reply_to=first.message.id
     )
@@ -194,8 +194,8 @@ def test_whoever_asks_for_a_decision_gets_one_wherever_the_work_stands(
 def test_only_what_is_held_up_can_be_set_going_again(crew: Callable[..., Crew]) -> None:
     story = crew()
     for work, place, error in (
-        ("W", None, ValueWrong),
-        ("W", "triage", ValueWrong),
+        ("W", None, InvalidValue),
+        ("W", "triage", InvalidValue),
         ("W", "w9.s9", NotFound),
         ("X", None, NotFound),
     ):

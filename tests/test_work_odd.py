@@ -60,10 +60,10 @@ def test_a_result_that_names_no_dispatch_is_told_which_are_waited_for(team: Team
 def test_a_signal_in_a_conversation_that_nobody_began_as_a_work_is_no_matter_of_the_book(team: Team) -> None:
     sent = team.bus.send(result("worker_submission"), sender="worker", to="orchestrator", correlation="elsewhere")
     assert sent.accepted
-    assert team.bus.book("work") == {}
+    assert team.bus.work_state("work") == {}
     assigned = team.bus.send(result("task_assignment", task=None), sender="orchestrator", to="worker", correlation="it")
     assert assigned.accepted
-    assert team.bus.book("work") == {}
+    assert team.bus.work_state("work") == {}
 
 
 @proves("work/several")

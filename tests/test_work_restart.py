@@ -112,7 +112,7 @@ def test_whatever_comes_and_whenever_it_dies_the_work_stands_where_it_should(dat
             except Killed:
                 run_sync(Orchestrator(bus.awaitable).step())
             check(bus, account)
-        assert told_from_the_log(bus) == bus.book("work")["work:W"]
+        assert told_from_the_log(bus) == bus.work_state("work")["work:W"]
 
 
 def draw_signal(draw: st.DrawFn, account: Account) -> tuple[str, Saying]:
@@ -136,7 +136,7 @@ def send(bus: SyncBus, account: Account, id_: str, said: Saying) -> None:
 
 
 def check(bus: SyncBus, account: Account) -> None:
-    work = bus.book("work")["work:W"]
+    work = bus.work_state("work")["work:W"]
     sent = Counter(one.message.id for one in bus.trace("W") if one.message.role == "orchestrator")
     assert sent == Counter(account.sent)
     assert work.odd_count == account.odd
@@ -186,8 +186,8 @@ def test_after_reopening_the_store_the_work_stands_where_it_stood(team: Team) ->
     crew.start()
     while not crew.turn().idle or crew.agents():
         other = team.other()
-        assert other.book("work") == team.bus.book("work")
-        assert other.book("work")["work:W"] == told_from_the_log(other)
+        assert other.work_state("work") == team.bus.work_state("work")
+        assert other.work_state("work")["work:W"] == told_from_the_log(other)
         crew.orchestrator = crew.hired(other)
     assert crew.work().state == "done"
 

@@ -9,7 +9,7 @@ from telex.model.finding import Finding, refusals
 from telex.model.json_path import join, within
 from telex.translation.markdown_sections import SILENT
 from telex.translation.translate import MessageHeader, NoCounterpart, Translation, translate
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 
 BODY = "$.body"
 
@@ -57,7 +57,7 @@ def refused(told: Translation, header: MessageHeader) -> list[Finding]:
     """What its own dialect would refuse in it, from a sender who may send it."""
     raw = write(told.dialect, told.tree, told.body)
     name = header.sender if told.dialect.addresses == "names" else None
-    checked = check(raw, Desk(forced=told.dialect), as_role=told.sender_role, as_name=name)
+    checked = check(raw, CheckPolicy(forced=told.dialect), as_role=told.sender_role, as_name=name)
     assert checked.valid or checked.findings
     return (
         []

@@ -77,7 +77,7 @@ class Crew:
 
     def act(self, role: str) -> int:
         bus, done = self.team.bus, 0
-        for lease in bus.receive(role, most=100):
+        for lease in bus.receive(role, limit=100):
             answer = self.answer(lease.message, role)
             if answer is not None:
                 receipt = bus.send(answer, sender=role, to="orchestrator", reply_to=lease.message.id)

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from telex.dialects.toml.loader import declare
     from telex.dialects.write import write
     from telex.model.finding import Finding
-    from telex.translator import Told, translate
-    from telex.validation.check import Checked, Desk, check
-    from telex.validation.fast_validator import Express
+    from telex.translator import TranslatedMessage, translate
+    from telex.validation.check import CheckPolicy, CheckResult, check
+    from telex.validation.fast_validator import FastValidator
 
 __version__ = "0.1.0"
 __all__ = [
     "BUILT_IN",
-    "Checked",
-    "Desk",
+    "CheckPolicy",
+    "CheckResult",
     "Dialect",
-    "Express",
+    "FastValidator",
     "Finding",
-    "Told",
+    "TranslatedMessage",
     "check",
     "connect",
     "declare",
@@ -38,12 +38,12 @@ __all__ = [
 
 _HOMES = {
     "BUILT_IN": "telex.dialects.registry",
-    "Checked": "telex.validation.check",
-    "Desk": "telex.validation.check",
+    "CheckResult": "telex.validation.check",
+    "CheckPolicy": "telex.validation.check",
     "Dialect": "telex.dialects.schema",
-    "Express": "telex.validation.fast_validator",
+    "FastValidator": "telex.validation.fast_validator",
     "Finding": "telex.model.finding",
-    "Told": "telex.translator",
+    "TranslatedMessage": "telex.translator",
     "check": "telex.validation.check",
     "connect": "telex.connection",
     "declare": "telex.dialects.toml.loader",

@@ -54,9 +54,9 @@ class SyncBus:
         return run_sync(sending)
 
     def receive(
-        self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
+        self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
     ) -> list[Lease]:
-        return run_sync(self._bus.receive(agent, role=role, most=most, wait=wait, lease=lease))
+        return run_sync(self._bus.receive(agent, role=role, limit=limit, wait=wait, lease=lease))
 
     def ack(self, token: str, *, agent: str) -> bool:
         return run_sync(self._bus.ack(token, agent=agent))
@@ -87,8 +87,8 @@ class SyncBus:
     def read(self, id: str, *, agent: str) -> Message:
         return run_sync(self._bus.read(id, agent=agent))
 
-    def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
-        return run_sync(self._bus.inbox(agent, role=role, most=most))
+    def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
+        return run_sync(self._bus.inbox(agent, role=role, limit=limit))
 
     def rendering(self, message: Message, *, agent: str) -> Rendering | None:
         return run_sync(self._bus.rendering(message, agent=agent))
@@ -104,14 +104,14 @@ class SyncBus:
     ) -> Iterator[tuple[Event, Message | None]]:
         return iterate_sync(self._bus.events(query, follow=follow, wait=wait))
 
-    def search(self, text: str, *, most: int = 50) -> list[Message]:
-        return run_sync(self._bus.search(text, most=most))
+    def search(self, text: str, *, limit: int = 50) -> list[Message]:
+        return run_sync(self._bus.search(text, limit=limit))
 
     def trace(self, correlation: str) -> list[MessageHistory]:
         return run_sync(self._bus.trace(correlation))
 
-    def book(self, kind: str) -> dict[str, Any]:
-        return run_sync(self._bus.book(kind))
+    def work_state(self, kind: str) -> dict[str, Any]:
+        return run_sync(self._bus.work_state(kind))
 
     def guard(
         self,
@@ -175,8 +175,8 @@ class SyncBus:
         verb = self._bus.shut_down(agent=agent, reason=reason, deadline=deadline, team=team, force=force, wait=wait)
         return run_sync(verb)
 
-    def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]:
-        return run_sync(self._bus.dead_letters(most=most))
+    def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
+        return run_sync(self._bus.dead_letters(limit=limit))
 
     def retry(self, id: str) -> int:
         return run_sync(self._bus.retry(id))

@@ -12,7 +12,7 @@
     ├── NotFound                 no such message, agent or dead letter
     ├── RequestTimedOut          no answer came in time
     ├── RequestFailed            no answer will come: the request was given up
-    ├── ValueWrong               a number or word that makes no sense, such as a lease of no seconds
+    ├── InvalidValue             a number or word that makes no sense, such as a lease of no seconds
     └── SettingsError            telex.toml says something that cannot be
 
 A class exists where a caller would do something different on catching it. `code` is stable and the same at every
@@ -95,7 +95,7 @@ class RequestFailed(TelexError):
         self.id = id
 
 
-class ValueWrong(TelexError, ValueError):
+class InvalidValue(TelexError, ValueError):
     code = "value-wrong"
 
 

@@ -18,10 +18,10 @@ from telex.translation.result import FieldChange, MessageHeader, NoCounterpart
 from telex.translation.slots import BODY
 from telex.translation.translate import header_of
 from telex.translation.translate import translate as in_other_words
-from telex.validation.check import STRICT, Checked, Desk, check
+from telex.validation.check import STRICT, CheckPolicy, CheckResult, check
 
 
-class Told(NamedTuple):
+class TranslatedMessage(NamedTuple):
     """A message as its reader gets it, and what is not as it was."""
 
     valid: bool  # False: it is refused, or there is no such reader; the findings say why, and there is no text
@@ -37,38 +37,44 @@ class Told(NamedTuple):
     findings: tuple[Finding, ...] = ()  # of the original, as `check` has them
 
 
-def translate(message: bytes | str, to: str | Dialect, desk: Desk = STRICT, *, as_role: str | None = None) -> Told:
+def translate(
+    message: bytes | str, to: str | Dialect, desk: CheckPolicy = STRICT, *, as_role: str | None = None
+) -> TranslatedMessage:
     """The message for a reader of `to`: a dialect, its name with or without a version, or `plain` for markdown.
 
     What the message does not say of itself, such as its id or when it was sent, is made up here and told as invented.
     """
     choice = DialectChoice(to.name) if isinstance(to, Dialect) else understood(to, desk.dialects, desk.limits)
     if isinstance(choice, Finding):
-        return Told(valid=False, findings=(choice,))
+        return TranslatedMessage(valid=False, findings=(choice,))
     choice = choice_of(choice) if isinstance(choice, str) else choice
     known = (*((to,) if isinstance(to, Dialect) else ()), *desk.dialects, PLAIN)
     reader = next(dialect for dialect in known if dialect.name == choice.dialect)
     return told(check(message, desk, as_role=as_role), reader, choice.spellings, as_role)
 
 
-def told(checked: Checked, to: Dialect, spellings: tuple[str, ...] = (), as_role: str | None = None) -> Told:
+def told(
+    checked: CheckResult, to: Dialect, spellings: tuple[str, ...] = (), as_role: str | None = None
+) -> TranslatedMessage:
     """The same of what has been checked. `spellings` are fields that the reader wants under their later names."""
     findings = checked.findings
     if not checked.valid:
-        return Told(valid=False, findings=findings)
+        return TranslatedMessage(valid=False, findings=findings)
     dialect = checked.dialect
     type_ = dialect.types.get(checked.type or "") if dialect is not None else None
     if dialect is None or type_ is None:
-        return Told(valid=True, text=checked.text, dialect=PLAIN, findings=findings)
+        return TranslatedMessage(valid=True, text=checked.text, dialect=PLAIN, findings=findings)
     header = _header(checked, dialect, type_, as_role)
     made = in_other_words(checked.tree, dialect, type_, to, header, checked.body) if to is not PLAIN else None
     if made is None or isinstance(made, NoCounterpart):
         text = render(checked.tree, dialect, type_, header, checked.body)
-        return Told(True, text, PLAIN, why_not=made.reason if made is not None else None, findings=findings)
+        return TranslatedMessage(
+            True, text, PLAIN, why_not=made.reason if made is not None else None, findings=findings
+        )
     tree = spelt_for(spellings, made.tree, made.dialect, made.type) or made.tree
     narrowed = made.narrowed if made.dialect is dialect else (*made.narrowed, *_line_ends(checked))
     text = write(made.dialect, tree, made.body)
-    return Told(
+    return TranslatedMessage(
         True,
         text,
         made.dialect,
@@ -82,7 +88,7 @@ def told(checked: Checked, to: Dialect, spellings: tuple[str, ...] = (), as_role
     )
 
 
-def _header(checked: Checked, dialect: Dialect, type_: MessageType, role: str | None) -> MessageHeader:
+def _header(checked: CheckResult, dialect: Dialect, type_: MessageType, role: str | None) -> MessageHeader:
     """What the message does not say itself is made up, as a bus would know it."""
     new_id, now = str(uuid.uuid4()), time.time()
     header = header_of(checked.tree, dialect, type_, id=new_id, at=now, sender=role or "agent", kept=False)
@@ -91,7 +97,7 @@ def _header(checked: Checked, dialect: Dialect, type_: MessageType, role: str | 
     return header._replace(sender=role, sender_role=role)
 
 
-def _line_ends(checked: Checked) -> list[FieldChange]:
+def _line_ends(checked: CheckResult) -> list[FieldChange]:
     """They are mended where a message is read, before anybody translates it."""
     if not checked.body or not any(finding.code == "carriage-returns" for finding in checked.findings):
         return []

@@ -87,7 +87,7 @@ def test_an_agent_answers_what_is_its_own_to_answer(busy: HubProcess, page: Page
     asked.get_by_label("Reason").fill("The text belongs there.")
     asked.get_by_role("button", name="Approve").click()
     expect(page.get_by_role("status").filter(has_text="Approved request-1")).to_be_visible()
-    [approval] = busy.bus.book("approval").values()
+    [approval] = busy.bus.work_state("approval").values()
     assert approval.answer.by == "lead"
 
 

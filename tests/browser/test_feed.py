@@ -71,7 +71,7 @@ def test_what_happens_while_the_page_loads_is_not_missed(hub: HubProcess, page: 
         page.wait_for_function("seq => window.heard >= seq", arg=story.message.seq)  # by the stream, before the answer
         route.fulfill(response=answer)
 
-    page.route(re.compile(r"/events\?.*most=400"), hold, times=1)
+    page.route(re.compile(r"/events\?.*limit=400"), hold, times=1)
     page.goto("/#/feed")
     expect(row(page, "said before")).to_have_count(1)
     expect(row(page, "said while it loads")).to_have_count(1)

@@ -66,7 +66,7 @@ def test_a_person_rejects_and_says_why(hub: HubProcess, page: Page) -> None:
     expect(page.get_by_role("status").filter(has_text="Rejected request-1")).to_be_visible()
     [leased] = hub.bus.receive("dev", wait=10.0)
     assert json.loads(leased.raw)["payload"]["approved"] is False
-    [approval] = hub.bus.book("approval").values()
+    [approval] = hub.bus.work_state("approval").values()
     assert (approval.answer.decision, approval.answer.by) == ("rejected", "human")
     assert b"Not before the release." in leased.raw
 

@@ -39,7 +39,7 @@ def fill(hub: HubProcess) -> None:
         [leased] = hub.bus.receive("scout", wait=30.0)
         hub.bus.nack(leased.token, agent="scout", reason=WHOLE[:1_900], delay=0.0)
     assert len(hub.bus.escalations()) == len(hub.bus.dead_letters()) == 1
-    assert len(hub.bus.book("approval")) > len(ATTACKS) * 0.9
+    assert len(hub.bus.work_state("approval")) > len(ATTACKS) * 0.9
 
 
 def say(hub: HubProcess, made: dict[str, Any], sender: str, to: str) -> None:

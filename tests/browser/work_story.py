@@ -48,7 +48,7 @@ class Work:
     def deal(self, *agents: str, after: float = 3.0) -> None:
         for agent in agents:
             self.clock.later(after)
-            for leased in self.bus.receive(agent, most=100):
+            for leased in self.bus.receive(agent, limit=100):
                 self.clock.later(0.4)
                 self.bus.ack(leased.token, agent=agent)
 

@@ -123,7 +123,7 @@ class Reader:
 
     async def turn(self, bus: Bus, *, dawdle: float = 0.0, wait: float = 1.0) -> int:
         """Take some messages and do the work of each; sometimes too slowly. How many were taken."""
-        leased = await bus.receive(self.name, role=READERS, most=self.random.randint(1, 5), wait=wait)
+        leased = await bus.receive(self.name, role=READERS, limit=self.random.randint(1, 5), wait=wait)
         for one in leased:
             if self.random.random() < dawdle:
                 await asyncio.sleep(LEASE_SECONDS * 1.2)

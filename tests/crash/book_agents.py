@@ -83,7 +83,7 @@ class Talker:
 
     def a_move(self, bus: SyncBus) -> tuple[str, ...]:
         """The right one by what is known here, which may be too late, or any other."""
-        tasks = bus.book("task")
+        tasks = bus.work_state("task")
         task, stands = self.random.choice(list(islice(unfinished(tasks), MOVING)))
         there = moves(TASK_STATES, stands)
         return "move", task, stands.state, self.random.choice([*there, *there, *there, "planning"])
@@ -110,7 +110,7 @@ class Lead(Talker):
     def next_act(self, bus: SyncBus) -> Act:
         chance = self.random.random()
         if chance < 0.5:
-            waiting = [one.request for one in bus.book("approval").values() if one.waits]
+            waiting = [one.request for one in bus.work_state("approval").values() if one.waits]
             if waiting:
                 request = self.random.choice(waiting[:3])
                 return self.name, ("answer", request.id, request.by, self.random.choice(("yes", "no")))
@@ -146,7 +146,7 @@ class Mortal(Talker):
 
 
 def shutdowns(bus: SyncBus) -> ShutdownState:
-    found: ShutdownState = bus.book("shutdown").get("shutdown", NO_SHUTDOWNS)
+    found: ShutdownState = bus.work_state("shutdown").get("shutdown", NO_SHUTDOWNS)
     return found
 
 
@@ -168,11 +168,11 @@ def lead_works(bus: SyncBus) -> None:
     run_sync(orchestrator.step())
 
 
-def crew_turn(bus: SyncBus, *, most: int = 5) -> int:
+def crew_turn(bus: SyncBus, *, limit: int = 5) -> int:
     """Everybody else answers what came. A result sent twice has the same id."""
     done = 0
     for role in ROLES:
-        for lease in bus.receive(role, most=most):
+        for lease in bus.receive(role, limit=limit):
             type_ = {"reviewer": "review_verdict", "auditor": "audit_verdict"}.get(role)
             type_ = type_ or REPLIES.get(lease.message.type or "")
             if type_ is not None and lease.message.sender == "orchestrator":

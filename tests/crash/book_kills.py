@@ -48,7 +48,7 @@ PLANTS: dict[str, Callable[[], None]] = {"expects-ignored": expects_ignored, "st
 
 def book_of(bus: SyncBus) -> dict[str, str]:
     """Every matter of the work as this bus knows it, in a form that can be compared and written down."""
-    return {topic: encode_state(state) for kind in FOLDS for topic, state in bus.book(kind).items()}
+    return {topic: encode_state(state) for kind in FOLDS for topic, state in bus.work_state(kind).items()}
 
 
 def witness(store: str, folder: Path) -> int:
@@ -78,7 +78,7 @@ def finish(folder: Path, seed: int) -> int:
         orchestrator = Orchestrator(bus.awaitable, "orchestrator")
         for _ in range(TURNS_MAX):
             run_sync(orchestrator.step())
-            crew_turn(bus, most=50)
+            crew_turn(bus, limit=50)
             works: dict[str, Any] = run_sync(orchestrator.works())
             left = sum(any(place.state in OPEN for place in work.places.values()) for work in works.values())
             if not left:

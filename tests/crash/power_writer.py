@@ -68,7 +68,7 @@ async def read_together(store: str, name: str, hands: int, over: Callable[[], bo
 
 async def read(bus: Bus, name: str, random: Random, over: Callable[[], bool]) -> None:
     while not over():
-        leased = await bus.receive(name, role=READERS, most=random.randint(1, 20), wait=0.05)
+        leased = await bus.receive(name, role=READERS, limit=random.randint(1, 20), wait=0.05)
         await asyncio.gather(*(ack(bus, name, one.token) for one in leased if random.random() < ACKED))
 
 
@@ -113,7 +113,7 @@ def read_alone(store: str, name: str, over: Callable[[], bool]) -> None:
     random = Random(name)
     with telex.connect(store, settings=Settings()) as bus:
         while not over():
-            for one in bus.receive(name, role=READERS, most=2, wait=0.05):
+            for one in bus.receive(name, role=READERS, limit=2, wait=0.05):
                 if random.random() < ACKED:
                     bus.ack(one.token, agent=name)
                     say(f"acked {one.token}")

@@ -32,7 +32,7 @@ def send(store: Path, id: str, text: str = NOTE) -> None:
 
 def waiting(store: Path) -> list[str]:
     with telex.connect(store) as bus:
-        return [message.id for _, message in bus.inbox("lead", most=1000)]
+        return [message.id for _, message in bus.inbox("lead", limit=1000)]
 
 
 # --- many at once, and nothing there ----------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_a_full_disk_is_said_and_takes_nothing_that_was_kept(disk: Path) -> None
     filler = fill(disk)
     with telex.connect(store) as bus:
         kept = ["first", *send_until_full(bus)]
-        assert [message.id for _, message in bus.inbox("lead", most=1000)] == kept
+        assert [message.id for _, message in bus.inbox("lead", limit=1000)] == kept
     refused = cli("send", "--as", "dev", "--to", "lead", "--store", str(store), "-", given=NOTE * 100)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "no room" in refused.stderr
@@ -139,7 +139,7 @@ def test_on_a_full_disk_what_is_done_can_still_be_acked(disk: Path) -> None:
     for number in range(20):
         send(store, f"m{number}")
     with telex.connect(store) as bus:
-        leased = bus.receive("lead", most=20)
+        leased = bus.receive("lead", limit=20)
         filler = fill(disk)
         send_until_full(bus)
         assert all(bus.ack(one.token, agent="lead") for one in leased)

@@ -69,7 +69,7 @@ def test_a_clock_set_back_an_hour_delays_nothing_in_a_process_that_goes_on(tmp_p
         bus.send(NOTE, sender="dev", to="lead", id="m1")
         machine.wall -= HOUR
         bus.send(NOTE, sender="dev", to="lead", id="m2")
-        leased = bus.receive("lead", most=2, lease=60.0)
+        leased = bus.receive("lead", limit=2, lease=60.0)
         assert [one.message.id for one in leased] == ["m1", "m2"]
         machine.wait(61.0)  # the leases run out after their minute, not after an hour and a minute
         with pytest.raises(LeaseLost):

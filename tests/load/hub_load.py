@@ -195,7 +195,7 @@ def _settle(hub: HubProcess, crowds: list[Crowd], accepted: int) -> None:
 
 
 def _last_event(port: int) -> int:
-    with urllib.request.urlopen(f"http://{HOST}:{port}/events?newest_first=true&most=1") as answer:
+    with urllib.request.urlopen(f"http://{HOST}:{port}/events?newest_first=true&limit=1") as answer:
         [page] = json.load(answer)["answer"]
     return int(page["event"]["seq"])
 

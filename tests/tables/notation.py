@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from telex.dialects.registry import by_name
 from telex.dialects.schema import Dialect
 from telex.dialects.write import write
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 
 Notation = str | list | dict
 Steps = tuple[str | int, ...]
@@ -52,9 +52,9 @@ class Table(NamedTuple):
         return found
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> CheckPolicy:
         """Reads nothing but this dialect."""
-        return Desk(forced=self.dialect)
+        return CheckPolicy(forced=self.dialect)
 
     def row(self, type_: str) -> Row:
         return next(row for row in self.rows if row.type == type_)

@@ -6,7 +6,7 @@ from telex.bus.correlate import SendRequest
 from telex.bus.directory import BusContext
 from telex.dialects.schema import ANY, Dialect, MessageType, OneOf, kind_at
 from telex.dialects.write import write
-from telex.errors import NotFound, ValueWrong
+from telex.errors import InvalidValue, NotFound
 from telex.model.dialect_version import choice_of
 from telex.model.message import Message
 from telex.model.roster import HUMAN, Member, Roster
@@ -54,7 +54,7 @@ async def answer_to(
 
     Raises:
         NotFound: nobody has asked for anything under that id.
-        ValueWrong: the request's dialect has no words for what is to be said.
+        InvalidValue: the request's dialect has no words for what is to be said.
     """
     approval: Approval | None = (await context.work_cache.of((topic_of(id_),))).get(topic_of(id_))
     if approval is None:
@@ -172,4 +172,4 @@ def _must_fit(type_: MessageType, said: dict[str, object]) -> None:
     assert type_.deed is not None
     for name in ("conditions", "modifications"):
         if said[name] is not None and name not in type_.deed.field_map:
-            raise ValueWrong(f"leave out the {name}: {type_.name} has no place for them.")
+            raise InvalidValue(f"leave out the {name}: {type_.name} has no place for them.")

@@ -1,6 +1,6 @@
 """Does this number make sense? Asked at the door, since a lease of no seconds or of nan would harm others later."""
 
-from telex.errors import ValueWrong
+from telex.errors import InvalidValue
 from telex.ports.store import TEXT_CHARACTERS_MAX, Query
 
 YEAR_SECONDS = 366 * 86_400.0
@@ -11,10 +11,10 @@ def seconds(name: str, value: float, least: float = 0.0) -> float:
     """The value, if it is a span of time between `least` and a year.
 
     Raises:
-        ValueWrong: it is not.
+        InvalidValue: it is not.
     """
     if not least <= value <= YEAR_SECONDS:  # nan is neither
-        raise ValueWrong(f"give {name} a span from {least:g} seconds to a year, not {value!r}.")
+        raise InvalidValue(f"give {name} a span from {least:g} seconds to a year, not {value!r}.")
     return value
 
 
@@ -22,10 +22,12 @@ def searched(query: Query) -> Query:
     """The query, if what it looks for is as short as what people look for: every word costs time.
 
     Raises:
-        ValueWrong: it is not.
+        InvalidValue: it is not.
     """
     if query.text is not None and len(query.text) > TEXT_CHARACTERS_MAX:
-        raise ValueWrong(f"give text a few words: at most {TEXT_CHARACTERS_MAX:,} characters, not {len(query.text):,}.")
+        raise InvalidValue(
+            f"give text a few words: at most {TEXT_CHARACTERS_MAX:,} characters, not {len(query.text):,}."
+        )
     return query
 
 
@@ -33,8 +35,8 @@ def count(name: str, value: int) -> int:
     """The value, if there can be so many.
 
     Raises:
-        ValueWrong: it is less than one.
+        InvalidValue: it is less than one.
     """
     if value < 1:
-        raise ValueWrong(f"give {name} a number from 1, not {value!r}.")
+        raise InvalidValue(f"give {name} a number from 1, not {value!r}.")
     return value

@@ -19,7 +19,7 @@ from telex.ports.clock import Clock
 from telex.ports.evidence import Evidence
 from telex.ports.store import Store
 from telex.validation.authorization import normalised
-from telex.validation.check import STRICT, Desk
+from telex.validation.check import STRICT, CheckPolicy
 
 ROSTER_SECONDS = 0.005  # whoever joins and is written to within this time is as good as simultaneous
 WAYS_MAX = 4096
@@ -55,7 +55,7 @@ class BusContext:
         self,
         store: Store,
         clock: Clock,
-        desk: Desk = STRICT,
+        desk: CheckPolicy = STRICT,
         members: Sequence[Member] = (),
         work: Mapping[str, Any] | None = None,  # what the team chose for the rules of the work
         evidence: Evidence | None = None,  # what can be looked up of the claims that reports make
@@ -232,7 +232,7 @@ class BusContext:
         return inboxes_of(member, await self.roster())
 
 
-def default_roles(desk: Desk, *, closed: bool) -> tuple[str, ...]:
+def default_roles(desk: CheckPolicy, *, closed: bool) -> tuple[str, ...]:
     """Who is a member by name without having been declared. A person always is."""
     if closed:
         return (HUMAN,)

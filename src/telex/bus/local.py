@@ -27,7 +27,7 @@ from telex.ports.clock import Clock
 from telex.ports.evidence import Evidence
 from telex.ports.store import EVERYTHING, AppendResult, Query, Store
 from telex.validation.authorization import normalised
-from telex.validation.check import STRICT, Desk
+from telex.validation.check import STRICT, CheckPolicy
 
 FAR_AWAY = 1e12  # a moment that never comes
 
@@ -38,7 +38,7 @@ class LocalBus(WorkApi):
         store: Store,
         clock: Clock,
         *,
-        desk: Desk = STRICT,
+        desk: CheckPolicy = STRICT,
         members: Sequence[Member] = (),
         waiting: Callable[[BusContext], Notifier] = Notifier,
         work: Mapping[str, Any] | None = None,
@@ -95,9 +95,9 @@ class LocalBus(WorkApi):
         return receipt
 
     async def receive(
-        self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
+        self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
     ) -> list[Lease]:
-        return await receive.receive(self._office, self._waiting, agent, role, most, wait, lease)
+        return await receive.receive(self._office, self._waiting, agent, role, limit, wait, lease)
 
     async def ack(self, token: str, *, agent: str) -> bool:
         return await receive.ack(self._office, token, agent)
@@ -183,10 +183,10 @@ class LocalBus(WorkApi):
     async def read(self, id: str, *, agent: str) -> Message:
         return await queries.read(self._office, id, agent)
 
-    async def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
+    async def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
         member = await receive.member_or_raise(self._office, agent, role)
         await self.sweep()
-        return await self.store.waiting(await self._office.inboxes(member), count("most", most))
+        return await self.store.waiting(await self._office.inboxes(member), count("limit", limit))
 
     async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
         roster, name = await self._office.roster(), normalised(agent)
@@ -236,9 +236,9 @@ class LocalBus(WorkApi):
                 for one in page:
                     yield one
 
-    async def search(self, text: str, *, most: int = 50) -> list[Message]:
+    async def search(self, text: str, *, limit: int = 50) -> list[Message]:
         query = searched(Query(text=text, kinds=BRINGING, newest_first=True))
-        wanted = count("most", most)
+        wanted = count("limit", limit)
         return [message for _, message in await self.store.events(query, wanted) if message is not None]
 
     async def trace(self, correlation: str) -> list[MessageHistory]:
@@ -288,9 +288,9 @@ class LocalBus(WorkApi):
 
     # --- dead letters ------------------------------------------------------------------------------------------------
 
-    async def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]:
+    async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
         await self.sweep()
-        return await self.store.dead(count("most", most))
+        return await self.store.dead(count("limit", limit))
 
     async def retry(self, id: str) -> int:
         now, roster = self._office.clock.now(), await self._office.roster()

@@ -14,7 +14,7 @@ from telex.dialects.builtin.signal_md import SIGNAL_MD, TRIAGE_REQUEST
 from telex.dialects.parse.reader import read
 from telex.dialects.schema import TYPE
 from telex.dialects.write import write
-from telex.errors import LeaseLost, NotFound, ValueWrong
+from telex.errors import InvalidValue, LeaseLost, NotFound
 from telex.model.limits import LIMITS
 from telex.model.message import Lease, Message
 from telex.model.roster import HUMAN, ONE_OF_ROLE
@@ -51,18 +51,18 @@ class Orchestrator:
         """Begin a work with what is asked for, in anybody's words. To begin it twice is to begin it once.
 
         Raises:
-            ValueWrong: no work can be called so, or another one is.
+            InvalidValue: no work can be called so, or another one is.
         """
         work = work or f"work-{token_hex(3)}"
         if not is_work_id(work):
             wanted = f"1 to {WORK_CHARACTERS_MAX} letters, digits, hyphens and underscores"
-            raise ValueWrong(f"choose another id for the work: {wanted}.")
+            raise InvalidValue(f"choose another id for the work: {wanted}.")
         assert TRIAGE_REQUEST.deed is not None
         fields = {TYPE: TRIAGE_REQUEST.name, TRIAGE_REQUEST.deed.field_map["signal"]: "execute"}
         raw = write(SIGNAL_MD, fields, text if text.endswith("\n") else text + "\n").encode("utf-8", "backslashreplace")
         for message in await self._found(work):
             if message.raw != raw:
-                raise ValueWrong(f"choose another id for the work: there is a message called {work}.")
+                raise InvalidValue(f"choose another id for the work: there is a message called {work}.")
             if message.role in TRIAGE_REQUEST.senders:
                 return Receipt(True, work, "kept", (message.to,), message.dialect, message.type, duplicate=True)
         address = to or ONE_OF_ROLE + TRIAGE_REQUEST.receivers[0]
@@ -70,7 +70,7 @@ class Orchestrator:
 
     async def works(self) -> dict[str, Work]:
         """Every work there is, by its id."""
-        return {work.id: work for work in (await self._bus.book("work")).values()}
+        return {work.id: work for work in (await self._bus.work_state("work")).values()}
 
     async def work(self, id_: str) -> Work:
         """One of them, as it stands.
@@ -85,7 +85,7 @@ class Orchestrator:
 
     async def step(self, *, wait: float = 0.0, also: Collection[str] = ()) -> OrchestratorRound:
         """Take what has come, send what is due, then ack. Its own works are looked after, and those named `also`."""
-        leases = await self._bus.receive(self.name, role=self._role, most=TAKEN_MAX, wait=wait)
+        leases = await self._bus.receive(self.name, role=self._role, limit=TAKEN_MAX, wait=wait)
         works = await self.works()
         sent, refused = [], []
         for work in works.values():
@@ -134,7 +134,7 @@ class Orchestrator:
 
         Raises:
             NotFound: there is no such work, or it has no such place.
-            ValueWrong: that place is not held up.
+            InvalidValue: that place is not held up.
         """
         found = await self.work(work)
         dispatch = ask(found, again(_held(found, place)))
@@ -224,10 +224,10 @@ def _held(work: Work, place: str | None) -> PipelineStep:
     if place is None:
         if len(held) != 1:
             which = f"say which of {', '.join(held)}" if held else "nothing in it is blocked or escalated"
-            raise ValueWrong(f"{work.id}: {which}.")
+            raise InvalidValue(f"{work.id}: {which}.")
         return next(iter(held.values()))
     if place not in work.places:
         raise NotFound(f"{work.id} has no place called {place[:60]}: it has {', '.join(work.places)}.")
     if place not in held:
-        raise ValueWrong(f"{place} of {work.id} is {work.places[place].state}, neither blocked nor escalated.")
+        raise InvalidValue(f"{place} of {work.id} is {work.places[place].state}, neither blocked nor escalated.")
     return held[place]

@@ -31,7 +31,7 @@ async def receive(
     context: BusContext, waiting: Notifier, agent: str, role: str | None, limit: int, wait: float, lease: float | None
 ) -> list[Lease]:
     member = await member_or_raise(context, agent, role)
-    limit = min(count("most", limit), context.limits.receive_max)
+    limit = min(count("limit", limit), context.limits.receive_max)
     lease = context.limits.lease_seconds if lease is None else seconds("lease", lease, TURN_SECONDS_MIN)
     deadline = context.clock.now() + seconds("wait", wait)
     await run_if_due(context)

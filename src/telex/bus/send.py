@@ -30,7 +30,7 @@ from telex.model.message import NewMessage, WorkChange
 from telex.model.roster import ONE_OF_ROLE, Member, Roster
 from telex.ports.bus import Receipt
 from telex.ports.store import AppendResult
-from telex.validation.check import Checked
+from telex.validation.check import CheckResult
 from telex.work.view import WorkMessage
 
 Raw = bytes | str | dict[str, Any]
@@ -348,7 +348,7 @@ async def _refuse(
     )
 
 
-def _mended(checked: Checked | None, dialect: Dialect | None) -> tuple[str | None, bool]:
+def _mended(checked: CheckResult | None, dialect: Dialect | None) -> tuple[str | None, bool]:
     if checked is None or dialect is None:
         return None, False
     tree = checked.mended if checked.mended is not None else checked.skeleton

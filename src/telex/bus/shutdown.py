@@ -17,7 +17,7 @@ from telex.bus.receive import member_or_raise
 from telex.bus.work_cache import check_work_rules, work_message_of_send
 from telex.delivery.validator_cache import Participants
 from telex.dialects.write import write
-from telex.errors import ValueWrong
+from telex.errors import InvalidValue
 from telex.model.finding import Finding, refusals
 from telex.model.roster import EVERYONE, TELEX, Member
 from telex.model.shutdown import (
@@ -75,7 +75,9 @@ async def shut_down(
     wait: bool,
 ) -> ShutdownReport:
     if not context.policy.work:
-        raise ValueWrong("set rules_of_work in telex.toml to true: no answer to a shutdown counts without those rules.")
+        raise InvalidValue(
+            "set rules_of_work in telex.toml to true: no answer to a shutdown counts without those rules."
+        )
     asker = await member_or_raise(context, agent)
     run = ShutdownRun(asker, reason, team or TEAM, context.clock.now(), seconds("deadline", deadline))
     calls: set[str] = set()  # those that this run is about
@@ -148,7 +150,7 @@ async def _ask(context: BusContext, run: ShutdownRun, due: list[MemberShutdown])
     """Ask all of these with one message. What speaks against that, if anything does; None: look again first."""
     dialect, type_ = context.type_that("stop")
     if dialect is None or type_ is None:
-        raise ValueWrong("no dialect of the team can ask anybody to shut down: let it read vbw-typed as well.")
+        raise InvalidValue("no dialect of the team can ask anybody to shut down: let it read vbw-typed as well.")
     now, new_id, asker = context.clock.now(), context.clock.new_id(), run.asker
     of = {"reason": run.reason, "team": run.team}
     tree = compose(dialect, type_, of, id=new_id, now=now, sender=asker.role)

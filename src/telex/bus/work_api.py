@@ -26,7 +26,7 @@ class WorkApi:
     _office: BusContext
     _waiting: Notifier
 
-    async def book(self, kind: str) -> dict[str, Any]:
+    async def work_state(self, kind: str) -> dict[str, Any]:
         from telex.model.tuple_view import with_tuples
 
         return {topic: with_tuples(state) for topic, state in (await self._office.work_cache.of_kind(kind)).items()}

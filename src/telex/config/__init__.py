@@ -18,7 +18,7 @@ from telex.model.roster import Member
 if TYPE_CHECKING:
     from telex.model.hub_limits import HubLimits
     from telex.model.task_states import TaskStateMachine
-    from telex.validation.check import Desk  # brings every check with it, and a guard makes none
+    from telex.validation.check import CheckPolicy  # brings every check with it, and a guard makes none
 
 FILE = "telex.toml"
 VARIABLE = "TELEX_CONFIG"  # names the file, wherever it is
@@ -56,11 +56,11 @@ class Settings(NamedTuple):
         """Its own come first: they were declared for it."""
         return (*self.own_dialects, *BUILT_IN)
 
-    def desk(self) -> "Desk":
+    def desk(self) -> "CheckPolicy":
         """How this team reads messages."""
-        from telex.validation.check import Desk
+        from telex.validation.check import CheckPolicy
 
-        return Desk(
+        return CheckPolicy(
             dialects=self.dialects(),
             preferred=self.dialect,
             forced=self.forced,

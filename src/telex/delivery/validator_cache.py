@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from telex.dialects.field_access import get_path
 from telex.dialects.schema import PRIORITY_CLASSES, Dialect, MessageType
 from telex.model.finding import Finding
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 from telex.validation.envelope import NO_FACTS, Envelope, attribute, facts_in, facts_in_envelope, opener_of
 from telex.work.actions import CHAPTERS, IDLE
 
 if TYPE_CHECKING:
     from telex.validation.compiled import StructLayout
-    from telex.validation.fast_validator import Express
+    from telex.validation.fast_validator import FastValidator
 
 OPENED_AFTER = 8  # messages of one pair
 LANES_MAX = 512  # pairs whose lane is kept open
@@ -52,7 +52,7 @@ class TypeTraits(NamedTuple):
 class CheckedMessage(NamedTuple):
     """A message that was looked at, and what is known of it."""
 
-    checked: Checked | None  # None: it took the fast lane, and there is nothing to find in it
+    checked: CheckResult | None  # None: it took the fast lane, and there is nothing to find in it
     traits: TypeTraits | None
     envelope: Envelope
 
@@ -68,11 +68,11 @@ class CheckedMessage(NamedTuple):
 class ValidatorCache:
     """A team's desk with its fast lanes."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: CheckPolicy) -> None:
         self.desk = desk
         self._bytes_max = desk.limits.message_bytes_max
         self._used: dict[Participants, int] = {}
-        self._open: dict[Participants, Express] = {}
+        self._open: dict[Participants, FastValidator] = {}
         self._shared: dict[tuple[Any, ...], Callable[[bytes], Any]] = {}  # between pairs of the same roles
         self._kinds: dict[tuple[str, str], TypeTraits] = {}
 
@@ -134,7 +134,7 @@ class ValidatorCache:
         said, idle, busy = attrgetter(attribute(where, shape)), IDLE[kind.action or ""], kind._replace(idle=None)
         return lambda message: new(CheckedMessage, (None, kind if idle.fits(said(message)) else busy, facts(message)))
 
-    def _lane(self, participants: Participants) -> "Express | None":
+    def _lane(self, participants: Participants) -> "FastValidator | None":
         used = self._used.pop(participants, 0) + 1
         if used < OPENED_AFTER:
             self._used[participants] = used
@@ -144,9 +144,9 @@ class ValidatorCache:
         if len(self._open) >= LANES_MAX:
             self._open.clear()
             self._shared.clear()
-        from telex.validation.fast_validator import Express
+        from telex.validation.fast_validator import FastValidator
 
-        lane = self._open[participants] = Express(
+        lane = self._open[participants] = FastValidator(
             self.desk, **participants._asdict(), opening=self.opening, shared=self._shared
         )
         return lane

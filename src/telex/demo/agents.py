@@ -70,7 +70,7 @@ class DemoTeam:
         """Each takes what waits for it and is done with it."""
         dealt: list[Message] = []
         for agent in agents:
-            for lease in self.bus.receive(agent, most=100):
+            for lease in self.bus.receive(agent, limit=100):
                 self.bus.ack(lease.token, agent=agent)
                 dealt.append(lease.message)
         return dealt

@@ -13,7 +13,7 @@ from telex.dialects.rule_evaluation import get_path, set_path
 from telex.dialects.schema import Dialect
 from telex.dialects.write import write
 from telex.model.limits import LIMITS, Limits
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 
 NO_CHANGE: Mapping[str, Any] = {}
 
@@ -78,19 +78,19 @@ def raw(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def ask(text: str, example_options: ExampleOptions = AS_USUAL) -> Checked:
+def ask(text: str, example_options: ExampleOptions = AS_USUAL) -> CheckResult:
     forced = by_name(example_options.dialect, BUILT_IN) if example_options.dialect else None
     return check(
         raw(text),
-        Desk(forced=forced, limits=example_options.limits),
+        CheckPolicy(forced=forced, limits=example_options.limits),
         as_role=example_options.as_role,
         to_role=example_options.to_role,
     )
 
 
-def drawn(case: CodeExample) -> Checked:
+def drawn(case: CodeExample) -> CheckResult:
     return ask(case.before, case.asked)
 
 
-def settled(case: CodeExample) -> Checked:
+def settled(case: CodeExample) -> CheckResult:
     return ask(case.after, case.asked_after or case.asked)

@@ -13,7 +13,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Boolean, Dialect, MessageType, OneOf, Tree
 from telex.dialects.write import write
 from telex.translation.translate import NoCounterpart, header_of, translate
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 
 PAGE = "docs/translation.md"
 _NONE = "[markdown](#without-a-counterpart)"
@@ -71,7 +71,7 @@ def _sketches(dialect: Dialect, type_: MessageType) -> Iterator[tuple[str | None
             if inside.get(name) == value:
                 continue
             inside[name] = value
-            if check(write(dialect, tree, type_.body_example), Desk(forced=dialect)).valid:
+            if check(write(dialect, tree, type_.body_example), CheckPolicy(forced=dialect)).valid:
                 yield f"{name} {str(value).lower() if isinstance(value, bool) else value}", tree
 
 

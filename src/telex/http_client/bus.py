@@ -14,8 +14,8 @@ from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
 from telex.ports.clock import Clock
 from telex.ports.store import EVERYTHING, AppendResult, Query
-from telex.protocol.verbs import book_kinds
-from telex.validation.check import STRICT, Desk
+from telex.protocol.verbs import work_state_kinds
+from telex.validation.check import STRICT, CheckPolicy
 
 if TYPE_CHECKING:
     from telex.model.contracts import PathVerdict
@@ -29,7 +29,7 @@ PAGE = 500  # events fetched at a time
 
 
 class RemoteBus:
-    def __init__(self, line: RetryTransport, clock: Clock, desk: Desk = STRICT) -> None:
+    def __init__(self, line: RetryTransport, clock: Clock, desk: CheckPolicy = STRICT) -> None:
         """`desk` tells which messages have an id of their own; where the team's is another, the hub knows better."""
         self._line, self._clock, self._lanes = line, clock, ValidatorCache(desk)
 
@@ -64,13 +64,13 @@ class RemoteBus:
         return answer
 
     async def receive(
-        self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
+        self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
     ) -> list[Lease]:
         until = self._clock.now() + wait
         while True:
             step = min(wait, STEP_SECONDS, max(until - self._clock.now(), 0.0)) if wait > 0 else wait
             leases: list[Lease]
-            leases = await self._ask("receive", agent=agent, role=role, most=most, wait=step, lease=lease)
+            leases = await self._ask("receive", agent=agent, role=role, limit=limit, wait=step, lease=lease)
             if leases or self._clock.now() >= until:
                 return leases
 
@@ -105,8 +105,8 @@ class RemoteBus:
         message: Message = await self._ask("read", id=id, agent=agent)
         return message
 
-    async def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
-        return _pairs(await self._ask("inbox", agent=agent, role=role, most=most))
+    async def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
+        return _pairs(await self._ask("inbox", agent=agent, role=role, limit=limit))
 
     # --- the record --------------------------------------------------------------------------------------------------
 
@@ -134,15 +134,15 @@ class RemoteBus:
             return
         after = query.after
         while True:
-            page = _pairs(await self._ask("events", **query._replace(after=after)._asdict(), most=PAGE))
+            page = _pairs(await self._ask("events", **query._replace(after=after)._asdict(), limit=PAGE))
             for event, message in page:
                 after = event.seq
                 yield event, message
             if not page or query.newest_first:  # a page with large messages has few of them, and is not the last
                 return
 
-    async def search(self, text: str, *, most: int = 50) -> list[Message]:
-        messages: list[Message] = await self._ask("search", text=text, most=most)
+    async def search(self, text: str, *, limit: int = 50) -> list[Message]:
+        messages: list[Message] = await self._ask("search", text=text, limit=limit)
         return messages
 
     async def trace(self, correlation: str) -> list[MessageHistory]:
@@ -158,9 +158,9 @@ class RemoteBus:
 
     # --- the work ----------------------------------------------------------------------------------------------------
 
-    async def book(self, kind: str) -> dict[str, Any]:
-        held = dict[str, book_kinds().get(kind, Any)]  # type: ignore[misc,valid-type]
-        found: dict[str, Any] = await ask(self._line, "book", {"kind": kind}, kind=held)
+    async def work_state(self, kind: str) -> dict[str, Any]:
+        held = dict[str, work_state_kinds().get(kind, Any)]  # type: ignore[misc,valid-type]
+        found: dict[str, Any] = await ask(self._line, "work_state", {"kind": kind}, kind=held)
         return found
 
     async def guard(
@@ -231,8 +231,8 @@ class RemoteBus:
         report: ShutdownReport = await self._ask("shut_down", **values)
         return report
 
-    async def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]:
-        return _pairs(await self._ask("dead_letters", most=most))
+    async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
+        return _pairs(await self._ask("dead_letters", limit=limit))
 
     async def retry(self, id: str) -> int:
         return int(await self._ask("retry", id=id))

@@ -4,10 +4,10 @@ from telex.errors import StoreUnavailable
 from telex.http_client.bus import RemoteBus
 from telex.http_client.transport import AsyncTransport, BlockingTransport, RetryTransport, Transport
 from telex.ports.clock import Clock
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 
 
-def open_remote(url: str, token: str | None, clock: Clock, desk: Desk, *, on_loop: bool) -> RemoteBus:
+def open_remote(url: str, token: str | None, clock: Clock, desk: CheckPolicy, *, on_loop: bool) -> RemoteBus:
     """Nothing is asked yet: the first verb finds out whether anybody is there.
 
     Raises:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from telex import errors
-from telex.errors import NotAMember, OutcomeUnknown, StoreError, StoreUnavailable, TelexError, ValueWrong
+from telex.errors import InvalidValue, NotAMember, OutcomeUnknown, StoreError, StoreUnavailable, TelexError
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT
 from telex.ports.bus import Receipt
@@ -72,7 +72,7 @@ def error_in(status: int, body: bytes) -> TelexError:
     if status in (401, 403):
         return NotAMember(say or "the hub lets nobody in without a token: set TELEX_TOKEN.", code or "not-let-in")
     if code == ARGUMENTS_WRONG:
-        return ValueWrong(say)
+        return InvalidValue(say)
     if status in (429, 502, 503, 504):
         return StoreUnavailable(say or f"the hub is too busy or not there (status {status}): try again.")
     return StoreError(say or f"the hub gave an answer that is none of ours (status {status}): is it a Telex hub?")

@@ -73,7 +73,7 @@ class Bus(Protocol):
         """
 
     async def receive(
-        self, agent: str, *, role: str | None = None, most: int = 1, wait: float = 0.0, lease: float | None = None
+        self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
     ) -> list[Lease]:
         """Lease up to that many messages, waiting so many seconds for the first. Nothing there: an empty list."""
 
@@ -111,7 +111,7 @@ class Bus(Protocol):
     async def read(self, id: str, *, agent: str) -> Message:
         """Look at a message without taking it. It still waits."""
 
-    async def inbox(self, agent: str, *, role: str | None = None, most: int = 100) -> list[tuple[Delivery, Message]]:
+    async def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
         """What waits for an agent, in the order in which it will come. Nothing is leased by looking."""
 
     async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
@@ -137,13 +137,13 @@ class Bus(Protocol):
     ) -> AsyncGenerator[tuple[Event, Message | None], None]:
         """What happened, in order; with `follow`, also what happens next, for ever or until nothing has for `wait`."""
 
-    async def search(self, text: str, *, most: int = 50) -> list[Message]:
+    async def search(self, text: str, *, limit: int = 50) -> list[Message]:
         """Messages in which all these words stand, newest first."""
 
     async def trace(self, correlation: str) -> list[MessageHistory]:
         """The stories of every message of a conversation, oldest first."""
 
-    async def book(self, kind: str) -> dict[str, Any]:
+    async def work_state(self, kind: str) -> dict[str, Any]:
         """The matters of the work of that kind as they stand, by topic: plan, approval, task, shutdown, …"""
 
     async def guard(
@@ -186,7 +186,7 @@ class Bus(Protocol):
 
         Raises:
             NotFound: nobody has asked for anything under that id.
-            ValueWrong: its dialect has no words for conditions or modifications.
+            InvalidValue: its dialect has no words for conditions or modifications.
         """
 
     async def roster(self) -> list[Presence]:
@@ -213,10 +213,10 @@ class Bus(Protocol):
 
         Raises:
             NotAMember: whoever asks is not on the roster.
-            ValueWrong: no dialect of the team can ask anybody to shut down, or it does without the rules of the work.
+            InvalidValue: no dialect of the team can ask anybody to shut down, or it does without the rules of the work.
         """
 
-    async def dead_letters(self, *, most: int = 100) -> list[tuple[Delivery, Message]]:
+    async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
         """What was given up, newest first."""
 
     async def retry(self, id: str) -> int:

@@ -50,7 +50,7 @@ VERBS: dict[str, Verb] = {
         Verb("search", "GET", "/search", "reader", changes=False, group="the record"),
         Verb("trace", "GET", "/trace/{correlation}", "reader", changes=False, group="the record"),
         Verb("import_messages", "POST", "/import", "operator", body="json", group="the record"),
-        Verb("book", "GET", "/book/{kind}", "reader", changes=False, group="the work"),
+        Verb("work_state", "GET", "/work-state/{kind}", "reader", changes=False, group="the work"),
         Verb("guard", "POST", "/guard", "agent", "agent", "json", changes=False, group="the work"),
         Verb("escalations", "GET", "/escalations", "reader", changes=False, group="the work"),
         Verb("stall", "GET", "/stall", "reader", changes=False, group="the work"),
@@ -105,7 +105,7 @@ _OTHERS: dict[str, tuple[Argument, ...]] = {
     "rendering": (Argument("id", str, required=True), Argument("seq", int | None), Argument("agent", str, None, True)),
     "events": (
         *(Argument(name, kind, Query._field_defaults[name]) for name, kind in type_hints(Query).items()),
-        Argument("most", int, 100),
+        Argument("limit", int, 100),
         Argument("wait", float | None),
     ),
 }  # fmt: skip
@@ -168,7 +168,7 @@ def summary(name: str) -> str:
 
 
 @cache
-def book_kinds() -> dict[str, Any]:
+def work_state_kinds() -> dict[str, Any]:
     """What a topic of each kind holds."""
     from telex.model.contracts import ContractIndex, Plan
     from telex.model.escalation import Escalation

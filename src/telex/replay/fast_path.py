@@ -16,10 +16,10 @@ import msgspec
 from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.replay.decoded_message import Glimpse, glimpse_of, is_exact
 from telex.replay.reader import moment_in
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from telex.validation.compiled import StructLayout
 from telex.validation.envelope import attribute, paths_of
-from telex.validation.fast_validator import Express
+from telex.validation.fast_validator import FastValidator
 from telex.validation.guard_source import Beside
 from telex.work.actions import CHAPTERS, IDLE
 from telex.work.user_dialect_requests import ANSWERING, ASKING, stands_for
@@ -53,13 +53,13 @@ class TypeProfile(NamedTuple):
     glimpse: Glimpse  # what it says to the rules of the work
 
 
-def track(desk: Desk) -> Track:
+def track(desk: CheckPolicy) -> Track:
     """Opens the track for messages of nobody in particular; `AllowedTypes` tells which of them may pass between two."""
-    passes: Track = Express(desk, plate=partial(_plate, desk)).passes
+    passes: Track = FastValidator(desk, plate=partial(_plate, desk)).passes
     return passes
 
 
-def _plate(desk: Desk, dialect: Dialect, type_: MessageType, shape: StructLayout) -> Beside:
+def _plate(desk: CheckPolicy, dialect: Dialect, type_: MessageType, shape: StructLayout) -> Beside:
     wire, does = dialect.wire, type_.deed.action if type_.deed is not None and desk.work else ""
     idle, own = IDLE.get(does), _names(dialect, type_) if does in REPORTED else {}
     facts = paths_of(dialect, type_)

@@ -21,7 +21,7 @@ from telex.record.export import InvalidLine
 from telex.replay.reader import SENT, Form, LogEntry, form_of, line_reader
 from telex.translation.result import MessageHeader, NoCounterpart, Translation
 from telex.translation.translate import header_of, translate
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 
 Spelling = Callable[[Tree, MessageType], Tree]  # a message with its fields under the names that its reader wants
 _NUMBER = re.compile(r"\[\d+\]")
@@ -55,7 +55,7 @@ class Migration:
         self.became: Counter[tuple[str, str]] = Counter()  # from which type to which
         self.left: Counter[UnmigratedLine] = Counter()
         self._changes: Counter[tuple[str, str, str, str]] = Counter()
-        self._desk = Desk(dialects=(origin,), limits=limits)
+        self._desk = CheckPolicy(dialects=(origin,), limits=limits)
         self._read = line_reader((origin,))
         self._at = now  # of whatever does not say when it was
 
@@ -108,7 +108,7 @@ class Migration:
 
     # --- what is known of it -----------------------------------------------------------------------------------------
 
-    def _header(self, line: LogEntry, checked: Checked, type_: MessageType) -> MessageHeader:
+    def _header(self, line: LogEntry, checked: CheckResult, type_: MessageType) -> MessageHeader:
         self._at = line.at if line.at is not None else self._at
         new_id = line.id or f"line-{line.number}-{digest_of(line.raw).hex()[:12]}"
         message_header = header_of(

@@ -7,7 +7,7 @@ from telex.dialects.schema import Dialect, MessageType
 from telex.model.finding import Finding, Severity
 from telex.model.json_path import ROOT
 from telex.replay.reader import LogEntry, recorded
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from telex.work.rule_set import LazyFinding
 
 Verdict = Literal["passed", "refused", "repeated", "own"]  # own: a message of the bus itself, which nobody judges
@@ -50,7 +50,7 @@ def refuses(findings: tuple[Finding | LazyFinding, ...]) -> bool:
     return any(one.severity == "refusal" for one in findings)
 
 
-def stops(findings: tuple[Finding, ...], desk: Desk) -> bool:
+def stops(findings: tuple[Finding, ...], desk: CheckPolicy) -> bool:
     """What was wrong at the door stops a message in every team, what a repository speaks against in a strict one."""
     return any(finding.severity == "refusal" and (desk.strict or finding.code != CONTRADICTED) for finding in findings)
 

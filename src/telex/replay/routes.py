@@ -11,7 +11,7 @@ from telex.model.roster import TELEX, Member
 from telex.replay.fast_path import TypeProfile
 from telex.replay.pair_cache import PairCache
 from telex.replay.team import ReplayTeam
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from telex.validation.envelope import paths_of
 from telex.validation.fast_validator import AllowedTypes
 
@@ -62,7 +62,7 @@ def _is_for_two(dialect: Dialect, type_: MessageType) -> bool:
 
 
 class ReplayRoutes:
-    def __init__(self, desk: Desk, team: ReplayTeam) -> None:
+    def __init__(self, desk: CheckPolicy, team: ReplayTeam) -> None:
         self._desk, self._team = desk, team
         self._known = PairCache[tuple[str, str | None, str | None], ReplayRoute]()
         self._changes = 0

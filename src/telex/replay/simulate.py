@@ -18,7 +18,7 @@ from telex.replay.reader import LogEntry, inboxes_of
 from telex.replay.result import CONTRADICTED, SimulatedResult, Verdict, reused
 from telex.replay.routes import ReplayRoutes
 from telex.replay.slow_path import SlowPath, of_role
-from telex.validation.check import STRICT, Desk
+from telex.validation.check import STRICT, CheckPolicy
 
 MET_MAX = 5_000  # senders, by what they call themselves
 QUICK_FROM = 200  # messages; opening the track takes about as long as judging so many the patient way
@@ -28,7 +28,7 @@ _NEW = tuple.__new__  # makes a NamedTuple in half the time
 class Simulator(SlowPath):
     def __init__(
         self,
-        desk: Desk = STRICT,
+        desk: CheckPolicy = STRICT,
         declared: Iterable[Member] = (),
         work: Mapping[str, Any] | None = None,
         evidence: str = "mark",

@@ -22,7 +22,7 @@ from telex.replay.spill_port import SpillPort
 from telex.replay.team import NOBODY, ReplayPath, ReplayTeam
 from telex.replay.user_dialect_requests import ReplayUserRequests
 from telex.replay.work_state import ReplayWorkState
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from telex.work.rule_set import LazyFinding
 from telex.work.user_dialect_requests import ANSWERING, ASKING, stands_for
 from telex.work.view import WorkMessage, parse_tree, work_message_from_log
@@ -35,7 +35,7 @@ class SlowPath:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: CheckPolicy,
         declared: Iterable[Member],
         work: Mapping[str, Any],  # what the team chose for it
         evidence: str,

@@ -18,7 +18,7 @@ from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE, Member
 from telex.replay.pair_cache import PairCache
 from telex.replay.role_counts import RoleCounts
 from telex.validation.authorization import normalised
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 
 MEMBERS_MAX = 10_000  # of whom a log may make us remember
 
@@ -60,7 +60,7 @@ class ReplayPath(NamedTuple):
 
 
 class ReplayTeam:
-    def __init__(self, desk: Desk, declared: Iterable[Member] = (), begin: Iterable[Member] = ()) -> None:
+    def __init__(self, desk: CheckPolicy, declared: Iterable[Member] = (), begin: Iterable[Member] = ()) -> None:
         self._declared = {member.name: member for member in declared}
         self._limits: Limits = desk.limits
         among = (desk.forced,) if desk.forced else desk.dialects

@@ -16,7 +16,7 @@ from telex.replay.plan_report_checks import PlanReportChecks
 from telex.replay.spill_port import SpillPort
 from telex.replay.state_cache import StateCache
 from telex.replay.team import ReplayTeam
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from telex.work import blockers, reducer
 from telex.work.actions import CHAPTERS
 from telex.work.approvals import Approval, topic_of
@@ -30,7 +30,7 @@ _NEW = tuple.__new__  # makes a NamedTuple in half the time
 
 
 class ReplayWorkState:
-    def __init__(self, desk: Desk, team: ReplayTeam, settings: Mapping[str, Any]) -> None:
+    def __init__(self, desk: CheckPolicy, team: ReplayTeam, settings: Mapping[str, Any]) -> None:
         self._book: dict[str, Any] = {}  # what is in memory
         self._whole: Mapping[str, Any] = self._book  # with what is not, once there is any
         self._shelf: StateCache | None = None

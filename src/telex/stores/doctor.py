@@ -136,7 +136,7 @@ def _contents(file: ReadOnlyConnection, now: float, *, known: bool) -> Iterator[
     yield _clock(file, now)
     yield _digests(file)
     yield _orphans(file)
-    yield _book(file)
+    yield _work_state(file)
     messages, events = (file.value(f"SELECT count(*) FROM {name}") for name in ("messages", "events"))
     waiting = file.value(
         "SELECT (SELECT count(*) FROM deliveries WHERE state = 0) + (SELECT count(*) FROM deliveries WHERE state = 1)"
@@ -176,14 +176,14 @@ def _orphans(file: ReadOnlyConnection) -> DoctorCheck:
     return DoctorCheck("deliveries", not lost, say)
 
 
-def _book(file: ReadOnlyConnection) -> DoctorCheck:
+def _work_state(file: ReadOnlyConnection) -> DoctorCheck:
     from telex.stores.doctor_work_state import wrong_topics
 
     topics, wrong = wrong_topics(file)
     if not wrong:
-        return DoctorCheck("book", True, f"{_counted(topics, 'topic')} of the work, as the log has it")
+        return DoctorCheck("work state", True, f"{_counted(topics, 'topic')} of the work, as the log has it")
     more = f" and {len(wrong) - NAMED_MAX} more" if len(wrong) > NAMED_MAX else ""
-    return DoctorCheck("book", False, f"not what the log says: {', '.join(wrong[:NAMED_MAX])}{more}")
+    return DoctorCheck("work state", False, f"not what the log says: {', '.join(wrong[:NAMED_MAX])}{more}")
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:

@@ -25,18 +25,18 @@ async def take(
     limits: Limits,
     *,
     role: str | None = None,
-    most: int = 1,
+    limit: int = 1,
     wait: float = 0.0,
     lease: float | None = None,
 ) -> list[Lease]:
     """What `receive` would lease, or the first of it. Whoever is cancelled in the middle of it holds nothing."""
-    most = min(most, limits.receive_max)
-    few = min(most, _room(0, limits))
-    taken = await bus.receive(agent, role=role, most=few, wait=wait, lease=lease)
+    limit = min(limit, limits.receive_max)
+    few = min(limit, _room(0, limits))
+    taken = await bus.receive(agent, role=role, limit=few, wait=wait, lease=lease)
     wanted, size = few, _size(taken)
     try:
-        while len(taken) == wanted and (few := min(most - wanted, _room(size, limits))) > 0:
-            more = await bus.receive(agent, role=role, most=few, lease=lease)
+        while len(taken) == wanted and (few := min(limit - wanted, _room(size, limits))) > 0:
+            more = await bus.receive(agent, role=role, limit=few, lease=lease)
             taken, wanted, size = [*taken, *more], wanted + few, size + _size(more)
     except TelexError:
         return taken  # what is leased already has to be handed over, whatever has become of the rest

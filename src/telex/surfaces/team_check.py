@@ -6,7 +6,7 @@ from telex.delivery.routing import normal_address, role_at
 from telex.model.roster import Roster, roster_of
 from telex.ports.bus import Bus
 from telex.validation.authorization import normalised
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 
 
 async def checked_in_team(
@@ -17,8 +17,8 @@ async def checked_in_team(
     sender: str | None,
     role: str | None = None,
     to: str | None = None,
-    desk: Desk | None = None,
-) -> Checked:
+    desk: CheckPolicy | None = None,
+) -> CheckResult:
     """`role` is that of a sender who has none in the team yet."""
     roster = await _roster(bus, settings)
     name, address = normalised(sender) if sender else None, normal_address(to) if to else None

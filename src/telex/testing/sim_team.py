@@ -209,7 +209,7 @@ class SimTeam:
 
     def _receive(self, agent: SimAgent, limit: int, lease: float | None = None, wait: float = 0.0) -> list[Lease]:
         with _waiting(agent):
-            taken = run_sync(agent.bus.receive(agent.name, most=limit, lease=lease, wait=wait))
+            taken = run_sync(agent.bus.receive(agent.name, limit=limit, lease=lease, wait=wait))
         for leased in taken:
             self.witness.offered(self.now, agent.name, leased)
         agent.held += taken
@@ -272,7 +272,7 @@ class SimTeam:
 
     def dig(self, agent: SimAgent) -> None:
         """A person looks after the dead letters."""
-        for _, message in run_sync(agent.bus.dead_letters(most=2)):
+        for _, message in run_sync(agent.bus.dead_letters(limit=2)):
             again = self.random.random() < 0.7
             try:
                 count = run_sync(

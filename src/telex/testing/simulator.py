@@ -24,11 +24,11 @@ from telex.model.limits import Limits
 from telex.ports.store import Query, Store
 from telex.stores.memory import MemoryStore
 from telex.testing.clock import FakeClock
-from telex.testing.planted import BUGS
+from telex.testing.faulty_stores import BUGS
 from telex.testing.sim_invariants import EVENTS_MAX, check
 from telex.testing.sim_observer import SendObserver
 from telex.testing.sim_team import SimTeam
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 
 STEPS = 150
 ROUNDS_OF_REST = 8
@@ -52,7 +52,10 @@ def simulate(seed: int, stores: list[Store], *, steps: int = STEPS) -> Simulatio
     random, clock, witness = Random(seed), FakeClock(), SendObserver()
     limits = Limits(inbox_max=random.choice(INBOX_MAXIMA))
     team = SimTeam(
-        random, clock, witness, [LocalBus(store, clock, desk=Desk(limits=limits, work=False)) for store in stores]
+        random,
+        clock,
+        witness,
+        [LocalBus(store, clock, desk=CheckPolicy(limits=limits, work=False)) for store in stores],
     )
     with suppress(_Stop):
         _guarded(witness, lambda: _live(team, steps))

@@ -33,7 +33,7 @@ REPAIRS = frozenset(
 UNMENDABLE = frozenset({"several-messages", "too-deep", "field-unknown", "control-character", "yaml-merge-key"})
 
 
-class Desk(NamedTuple):
+class CheckPolicy(NamedTuple):
     """How a team reads: its dialects, which one wins a tie, and what stops a message."""
 
     dialects: tuple[Dialect, ...] = BUILT_IN
@@ -46,7 +46,7 @@ class Desk(NamedTuple):
     limits: Limits = LIMITS
 
 
-class Checked(NamedTuple):
+class CheckResult(NamedTuple):
     """Everything that can be said of a message without knowing what came before it."""
 
     valid: bool
@@ -61,18 +61,18 @@ class Checked(NamedTuple):
     text: str = ""  # what is left when wrapping is taken off
 
 
-STRICT = Desk()
+STRICT = CheckPolicy()
 
 
 def check(
     raw: bytes | str,
-    desk: Desk = STRICT,
+    desk: CheckPolicy = STRICT,
     *,
     as_role: str | None = None,
     to_role: str | None = None,
     as_name: str | None = None,
     to_name: str | None = None,
-) -> Checked:
+) -> CheckResult:
     """Say everything about a message: is it valid here, what was found, and how it would pass.
 
     The names are those of the agents, for dialects that write names where others write roles.
@@ -118,12 +118,12 @@ def _sign(
 
 def _verdict(
     reading: ParsedMessage,
-    desk: Desk,
+    desk: CheckPolicy,
     findings: tuple[Finding, ...],
     validated: ValidationResult | None = None,
     *,
     mendable: bool = False,
-) -> Checked:
+) -> CheckResult:
     refused = refusals(findings)
     stopped = [finding for finding in refused if desk.strict or finding.code in NEVER_PASSED]
     mended = skeleton = None
@@ -133,7 +133,7 @@ def _verdict(
     outcome, dialect, named = reading.outcome, reading.told.dialect, reading.tree.get(TYPE)
     if reading.told.type is None and outcome in ("message", "unreadable") and not stopped:
         outcome, dialect, named = "plain", PLAIN, None  # a lenient desk passes on as text what it cannot tell
-    return Checked(
+    return CheckResult(
         valid=not stopped,
         outcome=outcome,
         dialect=dialect,
@@ -147,7 +147,7 @@ def _verdict(
     )
 
 
-def _as_the_team_wants(findings: tuple[Finding, ...], desk: Desk) -> list[Finding]:
+def _as_the_team_wants(findings: tuple[Finding, ...], desk: CheckPolicy) -> list[Finding]:
     return [
         finding._replace(severity=desk.unknown_fields, say="Take it out: it is not a field of this type.")
         if finding.code == "field-unknown" and desk.unknown_fields == "refusal"

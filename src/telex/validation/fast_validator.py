@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from telex.dialects.parse.detect import DetectionHint, fits_better, knows, roles_fit
 from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.validation.authorization import may_receive, may_send, signed_as
-from telex.validation.check import STRICT, Checked, Desk, check
+from telex.validation.check import STRICT, CheckPolicy, CheckResult, check
 from telex.validation.compiled import CompiledDialect, StructLayout, compile_dialect
 from telex.validation.guard_source import DEPTH_OF_TYPES_MAX, Answer, Beside, lane_of
 
@@ -29,7 +29,7 @@ class ValidMessage(NamedTuple):
 class AllowedTypes(NamedTuple):
     """Which messages may pass between these two, as far as that can be said before any of them is read?"""
 
-    desk: Desk
+    desk: CheckPolicy
     as_role: str | None = None
     to_role: str | None = None
     as_name: str | None = None
@@ -90,7 +90,7 @@ class AllowedTypes(NamedTuple):
         return max(rivals, key=rank) is dialect
 
 
-class Express:
+class FastValidator:
     """A desk with its fast lane open, for one sender and receiver (or none in particular).
 
     `passes(raw)` says what the message is, when there is nothing to find in it; None says nothing either way. It is
@@ -102,7 +102,7 @@ class Express:
 
     def __init__(
         self,
-        desk: Desk = STRICT,
+        desk: CheckPolicy = STRICT,
         *,
         as_role: str | None = None,
         to_role: str | None = None,
@@ -118,13 +118,13 @@ class Express:
         among = (desk.forced,) if desk.forced else desk.dialects
         self.passes: Lane = self._lanes([dialect for dialect in among if dialect.form == "json"])
 
-    def check(self, raw: bytes) -> Checked:
+    def check(self, raw: bytes) -> CheckResult:
         """The same answer as `admission.check`, except that the tree of a message waved through is left unread."""
         passed = self.passes(raw) if len(raw) <= self.desk.limits.message_bytes_max else None
         if passed is None:
             _, as_role, to_role, as_name, to_name = self._between
             return check(raw, self.desk, as_role=as_role, to_role=to_role, as_name=as_name, to_name=to_name)
-        return Checked(True, "message", passed.dialect, passed.type.name, (), {}, text=raw.decode())
+        return CheckResult(True, "message", passed.dialect, passed.type.name, (), {}, text=raw.decode())
 
     def _lanes(self, dialects: list[Dialect]) -> "Lane":
         """One lane, or several of which the one that served last is tried first: neighbours speak alike. Each is made

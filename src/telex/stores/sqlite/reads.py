@@ -192,8 +192,8 @@ def events(file: SqliteConnection, query: Query, limit: int) -> list[tuple[Event
         where.append(f"coalesce(e.message, e.seq) IN (SELECT value FROM json_each({name}))")
         bindings[name[1:]] = numbers
     order = "e.seq DESC" if query.newest_first else "e.seq"
-    sql = f"SELECT {EVENT}, {MESSAGE} {source} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT :most"
-    return [event_and_message(row) for row in file.rows(sql, bindings | {"most": limit})]
+    sql = f"SELECT {EVENT}, {MESSAGE} {source} WHERE {' AND '.join(where)} ORDER BY {order} LIMIT :limit"
+    return [event_and_message(row) for row in file.rows(sql, bindings | {"limit": limit})]
 
 
 def _conditions(query: Query) -> tuple[list[str], dict[str, object]]:

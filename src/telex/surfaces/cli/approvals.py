@@ -30,7 +30,9 @@ def command(everything: bool, store: str | None, as_json: bool) -> int:
     """
     settings = settings_here()
     with opened_to_look(store, settings) as bus:
-        approvals: list[Approval] = sorted(bus.book("approval").values(), key=lambda approval: approval.request.at)
+        approvals: list[Approval] = sorted(
+            bus.work_state("approval").values(), key=lambda approval: approval.request.at
+        )
         able = AnswererLookup(settings.dialects(), (presence.member for presence in bus.roster()))
     seconds = settings.limits.request_seconds
     asked = [(approval, deadline_of(approval, seconds)) for approval in approvals if everything or approval.waits]

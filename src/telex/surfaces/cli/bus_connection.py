@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from telex.errors import (
+    InvalidValue,
     LeaseLost,
     NotAMember,
     NotFound,
@@ -18,7 +19,6 @@ from telex.errors import (
     RequestTimedOut,
     SettingsError,
     TelexError,
-    ValueWrong,
 )
 from telex.surfaces.cli.exit_codes import FAILED, NOT_FOUND, REFUSED, TIMED_OUT, USAGE, CommandError
 from telex.surfaces.cli.output import shown
@@ -34,7 +34,7 @@ EXITS: dict[type[TelexError], int] = {
     NotFound: NOT_FOUND,
     RequestTimedOut: TIMED_OUT,
     SettingsError: USAGE,
-    ValueWrong: USAGE,
+    InvalidValue: USAGE,
 }
 
 

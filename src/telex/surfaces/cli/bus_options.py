@@ -70,7 +70,7 @@ lines_option = click.option("--json", "as_json", is_flag=True, help="Print JSON,
 
 def max_option(default: int) -> Callable[[FC], FC]:
     told = f"At most so many; {default} if not given."
-    return click.option("--max", "most", metavar="N", callback=_count, default=str(default), help=told)
+    return click.option("--max", "limit", metavar="N", callback=_count, default=str(default), help=told)
 
 
 def refuse_misplaced(ctx: click.Context) -> None:

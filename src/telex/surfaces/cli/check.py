@@ -14,7 +14,7 @@ from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces
 from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
 from telex.surfaces.cli.output import Screen, finding_lines, mend_lines, shell_word, shown, verdict
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 
 OPTIONS = (
     Option("--as", "ROLE", "who is sending; the message's own claim must agree"),
@@ -48,7 +48,7 @@ file, 64 wrong usage, 1 anything else.
 class CheckCommand(NamedTuple):
     """What was asked for, understood."""
 
-    desk: Desk
+    desk: CheckPolicy
     as_role: str | None
     to_role: str | None
     format: str
@@ -77,7 +77,7 @@ def run(args: list[str]) -> int:
 def _task(parsed_options: ParsedOptions) -> CheckCommand:
     options = parsed_options.options
     limits = LIMITS._replace(message_bytes_max=bytes_max_from(options.get("--max-bytes")))
-    desk = Desk(strict="--lenient" not in options, limits=limits)
+    desk = CheckPolicy(strict="--lenient" not in options, limits=limits)
     if "--dialect" in options or "--team-dialect" in options:
         desk = with_dialects(desk, options.get("--dialect"), options.get("--team-dialect"))
     format_ = options.get("--format", "json" if "--json" in options else "text")
@@ -107,7 +107,7 @@ def bytes_max_from(given: str | None) -> int:
     return int(given)
 
 
-def with_dialects(desk: Desk, forced: str | None, preferred: str | None) -> Desk:
+def with_dialects(desk: CheckPolicy, forced: str | None, preferred: str | None) -> CheckPolicy:
     """The desk that reads as `--dialect` and `--team-dialect` say.
 
     Raises:
@@ -135,7 +135,7 @@ def _one(path: str, task: CheckCommand) -> int:
     return DONE if checked.valid else REFUSED
 
 
-def sized(checked: Checked, size: int, bytes_max: int) -> Checked:
+def sized(checked: CheckResult, size: int, bytes_max: int) -> CheckResult:
     """Of a message that is too large only the beginning was read, so how large it is has to be said from here."""
     if size <= bytes_max:
         return checked
@@ -150,7 +150,7 @@ def mend_command(path: str, task: CheckCommand) -> str:
     return f"telex mend {shell_word(path)}{task.repeated}"
 
 
-def _say(checked: Checked, task: CheckCommand, mend: str) -> None:
+def _say(checked: CheckResult, task: CheckCommand, mend: str) -> None:
     if checked.valid and task.quiet:
         return
     if task.format != "text":
@@ -176,7 +176,7 @@ def stderr_has_its_own_reader() -> bool:
     return apart and not sys.stderr.isatty()
 
 
-def _mend_lines(checked: Checked, command: str, screen: Screen) -> list[str]:
+def _mend_lines(checked: CheckResult, command: str, screen: Screen) -> list[str]:
     """How it would pass: the command for a person at a terminal, the message itself for an agent."""
     tree = checked.mended or checked.skeleton
     if checked.valid or tree is None or checked.dialect is None:

@@ -17,7 +17,7 @@ from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, CommandError
 from telex.surfaces.cli.inputs import has_lines, pieces
 from telex.surfaces.cli.output import Screen, shown, what, wrapped
 from telex.surfaces.cli.progress import Progress
-from telex.validation.check import Checked, check
+from telex.validation.check import CheckResult, check
 
 if TYPE_CHECKING:
     from telex.validation.fast_validator import ValidMessage
@@ -84,9 +84,9 @@ class _BatchCheck:
                 self.progress.step(self.messages, self.bytes_done)
 
     def _open_express(self) -> None:
-        from telex.validation.fast_validator import Express
+        from telex.validation.fast_validator import FastValidator
 
-        self.passes = Express(self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role).passes
+        self.passes = FastValidator(self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role).passes
 
     def _passed(self, passed: "ValidMessage", file: str, number: int) -> None:
         """Nothing was found, and most messages are like that: count it, in as little time as it takes to check it."""
@@ -95,11 +95,11 @@ class _BatchCheck:
         if self.answer is None or self.task.quiet:
             return
         if key not in self.answers_passed:
-            checked = Checked(True, "message", passed.dialect, passed.type.name, (), {})
+            checked = CheckResult(True, "message", passed.dialect, passed.type.name, (), {})
             self.answers_passed[key] = self.answer(checked, "").removesuffix('""}')
         sys.stdout.write(f"{self.answers_passed[key]}{json_line(_place(file, number))}}}\n")
 
-    def _checked(self, checked: Checked, place: str) -> None:
+    def _checked(self, checked: CheckResult, place: str) -> None:
         self.tally.add(checked, shown(place))
         if self.answer is not None and not (checked.valid and self.task.quiet):
             sys.stdout.write(self.answer(checked, place) + "\n")
@@ -138,7 +138,7 @@ def _place(file: str, number: int) -> str:
     return f"{file}:{number}" if number else file
 
 
-def _message_lines(checked: Checked, place: str, screen: Screen) -> list[str]:
+def _message_lines(checked: CheckResult, place: str, screen: Screen) -> list[str]:
     """A message among many: one line for itself, then its gravest findings, the code last."""
     word = screen.paint("warned  ", "yellow") if checked.valid else screen.paint("refused ", "red")
     gravest = [item for item in checked.findings if item.severity == "refusal"]

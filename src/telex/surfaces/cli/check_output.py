@@ -7,12 +7,12 @@ from math import isfinite
 from typing import Any
 
 from telex.model.finding import refusals
-from telex.validation.check import Checked
+from telex.validation.check import CheckResult
 
-Answer = Callable[[Checked, str | None], str]
+Answer = Callable[[CheckResult, str | None], str]
 
 
-def answer_of(checked: Checked) -> dict[str, Any]:
+def answer_of(checked: CheckResult) -> dict[str, Any]:
     return {
         "valid": checked.valid,
         "dialect": checked.dialect.name if checked.dialect else None,
@@ -24,12 +24,12 @@ def answer_of(checked: Checked) -> dict[str, Any]:
     }
 
 
-def as_json(checked: Checked, source: str | None = None) -> str:
+def as_json(checked: CheckResult, source: str | None = None) -> str:
     """Everything that was found. `source` says where the message stood, when there are several."""
     return json_line(_placed(answer_of(checked), source))
 
 
-def as_vbw(checked: Checked, source: str | None = None) -> str:
+def as_vbw(checked: CheckResult, source: str | None = None) -> str:
     """The answer that vbw's own validator gives, so that Telex can stand in for it."""
     errors = [f"{finding.path}: {finding.say}" for finding in refusals(checked.findings)]
     return json_line(_placed({"valid": checked.valid, "errors": errors}, source))

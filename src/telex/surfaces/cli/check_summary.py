@@ -5,7 +5,7 @@ from typing import NamedTuple
 from telex.model.finding import Severity
 from telex.surfaces.cli.output import Screen
 from telex.surfaces.cli.table import Row, table_lines
-from telex.validation.check import Checked
+from telex.validation.check import CheckResult
 
 _GRAVITY: dict[Severity, int] = {"refusal": 0, "warning": 1, "note": 2}
 
@@ -34,7 +34,7 @@ class CheckSummary:
     def row(self, key: tuple[str, str]) -> TypeCounts:
         return self.rows.setdefault(key, TypeCounts())
 
-    def add(self, checked: Checked, place: str) -> None:
+    def add(self, checked: CheckResult, place: str) -> None:
         row = self.row(_key(checked))
         row.accepted += checked.valid
         row.refused += not checked.valid
@@ -73,7 +73,7 @@ class CheckSummary:
         return table_lines(("severity", "code", "count", "first seen"), rows, screen)
 
 
-def _key(checked: Checked) -> tuple[str, str]:
+def _key(checked: CheckResult) -> tuple[str, str]:
     """The row a message counts in. What a sender calls a type must not make us keep it, so only known ones have one."""
     if checked.dialect is None:
         return "–", {"control": "control frame", "message": "type not known"}.get(checked.outcome, "unreadable")
@@ -82,5 +82,5 @@ def _key(checked: Checked) -> tuple[str, str]:
     return checked.dialect.name, "text" if checked.outcome == "plain" else "type not known"
 
 
-def is_warned(checked: Checked) -> bool:
+def is_warned(checked: CheckResult) -> bool:
     return any(finding.severity == "warning" for finding in checked.findings)

@@ -28,7 +28,7 @@ class CommandInfo(NamedTuple):
 SECTIONS: dict[str, dict[str, CommandInfo]] = {
     "Messages": {
         "check": CommandInfo("Say what is wrong with messages, and how they would pass."),
-        "mend": CommandInfo("Print a message as it should be."),
+        "mend": CommandInfo("Print a message as it should be.", "fix"),
         "translate": CommandInfo("Print a message as a reader of another dialect gets it."),
         "new": CommandInfo("Begin a message; what only you know is a marked blank."),
         "prompt": CommandInfo("Print what an agent must be told to send its messages."),

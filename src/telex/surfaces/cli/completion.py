@@ -65,7 +65,7 @@ def waiting_ids(ctx: click.Context, param: click.Parameter, begun: str) -> list[
     agent = ctx.params.get("agent")
     try:
         with opened_if_there(ctx.params.get("store")) as bus:
-            found = bus.inbox(agent, most=IDS_MAX) if bus and agent else []
+            found = bus.inbox(agent, limit=IDS_MAX) if bus and agent else []
             return _going_on(begun, (message.id for _, message in found))
     except CommandError:
         return []
@@ -76,6 +76,6 @@ def dead_ids(ctx: click.Context, param: click.Parameter, begun: str) -> list[str
 
     try:
         with opened_if_there(ctx.params.get("store")) as bus:
-            return _going_on(begun, (message.id for _, message in bus.dead_letters(most=IDS_MAX))) if bus else []
+            return _going_on(begun, (message.id for _, message in bus.dead_letters(limit=IDS_MAX))) if bus else []
     except CommandError:
         return []

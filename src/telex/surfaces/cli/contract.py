@@ -95,7 +95,7 @@ def diff(plan: str, revisions: tuple[str, ...], store: str | None, as_json: bool
 
 def _plans(store: str | None) -> list[Plan]:
     with opened_to_look(store) as bus:
-        plans: list[Plan] = list(bus.book("plan").values())
+        plans: list[Plan] = list(bus.work_state("plan").values())
     return sorted((plan for plan in plans if plan.revisions), key=lambda plan: plan.revisions[0].at)
 
 

@@ -26,21 +26,21 @@ id_argument = click.argument("id", metavar="ID", shell_complete=completion.dead_
 @store_option
 @lines_option
 @click.pass_context
-def command(ctx: click.Context, most: int, store: str | None, as_json: bool) -> int:
+def command(ctx: click.Context, limit: int, store: str | None, as_json: bool) -> int:
     """Show dead letters: messages whose attempts are used up, or that were never answered."""
     if ctx.invoked_subcommand:
         refuse_misplaced(ctx)
         return DONE
-    return _list(most, store, as_json)
+    return _list(limit, store, as_json)
 
 
 @command.command("list")
 @max_option(100)
 @store_option
 @lines_option
-def list_(most: int, store: str | None, as_json: bool) -> int:
+def list_(limit: int, store: str | None, as_json: bool) -> int:
     """Show them, newest first."""
-    return _list(most, store, as_json)
+    return _list(limit, store, as_json)
 
 
 @command.command("retry")
@@ -80,9 +80,9 @@ def _inboxes(count: int) -> str:
     return f"{count} {'inbox' if count == 1 else 'inboxes'}"
 
 
-def _list(most: int, store: str | None, as_json: bool) -> int:
+def _list(limit: int, store: str | None, as_json: bool) -> int:
     with opened_to_look(store) as bus:
-        found = bus.dead_letters(most=most)
+        found = bus.dead_letters(limit=limit)
     if as_json:
         for delivery, message in found:
             sys.stdout.write(json_line(_facts(delivery, message)) + "\n")

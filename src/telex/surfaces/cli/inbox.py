@@ -39,17 +39,17 @@ class InboxRow(NamedTuple):
 @click.option("--full", is_flag=True, help="Show the messages too; they are then known to be read.")
 @store_option
 @lines_option
-def command(agent: str, role: str | None, most: int, full: bool, store: str | None, as_json: bool) -> int:
+def command(agent: str, role: str | None, limit: int, full: bool, store: str | None, as_json: bool) -> int:
     """Show what waits for you. Nothing is taken by looking: `telex receive` does that.
 
     A person's inbox (--as human) begins with what waits for a person to decide, each with the command that answers it.
     """
     settings = settings_here()
     with opened(store, settings) as bus:
-        waiting = bus.inbox(agent, role=role, most=most + 1)
+        waiting = bus.inbox(agent, role=role, limit=limit + 1)
         is_person = normalised(agent) == HUMAN
         matters = pending_for_human(bus, settings.limits.request_seconds) if is_person else []
-        beyond, waiting = len(waiting) > most, waiting[:most]
+        beyond, waiting = len(waiting) > limit, waiting[:limit]
         lying = [
             InboxRow(delivery, message, awaited(bus, message).answered_by, bus.rendering(message, agent=agent))
             for delivery, message in waiting
@@ -73,7 +73,7 @@ def command(agent: str, role: str | None, most: int, full: bool, store: str | No
         return DONE
     screen.line("\n".join(_full(lying, now, screen) if full else _table(lying, now, screen)))
     if beyond:
-        sys.stderr.write(f"and more; --max {most * 10} shows further\n")
+        sys.stderr.write(f"and more; --max {limit * 10} shows further\n")
     return DONE
 
 

@@ -18,7 +18,7 @@ from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.message_output import wire_text
 from telex.surfaces.cli.output import Screen, finding_lines, shown
 from telex.surfaces.cli.type_options import dialect_option, find_type, json_option, role_option, type_argument
-from telex.validation.check import Desk, check
+from telex.validation.check import CheckPolicy, check
 
 
 @click.command("new")
@@ -87,7 +87,7 @@ def _body(type_: MessageType) -> str:
 def _wrong(dialect: Dialect, tree: Tree, body: str | None, role: str | None) -> tuple[Finding, ...]:
     """What would be refused even with every blank filled in."""
     raw = wire_text(dialect, tree, body, visible=False).encode()
-    findings = check(raw, Desk(forced=dialect), as_role=role).findings
+    findings = check(raw, CheckPolicy(forced=dialect), as_role=role).findings
     return tuple(finding for finding in refusals(findings) if finding.code != "blank-left")
 
 

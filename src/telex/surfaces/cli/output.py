@@ -11,12 +11,12 @@ from telex.model.escape import shown as shown  # every surface takes it from her
 from telex.model.finding import Finding, Severity
 
 if TYPE_CHECKING:
-    from telex.validation.check import Checked
+    from telex.validation.check import CheckResult
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 _MARKS: dict[Severity, str] = {"refusal": "red", "warning": "yellow", "note": "dim"}
 _INDENT = 11  # where the words of a finding begin, behind its severity
-_NAMES_MOST = 8  # of those that may stand in a place, on a terminal
+_NAMES_MAX = 8  # of those that may stand in a place, on a terminal
 _PLAIN_IN_A_SHELL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")
 
 
@@ -55,14 +55,14 @@ def _columns(stream: TextIO) -> int:
 # --- one message ---------------------------------------------------------------------------------------------------
 
 
-def verdict(checked: "Checked", screen: Screen) -> str:
+def verdict(checked: "CheckResult", screen: Screen) -> str:
     """`refused   vbw-typed execution_update`"""
     word = screen.paint("accepted", "green") if checked.valid else screen.paint("refused ", "red")
     lenient = checked.valid and any(finding.severity == "refusal" for finding in checked.findings)
     return f"{word}  {what(checked)}{' (a strict team would refuse it)' if lenient else ''}"
 
 
-def what(checked: "Checked") -> str:
+def what(checked: "CheckResult") -> str:
     """What the message was read as, in a word or two."""
     type_ = shown(checked.type) if checked.type else ""
     if checked.outcome == "control":
@@ -84,7 +84,7 @@ def finding_lines(findings: tuple[Finding, ...], screen: Screen) -> list[str]:
         code, beside = f"  {severity}  {finding.code:<{widest}}", _INDENT + widest + 2
         fits = screen.width is None or beside + len(shown(finding.path)) <= screen.width
         lines += [f"{code}  {path}"] if fits else [code.rstrip(), " " * _INDENT + path]
-        words = " ".join([shown(finding.say), *_beyond_say(finding, most=_NAMES_MOST if screen.is_terminal else None)])
+        words = " ".join([shown(finding.say), *_beyond_say(finding, limit=_NAMES_MAX if screen.is_terminal else None)])
         lines += [" " * _INDENT + line for line in wrapped(words, screen.width, _INDENT)]
     return lines
 
@@ -96,20 +96,20 @@ def mend_lines(command: str, effect: str, screen: Screen) -> list[str]:
     return [f"{head}  {told}"] if fits else [head, " " * _INDENT + told]
 
 
-def _beyond_say(finding: Finding, most: int | None) -> list[str]:
+def _beyond_say(finding: Finding, limit: int | None) -> list[str]:
     """What was expected and found, where the sentence does not say it already."""
-    expected = finding.expected if most is None else _some_names(finding.expected, most)
+    expected = finding.expected if limit is None else _some_names(finding.expected, limit)
     parts = {"found": finding.found, "expected": expected, "nearest": finding.nearest}
     left = [f"{name} {shown(value)}" for name, value in parts.items() if value and not _says(finding.say, value)]
     return [f"({'; '.join(left)})"] if left else []
 
 
-def _some_names(expected: str | None, most: int) -> str | None:
+def _some_names(expected: str | None, limit: int) -> str | None:
     """A person is helped by a few names; an agent, which reads through a pipe, gets them all."""
     names = (expected or "").split(", ")
     *_, left_out, word = f"  {names[-1]}".split(" ")  # it may have been shortened before: `senior and 10 more`
-    more = len(names) - most + (int(left_out) if word == "more" and left_out.isdecimal() else 0)
-    return expected if len(names) < most + 2 else f"{', '.join(names[:most])} and {more} more"
+    more = len(names) - limit + (int(left_out) if word == "more" and left_out.isdecimal() else 0)
+    return expected if len(names) < limit + 2 else f"{', '.join(names[:limit])} and {more} more"
 
 
 def _says(sentence: str, words: str) -> bool:

@@ -39,7 +39,7 @@ def pending_for_human(bus: "SyncBus", request_seconds: float) -> list[PendingIte
         if HUMAN in escalation.now.inboxes
     ]
     now = time.time()
-    for approval in bus.book("approval").values():
+    for approval in bus.work_state("approval").values():
         request = approval.request
         late = now >= (request.deadline or request.at + request_seconds)
         if approval.answer is None and (late or HUMAN in request.inboxes):

@@ -13,7 +13,7 @@ INBOXES_SHOWN_MAX = 6
 
 
 def tell(receipt: "Receipt", *, mend: str, as_json: bool, quiet: bool = False, place: str | None = None) -> None:
-    """Say it: what was kept on stdout, what was refused on stderr. `mend` is the command that would mend it."""
+    """Say it: what was kept on stdout, what was refused on stderr. `fix` is the command that would mend it."""
     if receipt.accepted and quiet:
         return
     if as_json:

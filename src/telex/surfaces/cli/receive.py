@@ -38,7 +38,7 @@ from telex.surfaces.cli.time_text import clock_time, span, stamp
 def command(
     agent: str,
     role: str | None,
-    most: int,
+    limit: int,
     wait: float | None,
     lease: float | None,
     acks: bool,
@@ -48,7 +48,7 @@ def command(
     """Take what waits for you. It is yours until its lease runs out: ack it, give it back, or ask for more time."""
     stay_for_long()
     with opened(store) as bus:
-        taken = bus.receive(agent, role=role, most=most, wait=wait or 0.0, lease=lease)
+        taken = bus.receive(agent, role=role, limit=limit, wait=wait or 0.0, lease=lease)
         for leased in taken:
             tell(leased, agent, awaited(bus, leased.message, agent), store, as_json=as_json, acks=acks)
             if acks:

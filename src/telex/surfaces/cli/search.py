@@ -23,12 +23,12 @@ _BEFORE, _SHOWN = 30, 74  # characters: in front of the first word that was foun
 @max_option(50)
 @store_option
 @lines_option
-def command(words: tuple[str, ...], most: int, store: str | None, as_json: bool) -> int:
+def command(words: tuple[str, ...], limit: int, store: str | None, as_json: bool) -> int:
     """Find the messages in which all these words stand, newest first; refused ones too."""
     if not " ".join(words).strip():
         raise CommandError("say which words: telex search TEXT")
     with opened_to_look(store) as bus:
-        messages = bus.search(" ".join(words), most=most)
+        messages = bus.search(" ".join(words), limit=limit)
     if as_json:
         for message in messages:
             facts = head_facts(message) | {"at": stamp(message.at), "refused": message.refused}

@@ -165,7 +165,7 @@ def _send(bus: "SyncBus", raw: bytes, path: str, task: SendCommand) -> "Receipt"
 
 
 def mend_command(path: str, task: SendCommand) -> str:
-    """`mend` knows roles, not names; who sends under another name says its role."""
+    """`fix` knows roles, not names; who sends under another name says its role."""
     if path.startswith("-") and path != STDIN:
         path = os.path.join(os.curdir, path)  # a file, though it looks like an option
     dialect = f" --dialect {shell_word(task.dialect)}" if task.dialect else ""

@@ -71,7 +71,7 @@ def show(task: str, store: str | None, as_json: bool) -> int:
 def _tasks(store: str | None) -> tuple[TaskStateMachine, dict[str, Task]]:
     settings = settings_here()
     with opened_to_look(store, settings) as bus:
-        tasks: list[Task] = sorted(bus.book("task").values(), key=lambda task: (task.at, task.id))
+        tasks: list[Task] = sorted(bus.work_state("task").values(), key=lambda task: (task.at, task.id))
     return settings.task_states or TASK_STATES, {task.id: task for task in tasks if task.moves}
 
 

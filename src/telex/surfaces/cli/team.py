@@ -42,7 +42,7 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
         return DONE
     settings = settings_here()
     with opened(_place(store, settings), settings, to_show=True) as bus:
-        roster, shutdowns = bus.roster(), bus.book("shutdown")
+        roster, shutdowns = bus.roster(), bus.work_state("shutdown")
     if as_json:
         for presence in roster:
             sys.stdout.write(json_line(_facts(presence)) + "\n")

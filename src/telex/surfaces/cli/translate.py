@@ -21,8 +21,8 @@ from telex.surfaces.cli.reader_options import reader_from, readers
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.type_options import dialect_option, json_option, role_option, team_dialect_option
 from telex.translation.result import FieldChange
-from telex.translator import Told, told
-from telex.validation.check import Checked, Desk, check
+from telex.translator import TranslatedMessage, told
+from telex.validation.check import CheckPolicy, CheckResult, check
 
 _VALUE_CHARACTERS_MAX = 24  # of what was lost or made up; the message itself has it whole
 _ONE_AT_A_TIME = "Translate one message at a time, as in a loop over the lines; telex migrate-log takes a whole log."
@@ -67,19 +67,19 @@ def command(
     return DONE
 
 
-def _read(file: str, role: str | None, dialect: str | None, team_dialect: str | None) -> Checked:
+def _read(file: str, role: str | None, dialect: str | None, team_dialect: str | None) -> CheckResult:
     if file != STDIN and os.path.isdir(file):
         raise CommandError(f"{shown(file)} is a folder: translate one message at a time")
     [path] = files_in([file])
     [(_, raw, size)] = pieces(path, LIMITS.message_bytes_max, lines=False)
-    desk = with_dialects(Desk(), dialect, team_dialect)
+    desk = with_dialects(CheckPolicy(), dialect, team_dialect)
     return sized(check(raw, desk, as_role=role), size, LIMITS.message_bytes_max)
 
 
 # --- what is said ----------------------------------------------------------------------------------------------------
 
 
-def _tell(told: Told, checked: Checked) -> None:
+def _tell(told: TranslatedMessage, checked: CheckResult) -> None:
     assert checked.dialect is not None
     assert told.dialect is not None
     assert told.tree is not None
@@ -96,7 +96,7 @@ def _tell(told: Told, checked: Checked) -> None:
     errors.line("\n".join([*wrapped(became, errors.width, 0), *_report(told, errors)]))
 
 
-def _report(told: Told, screen: Screen) -> list[str]:
+def _report(told: TranslatedMessage, screen: Screen) -> list[str]:
     rows = [
         (kind, shown(change.path), _value(change.value), shown(change.reason))
         for kind, changes in _changes(told).items()
@@ -112,11 +112,11 @@ def _value(value: Any) -> str:
     return text if len(text) <= _VALUE_CHARACTERS_MAX else text[: _VALUE_CHARACTERS_MAX - 1] + "…"
 
 
-def _changes(told: Told) -> dict[str, tuple[FieldChange, ...]]:
+def _changes(told: TranslatedMessage) -> dict[str, tuple[FieldChange, ...]]:
     return {"lost": told.lost, "narrowed": told.narrowed, "invented": told.invented}
 
 
-def _answer(told: Told) -> dict[str, Any]:
+def _answer(told: TranslatedMessage) -> dict[str, Any]:
     assert told.dialect is not None
     text = told.text if told.text.endswith("\n") or told.tree is not None else told.text + "\n"
     answer = {"dialect": told.dialect.name, "type": told.type, "message": told.tree, "body": told.body}
@@ -124,7 +124,7 @@ def _answer(told: Told) -> dict[str, Any]:
     return answer | {"text": text} | facts
 
 
-def _none(told: Told, checked: Checked, to: Dialect, file: str, as_json: bool) -> int:
+def _none(told: TranslatedMessage, checked: CheckResult, to: Dialect, file: str, as_json: bool) -> int:
     if as_json:
         answer = {"dialect": to.name, "type": None, "message": None, "reason": told.why_not}
         sys.stdout.write(json_line(answer | {"markdown": told.text}) + "\n")
@@ -136,7 +136,7 @@ def _none(told: Told, checked: Checked, to: Dialect, file: str, as_json: bool) -
     )
 
 
-def _as_it_is(checked: Checked) -> None:
+def _as_it_is(checked: CheckResult) -> None:
     """Text that nobody typed, or a coding tool's own frame: there is nothing to translate, and everybody gets it so."""
     text = checked.text if checked.text.endswith("\n") else checked.text + "\n"
     screen = Screen(sys.stdout)
@@ -146,7 +146,7 @@ def _as_it_is(checked: Checked) -> None:
     sys.stderr.write(f"{what}: every reader gets it as it is\n")
 
 
-def _refuse(checked: Checked, as_json: bool) -> int:
+def _refuse(checked: CheckResult, as_json: bool) -> int:
     checked = checked._replace(findings=tuple(map(_for_one, checked.findings)))
     if as_json:
         sys.stdout.write(json_line(answer_of(checked)) + "\n")

@@ -87,7 +87,7 @@ def _list(store: str | None, as_json: bool) -> int:
     from telex.surfaces.cli.work_output import facts, list_lines
 
     with opened_to_look(store) as bus:
-        works = list(bus.book("work").values())
+        works = list(bus.work_state("work").values())
     if as_json:
         sys.stdout.write("".join(json_line(facts(work)) + "\n" for work in works))
     elif not works:

@@ -125,7 +125,7 @@ class Hub:
         if not self._ready or self.broadcast.over.is_set():
             return response(problem.problem(503, "not-ready", "Try again in a moment: the hub is starting or ending."))
         try:
-            await self.bus.dead_letters(most=1)
+            await self.bus.dead_letters(limit=1)
         except TelexError as error:
             return response(problem.of_error(error))
         return Response(b'{"ready":true}', media_type="application/json")

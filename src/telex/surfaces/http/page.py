@@ -14,7 +14,7 @@ from starlette.routing import Route
 from telex.config import Settings
 from telex.dialects.registry import by_name
 from telex.dialects.write import write
-from telex.errors import NotFound, ValueWrong
+from telex.errors import InvalidValue, NotFound
 from telex.model.roster import HUMAN, ONE_OF_ROLE
 from telex.ports.bus import Bus, Presence
 from telex.surfaces.http import page_work
@@ -90,7 +90,7 @@ class PageScreens:
         """The counts for the first screen."""
         bus, roster = self._bus, await self._bus.roster()
         record, now = await self._record.caught_up(), time.time()
-        approvals = await bus.book("approval")
+        approvals = await bus.work_state("approval")
         stall = await bus.stall() if self._settings.rules_of_work else None
         return {
             "team": self._settings.team_name,
@@ -99,7 +99,7 @@ class PageScreens:
             "messages": record.messages,
             "approvals": sum(approval.waits for approval in approvals.values()),
             "escalations": len(await bus.escalations()),
-            "dead": len((await within_bytes(lambda most: bus.dead_letters(most=most), DEAD_MAX)).found),
+            "dead": len((await within_bytes(lambda limit: bus.dead_letters(limit=limit), DEAD_MAX)).found),
             "stalls": len(stall.knots) if stall is not None else 0,
             "refusals": len(record.refusals.within(now - HOUR)),
         }
@@ -124,7 +124,7 @@ class PageScreens:
         since = number(request, "since", until - HOUR, least=0, most=AGES_MAX)
         step = number(request, "step", 60.0, least=1, most=DAY)
         if since > until:
-            raise ValueWrong("since must not be later than until.")
+            raise InvalidValue("since must not be later than until.")
         return (await self._record.caught_up()).rates.since(since, until, step)
 
     async def dialects(self) -> list[dict[str, Any]]:
@@ -155,9 +155,9 @@ class PageScreens:
             raise NotFound(f"no dialect is called {str(given.get('dialect'))[:60]}.")
         tree, body = given.get("tree"), given.get("body")
         if not isinstance(tree, dict) or not isinstance(body, str | None):
-            raise ValueWrong("tree takes an object with the fields of a message, and body text.")
+            raise InvalidValue("tree takes an object with the fields of a message, and body text.")
         if _is_deeper(tree, LEVELS_MAX):
-            raise ValueWrong(f"flatten tree: what is written here may have {LEVELS_MAX} levels.")
+            raise InvalidValue(f"flatten tree: what is written here may have {LEVELS_MAX} levels.")
         return {"raw": write(dialect, tree, body)}
 
 

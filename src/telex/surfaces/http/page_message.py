@@ -13,7 +13,7 @@ from telex.protocol import plain
 from telex.surfaces.http.event_history import happenings
 from telex.surfaces.http.page_markup import Markup, markup
 from telex.surfaces.http.page_refusals import explained
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 
 RAW_BYTES_MAX = 65_536  # of one text on the page; what is longer is cut, and said to be
 TREE_BYTES_MAX = 262_144  # a larger message is shown as text only
@@ -22,7 +22,7 @@ NUMBER_MAX = 2**63 - 1  # no store counts any further
 Facts = dict[str, Any]
 
 
-async def message_facts(bus: Bus, desk: Desk, seq: int) -> Facts:
+async def message_facts(bus: Bus, desk: CheckPolicy, seq: int) -> Facts:
     """Everything about the message of that number.
 
     Raises:
@@ -76,7 +76,7 @@ def _no_such(seq: int) -> NotFound:
     return NotFound(f"no message has the number {seq}: it was never sent here or is no longer kept.")
 
 
-def kind_of(message: Message, desk: Desk) -> tuple[Dialect | None, MessageType | None]:
+def kind_of(message: Message, desk: CheckPolicy) -> tuple[Dialect | None, MessageType | None]:
     dialect = next((dialect for dialect in desk.dialects if dialect.name == message.dialect), None)
     return dialect, dialect.types.get(message.type or "") if dialect is not None else None
 
@@ -86,18 +86,18 @@ def text_of(raw: bytes) -> tuple[str, bool]:
     return raw[:RAW_BYTES_MAX].decode("utf-8", "backslashreplace"), len(raw) > RAW_BYTES_MAX
 
 
-def read_tree(message: Message, desk: Desk) -> Any:
+def read_tree(message: Message, desk: CheckPolicy) -> Any:
     """The message as it reads; None for what is no message of any dialect, or too large to look at."""
     return _tree(message, check(message.raw, desk, as_role=message.role, as_name=message.sender))
 
 
-def _tree(message: Message, checked: Checked) -> Any:
+def _tree(message: Message, checked: CheckResult) -> Any:
     read = checked.outcome in ("message", "control") and checked.tree
     return checked.tree if read and len(message.raw) <= TREE_BYTES_MAX else None
 
 
 def _markup_of(
-    message: Message, dialect: Dialect | None, type_: MessageType | None, checked: Checked
+    message: Message, dialect: Dialect | None, type_: MessageType | None, checked: CheckResult
 ) -> tuple[Markup, str]:
     """The markdown of a message is its body; one that has none is told in markdown, as to whoever reads no dialect."""
     if checked.body is not None:
@@ -120,7 +120,7 @@ def _findings(story: MessageHistory) -> list[Facts]:
     return [one for one in said if isinstance(one, dict) and one.get("code")] if isinstance(said, list) else []
 
 
-def _check_facts(checked: Checked) -> Facts:
+def _check_facts(checked: CheckResult) -> Facts:
     """What the check says of it today; what depends on the moment it came is in the findings of then."""
     mended = None
     tree = checked.mended or checked.skeleton

@@ -5,7 +5,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from telex.errors import ValueWrong
+from telex.errors import InvalidValue
 from telex.protocol import decoded, encoded, plain
 
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
@@ -19,7 +19,7 @@ def number(request: Request, name: str, default: float, *, least: float, most: f
     """A number of the query.
 
     Raises:
-        ValueWrong: it is none, or none that makes sense here.
+        InvalidValue: it is none, or none that makes sense here.
     """
     given = request.query_params.get(name)
     if given is None or not given.strip():
@@ -29,7 +29,7 @@ def number(request: Request, name: str, default: float, *, least: float, most: f
     except ValueError:
         found = float("nan")
     if not least <= found <= most:
-        raise ValueWrong(f"{name} takes a number from {least:g} to {most:g}, not {given[:60]}.")
+        raise InvalidValue(f"{name} takes a number from {least:g} to {most:g}, not {given[:60]}.")
     return found
 
 
@@ -37,17 +37,17 @@ async def body_of(request: Request, bytes_max: int) -> dict[str, Any]:
     """The object that was sent.
 
     Raises:
-        ValueWrong: it is none, or larger than a message may be.
+        InvalidValue: it is none, or larger than a message may be.
     """
     text = b""
     async for part in request.stream():
         text += part
         if len(text) > bytes_max:
-            raise ValueWrong(f"send less: a message may have {bytes_max:,} bytes.")
+            raise InvalidValue(f"send less: a message may have {bytes_max:,} bytes.")
     try:
         found = decoded(text)
     except ValueError as error:
-        raise ValueWrong(f"send a JSON object: {error}.") from error
+        raise InvalidValue(f"send a JSON object: {error}.") from error
     if not isinstance(found, dict):
-        raise ValueWrong("send a JSON object.")
+        raise InvalidValue("send a JSON object.")
     return found

@@ -12,7 +12,7 @@ from telex.ports.bus import Bus, MessageHistory, Presence
 from telex.surfaces.http.page_message import kind_of, read_tree, text_of
 from telex.surfaces.http.page_refusals import RefusalStats
 from telex.surfaces.http.size_limits import within_bytes
-from telex.validation.check import Desk
+from telex.validation.check import CheckPolicy
 from telex.work.approvals import Approval, answerers, answering
 from telex.work.shutdown_progress import in_progress
 
@@ -23,9 +23,9 @@ Facts = dict[str, Any]
 # --- approvals --------------------------------------------------------------------------------------------------------
 
 
-async def approvals_facts(bus: Bus, desk: Desk, now: float) -> list[Facts]:
+async def approvals_facts(bus: Bus, desk: CheckPolicy, now: float) -> list[Facts]:
     """The requests that wait, the most urgent first: what each asks, until when, and who may answer."""
-    book: dict[str, Approval] = await bus.book("approval")
+    book: dict[str, Approval] = await bus.work_state("approval")
     waiting = [approval for approval in book.values() if approval.waits]
     seconds = desk.limits.request_seconds
     rows = sorted(
@@ -44,7 +44,7 @@ def _deadline(approval: Approval, seconds: float) -> float:
 
 
 async def _approval(
-    bus: Bus, desk: Desk, approval: Approval, deadline: float, now: float, members: list[Member]
+    bus: Bus, desk: CheckPolicy, approval: Approval, deadline: float, now: float, members: list[Member]
 ) -> Facts:
     request = approval.request
     dialect = next((dialect for dialect in desk.dialects if dialect.name == request.dialect), None)
@@ -68,7 +68,7 @@ def _answering(approval: Approval, dialect: Dialect | None, members: list[Member
     return {"may_answer": answerers(approval.request, words, members), "takes": takes}
 
 
-async def _asked_with(bus: Bus, desk: Desk, id_: str, sender: str) -> Facts:
+async def _asked_with(bus: Bus, desk: CheckPolicy, id_: str, sender: str) -> Facts:
     """The message itself: its number, and what it says in its own fields."""
     story = _last(
         [history for history in await bus.why(id_) if history.message.sender == sender and not history.message.refused]
@@ -88,7 +88,7 @@ def _last(stories: list[MessageHistory]) -> MessageHistory | None:
 # --- escalations ------------------------------------------------------------------------------------------------------
 
 
-async def escalations_facts(bus: Bus, desk: Desk) -> list[Facts]:
+async def escalations_facts(bus: Bus, desk: CheckPolicy) -> list[Facts]:
     """What was handed up and waits, oldest first, with whom an answer goes to."""
     escalations = await bus.escalations()
     return [
@@ -122,7 +122,7 @@ async def _whom(bus: Bus, matter: Escalation) -> str | None:
 
 async def contracts_facts(bus: Bus, refusals: RefusalStats) -> Facts:
     """The plans that have a contract, the open ones first, and where somebody would have gone beyond one."""
-    book: dict[str, Plan] = await bus.book("plan")
+    book: dict[str, Plan] = await bus.work_state("plan")
     plans = sorted(
         (plan for plan in book.values() if plan.revisions), key=lambda plan: plan.revisions[-1].at, reverse=True
     )
@@ -159,7 +159,7 @@ def _plan(plan: Plan) -> Facts:
 async def shutdown_facts(bus: Bus) -> Facts:
     """Who was asked to stop and where each one stands, and who might ask."""
     presences = await bus.roster()
-    book = await bus.book(TOPIC)
+    book = await bus.work_state(TOPIC)
     shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
     members = [presence.member for presence in presences if not presence.member.name.startswith(ONE_OF_ROLE)]
     agents = [*in_progress(shutdown_state, roster_of(members))]
@@ -201,7 +201,7 @@ def _standing(member_shutdown: MemberShutdown, waiting: dict[str, int]) -> Facts
 
 async def dead_facts(bus: Bus) -> list[Facts]:
     """What was given up on, newest first, with what its reader said the last time."""
-    found = (await within_bytes(lambda most: bus.dead_letters(most=most), SHOWN_MAX)).found
+    found = (await within_bytes(lambda limit: bus.dead_letters(limit=limit), SHOWN_MAX)).found
     return [
         {
             "delivery": delivery,

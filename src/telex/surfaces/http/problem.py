@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from telex.errors import (
+    InvalidValue,
     LeaseLost,
     NotAMember,
     NotFound,
@@ -18,7 +19,6 @@ from telex.errors import (
     RequestTimedOut,
     StoreError,
     TelexError,
-    ValueWrong,
 )
 from telex.model.finding import Finding
 from telex.ports.bus import Receipt
@@ -27,7 +27,7 @@ from telex.protocol.arguments import CODE as ARGUMENTS_WRONG
 
 JSON, PROBLEM = b"application/json", b"application/problem+json"
 STATUSES: dict[type[TelexError], int] = {
-    ValueWrong: 400,
+    InvalidValue: 400,
     NotAMember: 403,
     NotFound: 404,
     LeaseLost: 409,

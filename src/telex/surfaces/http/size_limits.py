@@ -16,13 +16,13 @@ class LimitedMessages(NamedTuple):
     all: bool  # False: there may be others, which were not looked at
 
 
-async def within_bytes(look: Callable[[int], Awaitable[list[Any]]], most: int) -> LimitedMessages:
-    """What `look(most)` would find, or the first of it. Messages come alone, or behind their way into an inbox."""
-    wanted = min(most, FIRST)
+async def within_bytes(look: Callable[[int], Awaitable[list[Any]]], limit: int) -> LimitedMessages:
+    """What `look(limit)` would find, or the first of it. Messages come alone, or behind their way into an inbox."""
+    wanted = min(limit, FIRST)
     while True:
         found = await look(wanted)
         size = sum(len((one if hasattr(one, "raw") else one[1]).raw) for one in found)
-        more = min(most, wanted * TIMES, wanted * LOOK_BYTES // max(size, 1))
+        more = min(limit, wanted * TIMES, wanted * LOOK_BYTES // max(size, 1))
         if len(found) < wanted or more <= wanted:
             return LimitedMessages(found, len(found) < wanted)
         wanted = more

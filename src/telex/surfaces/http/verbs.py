@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import parse_qs, unquote_to_bytes
 
-from telex.errors import NotFound, TelexError, ValueWrong
+from telex.errors import InvalidValue, NotFound, TelexError
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Lease, Message, Rendering
@@ -92,16 +92,16 @@ class VerbHandler:
 
     async def _events(self, values: dict[str, Any]) -> list[Any]:
         """A page of them; with `wait`, the next ones as soon as there are any."""
-        most, wait = values.pop("most", 100), values.pop("wait", None)
-        if most < 1:
-            raise ValueWrong(f"give most a number from 1 to {PAGE_MAX}, not {most}.")
+        limit, wait = values.pop("limit", 100), values.pop("wait", None)
+        if limit < 1:
+            raise InvalidValue(f"give limit a number from 1 to {PAGE_MAX}, not {limit}.")
         page, size = list[Any](), 0
         events = self._bus.events(Query(**values), follow=wait is not None, wait=wait)
         async with aclosing(events) as happenings:
             async for happening in happenings:
                 page.append(happening)
                 size += len(happening[1].raw) if happening[1] is not None else 0
-                if len(page) >= min(most, PAGE_MAX) or size >= PAGE_BYTES:
+                if len(page) >= min(limit, PAGE_MAX) or size >= PAGE_BYTES:
                     break
         return page
 
@@ -109,9 +109,9 @@ class VerbHandler:
         return await take(self._bus, limits=self._limits, **values)
 
     async def _looked(self, name: str, values: dict[str, Any]) -> list[Any]:
-        most = values.pop("most", arguments(name)["most"].default)
+        limit = values.pop("limit", arguments(name)["limit"].default)
         verb = getattr(self._bus, name)
-        return (await size_limits.within_bytes(lambda few: _called(verb, name, values | {"most": few}), most)).found
+        return (await size_limits.within_bytes(lambda few: _called(verb, name, values | {"limit": few}), limit)).found
 
     async def _inbox(self, values: dict[str, Any]) -> list[Any]:
         """Each message with what its reader is given in its place, which takes room too."""

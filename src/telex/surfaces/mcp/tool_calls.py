@@ -24,7 +24,7 @@ from telex.surfaces.mcp.token_budget import InboxItem, bodies, cut_raw, digest, 
 from telex.surfaces.mcp.tools import INBOX_TOKENS, TOKENS_MIN, WAIT_SECONDS_MAX, WAIT_TOKENS
 from telex.surfaces.receive_limits import take
 from telex.surfaces.team_check import checked_in_team
-from telex.validation.check import Checked
+from telex.validation.check import CheckResult
 
 LOOKED_AT_MAX = 200  # messages of an inbox, or of those asked for by their ids; more would be read by nobody
 STORY_CHARACTERS_MAX, STORY_RAW_MAX = 12_000, 2_000
@@ -59,7 +59,7 @@ async def inbox(context: CallContext, given: Given) -> ToolResult:
         return _too_small(tokens)
     if given.get("ids"):
         return await _whole(context, agent, given["ids"], tokens)
-    waiting = await within_bytes(lambda few: context.bus.inbox(agent, role=role, most=few), LOOKED_AT_MAX + 1)
+    waiting = await within_bytes(lambda few: context.bus.inbox(agent, role=role, limit=few), LOOKED_AT_MAX + 1)
     told = waiting.found if waiting.all else waiting.found[:-1]  # the last one says that there are more
     lying = [InboxItem(delivery, one, await context.bus.rendering(one, agent=agent)) for delivery, one in told]
     return digest(agent, lying, context.dialects, time.time(), tokens, more=not waiting.all)
@@ -71,9 +71,9 @@ async def wait(context: CallContext, given: Given) -> ToolResult:
         return _too_small(tokens)
     seconds = given.get("seconds", WAIT_SECONDS_MAX)
     seconds = WAIT_SECONDS_MAX if seconds > WAIT_SECONDS_MAX else seconds
-    most, lease = given.get("most", 1), given.get("lease")
+    limit, lease = given.get("limit", 1), given.get("lease")
     limits = context.settings.limits
-    leases = await take(context.bus, agent, limits, role=role, most=most, wait=seconds, lease=lease)
+    leases = await take(context.bus, agent, limits, role=role, limit=limit, wait=seconds, lease=lease)
     if not leases:
         text = f"Nothing came for {shown(agent)} within {seconds:g} s. Call again to go on waiting."
         return ToolResult(text, {"answer": []})
@@ -197,7 +197,7 @@ def _raw(message: Any) -> str:
     return message if isinstance(message, str) else json_line(message)
 
 
-def _mended(checked: Checked) -> str | None:
+def _mended(checked: CheckResult) -> str | None:
     tree = checked.mended or checked.skeleton
     return None if tree is None or checked.dialect is None else write(checked.dialect, tree, checked.body or "")
 

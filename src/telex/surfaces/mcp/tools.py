@@ -87,7 +87,7 @@ TOOLS: dict[str, Tool] = {
         " none came, call again.",
         {
             "seconds": ToolArgument(float, f"{WAIT_SECONDS_MAX:g} at most"),
-            "most": ToolArgument(int, "messages, 1 if not given"),
+            "limit": ToolArgument(int, "messages, 1 if not given"),
             "lease": ToolArgument(float, "seconds you may work on them, 60 if not given"),
             "budget": ToolArgument(int, f"{_BUDGET}, {WAIT_TOKENS} if not given"),
         },

@@ -56,7 +56,7 @@ class Feed extends View {
   async load() {
     const turn = ++this.turn;
     this.meanwhile = []; // heard while the answer is on its way
-    const page = await get("/events", asked(this.place.query, { newest_first: true, most: BEGIN_WITH }));
+    const page = await get("/events", asked(this.place.query, { newest_first: true, limit: BEGIN_WITH }));
     if (turn !== this.turn) return; // another load has begun since, and is newer
     for (const happening of [...page].reverse()) this.progress.hear(happening.event);
     this.rows = page.filter(({ event }) => wants(this.place.query, event));
@@ -88,7 +88,7 @@ class Feed extends View {
     this.asking = setTimeout(async () => {
       this.asking = 0;
       const place = this.place;
-      const query = asked(place.query, { after: this.heardUpTo, most: ROWS_MAX });
+      const query = asked(place.query, { after: this.heardUpTo, limit: ROWS_MAX });
       const page = await get("/events", query).catch(() => null);
       if (place !== this.place) return; // asked under other filters
       if (!page) return this.refresh(); // which says what is wrong, and loads when the hub is back

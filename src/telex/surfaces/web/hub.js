@@ -149,7 +149,7 @@ class Live {
     window.addEventListener("online", () => this.#wake());
     for (let tries = 0; ; tries += 1) {
       try {
-        const [last] = await get("/events", { newest_first: true, most: 1 });
+        const [last] = await get("/events", { newest_first: true, limit: 1 });
         if (last) this.#keep(last.event);
         break;
       } catch (problem) {
@@ -188,7 +188,7 @@ class Live {
   /** A hub that came back with another store has numbered its events anew: then nothing on the page holds. */
   async #isSameRecord() {
     if (!this.seq) return true; // nothing was heard of it yet
-    const [last] = await get("/events", { after: this.seq - 1, most: 1 });
+    const [last] = await get("/events", { after: this.seq - 1, limit: 1 });
     return last?.event.seq === this.seq && last.event.at === this.#at;
   }
 

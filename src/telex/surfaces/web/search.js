@@ -6,7 +6,7 @@ import { View, at, go, register } from "./view.js";
 import { badge, count, empty, heading, spoken, when } from "./parts.js";
 import { gist, textOf } from "./gist.js";
 
-const MOST = 100;
+const LIMIT = 100;
 const AROUND = 60; // characters shown on either side of a word that was found
 const TYPED_MS = 250;
 
@@ -15,7 +15,7 @@ class Search extends View {
 
   async load() {
     const text = this.place.query.text || "";
-    const found = text ? await get("/search", { text, most: MOST }) : null;
+    const found = text ? await get("/search", { text, limit: LIMIT }) : null;
     if (text === (this.place.query.text || "")) this.found = found; // else more was typed meanwhile
   }
 
@@ -45,7 +45,7 @@ class Search extends View {
   }
 
   #results(text) {
-    const more = this.found.length === MOST ? ", and perhaps more" : "";
+    const more = this.found.length === LIMIT ? ", and perhaps more" : "";
     return html`<p class="quiet" role="status">${count(this.found.length, "message")}${more}</p>
       ${
         this.found.length

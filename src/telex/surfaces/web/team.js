@@ -19,7 +19,7 @@ class Team extends View {
     const [team, lying] = await Promise.all([
       get("/roster"),
       name && this.#isOpen(name)
-        ? get(`/inbox/${part(name)}`, { most: LYING_MAX }).catch((problem) => this.#nobody(problem))
+        ? get(`/inbox/${part(name)}`, { limit: LYING_MAX }).catch((problem) => this.#nobody(problem))
         : null,
     ]);
     this.team = sorted(team);

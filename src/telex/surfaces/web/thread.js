@@ -96,7 +96,7 @@ class Threads extends View {
   static properties = { ...View.properties, threads: { state: true } };
 
   async load() {
-    const page = await get("/events", { kinds: "accepted,refused,imported", newest_first: true, most: LOOKED_AT });
+    const page = await get("/events", { kinds: "accepted,refused,imported", newest_first: true, limit: LOOKED_AT });
     const threads = new Map();
     for (const { message } of page) {
       if (!message?.correlation) continue;

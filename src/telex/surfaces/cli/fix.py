@@ -20,7 +20,7 @@ from telex.surfaces.cli.type_options import (
     role_option,
     team_dialect_option,
 )
-from telex.validation.check import Checked, Desk, check
+from telex.validation.check import CheckPolicy, CheckResult, check
 
 
 @click.command("mend")
@@ -48,14 +48,14 @@ def command(
     if file != STDIN and os.path.isdir(file):
         raise CommandError(f"{shown(file)} is a folder: mend one message at a time")
     bytes_max = bytes_max_from(max_bytes)
-    desk = with_dialects(Desk(limits=LIMITS._replace(message_bytes_max=bytes_max)), dialect, team_dialect)
+    desk = with_dialects(CheckPolicy(limits=LIMITS._replace(message_bytes_max=bytes_max)), dialect, team_dialect)
     [path] = files_in([file])
     [(_, raw, size)] = pieces(path, bytes_max, lines=False)
     checked = sized(check(raw, desk, as_role=role, to_role=receiver), size, bytes_max)
     return _as_json(checked) if as_json else _as_text(checked)
 
 
-def _as_text(checked: Checked) -> int:
+def _as_text(checked: CheckResult) -> int:
     screen, errors = Screen(sys.stdout), Screen(sys.stderr)
     tree = checked.mended or checked.skeleton
     if tree is not None and checked.dialect is not None:
@@ -72,7 +72,7 @@ def _as_text(checked: Checked) -> int:
     return DONE if checked.valid or checked.mended else REFUSED
 
 
-def _words(checked: Checked, screen: Screen) -> list[str]:
+def _words(checked: CheckResult, screen: Screen) -> list[str]:
     if checked.mended is not None:
         return ["mended:", *finding_lines(checked.findings, screen)]
     if checked.skeleton is not None:
@@ -83,7 +83,7 @@ def _words(checked: Checked, screen: Screen) -> list[str]:
     return [verdict(checked, screen), *finding_lines(checked.findings, screen)]
 
 
-def _as_json(checked: Checked) -> int:
+def _as_json(checked: CheckResult) -> int:
     """As `check --json` answers, with the message itself where there was nothing to mend, and the blanks to fill."""
     mended = checked.mended or (checked.tree if checked.valid else None)
     blanks = [blank._asdict() for blank in blanks_in(checked.skeleton)]

@@ -10,7 +10,7 @@ from telex.ports.store import AppendResult, Beside, PendingRequest, Settlement, 
 LOST_EVERY = 20  # appends
 
 
-class Planted:
+class FaultyStore:
     """A store as it is. Each of those below has one flaw."""
 
     def __init__(self, store: Store) -> None:
@@ -38,21 +38,21 @@ class Planted:
         return await self.inner.settle(settlements)
 
 
-class NoFencing(Planted):
+class NoFencing(FaultyStore):
     """Takes an ack from whoever had the message once."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle([settlement._replace(fence=None, running_at=None) for settlement in settlements])
 
 
-class NoDedup(Planted):
+class NoDedup(FaultyStore):
     """Keeps a message as often as it is sent."""
 
     async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         return await self.inner.append([new_message._replace(dedup_since=None) for new_message in entries])
 
 
-class ReadIsAck(Planted):
+class ReadIsAck(FaultyStore):
     """Takes a message for done when it was only read."""
 
     async def lease(
@@ -72,7 +72,7 @@ class ReadIsAck(Planted):
         return leases
 
 
-class Lossy(Planted):
+class Lossy(FaultyStore):
     """Says that it has kept a message, and now and then has not."""
 
     def __init__(self, store: Store) -> None:
@@ -88,7 +88,7 @@ class Lossy(Planted):
         return answers
 
 
-class FalseDuplicate(Planted):
+class FalseDuplicate(FaultyStore):
     """Now and then takes a new message for an old one."""
 
     def __init__(self, store: Store) -> None:
@@ -102,7 +102,7 @@ class FalseDuplicate(Planted):
         return await self.inner.append(entries)
 
 
-class LastInFirstOut(Planted):
+class LastInFirstOut(FaultyStore):
     """Hands out what came last."""
 
     async def lease(
@@ -131,7 +131,7 @@ class NoClasses(LastInFirstOut):
         return 0, delivery.message
 
 
-class NoReports(Planted):
+class NoReports(FaultyStore):
     """Lets messages die and tells nobody."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
@@ -149,14 +149,14 @@ class NoReports(Planted):
         return await self.inner.remind(pending_request, at, due_at, inboxes, detail)
 
 
-class NoAttempts(Planted):
+class NoAttempts(FaultyStore):
     """Never counts an attempt, so that nothing ever dies."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle([settlement._replace(attempts=0) for settlement in settlements])
 
 
-class AckForgotten(Planted):
+class AckForgotten(FaultyStore):
     """Says that an ack was taken and does not write it down."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
@@ -168,7 +168,7 @@ class AckForgotten(Planted):
         ]
 
 
-class TwoHands(Planted):
+class TwoHands(FaultyStore):
     """Hands out what another reader still holds."""
 
     async def lease(
@@ -192,14 +192,14 @@ class TwoHands(Planted):
         return await self.inner.lease(inboxes, holder, now, until, limit, only, beside)
 
 
-class NoLapses(Planted):
+class NoLapses(FaultyStore):
     """Never notices that a lease has run out."""
 
     async def lapsed(self, now: float, limit: int) -> list[tuple[Delivery, Message]]:
         return []
 
 
-BUGS: dict[str, type[Planted]] = {
+BUGS: dict[str, type[FaultyStore]] = {
     "no-fencing": NoFencing,
     "no-dedup": NoDedup,
     "read-is-ack": ReadIsAck,
