@@ -40,7 +40,7 @@ def _send() -> Line:
         with telex.connect(f"{folder}/telex.db") as bus:
             assert len(bus.inbox("lead", limit=2 * ROUNDS)) == ROUNDS + 1, "not every cold send was kept"
     start = statistics.median(ratios)
-    what = "telex send - of one message, cold: validated, kept, synced (CPU time)"
+    what = "telex send - of one message, cold: validated, stored, synced (CPU time)"
     return Line(what, micro(statistics.median(ours)), "python -I -c pass", start, "at most 6 ×", start <= 6)
 
 

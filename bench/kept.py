@@ -20,7 +20,7 @@ AT_MOST = 1.15
 
 def lines() -> list[Line]:
     with asyncio.Runner() as runner:
-        connections = {f"{kept:,} kept": telex.connect(store_of(kept), settings=SETTINGS) for kept in (SMALL, LARGE)}
+        connections = {f"{kept:,} stored": telex.connect(store_of(kept), settings=SETTINGS) for kept in (SMALL, LARGE)}
         buses = {name: runner.run(connection.__aenter__()) for name, connection in connections.items()}
         small, large = buses
         found = []

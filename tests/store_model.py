@@ -71,7 +71,7 @@ class Model:
         for inbox in entry.inboxes:
             if entry.inbox_max is not None and len(self.turn((inbox,), ("stored", "leased"))) >= entry.inbox_max:
                 return "inbox-full"
-        return "kept"
+        return "stored"
 
     def keep(self, entry: NewMessage, seq: int) -> None:
         assert all(kept.seq < seq for kept in self.kept), "numbers go up"

@@ -105,7 +105,7 @@ def test_who_goes_on_with_a_matter_has_each_message_weighed_and_written_once(
     for number in range(SENT):
         receipt = send(bus, TOPICS[topic](number))
         assert receipt.accepted, receipt.findings
-    assert counting.outcomes == {"kept": SENT}
+    assert counting.outcomes == {"stored": SENT}
     assert weighed == [f"m-{number}" for number in range(SENT)]
     run_sync(store.close())
 
@@ -119,7 +119,7 @@ def test_what_the_bus_has_said_of_itself_is_read_on_too() -> None:
         assert send(bus, TOPICS["failures"](number)).accepted
     [(_, handed_up)] = run_sync(bus.inbox(CTO))
     assert send(bus, about("ESCALATION_REQUEST", "on", CTO, "human", reply_to=handed_up.id)).accepted
-    assert counting.outcomes == {"kept": 3 + 1}
+    assert counting.outcomes == {"stored": 3 + 1}
 
 
 @proves("book/weighed-once")

@@ -94,7 +94,7 @@ def test_what_was_imported_is_not_taken_for_sent(team: Team, open_team: OpenTeam
     [story] = team.bus.why("x")
     fields = {name: getattr(story.message, name) for name in NewMessage._fields if hasattr(story.message, name)}
     with telex.connect("memory:") as there:
-        assert [one.outcome for one in there.import_messages([NewMessage(**fields)] * 2)] == ["kept", "duplicate"]
+        assert [one.outcome for one in there.import_messages([NewMessage(**fields)] * 2)] == ["stored", "duplicate"]
         again = there.send("One.", sender="dev", to="lead", id="x")
         assert (sent.accepted, again.accepted, again.duplicate) == (True, True, False)
         assert [leased.message.raw for leased in there.receive("lead")] == [b"One."]

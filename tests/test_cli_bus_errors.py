@@ -76,7 +76,7 @@ def test_a_failure_among_many_messages_names_the_one_it_happened_at(
     monkeypatch.setattr(SyncBus, "send", failing)
     ran = telex("send", "--as", "dev", "--to", "lead", "log.jsonl")
     assert ran.code == 1
-    assert ran.out.startswith("kept ")
+    assert ran.out.startswith("stored ")
     assert ran.err.startswith("telex: log.jsonl:2: outcome unknown: send again with the same id")
     assert len(calls) == 2
 

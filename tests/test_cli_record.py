@@ -199,7 +199,7 @@ def test_a_record_goes_out_and_comes_in_again_whole(telex: Telex, tmp_path: Path
         shown = subprocess.run([*COMMAND, "show", "--raw", id_, "--store", "other.db"], capture_output=True, check=True)
         assert shown.stdout == raw
     assert telex("inbox", "--as", "lead", "--json", "--store", "other.db").answers == []
-    assert telex("why", kept, "--json", "--store", "other.db").answer["state"] == "kept"
+    assert telex("why", kept, "--json", "--store", "other.db").answer["state"] == "recorded"
     ran = telex("log", "--import", "out.jsonl", "--store", "other.db")
     assert (ran.code, ran.out) == (0, "0 of 2 messages taken in; the others were here\n")
 

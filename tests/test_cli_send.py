@@ -23,7 +23,7 @@ def test_a_message_is_kept_with_no_server_and_no_set_up(telex: Telex, tmp_path: 
     ran = telex("send", "--as", "dev", "--to", "lead", "blocker.json")
     [line] = ran.out.splitlines()
     kept, id_, *rest = line.split(" ")
-    assert (ran.code, ran.err, kept, rest) == (0, "", "kept", ["for", "lead"])
+    assert (ran.code, ran.err, kept, rest) == (0, "", "stored", ["for", "lead"])
     assert (tmp_path / ".telex/telex.db").exists()
     [waiting] = telex("inbox", "--as", "lead", "--json").answers
     assert (waiting["id"], waiting["from"], waiting["type"], waiting["state"]) == (id_, "dev", "dev_blocker", "stored")
@@ -106,7 +106,7 @@ def test_a_sender_whose_name_is_no_role_says_its_role_once(telex: Telex) -> None
 def test_the_same_message_sent_twice_was_kept_before(telex: Telex) -> None:
     put(Path.cwd(), "blocker.json", BLOCKER)
     ids = [telex("send", "--as", "dev", "--to", "lead", "--id", "B-1", "blocker.json") for _ in range(2)]
-    assert [ran.out for ran in ids] == ["kept B-1 for lead\n", "kept before B-1 for lead\n"]
+    assert [ran.out for ran in ids] == ["stored B-1 for lead\n", "duplicate B-1 for lead\n"]
     assert len(telex("inbox", "--as", "lead", "--json").answers) == 1
     put(Path.cwd(), "blocker.json", BLOCKER | {"task": "another"})
     ran = telex("send", "--as", "dev", "--to", "lead", "--id", "B-1", "blocker.json")
@@ -125,7 +125,7 @@ def test_every_line_of_a_jsonl_file_is_a_message(telex: Telex) -> None:
     put(Path.cwd(), "log.jsonl", BLOCKER, WRONG_CASE, PROGRESS)
     ran = telex("send", "--as", "dev", "--to", "lead", "log.jsonl")
     assert ran.code == 2
-    assert [line.split(" ")[0] for line in ran.out.splitlines()] == ["kept", "kept"]
+    assert [line.split(" ")[0] for line in ran.out.splitlines()] == ["stored", "stored"]
     assert ran.err.startswith("refused   log.jsonl:2  vbw-handoff dev_progress\n")
     assert len(telex("inbox", "--as", "lead", "--json").answers) == 2
 
@@ -146,7 +146,7 @@ def test_a_warning_stands_below_what_was_kept(telex: Telex) -> None:
     put(Path.cwd(), "update.json", f"Here:\n```json\n{json.dumps(PROGRESS)}\n```\n")
     ran = telex("send", "--as", "dev", "--to", "lead", "update.json")
     assert ran.code == 0
-    assert ran.out.startswith("kept ")
+    assert ran.out.startswith("stored ")
     assert "fence-removed" in ran.out
 
 
@@ -186,7 +186,7 @@ def test_sending_imports_nothing_heavy(tmp_path: Path) -> None:
         ran = subprocess.run(
             [sys.executable, "-c", LOADED, *args], cwd=tmp_path, capture_output=True, text=True, check=True
         )
-        assert ran.stdout.startswith("kept ")
+        assert ran.stdout.startswith("stored ")
         assert set(ran.stderr.splitlines()) & HEAVY == set()
 
 
@@ -220,7 +220,7 @@ def test_stdin_is_a_message_too(tmp_path: Path) -> None:
         capture_output=True, env=os.environ | {"TELEX_STORE": ""}, check=False,
     )  # fmt: skip
     assert ran.returncode == 0
-    assert ran.stdout.startswith(b"kept ")
+    assert ran.stdout.startswith(b"stored ")
 
 
 def test_help_of_send_is_on_stdout() -> None:
@@ -236,8 +236,8 @@ def test_waiting_in_vain_is_4_and_the_message_is_kept_all_the_same(telex: Telex)
     put(Path.cwd(), "blocker.json", BLOCKER)
     ran = telex("send", "--as", "dev", "--to", "lead", "--wait", "acked", "--timeout", "0.1", "blocker.json")
     assert ran.code == 4
-    assert ran.out.startswith("kept ")
-    assert ran.err.startswith("telex: not acked by lead within 100 ms; it is kept and goes on (telex why ")
+    assert ran.out.startswith("stored ")
+    assert ran.err.startswith("telex: not acked by lead within 100 ms; it is stored and goes on (telex why ")
 
 
 def test_a_sender_may_wait_until_it_is_acked(telex: Telex, tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_sender_may_wait_until_it_is_acked(telex: Telex, tmp_path: Path) -> No
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as sender:  # fmt: skip
         assert sender.stdout is not None
-        assert sender.stdout.readline().startswith("kept ")
+        assert sender.stdout.readline().startswith("stored ")
         taken(telex, "lead", "--ack")
         out, err = sender.communicate(timeout=30)
     assert (sender.returncode, err) == (0, "")

@@ -65,22 +65,22 @@ def test_the_story_has_everything_that_was_promised(played: tuple[Path, list[Hap
     ]  # fmt: skip
     outside, verified = frozenset({"path-outside-contract"}), frozenset({"evidence-verified"})
     wanted = [
-        ("kept", "lead", "all", frozenset()),  # the contract
-        ("kept", "dev", "lead", verified),
+        ("stored", "lead", "all", frozenset()),  # the contract
+        ("stored", "dev", "lead", verified),
         ("refused", "dev", None, outside),  # the guard
         ("refused", "dev", "lead", outside),
         ("asked", "dev", "lead", frozenset()),
-        ("kept", "lead", "dev", frozenset()),  # approved
-        ("kept", "dev-2", "lead", frozenset()),  # the blocker
+        ("stored", "lead", "dev", frozenset()),  # approved
+        ("stored", "dev-2", "lead", frozenset()),  # the blocker
         ("asked", "dev-2", "senior", frozenset()),
         ("climbed", "telex", "lead", frozenset()),
         ("climbed", "telex", "architect", frozenset()),
         ("climbed", "telex", "human", frozenset()),
-        ("kept", "human", "dev-2", frozenset()),
+        ("stored", "human", "dev-2", frozenset()),
         ("warned", "dev-2", "lead", frozenset({"evidence-contradicted"})),
-        ("kept", "senior", "lead", frozenset()),  # changes, please
-        ("kept", "dev-2", "lead", verified),
-        ("kept", "senior", "lead", frozenset()),  # approved
+        ("stored", "senior", "lead", frozenset()),  # changes, please
+        ("stored", "dev-2", "lead", verified),
+        ("stored", "senior", "lead", frozenset()),  # approved
         ("asked", "lead", "all", frozenset()),  # shut down
         ("warned", "dev", "lead", frozenset({"shutdown-not-answered"})),
         ("stopped", "dev", "lead", frozenset()),

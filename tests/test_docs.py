@@ -177,10 +177,10 @@ def test_a_page_that_shows_another_output_is_found_out() -> None:
 
 
 def test_times_and_given_ids_may_differ_and_nothing_else() -> None:
-    kept = "kept 01M7HP6J3ZVY4395A6MTEGX2SH for lead"
-    assert fits([kept], ["kept 01KK9Q0ZV8M5B7RZ2C4D6E8F0G for lead"])
-    assert not fits([kept], ["kept 01KK9Q0ZV8M5B7RZ2C4D6E8F0G for dev"])
-    assert not fits([kept], ["kept blocker-1 for lead"])
+    kept = "stored 01M7HP6J3ZVY4395A6MTEGX2SH for lead"
+    assert fits([kept], ["stored 01KK9Q0ZV8M5B7RZ2C4D6E8F0G for lead"])
+    assert not fits([kept], ["stored 01KK9Q0ZV8M5B7RZ2C4D6E8F0G for dev"])
+    assert not fits([kept], ["stored blocker-1 for lead"])
     offered = "2026-11-16 08:04:56.463  offered 1×  to lead until 08:05:56; in 12.3 ms"
     assert fits([offered], ["2026-03-02 10:00:00.001  offered 1×  to lead until 10:01:00; in 0.4 ms"])
     assert not fits([offered], ["2026-03-02 10:00:00.001  offered 2×  to lead until 10:01:00; in 0.4 ms"])

@@ -198,7 +198,7 @@ def test_a_record_of_elsewhere_is_imported_once() -> None:
                 "rank": 3, "correlation": None, "reply_to": None, "digest": "ab" * 16, "raw": {"base64": "//4="},
             }  # fmt: skip
             answers = [(await door.post("/import", entries=[entry])).json()["answer"] for _ in range(2)]
-            assert [answer[0]["outcome"] for answer in answers] == ["kept", "duplicate"]
+            assert [answer[0]["outcome"] for answer in answers] == ["stored", "duplicate"]
             [story] = (await door.client.get("/messages/old-1")).json()["answer"]
             assert story["message"]["raw"] == {"base64": "//4="}
 

@@ -57,7 +57,7 @@ def test_what_is_imported_is_history_whatever_it_says_of_itself() -> None:
             assert await door.bus.inbox("qa") == []
             assert [message.id for _, message in await door.bus.inbox("lead")] == [asked.id]
             [story] = await door.bus.why("h-1")
-            assert (story.state, story.answer_by, story.deliveries) == ("kept", None, ())
+            assert (story.state, story.answer_by, story.deliveries) == ("recorded", None, ())
             assert [event.kind for event in story.events] == ["imported"]
             assert await door.bus.search("report") == []
             kinds = {event.kind async for event, _ in door.bus.events()}

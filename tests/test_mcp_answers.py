@@ -142,7 +142,7 @@ def test_a_call_that_is_not_answered_is_told_before_the_client_gives_up(
         named, nameless = await dev.send(message="Go.", to="lead", id="n-1"), await dev.send(message="Go.", to="lead")
         assert [said.tree["code"] for said in (named, nameless)] == ["outcome-unknown"] * 2
         assert 'again with id "n-1": that is safe' in named.text
-        assert "find out whether it was kept" in nameless.text
+        assert "find out whether it was stored" in nameless.text
         assert "Do it again" in (await dev.team()).text
 
     monkeypatch.setattr("telex.surfaces.mcp.result.PATIENCE_SECONDS", 0.01)

@@ -83,7 +83,7 @@ def test_every_version_of_the_old_protocol_is_spoken(version: str, tmp_path: Pat
         assert told["protocolVersion"] == version
         assert told["instructions"].startswith("You are dev.")
         answer = server.ask("tools/call", name="send", arguments={"message": "It is red.", "to": "lead"})["result"]
-        assert answer["content"][0]["text"].startswith("kept: ")
+        assert answer["content"][0]["text"].startswith("stored: ")
 
 
 @proves("mcp/process/stdout")

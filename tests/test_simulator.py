@@ -18,7 +18,7 @@ NOT_SIMULATED = {"read", "imported", "returned", "handed-back", "stopped", "forc
 
 NOTICED = {  # by the bug: what the simulator says when it has found it
     "no-fencing": "without holding it",
-    "no-dedup": "was kept twice",
+    "no-dedup": "was stored twice",
     "read-is-ack": "which is not what its reader was told",
     "lossy": "is lost",
     "false-duplicate": "was called a duplicate",

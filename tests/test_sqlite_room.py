@@ -28,35 +28,35 @@ def put(store: SqliteStore, count: int, *, inbox_max: int | None = 10, first: in
 
 def test_an_inbox_takes_what_it_may_and_not_one_more(open_: Open) -> None:
     store = open_()
-    assert put(store, 9) == ["kept"] * 9
-    assert put(store, 3, first=9) == ["kept", "inbox-full", "inbox-full"]
+    assert put(store, 9) == ["stored"] * 9
+    assert put(store, 3, first=9) == ["stored", "inbox-full", "inbox-full"]
 
 
 def test_what_others_have_put_in_counts(open_: Open) -> None:
     first, second = open_(), open_()
     put(first, 4)
     put(second, 5, first=4)
-    assert put(first, 3, first=20) == ["kept", "inbox-full", "inbox-full"]
+    assert put(first, 3, first=20) == ["stored", "inbox-full", "inbox-full"]
 
 
 def test_what_is_put_in_whatever_the_limit_counts_for_those_who_have_one(open_: Open) -> None:
     store = open_()
     put(store, 1)
     put(store, 8, inbox_max=None, first=10)
-    assert put(store, 3, first=30) == ["kept", "inbox-full", "inbox-full"]
+    assert put(store, 3, first=30) == ["stored", "inbox-full", "inbox-full"]
     assert put(store, 1, inbox_max=5, first=40) == ["inbox-full"]
 
 
 def test_a_place_that_was_freed_is_found(open_: Open) -> None:
     store = open_()
-    assert put(store, 10) == ["kept"] * 10
+    assert put(store, 10) == ["stored"] * 10
     leases = run_sync(store.lease(("lead",), "lead", NOW, NOW + 60.0, 4))
     run_sync(
         store.settle(
             [Settlement(lease.delivery, "leased", "acked", NOW, "acked", "lead", lease.fence) for lease in leases]
         )
     )
-    assert put(store, 5, first=20) == ["kept"] * 4 + ["inbox-full"]
+    assert put(store, 5, first=20) == ["stored"] * 4 + ["inbox-full"]
 
 
 def test_what_comes_along_in_the_same_group_counts(open_: Open) -> None:
@@ -68,7 +68,7 @@ def test_what_comes_along_in_the_same_group_counts(open_: Open) -> None:
         work_change=WorkChange(("work",), (), (report, report._replace(id="other")))
     )
     group = [told, entry("unlimited"), *(entry(f"n-{number}", inbox_max=10) for number in range(2))]
-    assert [one.outcome for one in run_sync(store.append(group))] == ["kept", "kept", "inbox-full", "inbox-full"]
+    assert [one.outcome for one in run_sync(store.append(group))] == ["stored", "stored", "inbox-full", "inbox-full"]
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -87,4 +87,4 @@ def test_what_we_put_in_by_another_way_counts(tmp_path: Path, grouped: bool) -> 
         await store.close()
         return outcomes
 
-    assert asyncio.run(asked_again()) == ["kept", "inbox-full"]
+    assert asyncio.run(asked_again()) == ["stored", "inbox-full"]

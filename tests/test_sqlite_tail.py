@@ -56,7 +56,7 @@ def looks_at_the_index(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> l
 @pytest.mark.parametrize("count", [1, 3, 4, 7, 8, 30])
 def test_whoever_comes_later_finds_what_was_sent_before(open_: Open, count: int) -> None:
     first, second = open_(), open_()
-    assert sent(first, *numbered("m", count)) == ["kept"] * count
+    assert sent(first, *numbered("m", count)) == ["stored"] * count
     assert sent(second, *numbered("m", count)) == ["duplicate"] * count
     assert sent(first, *numbered("m", count)) == ["duplicate"] * count
 
@@ -66,7 +66,7 @@ def test_what_others_have_written_and_indexed_meanwhile_is_not_taken_for_new(ope
     """The first has its sieve by then, and has read nothing of what the second wrote and put into the index."""
     first, second = open_(), open_()
     sent(first, *numbered("a", 30))
-    assert sent(second, *numbered("b", theirs)) == ["kept"] * theirs
+    assert sent(second, *numbered("b", theirs)) == ["stored"] * theirs
     assert sent(first, *numbered("b", theirs)) == ["duplicate"] * theirs
 
 
@@ -76,7 +76,7 @@ def test_a_sieve_that_has_missed_too_much_is_begun_anew(open_: Open, monkeypatch
     sent(first, *numbered("a", 30))
     sent(second, *numbered("b", 30))
     assert sent(first, *numbered("b", 30)) == ["duplicate"] * 30
-    assert sent(first, *numbered("c", 30), *numbered("b", 30)) == ["kept"] * 30 + ["duplicate"] * 30
+    assert sent(first, *numbered("c", 30), *numbered("b", 30)) == ["stored"] * 30 + ["duplicate"] * 30
 
 
 def test_what_was_there_before_is_found_while_the_sieve_is_still_loading(open_: Open) -> None:
@@ -84,7 +84,7 @@ def test_what_was_there_before_is_found_while_the_sieve_is_still_loading(open_: 
     sent(before, *numbered("old", 60))
     later = open_()
     outcomes = [sent(later, f"new-{number}", f"old-{number}") for number in range(40)]
-    assert outcomes == [["kept", "duplicate"]] * 40
+    assert outcomes == [["stored", "duplicate"]] * 40
 
 
 @pytest.mark.parametrize("slots", [1, 8, 1 << 22])
@@ -93,15 +93,15 @@ def test_a_sieve_as_coarse_as_you_like_only_costs_time(
 ) -> None:
     monkeypatch.setattr(dedup, "SLOTS", slots)
     store = open_()
-    assert sent(store, *numbered("m", 40)) == ["kept"] * 40
-    assert sent(store, *numbered("m", 40), *numbered("n", 5)) == ["duplicate"] * 40 + ["kept"] * 5
+    assert sent(store, *numbered("m", 40)) == ["stored"] * 40
+    assert sent(store, *numbered("m", 40), *numbered("n", 5)) == ["duplicate"] * 40 + ["stored"] * 5
 
 
 def test_new_ids_are_told_without_a_look_at_their_index(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_()
     sent(store, *numbered("m", 20))
     looks = looks_at_the_index(store, monkeypatch)
-    assert sent(store, *numbered("n", 5)) == ["kept"] * 5
+    assert sent(store, *numbered("n", 5)) == ["stored"] * 5
     assert not looks
     assert sent(store, "m-1") == ["duplicate"]
 
@@ -115,10 +115,10 @@ def test_a_sieve_in_which_too_much_was_caught_is_begun_anew(open_: Open, monkeyp
     for number in range(1_000):
         later = NOW + number * 600.0
         [kept] = run_sync(store.append([entry(f"m-{number}")._replace(at=later, dedup_since=later - 3600.0)]))
-        assert kept.outcome == "kept"
+        assert kept.outcome == "stored"
         run_sync(store.maintain(later, same_since=later - 3600.0, keep_since=0.0, silent_since=0.0, limit=100))
     looks = looks_at_the_index(store, monkeypatch)
-    assert sent(store, *numbered("n", 40)) == ["kept"] * 40
+    assert sent(store, *numbered("n", 40)) == ["stored"] * 40
     assert len(looks) < 20
 
 
@@ -141,11 +141,11 @@ def test_what_others_write_between_our_look_and_our_lock_is_seen(
     first, second = open_(), open_()
     sent(first, *numbered("a", 10))
     sent(second, *numbered("b", 2))
-    assert sent(first, "a-10") == ["kept"]  # from here on it knows that others write
+    assert sent(first, "a-10") == ["stored"]  # from here on it knows that others write
     transact = first._file.write_transaction
 
     def late(*work: Any, **how: Any) -> Any:
-        assert sent(second, *numbered("c", theirs)) == ["kept"] * theirs
+        assert sent(second, *numbered("c", theirs)) == ["stored"] * theirs
         return transact(*work, **how)
 
     monkeypatch.setattr(first._file, "write_transaction", late)
@@ -158,8 +158,8 @@ def test_what_we_index_ourselves_between_our_look_and_our_question_is_seen(open_
     """Where others write too we look before we take the lock, and under it the latest may go into the index."""
     first, second = open_(), open_()
     for number in range(turns):
-        assert sent(second, f"b-{number}") + sent(first, f"a-{number}") == ["kept"] * 2
-    assert sent(second, "another") == ["kept"]
+        assert sent(second, f"b-{number}") + sent(first, f"a-{number}") == ["stored"] * 2
+    assert sent(second, "another") == ["stored"]
     again = [entry(id_) for id_ in (*numbered("a", turns), *numbered("b", turns))]
     assert [one.outcome for one in run_sync(first.append(again))] == ["duplicate"] * turns * 2
 
@@ -170,8 +170,8 @@ def test_a_group_of_which_some_was_refused_and_some_reported_on_is_kept_once(ope
     report = entry("report", "qa")._replace(sender="telex", dedup_since=None)
     told, stale = WorkChange(("work",), (), (report,)), WorkChange((), (("blockers", 7),))
     group = [entry("told")._replace(work_change=told), entry("stale")._replace(work_change=stale)]
-    assert [one.outcome for one in run_sync(store.append(group))] == ["kept", "stale"]
-    assert sent(store, "told", "stale", "report") == ["duplicate", "kept", "kept"]
+    assert [one.outcome for one in run_sync(store.append(group))] == ["stored", "stale"]
+    assert sent(store, "told", "stale", "report") == ["duplicate", "stored", "stored"]
 
 
 def test_nothing_to_be_kept_beside_something_is_answered_with_nothing(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_nothing_to_be_kept_beside_something_is_answered_with_nothing(tmp_path: 
         await store.close()
         return [[one.outcome for one in answer] for answer in answers]
 
-    assert asyncio.run(asyncio.wait_for(together(), 10.0)) == [[], ["kept"]]
+    assert asyncio.run(asyncio.wait_for(together(), 10.0)) == [[], ["stored"]]
 
 
 def test_a_matter_that_others_go_on_with_is_noticed_however_often_it_was_not(open_: Open) -> None:
@@ -191,10 +191,10 @@ def test_a_matter_that_others_go_on_with_is_noticed_however_often_it_was_not(ope
     def outcome(store: SqliteStore, id_: str, part: WorkChange) -> str:
         return run_sync(store.append([entry(id_)._replace(work_change=part)]))[0].outcome
 
-    assert [outcome(first, f"m-{number}", weighed) for number in range(3)] == ["kept"] * 3
-    assert outcome(second, "elsewhere", WorkChange(("work",), (("work", 0),))) == "kept"
-    assert outcome(first, "still", weighed) == "kept"
-    assert outcome(second, "plan", WorkChange(("contracts",), (("contracts", 0),))) == "kept"
+    assert [outcome(first, f"m-{number}", weighed) for number in range(3)] == ["stored"] * 3
+    assert outcome(second, "elsewhere", WorkChange(("work",), (("work", 0),))) == "stored"
+    assert outcome(first, "still", weighed) == "stored"
+    assert outcome(second, "plan", WorkChange(("contracts",), (("contracts", 0),))) == "stored"
     assert [outcome(first, f"n-{number}", weighed) for number in range(2)] == ["stale"] * 2
 
 
@@ -233,10 +233,10 @@ def test_whoever_leaves_a_full_disk_leaves_the_room_that_is_kept_for_it(
 def test_ids_from_a_clock_gone_wrong_are_not_forgotten_with_those_around_them(open_: Open) -> None:
     store, days = open_(), 3 * 86_400.0
     ahead = entry("ahead")._replace(at=NOW + days)
-    assert sent(store, "before") == ["kept"]
-    assert [one.outcome for one in run_sync(store.append([ahead]))] == ["kept"]
+    assert sent(store, "before") == ["stored"]
+    assert [one.outcome for one in run_sync(store.append([ahead]))] == ["stored"]
     tidied(store, NOW + 7200.0)
-    assert sent(store, "before", "ahead") == ["duplicate" if same else "kept" for same in (False, True)]
+    assert sent(store, "before", "ahead") == ["duplicate" if same else "stored" for same in (False, True)]
 
 
 def test_ids_that_are_out_of_the_window_are_not_kept_for_good(open_: Open) -> None:

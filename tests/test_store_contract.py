@@ -62,7 +62,7 @@ class TestSqliteInGroups(TestSqlite):
     async def test_what_is_sent_at_once_is_kept_once_each(self, store: Store) -> None:
         entries = [self.entry(f"m{number % 40}", "lead", inbox_max=30) for number in range(80)]
         outcomes = [one.outcome for [one] in await asyncio.gather(*(store.append([entry]) for entry in entries))]
-        assert outcomes == ["kept"] * 30 + ["inbox-full"] * 10 + ["duplicate"] * 30 + ["inbox-full"] * 10
+        assert outcomes == ["stored"] * 30 + ["inbox-full"] * 10 + ["duplicate"] * 30 + ["inbox-full"] * 10
         taken = await asyncio.gather(*(self.take(store, "lead", limit=7) for _ in range(6)))
         assert [ids(leases) for leases in taken if leases] == [
             [f"m{number}" for number in range(first, min(first + 7, 30))] for first in range(0, 30, 7)

@@ -79,14 +79,14 @@ class StoreMachine(RuleBasedStateMachine):
         entry = entry._replace(answer_by=None if answer_in is None else self.now + answer_in)
         for appended in self.run(self.store.append([entry] * times)):
             assert appended.outcome == self.model.outcome(entry)
-            if appended.outcome == "kept":
+            if appended.outcome == "stored":
                 self.keep(entry, appended.seq)
 
     @rule(id=st.sampled_from(["a", "b"]))
     def append_refused(self, id: str) -> None:
         entry = self.entry(id=id, kind="refused", dedup_since=None)
         [appended] = self.run(self.store.append([entry]))
-        assert appended.outcome == "kept"
+        assert appended.outcome == "stored"
         self.keep(entry, appended.seq)
 
     @rule(inboxes=SOME_INBOXES, limit=st.integers(1, 4), seconds=st.sampled_from([1.0, 10.0, 60.0]))
@@ -168,7 +168,7 @@ class StoreMachine(RuleBasedStateMachine):
             id=f"answer-{len(self.model.kept)}", sender="kim", inboxes=("dev",), answers_requests=(message,)
         )
         [appended] = self.run(self.store.append([answer]))
-        assert appended.outcome == "kept"
+        assert appended.outcome == "stored"
         self.keep(answer, appended.seq)
         if self.model.asks.pop(message, None) is not None:
             self.model.tell(message, self.now, "answered")

@@ -63,7 +63,7 @@ class SharedMachine(SqliteMachine):
     def append_all(self, entries: list[NewMessage]) -> None:
         for entry, appended in zip(entries, self.run(self.store.append(entries)), strict=True):
             assert appended.outcome == self.model.outcome(entry), entry.id
-            if appended.outcome == "kept":
+            if appended.outcome == "stored":
                 self.keep(entry, appended.seq)
 
 

@@ -88,6 +88,6 @@ def test_the_wheel_sends_and_shows_a_message_with_no_server_and_no_init(tmp_path
     telex = environment / "bin/telex"
     kept = run(telex, "send", "--as", "dev", "--to", "lead", BLOCKER, folder=work)
     message = json.loads(BLOCKER.read_text(encoding="utf-8"))
-    assert kept == f"kept {message['id']} for lead\n"
+    assert kept == f"stored {message['id']} for lead\n"
     [shown] = run(telex, "inbox", "--as", "lead", "--json", folder=work).splitlines()
     assert json.loads(shown)["id"] == message["id"]

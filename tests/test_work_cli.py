@@ -24,7 +24,7 @@ def begun(team: Team, shell: Shell, tmp_path: Path) -> Callable[..., Crew]:
 
     def begin(**exceptions: Any) -> Crew:
         (tmp_path / "request.md").write_text("Let people reset their password.\n")
-        assert shell("work", "start", "request.md", "--id", "W").out == "kept W for role:architect\n"
+        assert shell("work", "start", "request.md", "--id", "W").out == "stored W for role:architect\n"
         return Crew(team, but(smooth, **exceptions))
 
     return begin
@@ -39,7 +39,7 @@ def play(crew: Crew, shell: Shell) -> None:
 @proves("work/start")
 def test_a_work_is_begun_once_under_its_id(begun: Callable[..., Crew], shell: Shell, tmp_path: Path) -> None:
     begun()
-    assert shell("work", "start", "request.md", "--id", "W").out == "kept before W for role:architect\n"
+    assert shell("work", "start", "request.md", "--id", "W").out == "duplicate W for role:architect\n"
     (tmp_path / "other.md").write_text("Something else.\n")
     other = shell("work", "start", "other.md", "--id", "W")
     assert (other.code, other.out) == (64, "")
@@ -141,7 +141,7 @@ def test_what_is_held_up_is_set_going_again_from_the_shell(
     play(crew, shell)
     assert shell("work", "run").out == "W is escalated\n"
     again = shell("work", "resume", "W", "w1.s2", "--say", "Take the old table.")
-    assert again.out == "kept W.w1.s2.r1.i0 for worker\n"
+    assert again.out == "stored W.w1.s2.r1.i0 for worker\n"
     play(crew, shell)
     assert shell("work", "run", "W").out == "W is done\n"
     assert shell("work", "resume", "W").code == 64

@@ -159,7 +159,7 @@ def main() -> None:
     stage = Stage(time.time() - LASTS_SECONDS, ticking=True)
     with telex.connect(chosen.store, clock=stage.clock) as bus:
         Play(bus, stage).whole()
-    print(f"kept a conversation of {len(TEAM)} agents: telex trace {TASK} --store {chosen.store}")
+    print(f"stored a conversation of {len(TEAM)} agents: telex trace {TASK} --store {chosen.store}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     TelexError
     ├── StoreError               the store cannot do what was asked
     │   ├── StoreUnavailable     not now: locked for too long, no permission, gone; try again or mend the place
-    │   ├── StoreFull            the disk has no room; nothing of this was kept
+    │   ├── StoreFull            the disk has no room; nothing of this was stored
     │   ├── StoreDamaged         not a Telex store, or one that has been harmed; nothing was changed
     │   ├── StoreTooNew          written by a later Telex; upgrade this one
     │   └── OutcomeUnknown       a write failed half-way: send again with the same id, that is safe
@@ -49,7 +49,7 @@ class StoreTooNew(StoreError):
 
 
 class OutcomeUnknown(StoreError):
-    """Whether it was kept cannot be told. `id` is what to send again with."""
+    """Whether it was stored cannot be told. `id` is what to send again with."""
 
     code = "outcome-unknown"
 

@@ -75,7 +75,7 @@ def test_an_agent_sees_its_own_inbox_and_writes_under_its_own_name(busy: HubProc
     expect(main.get_by_label("From")).to_be_disabled()
     main.get_by_label("What you want to say").fill("From a browser")
     main.get_by_role("button", name="Send").click()
-    expect(page.get_by_role("status").filter(has_text="Kept for qa")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Stored for qa")).to_be_visible()
     [leased] = busy.bus.receive("qa", wait=10.0)
     assert (leased.message.sender, leased.raw) == ("dev", b"From a browser")
 

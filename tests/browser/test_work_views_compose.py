@@ -17,7 +17,7 @@ UPDATE = "/#/compose?sender=dev&to=lead&dialect=vbw-typed&type=execution_update"
 
 def send(page: Page) -> None:
     page.get_by_role("button", name="Send").click()
-    expect(page.get_by_role("status").filter(has_text="Kept for")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Stored for")).to_be_visible()
 
 
 @proves("page_work/compose/text")

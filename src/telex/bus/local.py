@@ -84,7 +84,7 @@ class LocalBus(WorkApi):
             [appended] = await context.store.append((new_message,))
             if appended.outcome in ("stale", "stopped"):  # somebody has just begun to keep to contracts, or shut down
                 receipt = await send.send(context, SendRequest(new_message.raw, sender, role, to, new_message.id))
-            elif appended.outcome == "kept":
+            elif appended.outcome == "stored":
                 receipt = Receipt(
                     True, new_message.id, "stored", new_message.inboxes, new_message.dialect, new_message.type
                 )
@@ -338,14 +338,14 @@ class LocalBus(WorkApi):
             same = (new_message.sender, new_message.digest, new_message.at)
             here = [m.seq for m in await self.store.find(new_message.id) if (m.sender, m.digest, m.at) == same]
             again = bool(here) or (new_message.id, *same) in taken
-            answers.append(AppendResult("duplicate" if again else "kept", here[0] if here else 0))
+            answers.append(AppendResult("duplicate" if again else "stored", here[0] if here else 0))
             taken.add((new_message.id, *same))
             if not again:
                 kind = "refused" if new_message.kind == "refused" else "imported"
                 fresh.append(_as_history(new_message, kind))
         append_results = iter(await self.store.append(fresh) if fresh else ())
         await self.store.settle(())  # what is here already may not be on disk yet
-        return [next(append_results) if answer.outcome == "kept" else answer for answer in answers]
+        return [next(append_results) if answer.outcome == "stored" else answer for answer in answers]
 
     async def sweep(self) -> int:
         return await maintenance.run_maintenance(self._office)
@@ -363,7 +363,7 @@ def _as_history(new_message: NewMessage, kind: str) -> NewMessage:
     )
 
 
-NEVER_DELIVERED = frozenset({"refused", "kept"})  # kept as history: nobody will ever ack it
+NEVER_DELIVERED = frozenset({"refused", "recorded"})  # in no inbox: no delivery to wait for
 _OVER = frozenset({"acked", "dead", "expired", "withdrawn"}) | NEVER_DELIVERED
 
 

@@ -97,5 +97,5 @@ async def presence(context: BusContext) -> list[Presence]:
 
 
 def _no_message(id_: str) -> NotFound:
-    never = f"no message has the id {id_[:128]}: it was never sent here or is no longer kept"
+    never = f"no message has the id {id_[:128]}: it was never sent here or is no longer stored"
     return NotFound(f"{never}; look for it with telex search.")

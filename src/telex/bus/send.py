@@ -129,13 +129,13 @@ async def _keep_booked(
             work_change = work_change.dated(new_message.at)
             new_message = new_message._replace(work_change=work_change)
         [appended] = await context.store.append((new_message,))
-        if appended.outcome == "kept" and work_change is not None:
+        if appended.outcome == "stored" and work_change is not None:
             context.work_cache.mark_stale(work_change, appended.seq)
         if read_on and appended.outcome in NOT_COMPARED:
             context.work_cache.put_back(read_on)
             if appended.outcome == "duplicate":  # it is told what it was told at first
                 findings = (*seen, *(await check_work_rules(context, work_message)).findings)
-        if appended.outcome == "kept" and work_message.action in STOPPING:
+        if appended.outcome == "stored" and work_message.action in STOPPING:
             await withdraw_inbox(context, work_change.members if work_change is not None else ())
         if appended.outcome == "stopped":
             return None
@@ -164,7 +164,7 @@ async def answer(
     receipt = Receipt(
         True, new_message.id, "stored", new_message.inboxes, new_message.dialect, new_message.type, findings
     )
-    if appended.outcome == "kept":
+    if appended.outcome == "stored":
         return receipt
     if appended.outcome == "duplicate":
         return receipt._replace(state=await current_state(context, appended.seq), duplicate=True)

@@ -168,7 +168,7 @@ async def _ask(context: BusContext, run: ShutdownRun, due: list[MemberShutdown])
     )  # fmt: skip
     # An inbox that is full is no reason not to stop, and its reader is perhaps why it has to.
     [appended] = await context.store.append((entry._replace(inbox_max=None),))
-    return () if appended.outcome == "kept" else None
+    return () if appended.outcome == "stored" else None
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class Settings(NamedTuple):
     rules_of_work: bool = True  # False: messages are only delivered, whatever they mean to the work
     members: tuple[Member, ...] = ()  # any at all close the team
     store_path: str | None = None  # absolute, or `memory:`, or the address of a hub
-    durable: bool = True  # False: a power cut may undo what was said to be kept
+    durable: bool = True  # False: a power cut may undo what was said to be stored
     limits: Limits = LIMITS
     task_states: "TaskStateMachine | None" = None  # None: those that come with Telex
     hub: "HubLimits | None" = None  # None: those that come with Telex

@@ -22,7 +22,7 @@ _HEAD = """\
 # Settings
 
 A team needs no settings. With none, every role of the built-in dialects is a member by its own name, `human` is always
-there, others join with `telex team join NAME --role ROLE`, and messages are kept in the nearest `.telex/telex.db`,
+there, others join with `telex team join NAME --role ROLE`, and messages are stored in the nearest `.telex/telex.db`,
 made on first use.
 
 What a team wants otherwise it writes into `telex.toml`. The file is found as git finds its folder: in the working
@@ -43,7 +43,7 @@ in nobody else. Names compare without case, with spaces as hyphens. A declared m
 messages for it wait even before it has been seen.
 """
 _STORE = """\
-Where messages are kept is decided by the first of these that is given: `--store`, the variable `TELEX_STORE`, this
+Where messages are stored is decided by the first of these that is given: `--store`, the variable `TELEX_STORE`, this
 setting, the nearest `.telex` upwards.
 """
 _LIMITS = """\

@@ -219,7 +219,7 @@ def _limits(value: TomlValue) -> Limits:
     limits = LIMITS._replace(**_numbers(value, LIMIT_BOUNDS, LIMITS))
     if limits.retention_seconds < limits.dedup_window_seconds:
         key = "retention_seconds" if value.has("retention_seconds") else "dedup_window_seconds"
-        value.at(key).flaw("ids must not be remembered for longer than messages are kept (retention_seconds)")
+        value.at(key).flaw("ids must not be remembered for longer than messages are stored (retention_seconds)")
     return limits
 
 

@@ -65,15 +65,15 @@ STORE: dict[str, Setting] = {
     "path": Setting(
         "a path",
         "`.telex/telex.db`",
-        "Where messages are kept, as seen from this file, or the address of a hub. `--store` and `TELEX_STORE` go"
+        "Where messages are stored, as seen from this file, or the address of a hub. `--store` and `TELEX_STORE` go"
         " before it.",
         '".telex/telex.db"',
     ),
     "durability": Setting(
         "`full`, `normal`",
         "`full`",
-        "`full`: what was kept is on disk and outlives a power cut. `normal`: faster, and a power cut may undo the "
-        "last messages that were said to be kept; a crash of Telex or of an agent undoes nothing either way.",
+        "`full`: what was stored is on disk and outlives a power cut. `normal`: faster, and a power cut may undo the "
+        "last messages that were said to be stored; a crash of Telex or of an agent undoes nothing either way.",
         '"full"',
     ),
 }
@@ -119,8 +119,8 @@ LIMIT_BOUNDS: dict[str, ValueBounds] = {
     ),
     "conversation_seconds": ValueBounds(1, 30 * _DAY, "The silence after which a conversation is over."),
     "silent_seconds": ValueBounds(1, 30 * _DAY, "How long an agent does nothing before it is shown as silent."),
-    "retention_seconds": ValueBounds(60, 100 * _YEAR, "How long messages and events are kept and can be searched."),
-    "reason_characters_max": ValueBounds(80, 100_000, "How much of a reason is kept; the rest belongs in a message."),
+    "retention_seconds": ValueBounds(60, 100 * _YEAR, "How long messages and events are stored and can be searched."),
+    "reason_characters_max": ValueBounds(80, 100_000, "How much of a reason is stored; the rest belongs in a message."),
     "inbox_max": ValueBounds(1, 10_000_000, "How many messages may wait in one inbox."),
     "receive_max": ValueBounds(1, 100_000, "How many messages one call may lease."),
 }

@@ -1,6 +1,6 @@
 """Does anybody here speak that version of that dialect? What is said to whoever asks for another.
 
-A version is the dialect's own; names that a family of dialects shares are resolved here and kept nowhere, so that a
+A version is the dialect's own; names that a family of dialects shares are resolved here and stored nowhere, so that a
 roster names what there is.
 """
 

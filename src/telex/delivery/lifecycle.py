@@ -151,7 +151,7 @@ def state_of(deliveries: Iterable[Delivery], events: Iterable[Event], *, refused
         return "expired"
     if "withdrawn" in states:
         return "withdrawn"
-    return "acked" if states else "kept"
+    return "acked" if states else "recorded"
 
 
 def _text(detail: dict[str, Any]) -> str:

@@ -43,7 +43,7 @@ class TypeTraits(NamedTuple):
     rank: int  # its class's place in PRIORITY_CLASSES
     asks: bool  # for an answer that can be told from other messages, since the dialect has ids
     answers: frozenset[str]  # the types that it answers
-    stands_alone: bool  # neither asks nor answers: nothing else has to be looked up when it is kept
+    stands_alone: bool  # neither asks nor answers: nothing else has to be looked up when it is stored
     replies: bool = False  # it answers what it was handed, though its dialect may have no words to say so
     action: str | None = None  # what it does to the work, where the book has a chapter on that
     idle: tuple[str, ...] | None = None  # topics that, as long as they are empty, make the message mean nothing

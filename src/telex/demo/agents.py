@@ -42,12 +42,12 @@ class DemoTeam:
         return self.send(made, sender, to, what)
 
     def send(
-        self, message: dict[str, Any] | str, sender: str, to: str, what: str, sign: Sign = "kept", **more: Any
+        self, message: dict[str, Any] | str, sender: str, to: str, what: str, sign: Sign = "stored", **more: Any
     ) -> StoryEvent:
         receipt = self.bus.send(message, sender=sender, to=to, **more)
         return self.told(receipt, sender, to, what, sign)
 
-    def told(self, receipt: Receipt, who: str, whom: str, what: str, sign: Sign = "kept") -> StoryEvent:
+    def told(self, receipt: Receipt, who: str, whom: str, what: str, sign: Sign = "stored") -> StoryEvent:
         whom = "all" if whom == "*" else whom
         return StoryEvent(
             self.clock.story, sign_of(receipt, sign), who, whom, what, self._news(worth_telling(receipt)), receipt.id

@@ -5,12 +5,12 @@ from typing import Literal, NamedTuple
 from telex.model.finding import Finding, refusals
 from telex.ports.bus import Receipt
 
-Sign = Literal["kept", "refused", "asked", "warned", "climbed", "stopped", "looked"]
+Sign = Literal["stored", "refused", "asked", "warned", "climbed", "stopped", "looked"]
 SIGNS: dict[Sign, str] = {
-    "kept": "kept, and delivered",
+    "stored": "stored, and delivered",
     "refused": "refused, and told why",
     "asked": "asked; somebody must answer",
-    "warned": "kept, with a warning",
+    "warned": "stored, with a warning",
     "climbed": "went one step up by itself",
     "stopped": "shut down",
     "looked": "looked at; nothing was sent",
@@ -37,12 +37,12 @@ class StoryEvent(NamedTuple):
 Happening = Scene | StoryEvent
 
 
-def sign_of(receipt: Receipt, otherwise: Sign = "kept") -> Sign:
+def sign_of(receipt: Receipt, otherwise: Sign = "stored") -> Sign:
     if not receipt.accepted:
         return "refused"
     return "warned" if any(finding.severity == "warning" for finding in receipt.findings) else otherwise
 
 
 def worth_telling(receipt: Receipt) -> tuple[Finding, ...]:
-    """The refusals of what was refused; of what was kept, all that was said about the work."""
+    """The refusals of what was refused; of what was stored, all that was said about the work."""
     return tuple(receipt.findings) if receipt.accepted else tuple(refusals(receipt.findings))

@@ -26,7 +26,7 @@ def playing(store: str | None, clock: StoryClock | None = None) -> Iterator[Demo
     """The story, about to begin. It goes on as it is told.
 
     Raises:
-        StoreUnavailable: there is something else where it would be kept.
+        StoreUnavailable: there is something else where it would be stored.
     """
     path, clock = prepare(store), clock or StoryClock()
     project = DemoProject(os.path.dirname(path) or ".", clock)  # before the bus, which looks for it when it is opened

@@ -216,4 +216,4 @@ def _stopped(company: DemoTeam, who: str, request: str, status: str, pending: st
         fields["pending_work"] = pending
     what = "yes, I stop" if pending is None else f"not yet: {pending[0].lower()}{pending[1:]}"
     beat = company.typed(who, "lead", f"stop-{who}-{status}", "shutdown_response", what, **fields)
-    return beat._replace(sign="stopped") if pending is None and beat.sign == "kept" else beat
+    return beat._replace(sign="stopped") if pending is None and beat.sign == "stored" else beat

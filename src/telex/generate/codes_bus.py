@@ -226,7 +226,7 @@ WORK = (
         "Look for it: `telex search WORDS` finds messages, `telex team` members and `telex dead` dead letters. A token"
         " comes with each message that is received.",
         before=_play(f"$ {SENT} --as dev --to lead --id n-1 -", "$ telex why n-11"),
-        say="no message has the id n-11: it was never sent here or is no longer kept; look for it with telex search.",
+        say="no message has the id n-11: it was never sent here or is no longer stored; look for it with telex search.",
         after=_play("$ telex search build", "$ telex why n-1"),
         severity="error",
     ),
@@ -284,7 +284,7 @@ WORLD = (
         " be acked: the store holds some room back for that.",
         "Free some space and send again.",
         before=_play(JOINED, "# the disk is full", KEPT),
-        say="no room on the disk for team.db: nothing of this was kept; free some space.",
+        say="no room on the disk for team.db: nothing of this was stored; free some space.",
         after=_play("# the disk has room again", KEPT),
         severity="error",
     ),

@@ -24,7 +24,7 @@ MEANINGS: dict[State, str] = {
     "stored": "on disk and waiting in the inbox; after a failed attempt it waits until its next one is due",
     "leased": "in the hands of one reader until the lease runs out",
     "acked": "the reader said that it is done with it",
-    "dead": "every attempt failed; a person may retry or drop it for as long as the record is kept",
+    "dead": "every attempt failed; a person may retry or drop it until the record is pruned",
     "expired": "it asked for an answer, and none came in time",
     "withdrawn": "taken back: dropped by a person, or its recipient has left or shut down",
 }

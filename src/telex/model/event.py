@@ -19,7 +19,7 @@ class Event(NamedTuple):
 
 KINDS: dict[str, str] = {
     "accepted": "a message passed every check and was stored for its recipients",
-    "refused": "a message was refused; its bytes and the findings are kept",
+    "refused": "a message was refused; its bytes and the findings are stored",
     "imported": "a message came from another record; it is history and delivered to nobody",
     "duplicate": "the same message was sent again within the window and ignored",
     "leased": "a reader was offered the message and holds it until the lease runs out",

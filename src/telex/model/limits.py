@@ -21,7 +21,7 @@ class Limits(NamedTuple):
     escalation_seconds: float = 300.0  # an escalation that nobody answered for so long goes one step further up
     conversation_seconds: float = 1800.0  # build-flow, on timeouts: silence after which a conversation is over
     silent_seconds: float = 300.0  # an agent that did nothing for this long is shown as silent
-    retention_seconds: float = 30 * 86_400.0  # build-flow, on its queue: kept and searchable, then pruned
+    retention_seconds: float = 30 * 86_400.0  # build-flow, on its queue: stored and searchable, then pruned
     reason_characters_max: int = 2_000  # why something failed or was dropped, in a few sentences
     inbox_max: int = 10_000  # waiting messages; a reader that far behind is told to its senders
     receive_max: int = 1_000  # messages in one lease; more would only lapse together

@@ -1,4 +1,4 @@
-"""A message as it is kept: its bytes, exactly as they came, and what the bus needs to know of them."""
+"""A message as it is stored: its bytes, exactly as they came, and what the bus needs to know of them."""
 
 from typing import NamedTuple
 
@@ -20,20 +20,20 @@ class Message(NamedTuple):
     reply_to: str | None
     digest: bytes  # of raw, so that a changed byte is noticed
     raw: bytes
-    refused: bool = False  # kept for the record, delivered to nobody
+    refused: bool = False  # stored for the record, delivered to nobody
 
 
 class WorkChange(NamedTuple):
     """What a message has to do with the work: written together with it, or not at all."""
 
-    topics: tuple[str, ...] = ()  # those it belongs to, see work; it is kept as long as the store is
+    topics: tuple[str, ...] = ()  # those it belongs to, see work; it is stored as long as the store is
     # topics it was weighed against, and the last number each had then
     expected_versions: tuple[tuple[str, int], ...] = ()
     reports: tuple["NewMessage", ...] = ()  # messages that follow from it
     members: tuple[tuple[Member, Event], ...] = ()  # who changes with it, and the event that tells it
 
     def dated(self, at: float) -> "WorkChange":
-        """As of the moment in which the message is kept: nothing that follows from it happens before it."""
+        """As of the moment in which the message is stored: nothing that follows from it happens before it."""
         if not self.members and not self.reports:
             return self
         members = tuple((member._replace(stopped_at=at), event._replace(at=at)) for member, event in self.members)
@@ -41,7 +41,7 @@ class WorkChange(NamedTuple):
 
 
 class NewMessage(NamedTuple):
-    """A message to be kept, before it has a number, and everything that must be written together with it."""
+    """A message to be stored, before it has a number, and everything that must be written together with it."""
 
     id: str
     at: float

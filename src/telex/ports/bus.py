@@ -69,7 +69,7 @@ class Bus(Protocol):
 
         Raises:
             OutcomeUnknown: the write failed half-way; send again with the id it names.
-            StoreError: the store cannot keep it; nothing was kept.
+            StoreError: the store cannot keep it; nothing was stored.
         """
 
     async def receive(

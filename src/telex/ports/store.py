@@ -1,4 +1,4 @@
-"""What must a store do? Keep bytes unread, and never say that something is kept when it may be lost.
+"""What must a store do? Keep bytes unread, and never say that something is stored when it may be lost.
 
 A store decides nothing about the work: when to try again and when to give up comes in as a `Settlement`, with the
 state it was decided upon. If that state has changed meanwhile, the settlement does not happen, and nothing of it does.
@@ -19,8 +19,8 @@ class AppendResult(NamedTuple):
     """What became of an entry."""
 
     # stale: what it was weighed against has gone on; stopped: its sender has shut down in the meantime
-    outcome: Literal["kept", "duplicate", "id-reused", "inbox-full", "stale", "stopped"]
-    seq: int  # the message's number; of the earlier one for a duplicate; 0 where nothing was kept
+    outcome: Literal["stored", "duplicate", "id-reused", "inbox-full", "stale", "stopped"]
+    seq: int  # the message's number; of the earlier one for a duplicate; 0 where nothing was stored
     inbox: str | None = None  # the one that was full
 
 
@@ -40,7 +40,7 @@ class Settlement(NamedTuple):
     due_at: float = 0.0
     attempts: int | None = None  # None: as they are
     detail: str | None = None  # JSON for the event
-    reports: tuple[NewMessage, ...] = ()  # messages that must be kept together with the change
+    reports: tuple[NewMessage, ...] = ()  # messages that must be stored together with the change
     release: bool = False  # no request of this message is waited for any longer
 
     def holds_for(self, delivery: Delivery) -> bool:
@@ -104,7 +104,7 @@ class Store(Protocol):
     async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
         """Keep each message with its deliveries, its event and its part in the work, durably. Repeating an entry does
         not keep it twice. One whose topics have gone on since it was weighed is `stale`, and one whose
-        sender has shut down is `stopped`, unless it repeats an entry: nothing of either is kept."""
+        sender has shut down is `stopped`, unless it repeats an entry: nothing of either is stored."""
 
     async def lease(
         self,
@@ -145,7 +145,7 @@ class Store(Protocol):
     ) -> bool:
         """Count a missed deadline, if it still stands at `ask.attempts`: an event `overdue`, the next deadline, and the
         message once more in these inboxes (each with an event `asked-again`). Without a next deadline an event
-        `expired` too, and it is waited for no longer. The reports are kept together with that."""
+        `expired` too, and it is waited for no longer. The reports are stored together with that."""
 
     async def pending_requests(
         self, id: str | None, correlation: str | None, types: Sequence[str] | None = None

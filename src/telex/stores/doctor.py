@@ -111,7 +111,7 @@ def _surroundings(path: str) -> Iterator[DoctorCheck]:
     free = room.f_bavail * room.f_frsize
     yield DoctorCheck("disk", free >= FREE_BYTES_MIN, f"{_bytes(free)} free")
     ballast = os.path.exists(path + "-ballast")
-    say = "kept" if ballast else "given up for a full disk; it is kept again when there is room"
+    say = "in place" if ballast else "released for a full disk; it is written again when there is room"
     yield DoctorCheck("ballast", True if ballast else None, say)
     wal = os.path.getsize(path + "-wal") if os.path.exists(path + "-wal") else 0
     say = _bytes(wal) if wal <= WAL_BYTES_MAX else f"{_bytes(wal)}: somebody reads for so long that it cannot shrink."

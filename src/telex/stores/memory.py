@@ -49,7 +49,7 @@ class MemoryStore(MemoryTables):
                 self._tell(
                     new_message.at, "answered", agent=new_message.sender, message=asked, detail=json.dumps({"by": seq})
                 )
-        return AppendResult("kept", seq)
+        return AppendResult("stored", seq)
 
     def _earlier(self, new_message: NewMessage) -> Message | None:
         """The message that this one repeats, or whose id it uses."""

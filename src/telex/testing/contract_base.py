@@ -45,12 +45,12 @@ class ContractBase:
 
     clock: Clock  # what lets time pass
     lease_seconds = 60.0  # a store on a real clock makes this short
-    reopens = False  # is what was kept there when it is opened again?
+    reopens = False  # is what was stored there when it is opened again?
     place: Path  # an empty folder, another one for each test
     store: Store  # the one that is open
 
     async def make(self) -> Store:
-        """Open the store in `self.place`: an empty one the first time, and what was kept there after that."""
+        """Open the store in `self.place`: an empty one the first time, and what was stored there after that."""
         raise NotImplementedError("say how your store is opened: `async def make(self) -> Store`")
 
     async def reopen(self, store: Store) -> Store:
@@ -100,9 +100,9 @@ class ContractBase:
         return self.entry(id, inbox, sender="telex", role="telex", rank=ERROR, dedup_since=None)
 
     async def keep(self, store: Store, *entries: NewMessage) -> list[int]:
-        """Append, and see that every one was kept. Their numbers."""
+        """Append, and see that every one was stored. Their numbers."""
         appended = await store.append(entries)
-        assert [append_result.outcome for append_result in appended] == ["kept"] * len(entries)
+        assert [append_result.outcome for append_result in appended] == ["stored"] * len(entries)
         return [append_result.seq for append_result in appended]
 
     async def take(self, store: Store, *inboxes: str, limit: int = 1, holder: str = "lead") -> list[Lease]:

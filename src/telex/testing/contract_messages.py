@@ -1,4 +1,4 @@
-"""Is what was kept there, exactly, once, and found again? The part of the store contract on keeping messages."""
+"""Is what was stored there, exactly, once, and found again? The part of the store contract on keeping messages."""
 
 import pytest
 
@@ -82,7 +82,7 @@ class MessagePromises(ContractBase):
     async def test_the_same_message_twice_at_once_is_kept_once(self, store: Store) -> None:
         new_message = self.entry("m1", "lead")
         outcomes = [appended.outcome for appended in await store.append([new_message, new_message, new_message])]
-        assert outcomes == ["kept", "duplicate", "duplicate"]
+        assert outcomes == ["stored", "duplicate", "duplicate"]
         assert len(await store.find("m1")) == 1
 
     @promise
@@ -114,13 +114,13 @@ class MessagePromises(ContractBase):
         later = new_message._replace(at=new_message.at + 7200.0)
         edge = later._replace(dedup_since=new_message.at)
         assert (await self.append_one(store, edge)).outcome == "duplicate"
-        assert (await self.append_one(store, later._replace(dedup_since=new_message.at + 1.0))).outcome == "kept"
+        assert (await self.append_one(store, later._replace(dedup_since=new_message.at + 1.0))).outcome == "stored"
         assert (await self.append_one(store, later._replace(dedup_since=new_message.at + 1.0))).outcome == "duplicate"
 
     @promise
     async def test_a_refused_message_does_not_use_up_its_id(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", kind="refused", dedup_since=None))
-        assert (await self.append_one(store, self.entry("m1", "lead"))).outcome == "kept"
+        assert (await self.append_one(store, self.entry("m1", "lead"))).outcome == "stored"
 
     # --- refused and full -------------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class MessagePromises(ContractBase):
         assert await self.append_one(store, third) == AppendResult("inbox-full", 0, "lead")
         assert await store.find("m2") == []
         await self.settle_one(store, self.ack(lease))
-        assert (await self.append_one(store, third)).outcome == "kept"
+        assert (await self.append_one(store, third)).outcome == "stored"
 
     @promise
     async def test_one_full_inbox_stops_a_broadcast_as_a_whole(self, store: Store) -> None:
@@ -166,7 +166,7 @@ class MessagePromises(ContractBase):
     async def test_a_full_inbox_is_noticed_within_one_write(self, store: Store) -> None:
         entries = [self.entry(f"m{number}", "lead", inbox_max=3) for number in range(5)]
         outcomes = [appended.outcome for appended in await store.append(entries)]
-        assert outcomes == ["kept"] * 3 + ["inbox-full"] * 2
+        assert outcomes == ["stored"] * 3 + ["inbox-full"] * 2
 
     # --- finding ----------------------------------------------------------------------------------------------------
 

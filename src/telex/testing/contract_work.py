@@ -58,7 +58,7 @@ class WorkPromises(ContractBase):
     async def test_of_two_that_come_together_the_second_is_stale(self, store: Store) -> None:
         weighed = WorkChange(("t",), (("t", 0),))
         appended = await store.append([self.entry(name, "lead", work_change=weighed) for name in ("a", "b")])
-        assert [append_result.outcome for append_result in appended] == ["kept", "stale"]
+        assert [append_result.outcome for append_result in appended] == ["stored", "stale"]
         assert await said_in(store, "t") == ["a"]
 
     @promise
@@ -104,13 +104,15 @@ class WorkPromises(ContractBase):
 
     @promise
     async def test_what_belongs_to_a_topic_is_never_pruned(self, store: Store) -> None:
-        await self.keep(store, self.entry("kept", "lead", work_change=WorkChange(("t",))), self.entry("gone", "lead"))
+        await self.keep(
+            store, self.entry("lasting", "lead", work_change=WorkChange(("t",))), self.entry("gone", "lead")
+        )
         for lease in await self.take(store, "lead", limit=9):
             assert (await self.settle_one(store, self.ack(lease))).done
         later = self.now + YEARS
         for _ in range(6):
             await store.maintain(later, same_since=later, keep_since=later - 1.0, silent_since=later, limit=50)
-        assert await said_in(store, "t") == ["kept"]
+        assert await said_in(store, "t") == ["lasting"]
         assert await store.find("gone") == []
 
     @promise
@@ -152,7 +154,7 @@ class WorkPromises(ContractBase):
         together = await store.append(
             [last, self.entry("late", "lead", sender="dev"), self.entry("other", "dev", sender="qa")]
         )
-        assert [append_result.outcome for append_result in together] == ["kept", "stopped", "kept"]
+        assert [append_result.outcome for append_result in together] == ["stored", "stopped", "stored"]
         assert (await self.append_one(store, self.entry("later", "lead", sender="dev"))).outcome == "stopped"
         assert (await self.append_one(store, last)).outcome == "duplicate"
         assert (await store.find("late"), await store.find("later")) == ([], [])

@@ -73,7 +73,7 @@ class ReadIsAck(FaultyStore):
 
 
 class Lossy(FaultyStore):
-    """Says that it has kept a message, and now and then has not."""
+    """Says that it has stored a message, and now and then has not."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -84,7 +84,7 @@ class Lossy(FaultyStore):
         for new_message in entries:
             self._appends += 1
             lost = self._appends % LOST_EVERY == 0 and new_message.kind == "accepted"
-            answers += [AppendResult("kept", 0)] if lost else await self.inner.append([new_message])
+            answers += [AppendResult("stored", 0)] if lost else await self.inner.append([new_message])
         return answers
 
 

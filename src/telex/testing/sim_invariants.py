@@ -146,7 +146,7 @@ def _nothing_is_lost(
     told = {(accepted_send.sender, accepted_send.id) for accepted_send in witness.accepted}
     for sender, id_, _ in kept:
         if sender != TELEX and (sender, id_) not in told:
-            witness.wrong(f"{id_} of {sender} was kept, and its sender never told")
+            witness.wrong(f"{id_} of {sender} was stored, and its sender never told")
 
 
 def _no_id_is_kept_twice(messages: dict[int, Message], witness: SendObserver, limits: Limits) -> None:
@@ -156,7 +156,7 @@ def _no_id_is_kept_twice(messages: dict[int, Message], witness: SendObserver, li
             continue
         before = last_at.get((message.sender, message.id))
         if before is not None and message.at - before <= limits.dedup_window_seconds:
-            witness.wrong(f"{message.id} of {message.sender} was kept twice")
+            witness.wrong(f"{message.id} of {message.sender} was stored twice")
         last_at[message.sender, message.id] = message.at
 
 

@@ -57,7 +57,7 @@ def header_of(
     """What a message says of itself, for whoever has nothing but its text. The arguments fill in what it does not.
 
     Where the dialect writes roles the sender is called by its role; where it says nothing, by the first that may send
-    it. `kept` says whether a bus has kept the message, and knows these."""
+    it. `kept` says whether a bus has stored the message, and knows these."""
     wire = dialect.wire
 
     def said(name: str | None) -> str | None:

@@ -1,6 +1,6 @@
 """What was agreed about a plan, and how far has it come? A topic for each, and `contracts` to find them by.
 
-The latest contract of a plan holds, with what was granted since; all revisions are kept. How a message is weighed
+The latest contract of a plan holds, with what was granted since; all revisions are stored. How a message is weighed
 against them is `plan_checks.py`, how a contract is weighed itself `contract_checks.py`, and which plan a message means
 `plan_lookup.py`.
 """

@@ -73,7 +73,7 @@ class WorkRules(NamedTuple):
     # Topics that must be known to judge the message, as far as that can be told from those known so far. It is asked
     # again until it names no more.
     topics_needed: Callable[[WorkMessage, Book], Topics]
-    # Topics that the message belongs to once it is kept: only those whose state it changes.
+    # Topics that the message belongs to once it is stored: only those whose state it changes.
     topics_changed: Callable[[WorkMessage, Book], Topics]
     # What speaks against it, and what its sender should know.
     check: Callable[[WorkMessage, Book, RuleContext], Iterable[LazyFinding]] = nothing

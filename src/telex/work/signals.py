@@ -164,7 +164,7 @@ def answer_of(work_message: WorkMessage) -> SignalResult:
 
 def _count(work_message: WorkMessage, name: str) -> int:
     found = work_message.get(name)
-    number = scalars.number(found, 0) if isinstance(found, str) else found  # front matter is kept as it was written
+    number = scalars.number(found, 0) if isinstance(found, str) else found  # front matter is stored as it was written
     return max(number, 0) if isinstance(number, int) and not isinstance(number, bool) else 0
 
 

@@ -13,7 +13,7 @@ from telex.model.json_path import path_of
 from telex.model.message import Message
 from telex.work.actions import CHAPTERS
 
-UNWEIGHED = "unweighed"  # in the event that brought a message: it was kept by a team without rules of the work
+UNWEIGHED = "unweighed"  # in the event that brought a message: it was stored by a team without rules of the work
 _TELLING = ('"findings"', '"inboxes"', f'"{UNWEIGHED}"')
 Getters = Mapping[str, Callable[[Tree], Any]]
 
@@ -21,7 +21,7 @@ Getters = Mapping[str, Callable[[Tree], Any]]
 class WorkMessage(NamedTuple):
     """A message as the rules of the work see it."""
 
-    seq: int  # 0: it is not kept yet
+    seq: int  # 0: it is not stored yet
     id: str
     at: float
     sender: str
@@ -107,7 +107,7 @@ def work_message_from_log(message: Message, event: Event | None, dialect: Dialec
 
 
 def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callable[[bytes], Any] | None = None) -> Tree:
-    """The message as it was read when it was kept: a plain reading where that will do, the patient one elsewhere.
+    """The message as it was read when it was stored: a plain reading where that will do, the patient one elsewhere.
 
     `decode` reads JSON in less time, for a message that took the fast lane.
     """

@@ -197,7 +197,7 @@ def _not_an_object(value: Any, severity: Literal["refusal", "warning"]) -> Findi
     kind = "a list" if isinstance(value, list) else "a single value"  # never nested deeply: it was read
     say = f"Send one JSON object with a type: {kind} is not a message."
     if severity == "warning":
-        say = f"Kept as plain text: {kind} is not a message. Send one JSON object with a type."
+        say = f"Read as plain text: {kind} is not a message. Send one JSON object with a type."
     return Finding(
         "not-an-object", ROOT, say, severity, expected="a JSON object", found=json.dumps(value, ensure_ascii=False)[:40]
     )

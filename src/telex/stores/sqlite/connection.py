@@ -165,7 +165,7 @@ class SqliteConnection:
         """
         self._check_process()
         if not may_use_reserve and self._is_time_to_look() and not self.hold_ballast():
-            raise StoreFull(f"no room on the disk for {self.path}: nothing of this was kept; free some space.")
+            raise StoreFull(f"no room on the disk for {self.path}: nothing of this was stored; free some space.")
         try:
             return self._transact(work, durable)
         except StoreFull:

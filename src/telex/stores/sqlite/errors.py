@@ -17,7 +17,7 @@ def ours(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
         case _ if in_doubt:
             return OutcomeUnknown(f"outcome unknown ({path}: {error}): send again with the same id.")
         case _ if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
-            return StoreFull(f"no room on the disk for {path}: nothing of this was kept; free some space.")
+            return StoreFull(f"no room on the disk for {path}: nothing of this was stored; free some space.")
         case apsw.NotADBError():
             return StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")
         case apsw.CorruptError():
@@ -31,7 +31,7 @@ def ours(error: apsw.Error, path: str, in_doubt: bool) -> StoreError:
         case apsw.CantOpenError():
             return StoreUnavailable(f"cannot open {path}: check that its folder is there and may be written.")
         case apsw.IOError():
-            return StoreUnavailable(f"the disk failed under {path} ({error}): nothing of this was kept.")
+            return StoreUnavailable(f"the disk failed under {path} ({error}): nothing of this was stored.")
         case apsw.SQLError() if "no such table" in str(error):
             return StoreDamaged(f"{path} lacks a part of a Telex store ({error}): run telex doctor.")
         case _:

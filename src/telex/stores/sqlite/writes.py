@@ -120,7 +120,7 @@ def append(
         for seq, entry in zip(seqs, entries, strict=True):
             if entry.answers_requests:
                 _answered(file, batch, entry, seq)
-        return [AppendResult("kept", seq) for seq in seqs]
+        return [AppendResult("stored", seq) for seq in seqs]
     done = [_append(file, batch, room, new_message) for new_message in entries]
     room.grew()
     return done
@@ -147,7 +147,7 @@ def _append(file: SqliteConnection, batch: Batch, room: InboxQuota, new_message:
     _answered(file, batch, new_message, seq)
     if new_message.dedup_since is not None:
         batch.fresh[new_message.sender, new_message.id] = new_message, seq
-    return AppendResult("kept", seq)
+    return AppendResult("stored", seq)
 
 
 def _earlier(batch: Batch, new_message: NewMessage) -> AppendResult | None:

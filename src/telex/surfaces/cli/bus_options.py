@@ -64,7 +64,7 @@ agent_option = click.option(
 role_option = text_option(
     "--role", "ROLE", "Your role, the first time, when your name is not a role.", complete=completion.roles
 )
-store_option = text_option("--store", "PATH", "Where messages are kept; the nearest .telex if not given.")
+store_option = text_option("--store", "PATH", "Where messages are stored; the nearest .telex if not given.")
 lines_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each.")
 
 

@@ -57,11 +57,11 @@ def retry(id: str, store: str | None, as_json: bool) -> int:
 
 @command.command("drop")
 @id_argument
-@text_option("--reason", "WORDS", "Why: it is kept with the message.")
+@text_option("--reason", "WORDS", "Why: it is stored with the message.")
 @store_option
 @lines_option
 def drop(id: str, reason: str | None, store: str | None, as_json: bool) -> int:
-    """Give a dead message up. Its story and its bytes are kept as long as any other's."""
+    """Give a dead message up. Its story and its bytes are stored as long as any other's."""
     if reason is None:
         raise CommandError("say why: telex dead drop … --reason WORDS")
     with opened_to_look(store) as bus:

@@ -37,7 +37,7 @@ def wait_for(bus: "SyncBus", receipt: "Receipt", task: "SendCommand") -> int:
     why = f"telex why {shown(receipt.id)}"
     how = f"not {task.until} by {inboxes(lacking)}"
     end = (
-        f"within {span(task.timeout)}; it is kept and goes on"
+        f"within {span(task.timeout)}; it is stored and goes on"
         if open_still
         else f"and will not be: it is {story.state}"
     )

@@ -8,7 +8,7 @@ from telex.model.finding import Finding
 from telex.surfaces.cli.output import Screen, shown, wrapped
 
 SYMBOLS: dict[Sign, tuple[str, str]] = {
-    "kept": ("✓", "green"),
+    "stored": ("✓", "green"),
     "refused": ("✗", "red"),
     "asked": ("?", "yellow"),
     "warned": ("!", "yellow"),

@@ -29,7 +29,7 @@ OPTIONS = (
     Option("--install", "", "have git ask before every commit"),
     Option("--uninstall", "", "have it ask no more"),
     Option("--ask", "", "print the requests that would allow the rest, one on each line"),
-    Option("--store", "PATH", "where messages are kept; the nearest .telex if not given"),
+    Option("--store", "PATH", "where messages are stored; the nearest .telex if not given"),
     Option("--json", "", "print the answers as JSON, one line for each path"),
     Option("--quiet", "", "say nothing about what is allowed", "-q"),
     Option("--help", "", "show this", "-h"),

@@ -45,7 +45,7 @@ def take_in(bus: "SyncBus", path: str, *, as_json: bool) -> int:
         file.seek(0)
         count = new = 0
         for batch in _batches(file):
-            new += sum(append_result.outcome == "kept" for append_result in bus.import_messages(batch))
+            new += sum(append_result.outcome == "stored" for append_result in bus.import_messages(batch))
             count += len(batch)
     words = f"{new:,} of {count:,} messages taken in" + ("" if new == count else "; the others were here")
     sys.stdout.write((json_line({"messages": count, "new": new}) if as_json else words) + "\n")

@@ -13,7 +13,7 @@ INBOXES_SHOWN_MAX = 6
 
 
 def tell(receipt: "Receipt", *, mend: str, as_json: bool, quiet: bool = False, place: str | None = None) -> None:
-    """Say it: what was kept on stdout, what was refused on stderr. `fix` is the command that would mend it."""
+    """Say it: what was stored on stdout, what was refused on stderr. `fix` is the command that would mend it."""
     if receipt.accepted and quiet:
         return
     if as_json:
@@ -23,7 +23,7 @@ def tell(receipt: "Receipt", *, mend: str, as_json: bool, quiet: bool = False, p
         sys.stdout.write(json_line(facts(receipt) | source) + "\n")
     if not as_json or (not receipt.accepted and stderr_has_its_own_reader()):
         screen = Screen(sys.stdout if receipt.accepted else sys.stderr)
-        lines = _kept(receipt, screen) if receipt.accepted else _refused(receipt, mend, screen, place)
+        lines = _stored(receipt, screen) if receipt.accepted else _refused(receipt, mend, screen, place)
         screen.line("\n".join(lines))
     sys.stdout.flush()  # the next message may take a while, and this one is on disk
 
@@ -35,8 +35,8 @@ def facts(receipt: "Receipt") -> dict[str, Any]:
     }
 
 
-def _kept(receipt: "Receipt", screen: Screen) -> list[str]:
-    word = "kept before" if receipt.duplicate else "kept"
+def _stored(receipt: "Receipt", screen: Screen) -> list[str]:
+    word = "duplicate" if receipt.duplicate else "stored"
     first, *others = wrapped(f"{shown(receipt.id)} for {inboxes(receipt.to)}", screen.width, len(word) + 1)
     return [f"{screen.paint(word, 'green')} {first}", *others, *finding_lines(receipt.findings, screen)]
 

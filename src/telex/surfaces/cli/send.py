@@ -34,10 +34,10 @@ OPTIONS = (
     Option("--wait", "STATE", "wait until it is acked, read or leased"),
     Option("--timeout", "SECONDS", "how long to wait; 60 if not given"),
     Option("--dialect", "NAME", "read it as this dialect only; a .toml file declares your own"),
-    Option("--store", "PATH", "where messages are kept; the nearest .telex if not given"),
+    Option("--store", "PATH", "where messages are stored; the nearest .telex if not given"),
     Option("--jsonl", "", "a message on every line, whatever the file is called"),
     Option("--json", "", "print the answer as JSON, one line for each message"),
-    Option("--quiet", "", "say nothing about what is kept", "-q"),
+    Option("--quiet", "", "say nothing about what is stored", "-q"),
     Option("--help", "", "show this", "-h"),
 )
 WAITS = ("acked", "read", "leased")
@@ -46,13 +46,13 @@ REPEATED = ("--as", "--role", "--to", "--reply-to", "--correlation", "--dialect"
 USAGE_LINE = "telex send --as NAME [--to ADDRESS] FILE…|-"
 HELP = f"""{USAGE_LINE} [options]
 
-Check a message and keep it for its recipients. When this says kept, it is on
+Check a message and keep it for its recipients. When this says stored, it is on
 disk. A file is one message; a .jsonl or .ndjson file has one on every line;
 - is stdin.
 
 %s
 
-Exit code: 0 all kept, 2 any refused (what to mend is on stderr), 3 no such
+Exit code: 0 all stored, 2 any refused (what to mend is on stderr), 3 no such
 file, 4 not acked in time, 64 wrong usage, 1 anything else.
 """
 
@@ -176,7 +176,7 @@ def mend_command(path: str, task: SendCommand) -> str:
 
 
 def _many(bus: "SyncBus", files: list[str], task: SendCommand) -> int:
-    """Each message by itself: what is told is kept, whatever becomes of those behind it."""
+    """Each message by itself: what is told is stored, whatever becomes of those behind it."""
     stay_for_long()
     refused = False
     for path in files:

@@ -211,7 +211,7 @@ def _demo_path(store: str | None) -> str:
 
 
 def _playing(path: str) -> str:
-    return f", and a demo team talks there, kept in {shown(os.path.dirname(path) or '.')}"
+    return f", and a demo team talks there, stored in {shown(os.path.dirname(path) or '.')}"
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def command() -> None:
 def create(
     agent: str | None, role: str | None, operator: bool, expires: str | None, store: str | None, as_json: bool
 ) -> int:
-    """Make a token. It is printed this once; only a hash of it is kept."""
+    """Make a token. It is printed this once; only a hash of it is stored."""
     from telex.surfaces.http.tokens import new_token
 
     settings, now = settings_here(), time.time()

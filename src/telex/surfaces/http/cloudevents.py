@@ -1,6 +1,6 @@
 """How does a message come as a CloudEvent? Version 1.0 of that format, in its structured mode, and pure.
 
-What is in `data` is taken out as it was written, so that the bytes that are kept are those that the sender chose. The
+What is in `data` is taken out as it was written, so that the bytes that are stored are those that the sender chose. The
 event's own attributes are the envelope: its id, who says it sent it, and for whom it is. Its `type` is for those on the
 way; what a message is, it says itself.
 """
@@ -21,7 +21,7 @@ from telex.model.suggestion import nearest
 ONE, MANY = "application/cloudevents+json", "application/cloudevents-batch+json"
 SPECVERSION = "1.0"
 REQUIRED = {
-    "id": "the message's id: what came before under the same one is not kept twice",
+    "id": "the message's id: what came before under the same one is not stored twice",
     "source": "the name of the agent that sends it",
     "specversion": SPECVERSION,
     "type": "telex.DIALECT.TYPE, or any other",

@@ -80,7 +80,7 @@ def _operation(verb: Verb, schemas: SchemaBuilder) -> dict[str, Any]:
         good["content"]["text/event-stream"] = {"schema": {"type": "string"}}
     done = {"200": good | {"description": "done, or it had been before"}}
     if verb.created:
-        done["201"] = good | {"description": "accepted and kept"}
+        done["201"] = good | {"description": "accepted and stored"}
     operation["responses"] = done | _problems()
     return operation
 
@@ -139,7 +139,7 @@ def _others(schemas: SchemaBuilder) -> list[tuple[str, str, dict[str, Any]]]:
     picture = {"description": "a picture", "content": {SVG.decode(): {"schema": {"type": "string"}}}}
     numbers = {"description": "numbers for Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
     check = {
-        **_other("check", "Say everything about a message. Nothing is kept.", "messages"),
+        **_other("check", "Say everything about a message. Nothing is stored.", "messages"),
         "parameters": [_parameter(argument, "query", schemas) for argument in CHECK.values()],
         "requestBody": _message_body(),
     }

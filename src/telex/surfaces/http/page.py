@@ -112,7 +112,7 @@ class PageScreens:
     async def message(self, request: Request) -> dict[str, Any]:
         word = request.path_params["seq"]
         if not (word.isascii() and word.isdigit() and len(word) <= DIGITS_MAX):
-            raise NotFound(f"no message has the number {word[:60]}: it was never sent here or is no longer kept.")
+            raise NotFound(f"no message has the number {word[:60]}: it was never sent here or is no longer stored.")
         return await message_facts(self._bus, self._desk, int(word))
 
     async def refusals(self, request: Request) -> dict[str, Any]:

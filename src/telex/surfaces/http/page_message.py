@@ -73,7 +73,7 @@ async def message_of(bus: Bus, seq: int) -> Message:
 
 
 def _no_such(seq: int) -> NotFound:
-    return NotFound(f"no message has the number {seq}: it was never sent here or is no longer kept.")
+    return NotFound(f"no message has the number {seq}: it was never sent here or is no longer stored.")
 
 
 def kind_of(message: Message, desk: CheckPolicy) -> tuple[Dialect | None, MessageType | None]:

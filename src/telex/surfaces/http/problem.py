@@ -31,7 +31,7 @@ STATUSES: dict[type[TelexError], int] = {
     NotAMember: 403,
     NotFound: 404,
     LeaseLost: 409,
-    RequestTimedOut: 424,  # the hub is well and the question is kept: it is the other agent who has not answered
+    RequestTimedOut: 424,  # the hub is well and the question is stored: it is the other agent who has not answered
     RequestFailed: 424,
     StoreError: 503,
 }

@@ -1,4 +1,4 @@
-"""Where are tokens kept? In a file beside the store that only its owner may read, written whole or not at all.
+"""Where are tokens stored? In a file beside the store that only its owner may read, written whole or not at all.
 
 Whoever changes it holds a lock, so that two who do at once lose nothing. Whoever reads it looks at the file's stamp
 first, which costs two microseconds: a revocation holds from the next request on. A file that cannot be understood is an

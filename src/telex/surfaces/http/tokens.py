@@ -1,8 +1,8 @@
 """Who was given a token, and whose is the one that is shown?
 
 A token is `telex_<id>_<secret>`. The id is no secret: lists and logs name it. The secret has 256 bits of chance, is
-shown once and never kept. What is kept is its SHA-256: a slow hash protects what can be guessed, and nobody guesses 256
-bits, while every request would pay for it. Where the tokens are kept is `token_file.py`.
+shown once and never stored; the file has its SHA-256. A slow hash would protect a secret that can be guessed, which
+256 random bits cannot, and every request would pay for it. `token_file.py` reads and writes the file.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ def _hashed(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-# --- as they are kept -------------------------------------------------------------------------------------------------
+# --- as they are stored -----------------------------------------------------------------------------------------------
 
 
 def written(token: Token) -> dict[str, Any]:

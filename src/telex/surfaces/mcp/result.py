@@ -48,7 +48,9 @@ def of_silence(tool: str, id_: str | None) -> ToolResult:
     """Nothing was answered for so long that the client would soon have given up without a word."""
     say = f"no answer came within {PATIENCE_SECONDS:g} s: the store or hub is away or busy, and it may have been done."
     if tool == "send" and id_ is None:
-        say += " Before you send it again, find out whether it was kept; with an id of its own, sending again is safe."
+        say += (
+            " Before you send it again, find out whether it was stored; with an id of its own, sending again is safe."
+        )
         return ToolResult(f"{OutcomeUnknown.code}: {say}", {"code": OutcomeUnknown.code, "detail": say}, wrong=True)
     return of_error(OutcomeUnknown(say, id_))
 

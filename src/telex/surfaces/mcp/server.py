@@ -112,7 +112,7 @@ def listed_tools() -> list[types.Tool]:
             input_schema=tool.schema,
             annotations=types.ToolAnnotations(
                 read_only_hint=tool.looks_only or None,
-                # The rest says nothing of a tool that only looks. Nothing here ever destroys what was kept.
+                # The rest says nothing of a tool that only looks. Nothing here ever destroys what was stored.
                 destructive_hint=None if tool.looks_only else False,
                 idempotent_hint=True if tool.again_is_once else None,
                 open_world_hint=False,

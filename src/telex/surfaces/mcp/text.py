@@ -53,7 +53,7 @@ def finding_text(findings: Iterable[Finding]) -> str:
 
 
 def kept_text(receipt: Receipt) -> str:
-    word = "kept before (the same message; nothing was done)" if receipt.duplicate else "kept"
+    word = "duplicate (the same message; nothing was done)" if receipt.duplicate else "stored"
     head = f"{word}: {shown(receipt.id)} for {', '.join(map(shown, receipt.to)) or 'nobody'}"
     return "\n".join([head, *([finding_text(receipt.findings)] if receipt.findings else [])])
 

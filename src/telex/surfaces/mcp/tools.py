@@ -61,7 +61,7 @@ _BUDGET = "most tokens of the answer"
 
 TOOLS: dict[str, Tool] = {
     "send": Tool(
-        "Send a message to your team. It is checked and kept; if refused, nothing was delivered and the answer says"
+        "Send a message to your team. It is checked and stored; if refused, nothing was delivered and the answer says"
         " what to mend. Resending with the same id is safe.",
         {
             "message": _MESSAGE,

@@ -150,7 +150,7 @@ class Compose extends DoingView {
       return { receipt, seq: story?.message.seq };
     };
     const done = await this.doing("send", sent, ({ receipt, seq }) =>
-      html`Kept for ${receipt.to.join(", ")}. ${seq ? html`<a href=${at("message", [String(seq)])}>See what becomes of it</a>` : nothing}`);
+      html`Stored for ${receipt.to.join(", ")}. ${seq ? html`<a href=${at("message", [String(seq)])}>See what becomes of it</a>` : nothing}`);
     if (!done) return;
     this.newId = crypto.randomUUID();
     this.#begin(this.#made);

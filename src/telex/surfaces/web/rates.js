@@ -55,7 +55,7 @@ class Rates extends View {
     const total = (name) => this.found[name].reduce((sum, one) => sum + one, 0).toLocaleString("en-GB");
     const every = this.found.step < 60 ? `${this.found.step} seconds` : this.found.step === 60 ? "minute" : `${this.found.step / 60} minutes`;
     return html`
-      ${heading("Rates and latency", "How much is said, and how long it takes from when a message is kept to when its reader is done with it.",
+      ${heading("Rates and latency", "How much is said, and how long it takes from when a message is stored until it is acked.",
         html`<label class="row"><span class="quiet">Over</span>
           <select @change=${(event) => go(at("rates", [], { span: event.target.value }), { replace: true })}>
             ${Object.entries(SPANS).map(([name, [words]]) => html`<option value=${name} ?selected=${name === this.span}>${words}</option>`)}
@@ -64,10 +64,10 @@ class Rates extends View {
         <section class="card" aria-labelledby="rates"><h2 id="rates">Messages each ${every}</h2>
           <ul class="totals">${KINDS.map(([name, mood, words]) => html`<li><span class="swatch ${mood}"></span> <strong>${total(name)}</strong> <span class="quiet">${words}</span></li>`)}</ul>
           <div class="chart" ${ref(this.#rates)} role="img" aria-label="Messages each ${every}, by what became of them"></div></section>
-        <section class="card" aria-labelledby="latency"><h2 id="latency">From kept to done</h2>
+        <section class="card" aria-labelledby="latency"><h2 id="latency">From stored to acked</h2>
           <ul class="totals">${QUANTILES.map(([name, mood, words]) => html`<li><span class="swatch ${mood}"></span> <span class="quiet">${words}</span></li>`)}</ul>
           ${this.found.p50.some((one) => one !== null) ? nothing : html`<p class="quiet">Nothing was acked within this time.</p>`}
-          <div class="chart" ${ref(this.#latency)} role="img" aria-label="Seconds from when a message is kept to when it is acked"></div></section>
+          <div class="chart" ${ref(this.#latency)} role="img" aria-label="Seconds from when a message is stored until it is acked"></div></section>
       </div>`;
   }
 }

@@ -6,7 +6,7 @@ import { View, at, go, register } from "./view.js";
 import { agent, badge, count, empty, finding, heading, when } from "./parts.js";
 import { coded, toMessage } from "./work_parts.js";
 
-const SPANS = { hour: ["the last hour", 3600], day: ["the last day", 86_400], week: ["the last week", 604_800], all: ["all that is kept", 0] };
+const SPANS = { hour: ["the last hour", 3600], day: ["the last day", 86_400], week: ["the last week", 604_800], all: ["all that is stored", 0] };
 const AGENTS_MAX = 10; // columns
 
 class Refusals extends View {

@@ -50,7 +50,7 @@ class Search extends View {
       ${
         this.found.length
           ? html`<ol class="results">${this.found.map((message) => this.#result(message, text))}</ol>`
-          : empty("Not found", "No message that is kept has all of these words.")
+          : empty("Not found", "No message that is stored has all of these words.")
       }`;
   }
 

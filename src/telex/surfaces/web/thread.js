@@ -50,7 +50,7 @@ class Thread extends View {
     if (!stories) return nothing;
     if (!stories.length)
       return html`${heading(correlation)}
-        ${empty("Nothing was said here", "No message that is kept belongs to this conversation.")}`;
+        ${empty("Nothing was said here", "No message that is stored belongs to this conversation.")}`;
     const people = new Set(stories.map((story) => story.message.sender)).size;
     const title = html`Conversation <span class="mono">${correlation}</span>`;
     const lead = html`${count(stories.length, "message")} by ${count(people, "agent")},
