@@ -21,7 +21,7 @@ from telex.surfaces.http.server import ServerOptions, listen, make_door, make_se
 
 _RECEIPT = {
     "accepted": True, "id": "hub-10-1000", "state": "stored", "to": ["lead-10"], "dialect": "vbw-typed",
-    "type": "execution_update", "findings": [], "duplicate": False, "answer": None, "mended": None, "certain": False,
+    "type": "execution_update", "findings": [], "duplicate": False, "answer": None, "fixed": None, "certain": False,
 }  # fmt: skip
 BODY = json.dumps(_RECEIPT, separators=(",", ":")).encode()  # as long as what the hub answers
 HEADERS = [(b"content-type", b"application/json"), (b"content-length", str(len(BODY)).encode())]

@@ -220,7 +220,7 @@ async def served(app: App) -> AsyncIterator[int]:
 
 
 async def raw_get(port: int, target: str, method: str = "GET", more: str = "") -> tuple[int, bytes]:
-    """As it goes over the wire: no client in between that mends the path."""
+    """As it goes over the wire: no client in between that fixes the path."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{more}\r\n".encode())
     answer = await soon(reader.read())

@@ -28,7 +28,7 @@ from telex.dialects.schema import (
 
 
 def rule(code: str, broken_when: str, path: str = "class") -> HardRule:
-    return HardRule(code, broken_when, path, f"Mend {path}: */ | `so`.")
+    return HardRule(code, broken_when, path, f"Fix {path}: */ | `so`.")
 
 
 DISPATCH = MessageType(

@@ -113,4 +113,4 @@ def test_two_messages_in_one_are_refused_and_neither_is_guessed(glue: str) -> No
     text = json.dumps(UPDATE)
     checked = check(f"{text}{glue}{text}".encode())
     assert [(finding.code, finding.path) for finding in refusals(checked.findings)] == [("several-messages", "$")]
-    assert checked.mended is None
+    assert checked.fixed is None

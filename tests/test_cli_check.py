@@ -13,7 +13,7 @@ from telex.validation.check import check
 from tests.test_cli_kit import LACKING, PROGRESS, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
 
 Capture = pytest.CaptureFixture[str]
-ANSWER_KEYS = ["valid", "dialect", "type", "findings", "mended", "skeleton", "body"]
+ANSWER_KEYS = ["valid", "dialect", "type", "findings", "fixed", "skeleton", "body"]
 FINDING_KEYS = ["code", "path", "say", "severity", "expected", "found", "nearest"]
 
 
@@ -30,19 +30,19 @@ def test_an_accepted_message_is_said_on_stdout_and_leaves_with_0(tmp_path: Path,
     assert ran == Ran(0, "accepted  vbw-typed execution_update\n", "")
 
 
-def test_a_refused_message_leaves_with_2_and_stderr_holds_all_there_is_to_mend(tmp_path: Path, capsys: Capture) -> None:
+def test_a_refused_message_leaves_with_2_and_stderr_holds_all_there_is_to_fix(tmp_path: Path, capsys: Capture) -> None:
     code, out, err = run(capsys, "check", put(tmp_path, "progress.json", WRONG_CASE))
     assert (code, out) == (2, "")
-    verdict, finding, words, _, offer, mended = err.splitlines()
+    verdict, finding, words, _, offer, fixed = err.splitlines()
     assert verdict == "refused   vbw-handoff dev_progress"
     assert finding.split() == ["refusal", "not-one-of", "$.status"]
     assert "'complete'" in words
     assert "found COMPLETE" in words
     assert offer == "Send this instead:"
-    assert json.loads(mended) == PROGRESS
+    assert json.loads(fixed) == PROGRESS
 
 
-def test_a_message_that_only_its_sender_can_mend_is_offered_with_blanks(tmp_path: Path, capsys: Capture) -> None:
+def test_a_message_that_only_its_sender_can_fix_is_offered_with_blanks(tmp_path: Path, capsys: Capture) -> None:
     _, _, err = run(capsys, "check", put(tmp_path, "progress.json", LACKING))
     skeleton = json.loads(err.splitlines()[-1])
     assert skeleton == PROGRESS | {"plan_id": "<fill: text>"}
@@ -102,7 +102,7 @@ def test_json_has_exactly_the_promised_shape(tmp_path: Path, capsys: Capture) ->
     assert ran.code == 2
     assert list(ran.answer) == ANSWER_KEYS
     assert [list(finding) for finding in ran.answer["findings"]] == [FINDING_KEYS]
-    assert ran.answer["mended"] == PROGRESS
+    assert ran.answer["fixed"] == PROGRESS
     assert (ran.answer["valid"], ran.answer["dialect"], ran.answer["type"]) == (False, "vbw-handoff", "dev_progress")
 
 
@@ -111,14 +111,14 @@ def test_json_of_what_nobody_can_read_says_null(tmp_path: Path, capsys: Capture)
     assert ran.answer | {"findings": 0} == dict(zip(ANSWER_KEYS, [False, None, None, 0, None, None, None], strict=True))
 
 
-def test_json_holds_all_of_a_mended_message_that_has_a_body(tmp_path: Path, capsys: Capture) -> None:
+def test_json_holds_all_of_a_fixed_message_that_has_a_body(tmp_path: Path, capsys: Capture) -> None:
     sent = "---\ntype: approval\nsignal: LGTM\n---\nCommit it.\n\n---\n"
     (tmp_path / "approval.md").write_text(sent, encoding="utf-8")
-    for command in ("check", "mend"):
+    for command in ("check", "fix"):
         answer = run(capsys, command, "--json", str(tmp_path / "approval.md")).answer
         signal_md = by_name(answer["dialect"])
         assert signal_md is not None
-        assert write(signal_md, answer["mended"], answer["body"]) == sent.replace("LGTM", "lgtm")
+        assert write(signal_md, answer["fixed"], answer["body"]) == sent.replace("LGTM", "lgtm")
 
 
 def test_json_says_null_for_the_body_of_what_has_none(tmp_path: Path, capsys: Capture) -> None:
@@ -131,7 +131,7 @@ def test_json_says_what_the_library_says(tmp_path: Path, capsys: Capture) -> Non
     checked = check(raw + b"\n")
     answer = run(capsys, "check", "--json", put(tmp_path, "progress.json", raw.decode())).answer
     assert [tuple(finding.values()) for finding in answer["findings"]] == [tuple(item) for item in checked.findings]
-    assert (answer["mended"], answer["skeleton"]) == (checked.mended, checked.skeleton)
+    assert (answer["fixed"], answer["skeleton"]) == (checked.fixed, checked.skeleton)
 
 
 def test_the_vbw_format_can_stand_in_for_vbws_own_validator(tmp_path: Path, capsys: Capture) -> None:
@@ -142,7 +142,7 @@ def test_the_vbw_format_can_stand_in_for_vbws_own_validator(tmp_path: Path, caps
     assert [error.partition(": ")[0] for error in bad.answer["errors"]] == ["$.status"]
 
 
-def test_with_json_a_coding_tool_still_finds_on_stderr_what_to_mend(tmp_path: Path) -> None:
+def test_with_json_a_coding_tool_still_finds_on_stderr_what_to_fix(tmp_path: Path) -> None:
     ran = process("check", "--json", put(tmp_path, "progress.json", WRONG_CASE))
     assert ran.answer["valid"] is False
     assert ran.err.startswith("refused   vbw-handoff dev_progress\n")
@@ -316,32 +316,32 @@ def test_a_file_that_cannot_be_read_is_1(tmp_path: Path, capsys: Capture) -> Non
 # --- on a terminal ----------------------------------------------------------------------------------------------------
 
 
-def test_a_person_is_told_how_to_get_it_mended(tmp_path: Path) -> None:
+def test_a_person_is_told_how_to_get_it_fixed(tmp_path: Path) -> None:
     file = put(tmp_path, "it's.json", WRONG_CASE)
     seen = terminal("check", file, "--as", "dev", columns=200, NO_COLOR="1").out
     quoted = file.replace("'", "'\"'\"'")
-    assert f"  mend     telex mend '{quoted}' --as dev  prints it mended\n" in seen
+    assert f"  fix      telex fix '{quoted}' --as dev  prints it fixed\n" in seen
     assert "Send this instead" not in seen
 
 
-def test_the_command_that_mends_reads_the_message_as_the_check_did(tmp_path: Path, capsys: Capture) -> None:
+def test_the_command_that_fixes_reads_the_message_as_the_check_did(tmp_path: Path, capsys: Capture) -> None:
     own = put(tmp_path, "my kitchen.toml", OWN)
     order = put(tmp_path, "order.json", f"```json\n{json.dumps({'type': 'ORDER', 'dish': 'soup'})}\n```")
     options = ["--as", "waiter", "--to", "cook", "--dialect", own, "--team-dialect", "vbw-company"]
     seen = terminal("check", order, "--quiet", "--max-bytes=2000", *options, columns=400, NO_COLOR="1").out
     [hint] = [
-        line.removeprefix("  mend ").strip().split("  ")[0] for line in seen.splitlines() if line.startswith("  mend ")
+        line.removeprefix("  fix ").strip().split("  ")[0] for line in seen.splitlines() if line.startswith("  fix ")
     ]
-    assert shlex.split(hint) == ["telex", "mend", order, *options, "--max-bytes", "2000"]
+    assert shlex.split(hint) == ["telex", "fix", order, *options, "--max-bytes", "2000"]
     assert run(capsys, *shlex.split(hint)[1:]).answer == {"type": "order", "dish": "soup"}
 
 
-def test_the_command_that_mends_finds_a_file_that_looks_like_an_option(
+def test_the_command_that_fixes_finds_a_file_that_looks_like_an_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path, "--json", WRONG_CASE)
     monkeypatch.chdir(tmp_path)
-    assert "telex mend ./--json  prints it mended" in terminal("check", "--", "--json", NO_COLOR="1").out
+    assert "telex fix ./--json  prints it fixed" in terminal("check", "--", "--json", NO_COLOR="1").out
 
 
 def test_colours_are_for_terminals_that_take_them(tmp_path: Path) -> None:
@@ -357,4 +357,4 @@ def test_colours_are_for_terminals_that_take_them(tmp_path: Path) -> None:
 def test_words_are_wrapped_where_the_terminal_ends(tmp_path: Path, columns: int) -> None:
     file = put(tmp_path, "verdict.json", example("vbw-typed", "qa_verdict", author_role="dev", confidence="High"))
     lines = terminal("check", file, columns=columns, NO_COLOR="1").out.splitlines()
-    assert all(len(line) <= columns for line in lines if not line.startswith("  mend "))
+    assert all(len(line) <= columns for line in lines if not line.startswith("  fix "))

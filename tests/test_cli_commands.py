@@ -1,4 +1,4 @@
-"""What do `mend`, `new`, `schema`, `prompt`, `dialects` and `explain` print, and with which exit code do they leave?"""
+"""What do `fix`, `new`, `schema`, `prompt`, `dialects` and `explain` print, and with which exit code do they leave?"""
 
 import json
 import re
@@ -30,106 +30,106 @@ def run(capsys: Capture, *args: str) -> Ran:
     return Ran(code, *capsys.readouterr())
 
 
-# --- mend -------------------------------------------------------------------------------------------------------------
+# --- fix -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_mended_message_is_on_stdout_and_what_was_mended_on_stderr(tmp_path: Path, capsys: Capture) -> None:
-    ran = run(capsys, "mend", put(tmp_path, "progress.json", WRONG_CASE))
+def test_a_fixed_message_is_on_stdout_and_what_was_fixed_on_stderr(tmp_path: Path, capsys: Capture) -> None:
+    ran = run(capsys, "fix", put(tmp_path, "progress.json", WRONG_CASE))
     assert (ran.code, ran.answer) == (0, PROGRESS)
     assert "not-one-of" in ran.err
 
 
 def test_a_good_message_is_printed_as_it_is(tmp_path: Path, capsys: Capture) -> None:
     text = '{"type":"dev_progress", "task":"a",  "plan_id":"1","commit":"","status":"partial"}\n'
-    assert run(capsys, "mend", put(tmp_path, "progress.json", text.rstrip())) == Ran(0, text, "")
-    assert run(capsys, "mend", put(tmp_path, "note.md", "Good morning.")) == Ran(0, "Good morning.\n", "")
+    assert run(capsys, "fix", put(tmp_path, "progress.json", text.rstrip())) == Ran(0, text, "")
+    assert run(capsys, "fix", put(tmp_path, "note.md", "Good morning.")) == Ran(0, "Good morning.\n", "")
 
 
 def test_a_good_message_is_taken_out_of_its_wrapping(tmp_path: Path, capsys: Capture) -> None:
     wrapped = f"Here it is:\n```json\n{json.dumps(PROGRESS)}\n```\nBye."
-    ran = run(capsys, "mend", put(tmp_path, "progress.md", wrapped))
+    ran = run(capsys, "fix", put(tmp_path, "progress.md", wrapped))
     assert (ran.code, ran.answer) == (0, PROGRESS)
     assert "fence-removed" in ran.err
 
 
 def test_where_only_the_sender_knows_a_blank_is_left_and_named(tmp_path: Path, capsys: Capture) -> None:
-    ran = run(capsys, "mend", put(tmp_path, "progress.json", LACKING))
+    ran = run(capsys, "fix", put(tmp_path, "progress.json", LACKING))
     assert (ran.code, ran.answer) == (2, PROGRESS | {"plan_id": "<fill: text>"})
     assert ran.err.splitlines()[-2:] == ["1 blank to fill:", "  $.plan_id  text"]
 
 
-def test_what_cannot_be_read_cannot_be_mended(tmp_path: Path, capsys: Capture) -> None:
-    code, out, err = run(capsys, "mend", put(tmp_path, "cut.json", '{"type": "dev_progress", "ta'))
+def test_what_cannot_be_read_cannot_be_fixed(tmp_path: Path, capsys: Capture) -> None:
+    code, out, err = run(capsys, "fix", put(tmp_path, "cut.json", '{"type": "dev_progress", "ta'))
     assert (code, out) == (2, "")
     assert "not-json" in err
 
 
-def test_front_matter_is_mended_with_its_body(capsys: Capture) -> None:
+def test_front_matter_is_fixed_with_its_body(capsys: Capture) -> None:
     sent = "---\ntype: approval\nsignal: LGTM\n---\nCommit it.\n"
-    ran = process("mend", "-", stdin=sent.encode())
+    ran = process("fix", "-", stdin=sent.encode())
     assert (ran.code, ran.out) == (0, sent.replace("LGTM", "lgtm"))
 
 
 def test_a_body_is_printed_faithfully_to_a_file_and_safely_to_a_terminal(tmp_path: Path) -> None:
     file = put(tmp_path, "approval.md", "---\ntype: approval\nsignal: LGTM\n---\nred: \x1b[31m")
-    assert "\x1b[31m" in process("mend", file).out
-    seen = terminal("mend", file, NO_COLOR="1").out
+    assert "\x1b[31m" in process("fix", file).out
+    seen = terminal("fix", file, NO_COLOR="1").out
     assert "\\x1b[31m" in seen
     assert "\x1b" not in seen
 
 
-def test_mend_knows_who_is_sending_and_in_which_dialect(tmp_path: Path, capsys: Capture) -> None:
+def test_fix_knows_who_is_sending_and_in_which_dialect(tmp_path: Path, capsys: Capture) -> None:
     file = put(tmp_path, "update.json", UPDATE)
-    ran = run(capsys, "mend", "--as", "docs", file)
+    ran = run(capsys, "fix", "--as", "docs", file)
     assert (ran.code, ran.answer["author_role"]) == (0, "docs")
-    assert run(capsys, "mend", "--dialect", "signal-md", file).code == 2
-    assert run(capsys, "mend", "--dialect", "nope", file).code == 64
+    assert run(capsys, "fix", "--dialect", "signal-md", file).code == 2
+    assert run(capsys, "fix", "--dialect", "nope", file).code == 64
 
 
-def test_mend_answers_in_json(tmp_path: Path, capsys: Capture) -> None:
+def test_fix_answers_in_json(tmp_path: Path, capsys: Capture) -> None:
     good, bad, lacking = (
-        run(capsys, "mend", "--json", put(tmp_path, "message.json", message))
+        run(capsys, "fix", "--json", put(tmp_path, "message.json", message))
         for message in (PROGRESS, WRONG_CASE, LACKING)
     )
-    assert (good.code, good.answer["mended"], good.answer["blanks"]) == (0, PROGRESS, [])
-    assert (bad.code, bad.answer["mended"], bad.answer["valid"]) == (0, PROGRESS, False)
-    assert (lacking.code, lacking.answer["mended"]) == (2, None)
+    assert (good.code, good.answer["fixed"], good.answer["blanks"]) == (0, PROGRESS, [])
+    assert (bad.code, bad.answer["fixed"], bad.answer["valid"]) == (0, PROGRESS, False)
+    assert (lacking.code, lacking.answer["fixed"]) == (2, None)
     assert lacking.answer["blanks"] == [{"path": "$.plan_id", "expected": "text"}]
 
 
-def test_mend_reads_a_message_that_fits_two_dialects_as_the_team_or_its_receiver_does(
+def test_fix_reads_a_message_that_fits_two_dialects_as_the_team_or_its_receiver_does(
     tmp_path: Path, capsys: Capture
 ) -> None:
     file = put(tmp_path, "progress.json", WRONG_CASE)
     spoken = [
-        run(capsys, "mend", "--json", *options, file).answer["dialect"]
+        run(capsys, "fix", "--json", *options, file).answer["dialect"]
         for options in ([], ["--team-dialect", "vbw-company"], ["--to", "senior"])
     ]
     assert spoken == ["vbw-handoff", "vbw-company", "vbw-company"]
 
 
-def test_mend_takes_a_message_as_large_as_allowed_and_no_larger(tmp_path: Path, capsys: Capture) -> None:
+def test_fix_takes_a_message_as_large_as_allowed_and_no_larger(tmp_path: Path, capsys: Capture) -> None:
     file = put(tmp_path, "progress.json", WRONG_CASE)
     size = Path(file).stat().st_size
-    assert run(capsys, "mend", "--max-bytes", str(size), file).answer == PROGRESS
-    code, out, err = run(capsys, "mend", "--max-bytes", str(size - 1), file)
+    assert run(capsys, "fix", "--max-bytes", str(size), file).answer == PROGRESS
+    code, out, err = run(capsys, "fix", "--max-bytes", str(size - 1), file)
     assert (code, out) == (2, "")
     assert "too-large" in err
 
 
 @pytest.mark.parametrize("target, code", [("nowhere.json", 3), (".", 64)])
-def test_mend_takes_one_file_that_is_there(
+def test_fix_takes_one_file_that_is_there(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, target: str, code: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(capsys, "mend", target).code == code
+    assert run(capsys, "fix", target).code == code
 
 
 @pytest.mark.parametrize(
     "file", sorted(SAMPLES.rglob("*.json")) + sorted(SAMPLES.rglob("*.md")), ids=lambda file: file.name
 )
-def test_whatever_mend_says_is_mended_passes_the_check(file: Path, capsys: Capture) -> None:
-    ran = run(capsys, "mend", str(file))
+def test_whatever_fix_says_is_fixed_passes_the_check(file: Path, capsys: Capture) -> None:
+    ran = run(capsys, "fix", str(file))
     assert ran.code in (0, 2)
     assert check(ran.out.encode()).valid == (ran.code == 0)
 
@@ -341,7 +341,7 @@ def test_codes_are_listed_and_a_misspelt_one_is_named(capsys: Capture) -> None:
     assert run(capsys, "explain", "--list", "--json").answer == titles
     for code in ("not-one-of", "lease-lost"):
         answer = run(capsys, "explain", "--json", code).answer
-        assert list(answer) == ["code", "title", "why", "mend", "before", "after"]
+        assert list(answer) == ["code", "title", "why", "fix", "before", "after"]
     ran = run(capsys, "explain", "not-on-of")
     assert (ran.code, ran.out) == (3, "")
     assert "did you mean not-one-of?" in ran.err

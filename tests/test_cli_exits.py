@@ -35,7 +35,7 @@ def test_what_is_asked_for_and_is_not_there_is_3(capsys: Capture, args: list[str
 @pytest.mark.parametrize(
     "args",
     [
-        ["mend", "-"],
+        ["fix", "-"],
         ["explain", "not-one-of"],
         ["schema", "approval"],
         ["new", "approval"],
@@ -51,12 +51,12 @@ def test_a_dialect_option_that_names_none_is_wrong_usage(capsys: Capture, args: 
 @pytest.mark.parametrize(
     "args",
     [
-        ["mend", "-", "--as", ""],
-        ["mend", "-", "--to="],
-        ["mend", "-", "--team-dialect", ""],
-        ["mend", "-", "--team-dialect", "nope"],
-        ["mend", "-", "--max-bytes", ""],
-        ["mend", "-", "--max-bytes", "few"],
+        ["fix", "-", "--as", ""],
+        ["fix", "-", "--to="],
+        ["fix", "-", "--team-dialect", ""],
+        ["fix", "-", "--team-dialect", "nope"],
+        ["fix", "-", "--max-bytes", ""],
+        ["fix", "-", "--max-bytes", "few"],
         ["new", "approval", "--as", ""],
         ["prompt", "--role", ""],
         ["schema", "approval", "--as", ""],

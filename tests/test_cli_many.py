@@ -221,7 +221,7 @@ def test_a_person_sees_all_once_and_in_order(tmp_path: Path) -> None:
         "dialect",
         "severity",
         "2 messages in 2 files",
-        "telex mend",
+        "telex fix",
     ]
     places = [seen.out.index(word) for word in words]
     assert seen.code == 2

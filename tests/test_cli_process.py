@@ -68,9 +68,9 @@ def test_telex_is_the_same_by_its_script_and_by_its_module(tmp_path: Path) -> No
 # --- streams ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("args", [["check", "--json"], ["mend"]], ids=["check", "mend"])
+@pytest.mark.parametrize("args", [["check", "--json"], ["fix"]], ids=["check", "fix"])
 def test_a_broken_pipe_is_silent(tmp_path: Path, args: list[str]) -> None:
-    file = put(tmp_path, "notes.txt", *["Nothing to mend here."] * 20_000)
+    file = put(tmp_path, "notes.txt", *["Nothing to fix here."] * 20_000)
     if "check" in args:
         file = put(tmp_path, "log.jsonl", *[PROGRESS] * 20_000)
     reading, writing = os.pipe()
@@ -118,7 +118,7 @@ def test_output_that_cannot_be_written_is_an_error_and_no_traceback(tmp_path: Pa
 def test_any_encoding_of_the_terminal_will_do(tmp_path: Path, encoding: str) -> None:
     file = put(tmp_path, "progress.json", PROGRESS | {"status": "vollständig ✓"})
     folder = str(tmp_path)
-    for args in (["check", file], ["check", folder], ["check", "--json", file], ["mend", file]):
+    for args in (["check", file], ["check", folder], ["check", "--json", file], ["fix", file]):
         ran = subprocess.run(
             [*COMMAND, *args], capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding}, check=False
         )
@@ -190,13 +190,13 @@ def test_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     "args, said",
     [
         (["chekc"], "did you mean check?"),
-        (["xyzzy"], "there are check, mend"),
+        (["xyzzy"], "there are check, fix"),
         (["--verison"], "--version"),
-        (["mend"], "FILE"),
+        (["fix"], "FILE"),
         (["new", "--nonsense"], "--nonsense"),
         (["prompt"], "--role"),
         (["schema", "--as", "xml"], "json-schema"),
-        (["mend", "x", "\x1b[2J"], "\\x1b[2J"),
+        (["fix", "x", "\x1b[2J"], "\\x1b[2J"),
     ],
 )
 def test_wrong_usage_is_64_and_never_2(args: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,13 +61,13 @@ def test_another_store_may_be_named(telex: Telex, tmp_path: Path, monkeypatch: p
     assert len(telex("inbox", "--as", "lead", "--json", *options).answers) == 1
 
 
-def test_a_refused_message_is_said_on_stderr_with_its_mend_and_is_delivered_to_nobody(telex: Telex) -> None:
+def test_a_refused_message_is_said_on_stderr_with_its_fix_and_is_delivered_to_nobody(telex: Telex) -> None:
     put(Path.cwd(), "progress.json", WRONG_CASE)
     ran = telex("send", "--as", "dev", "--to", "lead", "progress.json")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("refused   vbw-handoff dev_progress\n  refusal  not-one-of  $.status\n")
-    head, mended = ran.err.rstrip("\n").split("\n")[-2:]
-    assert (head, json.loads(mended)) == ("Send this instead:", PROGRESS)
+    head, fixed = ran.err.rstrip("\n").split("\n")[-2:]
+    assert (head, json.loads(fixed)) == ("Send this instead:", PROGRESS)
     assert telex("inbox", "--as", "lead", "--json").answers == []
 
 
@@ -75,9 +75,9 @@ def test_a_refusal_with_blanks_says_so(telex: Telex) -> None:
     put(Path.cwd(), "progress.json", LACKING)
     ran = telex("send", "--as", "dev", "--to", "lead", "progress.json")
     assert ran.code == 2
-    head, mended = ran.err.rstrip("\n").split("\n")[-2:]
+    head, fixed = ran.err.rstrip("\n").split("\n")[-2:]
     assert head == "Fill in the blanks, mind the findings, and send this:"
-    assert json.loads(mended)["plan_id"] == "<fill: text>"
+    assert json.loads(fixed)["plan_id"] == "<fill: text>"
 
 
 def test_who_may_not_say_it_is_refused(telex: Telex) -> None:
@@ -190,10 +190,10 @@ def test_sending_imports_nothing_heavy(tmp_path: Path) -> None:
         assert set(ran.stderr.splitlines()) & HEAVY == set()
 
 
-def test_on_a_terminal_a_refusal_names_the_command_that_mends(telex: Telex, tmp_path: Path) -> None:
+def test_on_a_terminal_a_refusal_names_the_command_that_fixes(telex: Telex, tmp_path: Path) -> None:
     put(tmp_path, "progress.json", WRONG_CASE)
     seen = terminal("send", "--as", "dev", "--to", "lead", "progress.json", NO_COLOR="1").out
-    assert "mend     telex mend progress.json --as dev  prints it mended" in seen
+    assert "fix      telex fix progress.json --as dev  prints it fixed" in seen
     assert max(map(len, seen.splitlines())) <= 80
 
 

@@ -168,7 +168,7 @@ SAY_CHARACTERS_MAX = 300
 # A sentence that asks for something has one of these in it. A note only tells what was done.
 ASKING = re.compile(
     r"\b(act|add|address|ask|begin|choose|close|come back|count|drop|encode|escalate|fill|flatten|free|give|indent|"
-    r"keep|leave|list|look|mend|move|name|nest|put|rename|say|send|set|shorten|show|sign|start|take|try again|upgrade|"
+    r"keep|leave|list|look|fix|move|name|nest|put|rename|say|send|set|shorten|show|sign|start|take|try again|upgrade|"
     r"use|write|may send|is sent by)\b",
     re.IGNORECASE,
 )
@@ -248,11 +248,11 @@ def test_the_finding_of_a_case_is_said_well(code: str, case: CodeExample) -> Non
 
 
 @every_case
-def test_what_is_offered_as_mended_passes(code: str, case: CodeExample) -> None:
+def test_what_is_offered_as_fixed_passes(code: str, case: CodeExample) -> None:
     checked = drawn(case)
-    if checked.mended is not None:
+    if checked.fixed is not None:
         assert checked.dialect is not None
-        again = settled(case._replace(after=write(checked.dialect, checked.mended, checked.body)))
+        again = settled(case._replace(after=write(checked.dialect, checked.fixed, checked.body)))
         assert not refusals(again.findings)
 
 

@@ -43,8 +43,8 @@ def test_a_refused_message_comes_back_with_everything_that_is_wrong_and_how_it_w
     assert set(found) == {"not-one-of", "field-missing"}
     assert (found["not-one-of"].path, found["not-one-of"].nearest) == ("$.confidence", "high")
     assert found["field-missing"].path == "$.task"
-    assert receipt.mended is not None
-    assert json.loads(receipt.mended)["confidence"] == "high"
+    assert receipt.fixed is not None
+    assert json.loads(receipt.fixed)["confidence"] == "high"
     assert receipt.answer is not None
     assert not receipt.certain
 

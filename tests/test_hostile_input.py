@@ -180,7 +180,7 @@ TAG = '<teammate-message teammate_id="dev" color="blue">'
 def test_a_message_is_found_in_what_was_put_around_it(text: str, expected: list[str]) -> None:
     checked = check(text)
     assert (checked.valid, checked.type, codes(checked)) == (True, "dev_progress", expected)
-    assert checked.mended == json.loads(PROGRESS)
+    assert checked.fixed == json.loads(PROGRESS)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_second_message_is_never_dropped_in_silence(text: str) -> None:
     checked = check(text)
     assert not checked.valid
     assert "several-messages" in codes(checked)
-    assert checked.mended is None
+    assert checked.fixed is None
 
 
 @pytest.mark.parametrize(
@@ -276,14 +276,14 @@ def test_nothing_that_arrives_makes_the_check_stumble(text: str, forced: str | N
     ],
     ids=["another sender", "unknown fields", "merge key", "control character"],
 )
-def test_what_is_offered_as_mended_would_pass_and_holds_all_that_was_sent(
+def test_what_is_offered_as_fixed_would_pass_and_holds_all_that_was_sent(
     text: str, desk: CheckPolicy, as_role: str | None
 ) -> None:
     checked = check(text, desk, as_role=as_role)
     assert not checked.valid
-    if checked.mended is not None:
+    if checked.fixed is not None:
         assert checked.dialect is not None
-        again = write(checked.dialect, checked.mended, checked.body)
+        again = write(checked.dialect, checked.fixed, checked.body)
         assert not refusals(check(again, desk, as_role=as_role).findings)
         assert "\ufffd" not in again
 

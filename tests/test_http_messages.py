@@ -43,7 +43,7 @@ def test_a_refused_message_comes_back_as_a_problem_with_everything_that_its_rece
             assert told_["type"].endswith(told_["code"])
             assert told_["title"] == "Unprocessable Entity"
             assert (told_["status"], told_["accepted"], told_["state"]) == (422, False, "refused")
-            assert {"mended", "certain", "answer", "message_type", "dialect"} <= set(told_)
+            assert {"fixed", "certain", "answer", "message_type", "dialect"} <= set(told_)
 
     play(scene)
 

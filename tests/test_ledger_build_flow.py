@@ -85,7 +85,7 @@ def test_a_type_with_a_slip_in_it_is_refused_and_the_nearest_is_offered() -> Non
     checked = flow(type="status-update")
     assert refused(checked) == [("type-unknown", "$.type")]
     assert checked.findings[0].nearest == "STATUS_UPDATE"
-    assert checked.mended == STATUS
+    assert checked.fixed == STATUS
 
 
 @proves("build-flow/address")

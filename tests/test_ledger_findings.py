@@ -1,4 +1,4 @@
-"""Is what a sender is told enough to mend the message: everything at once, where, and how it would pass?"""
+"""Is what a sender is told enough to fix the message: everything at once, where, and how it would pass?"""
 
 import json
 import re
@@ -42,7 +42,7 @@ def test_what_is_merely_suspicious_is_a_warning_and_passes() -> None:
     checked = typed(VERDICT | {"timestamp": "2026-02-12T10:00:00"})
     assert [finding.severity for finding in checked.findings] == ["warning"]
     assert checked.valid
-    assert checked.mended is checked.skeleton is None
+    assert checked.fixed is checked.skeleton is None
 
 
 @proves("common/severity/note")
@@ -150,7 +150,7 @@ BROKEN_IN_MANY_PLACES = {
         "result": "PASS",
         "checks": {"passed": "18", "failed": 2},
         "failures": [],
-        "recommendations": ["mend it", {"a": 1}],
+        "recommendations": ["fix it", {"a": 1}],
     },
 }
 
@@ -186,17 +186,15 @@ def test_everything_is_told_at_once_each_with_its_place_and_what_was_expected() 
         ({"type": "qa-verdict"}, "$.type", "qa_verdict"),
     ],
 )
-def test_a_slip_is_answered_with_the_right_spelling_and_mended(
-    changes: dict[str, Any], path: str, nearest: str
-) -> None:
+def test_a_slip_is_answered_with_the_right_spelling_and_fixed(changes: dict[str, Any], path: str, nearest: str) -> None:
     base = VERDICT if "confidence" in changes or "type" in changes else without(VERDICT, ("confidence",))
     checked = typed(base | changes)
     assert [(finding.path, finding.nearest) for finding in refusals(checked.findings)] == [(path, nearest)]
-    assert checked.mended is not None
-    assert typed(checked.mended).findings == ()
+    assert checked.fixed is not None
+    assert typed(checked.fixed).findings == ()
 
 
-@proves("common/findings/mended")
+@proves("common/findings/fixed")
 @pytest.mark.parametrize(
     "table, tree",
     [
@@ -210,12 +208,12 @@ def test_a_slip_is_answered_with_the_right_spelling_and_mended(
         ),
     ],
 )
-def test_a_certain_mend_is_offered_and_passes(table: Table, tree: dict) -> None:
+def test_a_certain_fix_is_offered_and_passes(table: Table, tree: dict) -> None:
     checked = check(table.wire(tree))
     assert not checked.valid
-    assert checked.mended is not None
+    assert checked.fixed is not None
     assert checked.skeleton is None
-    assert check(table.wire(checked.mended)).findings == ()
+    assert check(table.wire(checked.fixed)).findings == ()
 
 
 LEFT_OUT = {
@@ -233,7 +231,7 @@ def test_what_only_the_sender_knows_is_a_marked_blank_and_passes_once_filled(tab
     type_, *steps = LEFT_OUT[table.name].split(".")
     whole = message(table, table.row(type_), bare=True)
     checked = check(table.wire(without(whole, tuple(steps))), table.desk)
-    assert checked.mended is None
+    assert checked.fixed is None
     assert checked.skeleton is not None
     again = check(table.wire(checked.skeleton), table.desk)
     assert {finding.code for finding in refusals(again.findings)} == {"blank-left"}

@@ -164,7 +164,7 @@ def test_a_coding_tools_own_frame_passes_untouched(name: str) -> None:
     for wrapped in (text, f"{TAG}\n{text}\n</teammate-message>"):
         checked = check(wrapped.encode())
         assert (checked.valid, checked.outcome, checked.dialect) == (True, "control", None)
-        assert (checked.text, checked.mended, checked.skeleton) == (text, None, None)
+        assert (checked.text, checked.fixed, checked.skeleton) == (text, None, None)
         assert notes(checked)[-1] == "control-frame"
 
 

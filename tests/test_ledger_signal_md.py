@@ -166,12 +166,12 @@ def test_what_a_revision_leaves_out_is_filled_in_by_its_iteration(iteration: int
 
 @proves("signal-md/rule/exact-spelling")
 @pytest.mark.parametrize("written", ["PASS", "Pass", "pass ", "Pass_With_Notes"])
-def test_an_enum_in_another_case_is_refused_and_mended(written: str) -> None:
+def test_an_enum_in_another_case_is_refused_and_fixed(written: str) -> None:
     counts = "critical_count: 0\nmoderate_count: 0\nminor_count: 0\nac_coverage: {}"
     checked = read(f"type: review_verdict\nsignal: '{written}'\n{counts}")
     assert refused(checked) == [("not-one-of", "$.signal")]
-    assert checked.mended is not None
-    assert checked.mended["signal"] == checked.findings[0].nearest == written.strip().lower()
+    assert checked.fixed is not None
+    assert checked.fixed["signal"] == checked.findings[0].nearest == written.strip().lower()
 
 
 SECTIONS = {

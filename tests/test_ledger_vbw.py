@@ -45,7 +45,7 @@ def test_a_type_with_a_slip_in_it_is_refused_and_the_nearest_is_offered() -> Non
     checked = typed(type="excution_update")
     assert refused(checked) == [("type-unknown", "$.type")]
     assert checked.findings[0].nearest == "execution_update"
-    assert checked.mended == UPDATE
+    assert checked.fixed == UPDATE
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_a_claim_alone_is_held_to_the_senders_of_the_type_and_they_are_named() -
 
 
 @proves("common/identity/claim-differs")
-def test_a_claim_to_be_another_than_the_one_who_sends_is_refused_and_mended() -> None:
+def test_a_claim_to_be_another_than_the_one_who_sends_is_refused_and_fixed() -> None:
     checked = check(VBW_TYPED.wire(UPDATE), as_role="docs")
     assert refused(checked) == [("role-claim-differs", "$.author_role")]
-    assert checked.mended == UPDATE | {"author_role": "docs"}
+    assert checked.fixed == UPDATE | {"author_role": "docs"}
 
 
 @proves("vbw-typed/lenient", "common/strict-and-lenient")
@@ -159,7 +159,7 @@ def test_a_shutdown_response_that_says_approved_is_read_as_approve_with_a_note()
     assert [(f.code, f.path, f.severity) for f in checked.findings] == [
         ("later-spelling", "$.payload.approved", "note")
     ]
-    assert checked.tree == checked.mended == tree
+    assert checked.tree == checked.fixed == tree
 
 
 # --- vbw-handoff ----------------------------------------------------------------------------------------------------

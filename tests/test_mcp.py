@@ -22,7 +22,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("door, era", CASES)
-def test_a_message_is_sent_refused_mended_delivered_acked_and_told(door: str, era: str, tmp_path: Path) -> None:
+def test_a_message_is_sent_refused_fixed_delivered_acked_and_told(door: str, era: str, tmp_path: Path) -> None:
     async def play() -> None:
         async with DOORS[door](tmp_path, era) as meet:
             dev, lead = await meet("dev"), await meet("lead")
@@ -31,9 +31,9 @@ def test_a_message_is_sent_refused_mended_delivered_acked_and_told(door: str, er
             refused = await dev.send(message=LACKING, to="lead")
             assert refused.wrong
             assert [one["code"] for one in refused.tree["findings"]] == ["field-missing"]
-            mended = refused.text.splitlines()[-1].replace("<fill: text>", "1-1")
+            fixed = refused.text.splitlines()[-1].replace("<fill: text>", "1-1")
             waiting = asyncio.create_task(lead.take(seconds=30))
-            kept = await dev.send(message=mended, to="lead", id="p-1")
+            kept = await dev.send(message=fixed, to="lead", id="p-1")
             assert (kept.wrong, kept.tree["id"], kept.tree["to"]) == (False, "p-1", ["lead"])
             leased = await waiting
             assert leased["message"]["id"] == "p-1"

@@ -22,7 +22,7 @@ from tests.test_mcp_kit import ERAS, Meet, played
 
 
 @proves("mcp/refusal/send")
-def test_a_refused_message_is_told_so_that_it_can_be_mended_at_once(tmp_path: Path) -> None:
+def test_a_refused_message_is_told_so_that_it_can_be_fixed_at_once(tmp_path: Path) -> None:
     async def play(meet: Meet) -> None:
         dev = await meet("dev")
         said = await dev.send(message=PROGRESS | {"status": "complte"}, to="laed")
@@ -35,8 +35,8 @@ def test_a_refused_message_is_told_so_that_it_can_be_mended_at_once(tmp_path: Pa
             assert finding.path in said.text
             assert finding.say in said.text
             assert not finding.nearest or finding.nearest in said.text
-        assert receipt.mended is not None
-        assert json.loads(said.text.splitlines()[-1]) == json.loads(receipt.mended)
+        assert receipt.fixed is not None
+        assert json.loads(said.text.splitlines()[-1]) == json.loads(receipt.fixed)
 
     played(play, tmp_path)
 

@@ -184,7 +184,7 @@ def test_a_store_that_is_away_is_told_and_the_next_call_tries_again(tmp_path: Pa
 
 
 @proves("mcp/world/settings-wrong")
-def test_settings_that_are_wrong_are_told_and_can_be_mended(tmp_path: Path) -> None:
+def test_settings_that_are_wrong_are_told_and_can_be_fixed(tmp_path: Path) -> None:
     settings = tmp_path / "telex.toml"
     settings.write_text("strict = 7\n")
 

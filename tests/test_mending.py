@@ -1,4 +1,4 @@
-"""Is a mend only ever offered when it is certain, and is what a slip of form leaves behind still read?"""
+"""Is a fix only ever offered when it is certain, and is what a slip of form leaves behind still read?"""
 
 import json
 from typing import Any
@@ -42,32 +42,32 @@ CHOICES = sorted(
 
 
 @pytest.mark.parametrize("opposite", OPPOSITES)
-def test_a_word_is_never_mended_into_its_opposite(opposite: str) -> None:
-    mended = {word: nearest(opposite.format(word), [word]) for word in CHOICES if len(word) > 2}
-    assert {word: found for word, found in mended.items() if found is not None} == {}
+def test_a_word_is_never_fixed_into_its_opposite(opposite: str) -> None:
+    fixed = {word: nearest(opposite.format(word), [word]) for word in CHOICES if len(word) > 2}
+    assert {word: found for word, found in fixed.items() if found is not None} == {}
 
 
 @pytest.mark.parametrize(
     "written, meant",
     [("Complete", "complete"), ("compelte", "complete"), ("completed", "complete"), ("parital", "partial")],
 )
-def test_a_slip_of_the_finger_is_mended(written: str, meant: str) -> None:
+def test_a_slip_of_the_finger_is_fixed(written: str, meant: str) -> None:
     answer = checked(PROGRESS | {"status": written})
-    assert answer.mended == PROGRESS | {"status": meant}
+    assert answer.fixed == PROGRESS | {"status": meant}
     assert folded(meant) in folded(str(answer.findings[0].nearest))
 
 
 def test_incomplete_work_is_not_offered_as_complete() -> None:
     answer = checked(PROGRESS | {"status": "incomplete"})
     assert said(answer) == {("not-one-of", "$.status")}
-    assert answer.mended is None
+    assert answer.fixed is None
 
 
 @pytest.mark.parametrize("written", ["a.py, b.py", "a.py; b.py", "a.py\nb.py", "none", "n/a"])
 def test_a_list_written_in_one_line_is_left_to_the_sender(written: str) -> None:
     answer = checked(PROGRESS | {"concerns": written})
     assert ("wrong-type", "$.concerns") in said(answer)
-    assert answer.mended is None
+    assert answer.fixed is None
 
 
 def test_fields_beside_the_payload_are_moved_into_it() -> None:
@@ -75,7 +75,7 @@ def test_fields_beside_the_payload_are_moved_into_it() -> None:
     flat = {name: value for name, value in whole.items() if name != "payload"} | whole["payload"]
     answer = checked(flat)
     assert said(answer) == {("field-misplaced", "$.payload")}
-    assert answer.mended == whole
+    assert answer.fixed == whole
 
 
 def test_two_names_for_one_field_must_agree() -> None:
@@ -84,7 +84,7 @@ def test_two_names_for_one_field_must_agree() -> None:
     answer = checked(whole)
     assert said(answer) == {("duplicate-key", "$.payload.approved")}
     assert not answer.valid
-    assert answer.mended is None
+    assert answer.fixed is None
     whole["payload"]["approved"] = whole["payload"]["approve"]
     assert checked(whole).valid
 
@@ -103,11 +103,11 @@ def test_a_message_in_a_tools_envelope_is_taken_out(box: Tree) -> None:
     assert (answer.valid, answer.type, said(answer)) == (True, "dev_progress", {("wrapper-removed", "$")})
 
 
-def test_the_case_of_the_word_type_is_mended() -> None:
+def test_the_case_of_the_word_type_is_fixed() -> None:
     other = {("Type" if name == "type" else name): value for name, value in PROGRESS.items()}
     answer = checked(other)
     assert said(answer) == {("field-missing", "$.type")}
-    assert answer.mended == PROGRESS
+    assert answer.fixed == PROGRESS
 
 
 def test_a_type_in_the_form_of_another_dialect_is_told_its_form() -> None:
@@ -155,9 +155,9 @@ def test_a_payload_tells_the_dialect_though_the_envelope_is_missing() -> None:
     assert answer.dialect is by_name("vbw-typed")
 
 
-def test_a_mended_message_keeps_the_order_it_was_written_in() -> None:
+def test_a_fixed_message_keeps_the_order_it_was_written_in() -> None:
     answer = checked({"task": "T1", "type": "Dev_progress", "plan_id": "P1", "commit": "c0ffee1", "status": "complete"})
-    assert list(answer.mended or {}) == ["task", "type", "plan_id", "commit", "status"]
+    assert list(answer.fixed or {}) == ["task", "type", "plan_id", "commit", "status"]
 
 
 def test_a_message_that_was_cut_off_is_told_so() -> None:
@@ -171,4 +171,4 @@ def test_a_comma_too_many_is_pointed_at_and_taken_out() -> None:
     [finding] = answer.findings
     assert (finding.code, finding.found) == ("not-json", ",")
     assert "line 6, column 22" in finding.say
-    assert answer.mended == PROGRESS
+    assert answer.fixed == PROGRESS

@@ -99,13 +99,13 @@ def test_a_message_of_every_type_is_shown_with_its_parts(team: Team, dialect: Di
 
 
 @proves("page_work/message/findings")
-def test_what_was_found_is_told_with_how_to_mend_it(team: Team) -> None:
+def test_what_was_found_is_told_with_how_to_fix_it(team: Team) -> None:
     made = speech_of("vbw-typed", "qa_verdict", "verdict-1")
     made.tree["payload"]["result"] = "PASSED"
     assert not team.bus.send(made.tree, sender="qa", to="lead").accepted
     found = Page(team).message("verdict-1")
     assert found["findings"][0]["code"] == "not-one-of"
-    assert found["explanations"]["not-one-of"]["mend"]
+    assert found["explanations"]["not-one-of"]["fix"]
     assert (found["check"]["valid"], found["check"]["findings"][0]["code"]) == (False, "not-one-of")
     assert (found["state"], found["message"]["refused"]) == ("refused", True)
 

@@ -155,7 +155,7 @@ def test_refusals_are_counted_by_code_agent_and_type(team: Team) -> None:
     assert codes["recipient-unknown"]["agents"] == [{"name": "dev", "count": 2}, {"name": "qa", "count": 1}]
     assert codes["field-missing"]["count"] == 1  # of one message, however many fields it lacks
     assert [(row["agent"], row["count"]) for row in found["agents"]] == [("dev", 2), ("qa", 2)]
-    assert all(row["mend"] and row["examples"] for row in found["codes"])
+    assert all(row["fix"] and row["examples"] for row in found["codes"])
     later = Page(team).get("/page/refusals", since=team.clock.now() + 1)
     assert (later["total"], later["codes"]) == (0, [])
 

@@ -80,7 +80,7 @@ def test_an_example_of_a_page_uses_no_field_that_its_dialect_does_not_know(examp
 def test_an_example_with_placeholders_left_in_is_refused_and_each_is_offered_its_values(example: Example) -> None:
     checked = check(as_shown(example), CheckPolicy(preferred=example.dialect))
     assert not checked.valid
-    assert checked.mended is None
+    assert checked.fixed is None
     found = {finding.path: finding for finding in refusals(checked.findings)}
     for dotted in example.chosen:
         for choice in choices(example, dotted):

@@ -33,7 +33,7 @@ def is_an_answer(checked: CheckResult) -> None:
         assert finding.say
         assert len(finding.found or "") <= LIMITS.found_characters_max
     assert checked.valid is not bool(refusals(checked.findings))
-    assert checked.mended is None or checked.skeleton is None
+    assert checked.fixed is None or checked.skeleton is None
 
 
 @given(ANY_BYTES, ANY_DESK, ANY_ROLE, ANY_ROLE)
@@ -62,7 +62,7 @@ def test_text_as_it_is_in_python_is_taken_too(text: str) -> None:
 @given(ANY_BYTES, ANY_DESK)
 def test_strict_and_lenient_find_the_same_in_anything(raw: bytes, desk: CheckPolicy) -> None:
     strict, lenient = check(raw, desk), check(raw, desk._replace(strict=False))
-    assert (strict.findings, strict.mended, strict.skeleton) == (lenient.findings, lenient.mended, lenient.skeleton)
+    assert (strict.findings, strict.fixed, strict.skeleton) == (lenient.findings, lenient.fixed, lenient.skeleton)
     assert lenient.valid is not any(finding.code in NEVER_PASSED for finding in refusals(lenient.findings))
 
 
@@ -72,19 +72,19 @@ def test_what_is_offered_for_anything_can_be_sent_and_keeps_its_word(dialect: Di
     raw = data.draw(FRONT_MATTER if dialect.form == "front-matter" else NEARLY_MESSAGES.map(ascii_json))
     desk = CheckPolicy(forced=dialect)
     checked = check(raw, desk)
-    offered = checked.mended if checked.mended is not None else checked.skeleton
+    offered = checked.fixed if checked.fixed is not None else checked.skeleton
     if offered is None:
         return
     again = check(write(dialect, offered, checked.body).encode(), desk)
     known = {(finding.code, finding.path) for finding in refusals(checked.findings)}
     new = {(finding.code, finding.path) for finding in refusals(again.findings)} - known
-    if checked.mended is not None:
+    if checked.fixed is not None:
         assert refusals(again.findings) == []
     assert {code for code, _ in new} <= {"blank-left"} | rules_of(dialect)
 
 
 def rules_of(dialect: Dialect) -> set[str]:
-    """A rule says nothing while a field it looks at is in doubt, so mending that field may wake it."""
+    """A rule says nothing while a field it looks at is in doubt, so fixing that field may wake it."""
     return {rule.code for type_ in dialect.types.values() for rule in (*dialect.rules, *type_.rules)}
 
 
@@ -92,4 +92,4 @@ def rules_of(dialect: Dialect) -> set[str]:
 def test_an_answer_can_be_written_as_json(tree: dict) -> None:
     checked = check(ascii_json(tree))
     json.dumps([finding._asdict() for finding in checked.findings]).encode()
-    json.dumps([checked.mended, checked.skeleton], allow_nan=True).encode()
+    json.dumps([checked.fixed, checked.skeleton], allow_nan=True).encode()

@@ -77,23 +77,21 @@ def test_a_value_of_another_kind_or_out_of_range_is_refused_at_its_place(dialect
 
 @EVERY_DIALECT
 @given(data=st.data())
-def test_a_mended_message_passes_its_own_check_and_needs_no_second_mending(
-    dialect: Dialect, data: st.DataObject
-) -> None:
+def test_a_fixed_message_passes_its_own_check_and_needs_no_second_fixing(dialect: Dialect, data: st.DataObject) -> None:
     case = data.draw(ANY_DAMAGE[dialect.name])
     role = data.draw(st.none() | st.sampled_from(dialect.roles))
-    mends_for_good(case.raw, CheckPolicy(forced=dialect), role)
+    fixes_for_good(case.raw, CheckPolicy(forced=dialect), role)
 
 
-def mends_for_good(raw: bytes, desk: CheckPolicy, role: str | None) -> None:
+def fixes_for_good(raw: bytes, desk: CheckPolicy, role: str | None) -> None:
     checked = check(raw, desk, as_role=role)
-    if checked.mended is None:
+    if checked.fixed is None:
         return
     assert checked.dialect is not None
-    again = check(write(checked.dialect, checked.mended, checked.body).encode(), desk, as_role=role)
+    again = check(write(checked.dialect, checked.fixed, checked.body).encode(), desk, as_role=role)
     assert refusals(again.findings) == []
-    assert (again.type, again.tree) == (checked.type, checked.mended)
-    assert again.mended in (None, checked.mended)
+    assert (again.type, again.tree) == (checked.type, checked.fixed)
+    assert again.fixed in (None, checked.fixed)
 
 
 ESCALATION = VBW_COMPANY.types["escalation"].example
@@ -111,8 +109,8 @@ REVIEW = VBW_COMPANY.types["code_review_result"].example
         (ESCALATION | {"from": "lead", "to": "architect"}, "lead"),
     ],
 )
-def test_a_mend_that_was_once_wrong_is_right(tree: dict, role: str | None) -> None:
-    mends_for_good(json.dumps(tree).encode(), CheckPolicy(), role)
+def test_a_fix_that_was_once_wrong_is_right(tree: dict, role: str | None) -> None:
+    fixes_for_good(json.dumps(tree).encode(), CheckPolicy(), role)
 
 
 @EVERY_DIALECT
@@ -122,7 +120,7 @@ def test_a_skeleton_is_refused_for_its_blanks_and_for_nothing_new(dialect: Diale
     checked = read(case)
     if checked.skeleton is None:
         return
-    assert checked.mended is None
+    assert checked.fixed is None
     again = check(write(dialect, checked.skeleton, checked.body).encode(), CheckPolicy(forced=dialect))
     new = told(again) - told(checked)
     assert {code for code, _ in new} <= {"blank-left"}
@@ -163,7 +161,7 @@ def test_a_skeleton_passes_once_its_blanks_are_filled(dialect: Dialect, data: st
     if checked.skeleton is None:
         return
     tree = filled(checked.skeleton, case.whole)
-    assume(not blanks(tree))  # one is left when a value was mended to another than was meant, and that needs more
+    assume(not blanks(tree))  # one is left when a value was fixed to another than was meant, and that needs more
     again = check(write(dialect, tree, checked.body).encode(), CheckPolicy(forced=dialect))
     left = rules_of(dialect) | {"role-may-not-send", "role-may-not-receive"}  # only the sender can say what is meant
     assert told(again) <= {(code, path) for code, path in told(checked) if code in left}
@@ -175,6 +173,6 @@ def test_strict_and_lenient_find_the_same(dialect: Dialect, data: st.DataObject)
     case = data.draw(ANY_DAMAGE[dialect.name])
     strict, lenient = (check(case.raw, CheckPolicy(strict=strict)) for strict in (True, False))
     assert strict.findings == lenient.findings
-    assert (strict.mended, strict.skeleton) == (lenient.mended, lenient.skeleton)
+    assert (strict.fixed, strict.skeleton) == (lenient.fixed, lenient.skeleton)
     assert strict.valid is (not refusals(strict.findings))
     assert lenient.valid

@@ -48,7 +48,7 @@ def express(desk: str, speaker: str | None, listener: str | None) -> FastValidat
 
 def answer(checked: CheckResult) -> tuple[Any, ...]:
     dialect = checked.dialect.name if checked.dialect else None
-    return checked.valid, checked.outcome, dialect, checked.type, checked.findings, checked.mended, checked.skeleton
+    return checked.valid, checked.outcome, dialect, checked.type, checked.findings, checked.fixed, checked.skeleton
 
 
 def agree(raw: bytes, door: Door) -> None:

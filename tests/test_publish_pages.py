@@ -88,7 +88,7 @@ def test_every_link_on_a_page_leads_to_a_heading(dialect: Dialect) -> None:
 
 def test_a_cell_cannot_break_its_table() -> None:
     part = section(dialect_page(OWN), "message")
-    assert r"Mend class: */ \| `so`." in part
+    assert r"Fix class: */ \| `so`." in part
 
 
 def test_every_type_of_every_dialect_has_its_class_in_one_table() -> None:

@@ -42,19 +42,19 @@ def test_what_is_repeated_is_counted_once_and_an_id_with_other_words_is_refused(
     assert [row["code"] for row in rows] == ["id-reused"]
 
 
-@proves("replay/foreign/mended")
+@proves("replay/foreign/fixed")
 @pytest.mark.parametrize("many", [0, 200], ids=["patiently", "quickly"])
 def test_what_was_refused_uses_up_no_id(replay: Replay, many: int) -> None:
-    """It is mended and sent again; whether it was malformed, or against what had been agreed."""
+    """It is fixed and sent again; whether it was malformed, or against what had been agreed."""
     before = [typed("scout_findings", f"s{number}") for number in range(many)]
-    broken, mended = typed("execution_update", "u1") | {"confidence": "sure"}, typed("execution_update", "u1")
+    broken, fixed = typed("execution_update", "u1") | {"confidence": "sure"}, typed("execution_update", "u1")
     agreed = {"plan_id": "P", "tasks": ["T1"], "allowed_paths": ["src/"], "depends_on": []}
     contract = typed("plan_contract", "c1", agreed, task="T1")
     outside, inside, other = (
         typed("execution_update", "u2", {"plan_id": "P", "task_id": "T1", "files_modified": [path]}, task="T1")
         for path in ("docs/a.md", "src/a.py", "src/b.py")
     )
-    lines = [*before, broken, mended, mended, broken, contract, outside, outside, inside, inside, other]
+    lines = [*before, broken, fixed, fixed, broken, contract, outside, outside, inside, inside, other]
     *rows, total = replay(lines, "--json").answers
     assert total["repeated"] == 2, "of what passed"
     assert {row["code"]: row["times"] for row in rows} == {"not-one-of": 2, "path-outside-contract": 2, "id-reused": 1}

@@ -104,7 +104,7 @@ def test_two_tokens_of_one_id_are_damage() -> None:
 
 
 @proves("doors/damaged")
-def test_a_damaged_file_stays_an_error_however_often_it_is_asked_and_heals_when_it_is_mended() -> None:
+def test_a_damaged_file_stays_an_error_however_often_it_is_asked_and_heals_when_it_is_fixed() -> None:
     file = TokenFile("tokens.json")
     made_token(file)
     good = Path("tokens.json").read_bytes()

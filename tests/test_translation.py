@@ -131,7 +131,7 @@ REMEDIED = [
 
 @proves("translation/remedies")
 @pytest.mark.parametrize("row, to, said, expected", REMEDIED)
-def test_what_would_be_refused_there_is_mended_and_told(
+def test_what_would_be_refused_there_is_fixed_and_told(
     row: str, to: str, said: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     pair = next(one for one in every_pair() if (one.id, one.to.name) == (row, to))

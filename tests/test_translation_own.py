@@ -198,9 +198,9 @@ def test_types_that_say_something_by_being_that_type_are_told_apart_by_it() -> N
         assert becomes(said(VBW_COMPANY, "code_review_result", result=result), AWKWARD).type.name == type_
     assert becomes(said(AWKWARD, "rejected"), "build-flow").tree["payload"]["status"] == "FAILED"
     assert becomes(said(AWKWARD, "passed"), "build-flow").tree["payload"]["status"] == "PASSED"
-    mended = becomes(said(AWKWARD, "passed", critical=1), "signal-md")  # which has to fail for that
-    assert mended.tree["signal"] == "fail"
-    assert "$type" in {change.slot for change in mended.narrowed}, "told back it would be a rejection"
+    fixed = becomes(said(AWKWARD, "passed", critical=1), "signal-md")  # which has to fail for that
+    assert fixed.tree["signal"] == "fail"
+    assert "$type" in {change.slot for change in fixed.narrowed}, "told back it would be a rejection"
 
 
 @proves("translation/own/body")

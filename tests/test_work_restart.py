@@ -149,7 +149,7 @@ def check(bus: SyncBus, account: Account) -> None:
 # --- a whole story, killed everywhere ---------------------------------------------------------------------------------
 
 
-def mended_once(id_: str, type_: str) -> Changes:
+def fixed_once(id_: str, type_: str) -> Changes:
     """Research, two waves, and one review that fails at first."""
     if id_ == "W":
         return {"research_needed": True, "research_count": 2}
@@ -162,7 +162,7 @@ WHOLE = 19  # dispatches of that story
 
 @proves("work/restart")
 def test_a_story_whose_orchestrator_dies_after_every_single_verb_is_the_same_story(team: Team) -> None:
-    crew = Crew(team, mended_once)
+    crew = Crew(team, fixed_once)
     crew.start()
     deaths = 0
     while True:
@@ -182,7 +182,7 @@ def test_a_story_whose_orchestrator_dies_after_every_single_verb_is_the_same_sto
 
 @proves("work/book")
 def test_after_reopening_the_store_the_work_stands_where_it_stood(team: Team) -> None:
-    crew = Crew(team, mended_once)
+    crew = Crew(team, fixed_once)
     crew.start()
     while not crew.turn().idle or crew.agents():
         other = team.other()

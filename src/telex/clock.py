@@ -1,7 +1,7 @@
 """What time is it, by a clock that never goes back? And where do ids come from?
 
 Leases and deadlines are told by the wall clock, since processes share them. A wall clock may be set back, by an hour
-when somebody mends it: this one then goes on from where it was, at the pace of the monotonic clock, and starts no
+when somebody fixes it: this one then goes on from where it was, at the pace of the monotonic clock, and starts no
 earlier than the last thing that the store remembers.
 """
 

@@ -2,7 +2,7 @@
 
     TelexError
     ├── StoreError               the store cannot do what was asked
-    │   ├── StoreUnavailable     not now: locked for too long, no permission, gone; try again or mend the place
+    │   ├── StoreUnavailable     not now: locked for too long, no permission, gone; try again or fix the place
     │   ├── StoreFull            the disk has no room; nothing of this was stored
     │   ├── StoreDamaged         not a Telex store, or one that has been harmed; nothing was changed
     │   ├── StoreTooNew          written by a later Telex; upgrade this one

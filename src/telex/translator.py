@@ -98,7 +98,7 @@ def _header(checked: CheckResult, dialect: Dialect, type_: MessageType, role: st
 
 
 def _line_ends(checked: CheckResult) -> list[FieldChange]:
-    """They are mended where a message is read, before anybody translates it."""
+    """They are fixed where a message is read, before anybody translates it."""
     if not checked.body or not any(finding.code == "carriage-returns" for finding in checked.findings):
         return []
     return [FieldChange(BODY, None, checked.body, "its carriage returns are told as plain line ends")]

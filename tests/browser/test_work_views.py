@@ -155,7 +155,7 @@ def test_a_dead_letter_is_dropped_with_a_reason(hub: HubProcess, page: Page) -> 
 
 
 @proves("page_work/refusals")
-def test_refusals_are_told_by_code_and_by_agent_with_how_to_mend_them(hub: HubProcess, page: Page) -> None:
+def test_refusals_are_told_by_code_and_by_agent_with_how_to_fix_them(hub: HubProcess, page: Page) -> None:
     page.goto("/#/refusals")
     expect(page.get_by_role("heading", name="Nothing was refused")).to_be_visible()
     verdict = speech_of("vbw-typed", "qa_verdict").tree

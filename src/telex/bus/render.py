@@ -107,7 +107,7 @@ def _without_its_dialect(message: Message, member: Member) -> Rendering:
 
 
 def _where(error: Exception) -> str:
-    """For whoever is to mend it: the kind of error and the line, and none of the words of the message."""
+    """For whoever is to fix it: the kind of error and the line, and none of the words of the message."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next

@@ -330,7 +330,7 @@ async def _refuse(
     would_be = await _entry(context, request, member, checked, address or request.to or "", (), began, wrong)
     new_message = would_be._replace(kind="refused", answer_by=None, dedup_since=None, inbox_max=None)
     await context.store.append([new_message])
-    mended, certain = _mended(checked.checked, checked.dialect)
+    fixed, certain = _fixed(checked.checked, checked.dialect)
     new_id = context.clock.new_id()  # the refused one's own may be what is wrong with it
     return Receipt(
         False,
@@ -343,21 +343,21 @@ async def _refuse(
         answer=refusal_answer(
             findings, new_message.id, new_message.correlation, member.name, checked.dialect, new_message.at, new_id
         ),
-        mended=mended,
+        fixed=fixed,
         certain=certain,
     )
 
 
-def _mended(checked: CheckResult | None, dialect: Dialect | None) -> tuple[str | None, bool]:
+def _fixed(checked: CheckResult | None, dialect: Dialect | None) -> tuple[str | None, bool]:
     if checked is None or dialect is None:
         return None, False
-    tree = checked.mended if checked.mended is not None else checked.skeleton
+    tree = checked.fixed if checked.fixed is not None else checked.skeleton
     if checked.valid or tree is None:
         return None, False
     from telex.dialects.blanks import OPENING
     from telex.dialects.write import write
 
-    text, certain = write(dialect, tree, checked.body), checked.mended is not None
+    text, certain = write(dialect, tree, checked.body), checked.fixed is not None
     if not certain and OPENING not in text:
         return None, False  # the findings say what to change, and nothing could be changed for the sender
     return text, certain

@@ -134,7 +134,7 @@ def _escalation(company: DemoTeam) -> Iterator[Happening]:
 
 
 def _review(company: DemoTeam) -> Iterator[Happening]:
-    yield Scene("A review", "fails, is mended and passes. What git does not bear out is marked.")
+    yield Scene("A review", "fails, is fixed and passes. What git does not bear out is marked.")
     company.clock.later(120.0)
     commit = company.project.commit("Send the mail", {"src/auth/mail.py": "def mail(user): ...\n"})
     yield _progress(
@@ -144,7 +144,7 @@ def _review(company: DemoTeam) -> Iterator[Happening]:
     yield _reviewed(company, 1, "changes_requested", findings=3, critical=1)
     company.clock.later(12.0)
     company.deal("lead")
-    yield company.send("Mend what the review found, please.", "lead", "dev-2", "mend what the review found, please")
+    yield company.send("Fix what the review found, please.", "lead", "dev-2", "fix what the review found, please")
     company.deal("dev-2")
     company.clock.later(95.0)
     files = {"src/auth/mail.py": "def mail(user): once(user)\n", "tests/auth/test_mail.py": "def test_once(): ...\n"}

@@ -150,7 +150,7 @@ INTENTS: Mapping[str, Intent] = {
             "evidence": Term("a list of what speaks for it"),
             "evidence/text": Term("one thing that speaks for it, where each has parts"),
             "against": Term("a list of what speaks against it"),
-            "fix": Term("what would mend it"),
+            "fix": Term("what would fix it"),
             "count": Term("how many errors were seen"),
             "confidence": SURE,
             "artifact": ARTIFACT,
@@ -269,6 +269,6 @@ TRADES: Mapping[str, str] = {
     "runs": "runs tests and linters",
     "designs": "plans how to build",
     "looks": "looks things up",
-    "mends": "finds faults",
+    "fixes": "finds faults",
     "documents": "writes things down",
 }

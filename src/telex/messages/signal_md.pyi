@@ -76,7 +76,7 @@ def revision_request(
     max_iterations: int = ...,
     fix_severity: Literal["critical", "critical+moderate", "all"] = ...,
 ) -> dict[str, Any]:
-    """What to mend, and how severe a finding must be to be mended this time."""
+    """What to fix, and how severe a finding must be to be fixed this time."""
 
 def approval(
     *,

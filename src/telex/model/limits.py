@@ -11,7 +11,7 @@ class Limits(NamedTuple):
     integer_max: int = 2**63 - 1  # what JSON readers in other languages can hold
     id_characters_max: int = 128
     found_characters_max: int = 60  # how much of a wrong value a finding repeats
-    findings_max: int = 200  # enough to mend anything real; a hostile message gets no megabyte answer
+    findings_max: int = 200  # enough to fix anything real; a hostile message gets no megabyte answer
 
     attempts_max: int = 3  # build-flow, on timeouts
     backoff_seconds: float = 2.0  # the first wait; it doubles each time

@@ -1,6 +1,6 @@
 """Which right spelling is meant by a wrong one?
 
-A mend is only offered when it is certain: the same word but for case and separators, or one single choice that
+A fix is only offered when it is certain: the same word but for case and separators, or one single choice that
 is a slip of the finger away. Two letters put before or into a word are no slip: `incomplete` and `unapproved` mean
 the opposite of what they contain. Our own few lines instead of difflib, which costs a cold start 8 ms.
 """

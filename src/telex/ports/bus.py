@@ -29,8 +29,8 @@ class Receipt(NamedTuple):
     findings: tuple[Finding, ...] = ()
     duplicate: bool = False  # it had been accepted before; nothing was done
     answer: str | None = None  # for a refused message: the error message its dialect has for this, ready to show
-    mended: str | None = None  # for a refused message: how it would pass, or a skeleton with blanks
-    certain: bool = False  # is `mended` complete, or are there blanks to fill?
+    fixed: str | None = None  # for a refused message: how it would pass, or a skeleton with blanks
+    certain: bool = False  # is `fixed` complete, or are there blanks to fill?
 
 
 class MessageHistory(NamedTuple):

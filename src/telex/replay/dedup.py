@@ -21,6 +21,6 @@ class ReplayDedup:
         return None
 
     def forget(self, agent: str, id_: str | None) -> None:
-        """What was refused has used up no id: it may be mended and sent under the same."""
+        """What was refused has used up no id: it may be fixed and sent under the same."""
         if id_ is not None:
             self._ids.pop((agent, id_), None)

@@ -17,7 +17,7 @@ from telex.stores.sqlite.schema import APPLICATION_ID, VERSION
 WAL_BYTES_MAX = 256 * 1_048_576  # far more than a checkpoint leaves behind: somebody keeps it from happening
 FREE_BYTES_MIN = 64 * 1_048_576
 CLOCK_SECONDS_MAX = 5.0
-SQLITE_MIN = (3, 51, 3)  # mended a fault in WAL that many writers could set off
+SQLITE_MIN = (3, 51, 3)  # fixed a fault in WAL that many writers could set off
 BUSY_MILLISECONDS = 5_000  # somebody may be repairing the log just now
 NAMED_MAX = 20  # rotten rows that are named one by one
 NETWORKED = frozenset(

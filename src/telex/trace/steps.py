@@ -204,7 +204,7 @@ def _lanes(story: MessageHistory) -> dict[int, str]:
 
 
 def _reason(events: Iterable[Event]) -> str:
-    """Why, in the words of whoever said it; for a refusal, the code and the first thing to mend."""
+    """Why, in the words of whoever said it; for a refusal, the code and the first thing to fix."""
     for event in events:
         detail = detail_of(event)
         if event.kind == "translated":

@@ -16,7 +16,7 @@ def write_body(account: LossReport) -> str | None:
     if spec is None:
         return ""
     headings = account.plan.becomes.sections
-    # A body has one kind of line end. Mended before it is put together, or what it is made of could not be told apart.
+    # A body has one kind of line end. Fixed before it is put together, or what it is made of could not be told apart.
     said = {slot: _with_plain_ends(value) for slot, value in account.sections.items()}
     body, silent = markdown_sections.compose(spec, said, headings)
     if not markdown_sections.surely_told(spec, account.sections):

@@ -34,7 +34,7 @@ def tell(plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None)
     _carry(account)
     if not plan.threaded_first:
         correlate(account)
-    broken = _fill(account) or _mend(account)
+    broken = _fill(account) or _fix(account)
     if broken is not None:
         return NoCounterpart(plan.to, broken)
     text = write_body(account)
@@ -183,8 +183,8 @@ def _note_empty(account: LossReport, group: Steps) -> None:
         account.invent(path_of(*group), None, {}, f"{account.plan.becomes.name} wants it there")
 
 
-def _mend(account: LossReport) -> str | None:
-    """Keep the rules of the other dialect, as far as the row knows how. What cannot be mended is told."""
+def _fix(account: LossReport) -> str | None:
+    """Keep the rules of the other dialect, as far as the row knows how. What cannot be fixed is told."""
     broken = [rule for holds, rule in account.plan.rules if holds(account.result)]
     if not broken:
         return None

@@ -15,11 +15,11 @@ TRADES: Mapping[str, Mapping[str, str]] = {
         "dev": "makes",
         "qa": "tests",
         "scout": "looks",
-        "debugger": "mends",
+        "debugger": "fixes",
         "architect": "designs",
         "docs": "documents",
     },
-    "vbw-handoff": {"lead": "leads", "dev": "makes", "qa": "tests", "scout": "looks", "debugger": "mends"},
+    "vbw-handoff": {"lead": "leads", "dev": "makes", "qa": "tests", "scout": "looks", "debugger": "fixes"},
     "vbw-company": {
         "lead": "leads",
         "dev": "makes",
@@ -29,7 +29,7 @@ TRADES: Mapping[str, Mapping[str, str]] = {
         "qa-code": "runs",
         "security": "audits",
         "scout": "looks",
-        "debugger": "mends",
+        "debugger": "fixes",
     },
     "signal-md": {
         "orchestrator": "leads",
@@ -38,7 +38,7 @@ TRADES: Mapping[str, Mapping[str, str]] = {
         "auditor": "audits",
         "architect": "designs",
         "researcher": "looks",
-        "debugger": "mends",
+        "debugger": "fixes",
         "documenter": "documents",
     },
     "build-flow": {
@@ -55,7 +55,7 @@ INSTEAD: Mapping[str, tuple[str, ...]] = {
     "reviews": ("tests", "audits"),
     "audits": ("tests", "reviews"),
     "documents": ("makes",),
-    "mends": ("makes",),
+    "fixes": ("makes",),
     "looks": ("designs",),
     "designs": ("leads",),
 }

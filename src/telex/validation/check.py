@@ -17,7 +17,7 @@ from telex.validation.fields import ValidationResult, validate, validate_envelop
 
 # What even a lenient desk cannot pass on: there is no text to deliver, or more than anyone agreed to take.
 NEVER_PASSED = frozenset({"too-large", "not-utf8", "nul-byte", "empty-message"})
-# Notes that changed how the message is read, so that the mended form differs from what was sent.
+# Notes that changed how the message is read, so that the fixed form differs from what was sent.
 REPAIRS = frozenset(
     {
         "byte-order-mark",
@@ -30,7 +30,7 @@ REPAIRS = frozenset(
     }
 )
 # Refusals that say nothing about which part of the message is right.
-UNMENDABLE = frozenset({"several-messages", "too-deep", "field-unknown", "control-character", "yaml-merge-key"})
+NOT_FIXABLE = frozenset({"several-messages", "too-deep", "field-unknown", "control-character", "yaml-merge-key"})
 
 
 class CheckPolicy(NamedTuple):
@@ -55,7 +55,7 @@ class CheckResult(NamedTuple):
     type: str | None
     findings: tuple[Finding, ...]
     tree: Tree  # as read; {} for plain text
-    mended: Tree | None = None  # passes as it stands
+    fixed: Tree | None = None  # passes as it stands
     skeleton: Tree | None = None  # passes once its blanks are filled
     body: str | None = None  # the markdown under the front matter
     text: str = ""  # what is left when wrapping is taken off
@@ -102,13 +102,13 @@ def check(
     if len(unsigned) < len(said):  # with another name under it, a message may break a rule that it kept before
         unsigned = [*unsigned, *validate(validated.tree, dialect, type_, limits=desk.limits).findings]
     findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *said)
-    return _verdict(reading, desk, findings, validated, mendable=reading.told.certain and not refusals(unsigned))
+    return _verdict(reading, desk, findings, validated, fixable=reading.told.certain and not refusals(unsigned))
 
 
 def _sign(
     tree: Tree, dialect: Dialect, type_: MessageType, findings: list[Finding], as_role: str | None, as_name: str | None
 ) -> list[Finding]:
-    """Put the right name under the message: the door knows who speaks, so this mend is certain. What is left to say."""
+    """Put the right name under the message: the door knows who speaks, so this fix is certain. What is left to say."""
     if as_role is None or dialect.wire.sender not in tree or not may_send(as_role, type_):
         return findings
     if any(finding.code == "role-claim-differs" for finding in findings):
@@ -122,14 +122,14 @@ def _verdict(
     findings: tuple[Finding, ...],
     validated: ValidationResult | None = None,
     *,
-    mendable: bool = False,
+    fixable: bool = False,
 ) -> CheckResult:
     refused = refusals(findings)
     stopped = [finding for finding in refused if desk.strict or finding.code in NEVER_PASSED]
-    mended = skeleton = None
+    fixed = skeleton = None
     if validated is not None and (refused or any(finding.code in REPAIRS for finding in findings)):
-        whole = mendable and not validated.blanks and not any(finding.code in UNMENDABLE for finding in refused)
-        mended, skeleton = (validated.tree, None) if whole else (None, validated.tree)
+        whole = fixable and not validated.blanks and not any(finding.code in NOT_FIXABLE for finding in refused)
+        fixed, skeleton = (validated.tree, None) if whole else (None, validated.tree)
     outcome, dialect, named = reading.outcome, reading.told.dialect, reading.tree.get(TYPE)
     if reading.told.type is None and outcome in ("message", "unreadable") and not stopped:
         outcome, dialect, named = "plain", PLAIN, None  # a lenient desk passes on as text what it cannot tell
@@ -140,7 +140,7 @@ def _verdict(
         type=named if isinstance(named, str) else None,
         findings=findings[: desk.limits.findings_max],
         tree=validated.tree if validated and not refused else reading.tree,
-        mended=mended,
+        fixed=fixed,
         skeleton=skeleton,
         body=reading.body,
         text=reading.text,

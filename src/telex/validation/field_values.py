@@ -1,6 +1,6 @@
 """Is this one value right, and if not, what should stand there?
 
-Every method returns the value as it should be: the right one as it is, a certain mend in its place, a marked blank
+Every method returns the value as it should be: the right one as it is, a certain fix in its place, a marked blank
 where only the sender can know. Objects and lists, which hold others, are for `field_walker`.
 """
 
@@ -139,7 +139,7 @@ class ValueChecker:
         return value
 
     def number_in_disguise(self, value: Any, kind: Integer | Number, path: str) -> Any:
-        """Text or a float that is plainly a number of the right sort is mended; anything else is not."""
+        """Text or a float that is plainly a number of the right sort is fixed; anything else is not."""
         number = scalars.number(value.strip(), None) if isinstance(value, str) else value
         if isinstance(number, float) and isinstance(kind, Integer) and number.is_integer():
             number = int(number)

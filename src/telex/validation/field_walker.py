@@ -66,7 +66,7 @@ class FieldWalker(ValueChecker):
                 return self.blank(kind, path) if self.is_broken_inside(path) else value
 
     def group(self, tree: Mapping[str, Any], fields: Fields, path: str) -> Tree:
-        mended: Tree = {}
+        fixed: Tree = {}
         unknown = [name for name in tree if name not in fields]
         for name, field in fields.items():
             at = join(path, name)
@@ -76,19 +76,19 @@ class FieldWalker(ValueChecker):
                 unknown.remove(later)
                 self.said_twice(name, later, tree, path)
             if spelt is not None:
-                mended[name] = self.visit(tree[spelt], field.kind, at)
+                fixed[name] = self.visit(tree[spelt], field.kind, at)
             elif at in self.broken:
-                mended[name] = blank(field.kind)  # something was said about it already
+                fixed[name] = blank(field.kind)  # something was said about it already
             elif name in tree and not field.required:
                 wanted = expected(field.kind)
                 self.say("wrong-type", at, f"Leave {name} out, or give {wanted}.", expected=wanted, found=tree[name])
             elif field.required:
-                mended[name] = self.missing(field.kind, at, name, null=name in tree)
+                fixed[name] = self.missing(field.kind, at, name, null=name in tree)
         for name in unknown:
             self.unknown(name, fields, tree, path)
             if not self.is_broken_inside(join(path, name)):  # else it could not be sent on
-                mended[name] = tree[name]
-        return _in_order_sent(mended, tree)
+                fixed[name] = tree[name]
+        return _in_order_sent(fixed, tree)
 
     def other_spelling(
         self, name: str, field: Field, unknown: list[str], tree: Mapping[str, Any], path: str
@@ -144,13 +144,13 @@ class FieldWalker(ValueChecker):
 
     def list(self, value: Any, kind: ListOf, item: Kind, path: str) -> Any:
         if isinstance(value, list):
-            mended: list[Any] = []
+            fixed: list[Any] = []
             for index, one in enumerate(value):
                 if len(self.findings) >= self.limits.findings_max:  # enough was said, and the rest is not looked at
                     self.blanks.add(path)
-                    return [*mended, *value[index:]]
-                mended.append(self.visit(one, item, join(path, index)))
-            return mended
+                    return [*fixed, *value[index:]]
+                fixed.append(self.visit(one, item, join(path, index)))
+            return fixed
         if scalars.fits(value, item) and not scalars.may_be_several(value):
             say = "Put it in a list: this field takes several."
             self.say("wrong-type", path, say, expected=expected(kind), found=value)
@@ -173,7 +173,7 @@ def _given(tree: Mapping[str, Any], name: str) -> bool:
     return name in tree and tree[name] is not None and not (isinstance(tree[name], PlainScalar) and tree[name] == "")
 
 
-def _in_order_sent(mended: Tree, sent: Mapping[str, Any]) -> Tree:
-    """Fields in the sender's order, so that a mended message reads like the one that was sent."""
-    first = {name: mended[name] for name in sent if name in mended}
-    return {**first, **mended}
+def _in_order_sent(fixed: Tree, sent: Mapping[str, Any]) -> Tree:
+    """Fields in the sender's order, so that a fixed message reads like the one that was sent."""
+    first = {name: fixed[name] for name in sent if name in fixed}
+    return {**first, **fixed}

@@ -33,11 +33,11 @@ def validate(
     """Check a message against its type. `broken` are the paths about which something worse was said already."""
     walk = FieldWalker(limits, broken)
     tree = _gathered(walk, tree, dialect, type_)
-    mended = walk.group(tree, dialect.fields_of(type_), ROOT)
-    relate(walk, mended, dialect, type_)
+    fixed = walk.group(tree, dialect.fields_of(type_), ROOT)
+    relate(walk, fixed, dialect, type_)
     if body is not None and type_.sections:
         walk.findings += _sections(type_, body)
-    return ValidationResult(tuple(walk.findings[: limits.findings_max]), mended, frozenset(walk.blanks))
+    return ValidationResult(tuple(walk.findings[: limits.findings_max]), fixed, frozenset(walk.blanks))
 
 
 def _gathered(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) -> Tree:
@@ -62,8 +62,8 @@ def validate_envelope(
     walk = FieldWalker(limits, broken)
     tree = {name: value for name, value in tree.items() if not walk.is_broken_inside(path_of(name))}
     known = {name: tree[name] for name in tree if name in dialect.envelope}
-    mended = walk.group(known, dialect.envelope, ROOT)
-    whole = {**tree, **mended, TYPE: blank(OneOf(tuple(dialect.types)))}
+    fixed = walk.group(known, dialect.envelope, ROOT)
+    whole = {**tree, **fixed, TYPE: blank(OneOf(tuple(dialect.types)))}
     return ValidationResult(tuple(walk.findings), whole, frozenset(walk.blanks | {path_of(TYPE)}))
 
 

@@ -276,7 +276,7 @@ QUALITY_REPORT = _type(
         "status": "FAILED",
         "gates": [{"name": "lint", "status": "PASSED"}, {"name": "tests", "status": "FAILED", "details": "2 of 40"}],
         "failureCount": 1,
-        "actions": ["Mend the two tests"],
+        "actions": ["Fix the two tests"],
     },
     rules=(
         HardRule(

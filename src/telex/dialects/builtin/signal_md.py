@@ -293,7 +293,7 @@ TASK_ASSIGNMENT = MessageType(
 
 REVISION_REQUEST = MessageType(
     name="revision_request",
-    purpose="What to mend, and how severe a finding must be to be mended this time.",
+    purpose="What to fix, and how severe a finding must be to be fixed this time.",
     senders=ORCHESTRATOR,
     receivers=MAKERS,
     priority="VALIDATION",
@@ -322,7 +322,7 @@ REVISION_REQUEST = MessageType(
             code="fix-severity-differs",
             broken_when="iteration <= 3 and has(fix_severity) and fix_severity != 'all'",
             path="fix_severity",
-            say="The first three iterations mend everything: say 'all', or leave it out.",
+            say="The first three iterations fix everything: say 'all', or leave it out.",
             severity="warning",
             expected="all",
         ),
@@ -330,7 +330,7 @@ REVISION_REQUEST = MessageType(
             code="fix-severity-differs",
             broken_when="iteration > 3 and has(fix_severity) and fix_severity != 'critical'",
             path="fix_severity",
-            say="From the fourth iteration on only critical findings are mended: say 'critical', or leave it out.",
+            say="From the fourth iteration on only critical findings are fixed: say 'critical', or leave it out.",
             severity="warning",
             expected="critical",
         ),

@@ -309,7 +309,7 @@ QA_VERDICT = MessageType(
                 }
             ],
             "body": "## Checks\nTwo of twenty failed.",
-            "recommendations": ["Mend the link in docs/a.md"],
+            "recommendations": ["Fix the link in docs/a.md"],
         },
     ),
     deed=Action(

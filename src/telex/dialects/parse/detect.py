@@ -34,7 +34,7 @@ class Detection(NamedTuple):
     dialect: Dialect | None
     type: MessageType | None
     findings: tuple[Finding, ...] = ()
-    certain: bool = True  # when the type was mended: is it surely the one?
+    certain: bool = True  # when the type was fixed: is it surely the one?
 
 
 class DetectionHint(NamedTuple):

@@ -13,7 +13,7 @@ from telex.model.finding import Finding
 from telex.model.json_path import ROOT, join
 from telex.model.limits import Limits
 
-COMMAS_MAX = 50  # trailing commas mended before giving up
+COMMAS_MAX = 50  # trailing commas fixed before giving up
 _DIGITS_MAX = 20  # a 64-bit integer has at most this many characters
 
 
@@ -43,7 +43,7 @@ class ParsedJson(NamedTuple):
 
 
 def read_json(text: str, start: int = 0) -> ParsedJson:
-    """The JSON value that starts here. Trailing commas are mended and reported; other flaws end the reading."""
+    """The JSON value that starts here. Trailing commas are fixed and reported; other flaws end the reading."""
     findings: list[Finding] = []
     for _ in range(COMMAS_MAX):
         try:
@@ -103,7 +103,7 @@ def _not_json(error: json.JSONDecodeError, text: str) -> Finding:
     return Finding(
         code="not-json",
         path=ROOT,
-        say=f"Mend the JSON at {where}: {error.msg.lower().removesuffix(' at')}.{hint}",
+        say=f"Fix the JSON at {where}: {error.msg.lower().removesuffix(' at')}.{hint}",
         expected="JSON",
         found=text[error.pos : error.pos + 20] or "the end of the text",
     )

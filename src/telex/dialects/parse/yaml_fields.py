@@ -30,7 +30,7 @@ class _Problem(NamedTuple):
     parser_says: str
     say: str
     code: str = "yaml-malformed"
-    begins_earlier: bool = False  # is the place to mend where the parser began, and not where it gave up?
+    begins_earlier: bool = False  # is the place to fix where the parser began, and not where it gave up?
 
 
 _ESCAPES = r"in double quotes, write \\ for a backslash; or use single quotes, which know no escapes"

@@ -117,8 +117,8 @@ def _is_field(context: TermContext, value: TomlValue, term: str, name: str) -> b
         return _is_part(context, value, term, name)
     field = context.field(name)
     if EACH in name or (field is None and name in _field_names(context)):
-        mend = f"name the list itself, {name.removesuffix(EACH)}" if name.endswith(EACH) else "rename the field"
-        value.flaw(f"a dot leads into an object here, and [] to what a list holds: {mend}")
+        fix = f"name the list itself, {name.removesuffix(EACH)}" if name.endswith(EACH) else "rename the field"
+        value.flaw(f"a dot leads into an object here, and [] to what a list holds: {fix}")
     elif field is None:
         value.unknown(name, _field_names(context), f"there is no field {shown(name)}")
     elif (wanted := _wanted(context, term, field)) is not None and not isinstance(field.kind, Group):

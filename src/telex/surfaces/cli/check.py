@@ -13,7 +13,7 @@ from telex.model.limits import LIMITS
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces
 from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
-from telex.surfaces.cli.output import Screen, finding_lines, mend_lines, shell_word, shown, verdict
+from telex.surfaces.cli.output import Screen, finding_lines, fix_lines, shell_word, shown, verdict
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 OPTIONS = (
@@ -40,7 +40,7 @@ searched; - is stdin.
 
 %s
 
-Exit code: 0 all accepted, 2 any refused (what to mend is on stderr), 3 no such
+Exit code: 0 all accepted, 2 any refused (what to fix is on stderr), 3 no such
 file, 64 wrong usage, 1 anything else.
 """
 
@@ -131,7 +131,7 @@ def _one(path: str, task: CheckCommand) -> int:
     bytes_max = task.desk.limits.message_bytes_max
     [(_, raw, size)] = pieces(path, bytes_max, lines=False)
     checked = sized(check(raw, task.desk, as_role=task.as_role, to_role=task.to_role), size, bytes_max)
-    _say(checked, task, mend_command(path, task))
+    _say(checked, task, fix_command(path, task))
     return DONE if checked.valid else REFUSED
 
 
@@ -144,13 +144,13 @@ def sized(checked: CheckResult, size: int, bytes_max: int) -> CheckResult:
     return checked._replace(findings=tuple(findings))
 
 
-def mend_command(path: str, task: CheckCommand) -> str:
+def fix_command(path: str, task: CheckCommand) -> str:
     if path.startswith("-") and path != STDIN:
         path = os.path.join(os.curdir, path)  # a file, though it looks like an option
-    return f"telex mend {shell_word(path)}{task.repeated}"
+    return f"telex fix {shell_word(path)}{task.repeated}"
 
 
-def _say(checked: CheckResult, task: CheckCommand, mend: str) -> None:
+def _say(checked: CheckResult, task: CheckCommand, fix: str) -> None:
     if checked.valid and task.quiet:
         return
     if task.format != "text":
@@ -162,7 +162,7 @@ def _say(checked: CheckResult, task: CheckCommand, mend: str) -> None:
         lines = [
             verdict(checked, screen),
             *finding_lines(checked.findings, screen),
-            *_mend_lines(checked, mend, screen),
+            *_fix_lines(checked, fix, screen),
         ]
         screen.line("\n".join(lines))
 
@@ -176,18 +176,18 @@ def stderr_has_its_own_reader() -> bool:
     return apart and not sys.stderr.isatty()
 
 
-def _mend_lines(checked: CheckResult, command: str, screen: Screen) -> list[str]:
+def _fix_lines(checked: CheckResult, command: str, screen: Screen) -> list[str]:
     """How it would pass: the command for a person at a terminal, the message itself for an agent."""
-    tree = checked.mended or checked.skeleton
+    tree = checked.fixed or checked.skeleton
     if checked.valid or tree is None or checked.dialect is None:
         return []
     from telex.surfaces.cli.blanks import blanks_in
     from telex.surfaces.cli.message_output import wire_text
 
-    if checked.mended is None and not any(blanks_in(tree)):
+    if checked.fixed is None and not any(blanks_in(tree)):
         return []  # the findings say what to change, and there is nothing that could be changed for the sender
     if screen.is_terminal:
-        effect = "prints it mended" if checked.mended else "prints it with blanks to fill"
-        return mend_lines(command, effect, screen)
-    head = "Send this instead:" if checked.mended else "Fill in the blanks, mind the findings, and send this:"
+        effect = "prints it fixed" if checked.fixed else "prints it with blanks to fill"
+        return fix_lines(command, effect, screen)
+    head = "Send this instead:" if checked.fixed else "Fill in the blanks, mind the findings, and send this:"
     return ["", head, wire_text(checked.dialect, tree, checked.body, compact=True).removesuffix("\n")]

@@ -27,7 +27,7 @@ SAID_MAX = 20  # messages told one by one
 FINDINGS_MAX = 3  # of each
 INDENT = 4
 RATE_FROM = 1000  # messages; with fewer the rate says more about starting than about checking
-NEXT = "telex check FILE{0} says more about one of them, telex mend FILE{0} how it would pass, telex explain CODE why"
+NEXT = "telex check FILE{0} says more about one of them, telex fix FILE{0} how it would pass, telex explain CODE why"
 STEP = 256  # messages between two looks at the clock
 
 

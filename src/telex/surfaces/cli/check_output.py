@@ -18,7 +18,7 @@ def answer_of(checked: CheckResult) -> dict[str, Any]:
         "dialect": checked.dialect.name if checked.dialect else None,
         "type": checked.type,
         "findings": [finding._asdict() for finding in checked.findings],
-        "mended": checked.mended,
+        "fixed": checked.fixed,
         "skeleton": checked.skeleton,
         "body": checked.body,
     }

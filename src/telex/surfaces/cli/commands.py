@@ -28,13 +28,13 @@ class CommandInfo(NamedTuple):
 SECTIONS: dict[str, dict[str, CommandInfo]] = {
     "Messages": {
         "check": CommandInfo("Say what is wrong with messages, and how they would pass."),
-        "mend": CommandInfo("Print a message as it should be.", "fix"),
+        "fix": CommandInfo("Print a message as it should be."),
         "translate": CommandInfo("Print a message as a reader of another dialect gets it."),
         "new": CommandInfo("Begin a message; what only you know is a marked blank."),
         "prompt": CommandInfo("Print what an agent must be told to send its messages."),
         "schema": CommandInfo("Print JSON Schema, AsyncAPI or TypeScript of a dialect."),
         "dialects": CommandInfo("List the dialects, or one dialect's types."),
-        "explain": CommandInfo("Say why a finding happens and how to mend it."),
+        "explain": CommandInfo("Say why a finding happens and how to fix it."),
     },
     "The bus": {
         "send": CommandInfo("Check a message and keep it for its recipients."),

@@ -119,7 +119,7 @@ def answer(
         whom = to or _whom(bus, story, matter, agent)
         receipt = bus.send(raw, sender=agent, role=role, to=whom, reply_to=id)
         waits = matter is not None and any(escalation.id == matter.id for escalation in bus.escalations())
-    receipts.tell(receipt, mend="telex mend -", as_json=as_json)
+    receipts.tell(receipt, fix="telex fix -", as_json=as_json)
     if receipt.accepted and waits and matter is not None:
         able = "whoever it has been with, somebody above them, or a person"
         sys.stderr.write(f"{shown(matter.id)} waits on: {able} must answer it\n")

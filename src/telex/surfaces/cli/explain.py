@@ -1,4 +1,4 @@
-"""`telex explain`: why does a finding or an error happen, and how is it mended?"""
+"""`telex explain`: why does a finding or an error happen, and how is it fixed?"""
 
 import sys
 
@@ -27,7 +27,7 @@ def _codes(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
 @dialect_option
 @json_option
 def command(code: str | None, all_codes: bool, dialect: str | None, as_json: bool) -> int:
-    """Say why a finding or an error happens and how to mend it, with what it looks like before and after.
+    """Say why a finding or an error happens and how to fix it, with what it looks like before and after.
 
     The rules of a dialect of your own are explained as you declared them: say --dialect FILE.toml.
     """
@@ -69,7 +69,7 @@ def _list(titles: dict[str, str], as_json: bool) -> str:
 
 def _as_json(code: str) -> str:
     one = EVERY[code]
-    words = {"code": code, "title": one.title, "why": one.why, "mend": one.mend}
+    words = {"code": code, "title": one.title, "why": one.why, "fix": one.mend}
     return json_line(words | {"before": one.before, "after": one.after}) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""`telex mend`: the message as it should be, on stdout; what was done to it, on stderr."""
+"""`telex fix`: the message as it should be, on stdout; what was done to it, on stderr."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ from telex.surfaces.cli.type_options import (
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 
-@click.command("mend")
+@click.command("fix")
 @click.argument("file", metavar="FILE|-")
 @role_option
 @receiver_option
@@ -42,11 +42,11 @@ def command(
 ) -> int:
     """Print a message as it should be.
 
-    Wrapping, spelling, case, constants and the like are mended. Where only you know what belongs there, a marked
+    Wrapping, spelling, case, constants and the like are fixed. Where only you know what belongs there, a marked
     blank is left, and the exit code is 2.
     """
     if file != STDIN and os.path.isdir(file):
-        raise CommandError(f"{shown(file)} is a folder: mend one message at a time")
+        raise CommandError(f"{shown(file)} is a folder: fix one message at a time")
     bytes_max = bytes_max_from(max_bytes)
     desk = with_dialects(CheckPolicy(limits=LIMITS._replace(message_bytes_max=bytes_max)), dialect, team_dialect)
     [path] = files_in([file])
@@ -57,7 +57,7 @@ def command(
 
 def _as_text(checked: CheckResult) -> int:
     screen, errors = Screen(sys.stdout), Screen(sys.stderr)
-    tree = checked.mended or checked.skeleton
+    tree = checked.fixed or checked.skeleton
     if tree is not None and checked.dialect is not None:
         text = wire_text(checked.dialect, tree, checked.body, visible=screen.is_terminal)
     elif checked.valid:
@@ -69,12 +69,12 @@ def _as_text(checked: CheckResult) -> int:
     screen.stream.flush()
     for line in _words(checked, errors):
         errors.line(line)
-    return DONE if checked.valid or checked.mended else REFUSED
+    return DONE if checked.valid or checked.fixed else REFUSED
 
 
 def _words(checked: CheckResult, screen: Screen) -> list[str]:
-    if checked.mended is not None:
-        return ["mended:", *finding_lines(checked.findings, screen)]
+    if checked.fixed is not None:
+        return ["fixed:", *finding_lines(checked.findings, screen)]
     if checked.skeleton is not None:
         blanks = list(blanks_in(checked.skeleton))
         return [*finding_lines(checked.findings, screen), *(blank_lines(blanks, screen) if blanks else [])]
@@ -84,8 +84,8 @@ def _words(checked: CheckResult, screen: Screen) -> list[str]:
 
 
 def _as_json(checked: CheckResult) -> int:
-    """As `check --json` answers, with the message itself where there was nothing to mend, and the blanks to fill."""
-    mended = checked.mended or (checked.tree if checked.valid else None)
+    """As `check --json` answers, with the message itself where there was nothing to fix, and the blanks to fill."""
+    fixed = checked.fixed or (checked.tree if checked.valid else None)
     blanks = [blank._asdict() for blank in blanks_in(checked.skeleton)]
-    sys.stdout.write(json_line(answer_of(checked) | {"mended": mended or None, "blanks": blanks}) + "\n")
-    return DONE if checked.valid or checked.mended else REFUSED
+    sys.stdout.write(json_line(answer_of(checked) | {"fixed": fixed or None, "blanks": blanks}) + "\n")
+    return DONE if checked.valid or checked.fixed else REFUSED

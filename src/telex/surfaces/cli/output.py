@@ -89,9 +89,9 @@ def finding_lines(findings: tuple[Finding, ...], screen: Screen) -> list[str]:
     return lines
 
 
-def mend_lines(command: str, effect: str, screen: Screen) -> list[str]:
-    """The command that mends it, and what it does."""
-    head, told = f"  {screen.paint('mend   ', 'green')}  {command}", screen.paint(effect, "dim")
+def fix_lines(command: str, effect: str, screen: Screen) -> list[str]:
+    """The command that fixes it, and what it does."""
+    head, told = f"  {screen.paint('fix    ', 'green')}  {command}", screen.paint(effect, "dim")
     fits = screen.width is None or _INDENT + len(command) + 2 + len(effect) <= screen.width
     return [f"{head}  {told}"] if fits else [head, " " * _INDENT + told]
 

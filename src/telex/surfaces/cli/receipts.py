@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from telex.surfaces.cli.check import stderr_has_its_own_reader
-from telex.surfaces.cli.output import Screen, finding_lines, mend_lines, shown, shown_block, wrapped
+from telex.surfaces.cli.output import Screen, finding_lines, fix_lines, shown, shown_block, wrapped
 
 if TYPE_CHECKING:
     from telex.ports.bus import Receipt
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 INBOXES_SHOWN_MAX = 6
 
 
-def tell(receipt: "Receipt", *, mend: str, as_json: bool, quiet: bool = False, place: str | None = None) -> None:
-    """Say it: what was stored on stdout, what was refused on stderr. `fix` is the command that would mend it."""
+def tell(receipt: "Receipt", *, fix: str, as_json: bool, quiet: bool = False, place: str | None = None) -> None:
+    """Say it: what was stored on stdout, what was refused on stderr. `fix` is the command that would fix it."""
     if receipt.accepted and quiet:
         return
     if as_json:
@@ -23,7 +23,7 @@ def tell(receipt: "Receipt", *, mend: str, as_json: bool, quiet: bool = False, p
         sys.stdout.write(json_line(facts(receipt) | source) + "\n")
     if not as_json or (not receipt.accepted and stderr_has_its_own_reader()):
         screen = Screen(sys.stdout if receipt.accepted else sys.stderr)
-        lines = _stored(receipt, screen) if receipt.accepted else _refused(receipt, mend, screen, place)
+        lines = _stored(receipt, screen) if receipt.accepted else _refused(receipt, fix, screen, place)
         screen.line("\n".join(lines))
     sys.stdout.flush()  # the next message may take a while, and this one is on disk
 
@@ -48,22 +48,22 @@ def inboxes(names: tuple[str, ...]) -> str:
     return ", ".join(told) + (f" and {left} more" if left else "") if told else "nobody"
 
 
-def _refused(receipt: "Receipt", mend: str, screen: Screen, place: str | None) -> list[str]:
+def _refused(receipt: "Receipt", fix: str, screen: Screen, place: str | None) -> list[str]:
     what = " ".join(shown(word) for word in (receipt.dialect, receipt.type) if word) or "message"
     where = f"  {screen.paint(shown(place), 'bold')}" if place else ""
     head = f"{screen.paint('refused ', 'red')}{where}  {what}"
-    return [head, *finding_lines(receipt.findings, screen), *_mend_lines(receipt, mend, screen)]
+    return [head, *finding_lines(receipt.findings, screen), *_fix_lines(receipt, fix, screen)]
 
 
-def _mend_lines(receipt: "Receipt", mend: str, screen: Screen) -> list[str]:
+def _fix_lines(receipt: "Receipt", fix: str, screen: Screen) -> list[str]:
     """How it would pass: the command for a person at a terminal, the message itself for an agent."""
-    if receipt.mended is None:
+    if receipt.fixed is None:
         return []
     if screen.is_terminal:
-        effect = "prints it mended" if receipt.certain else "prints it with blanks to fill"
-        return mend_lines(mend, effect, screen)
+        effect = "prints it fixed" if receipt.certain else "prints it with blanks to fill"
+        return fix_lines(fix, effect, screen)
     head = "Send this instead:" if receipt.certain else "Fill in the blanks, mind the findings, and send this:"
-    return ["", head, _compact(receipt.mended)]
+    return ["", head, _compact(receipt.fixed)]
 
 
 def _compact(text: str) -> str:

@@ -67,8 +67,8 @@ def command(
             say = f"outcome unknown: ask again with the same id: --id {shown(error.id or 'ID')}"
             raise CommandError(f"{say}\n({shown(error.say)})", FAILED) from error
         if isinstance(answer, Receipt):
-            mend = f"telex mend {shell_word(path)} --as {shell_word(role or agent)}"
-            receipts.tell(answer, mend=mend, as_json=as_json)
+            fix = f"telex fix {shell_word(path)} --as {shell_word(role or agent)}"
+            receipts.tell(answer, fix=fix, as_json=as_json)
             return DONE if answer.accepted else REFUSED
         tell(answer, agent, awaited(bus, answer.message), store, as_json=as_json, acks=acks)
         if acks:

@@ -52,7 +52,7 @@ disk. A file is one message; a .jsonl or .ndjson file has one on every line;
 
 %s
 
-Exit code: 0 all stored, 2 any refused (what to mend is on stderr), 3 no such
+Exit code: 0 all stored, 2 any refused (what to fix is on stderr), 3 no such
 file, 4 not acked in time, 64 wrong usage, 1 anything else.
 """
 
@@ -137,7 +137,7 @@ def _seconds(given: str | None) -> float:
 def _one(bus: "SyncBus", path: str, task: SendCommand) -> int:
     [(_, raw, _)] = pieces(path, task.bytes_max, lines=False)
     receipt = _send(bus, raw, path, task)
-    tell(receipt, mend=mend_command(path, task), as_json=task.as_json, quiet=task.quiet)
+    tell(receipt, fix=fix_command(path, task), as_json=task.as_json, quiet=task.quiet)
     if not receipt.accepted:
         return REFUSED
     if task.until is None:
@@ -164,12 +164,12 @@ def _send(bus: "SyncBus", raw: bytes, path: str, task: SendCommand) -> "Receipt"
         raise CommandError(f"{say}\n({shown(error.say)})", FAILED) from error
 
 
-def mend_command(path: str, task: SendCommand) -> str:
+def fix_command(path: str, task: SendCommand) -> str:
     """`fix` knows roles, not names; who sends under another name says its role."""
     if path.startswith("-") and path != STDIN:
         path = os.path.join(os.curdir, path)  # a file, though it looks like an option
     dialect = f" --dialect {shell_word(task.dialect)}" if task.dialect else ""
-    return f"telex mend {shell_word(path)} --as {shell_word(task.role or task.sender)}{dialect}"
+    return f"telex fix {shell_word(path)} --as {shell_word(task.role or task.sender)}{dialect}"
 
 
 # --- many -------------------------------------------------------------------------------------------------------------
@@ -186,6 +186,6 @@ def _many(bus: "SyncBus", files: list[str], task: SendCommand) -> int:
                 receipt = _send(bus, raw, path, task)
             except CommandError as error:
                 raise CommandError(f"{shown(place)}: {error.say}", error.code) from error
-            tell(receipt, mend=mend_command(path, task), as_json=task.as_json, quiet=task.quiet, place=place)
+            tell(receipt, fix=fix_command(path, task), as_json=task.as_json, quiet=task.quiet, place=place)
             refused = refused or not receipt.accepted
     return REFUSED if refused else DONE

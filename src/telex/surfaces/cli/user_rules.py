@@ -40,6 +40,6 @@ def own_page(dialect: Dialect, code: str) -> str:
         parts += [
             f"A rule of {dialect.name} {dialect.version} · {rule.severity}",
             f"**Broken when** `{rule.broken_when}` in {', '.join(f'`{name}`' for name in types)}",
-            f"**Mend** `{rule.path}`. {rule.say}{expected}",
+            f"**Fix** `{rule.path}`. {rule.say}{expected}",
         ]
     return "\n\n".join(shown(part) for part in parts) + "\n"

@@ -233,7 +233,7 @@ def resume(
 
 
 def _told(receipt: "Receipt", as_json: bool) -> int:
-    receipts.tell(receipt, mend="telex work --help", as_json=as_json)
+    receipts.tell(receipt, fix="telex work --help", as_json=as_json)
     return DONE if receipt.accepted else REFUSED
 
 

@@ -21,7 +21,7 @@ PROBLEMS = {
     409: "the lease ran out or passed to another",
     413: "it is too large",
     415: "a CloudEvent in a form that is not taken",
-    422: "refused: findings say what is wrong and how to mend it",
+    422: "refused: findings say what is wrong and how to fix it",
     424: "whoever was asked has not answered, or never will",
     429: "too many requests are open: try again in a moment",
     431: "the address or the headers are too long",

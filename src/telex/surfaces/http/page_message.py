@@ -122,17 +122,17 @@ def _findings(story: MessageHistory) -> list[Facts]:
 
 def _check_facts(checked: CheckResult) -> Facts:
     """What the check says of it today; what depends on the moment it came is in the findings of then."""
-    mended = None
-    tree = checked.mended or checked.skeleton
+    fixed = None
+    tree = checked.fixed or checked.skeleton
     if not checked.valid and tree is not None and checked.dialect is not None:
         from telex.dialects.write import write
 
-        mended, _ = text_of(write(checked.dialect, tree, checked.body).encode("utf-8", "surrogatepass"))
+        fixed, _ = text_of(write(checked.dialect, tree, checked.body).encode("utf-8", "surrogatepass"))
     return {
         "valid": checked.valid,
         "findings": checked.findings,
-        "mended": mended,
-        "certain": checked.mended is not None,
+        "fixed": fixed,
+        "certain": checked.fixed is not None,
     }
 
 

@@ -1,4 +1,4 @@
-"""Who keeps getting what wrong? The latest refusals, by code, by agent and by type, each with how it is mended."""
+"""Who keeps getting what wrong? The latest refusals, by code, by agent and by type, each with how it is fixed."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -132,8 +132,8 @@ def _counted(names: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def explained(code: str) -> dict[str, str]:
-    """What the code is, why it happens and how it is mended; nothing for one of a team's own dialect."""
+    """What the code is, why it happens and how it is fixed; nothing for one of a team's own dialect."""
     from telex.generate.codes import EVERY
 
     found = EVERY.get(code)
-    return {} if found is None else {"title": found.title, "why": found.why, "mend": found.mend}
+    return {} if found is None else {"title": found.title, "why": found.why, "fix": found.mend}

@@ -37,7 +37,7 @@ class CheckResponse(NamedTuple):
     dialect: str | None
     type: str | None
     findings: tuple[Finding, ...]
-    mended: dict[str, Any] | None  # passes as it stands
+    fixed: dict[str, Any] | None  # passes as it stands
     skeleton: dict[str, Any] | None  # passes once its blanks are filled
     body: str | None  # the markdown under the front matter
 
@@ -98,7 +98,7 @@ class ExtraRoutes:
         )
         name = checked.dialect.name if checked.dialect else None
         check_response = CheckResponse(
-            checked.valid, name, checked.type, checked.findings, checked.mended, checked.skeleton, checked.body
+            checked.valid, name, checked.type, checked.findings, checked.fixed, checked.skeleton, checked.body
         )
         return response(HttpResponse(200, encoded(plain(check_response))))
 

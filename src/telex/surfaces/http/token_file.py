@@ -88,7 +88,7 @@ class TokenFile:
             return _understood(raw)
         except (ValueError, RecursionError) as error:
             say = (
-                f"{self.path} is no list of tokens ({_why(error)}): nobody with a token is let in until it is mended."
+                f"{self.path} is no list of tokens ({_why(error)}): nobody with a token is let in until it is fixed."
                 " Put back a copy of it, or move it away and make new tokens."
             )
             raise StoreDamaged(say) from error
@@ -141,7 +141,7 @@ class TokenFile:
             raise
 
     def _unavailable(self, error: OSError) -> StoreUnavailable:
-        return StoreUnavailable(f"{self.path} cannot be used: {error.strerror}. Mend its permissions or its disk.")
+        return StoreUnavailable(f"{self.path} cannot be used: {error.strerror}. Fix its permissions or its disk.")
 
 
 def _understood(raw: bytes) -> dict[str, Token]:

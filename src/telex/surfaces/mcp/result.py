@@ -56,7 +56,7 @@ def of_silence(tool: str, id_: str | None) -> ToolResult:
 
 
 def of_mistake(error: Exception) -> ToolResult:
-    """Ours. The agent cannot mend it, and should not think that it was its own."""
+    """Ours. The agent cannot fix it, and should not think that it was its own."""
     detail = (
         f"Telex has made a mistake ({type(error).__name__}); its log says where. Do something else, and tell a person."
     )

@@ -58,12 +58,12 @@ def kept_text(receipt: Receipt) -> str:
     return "\n".join([head, *([finding_text(receipt.findings)] if receipt.findings else [])])
 
 
-def refused_text(what: str, findings: Iterable[Finding], mended: str | None, *, certain: bool) -> str:
+def refused_text(what: str, findings: Iterable[Finding], fixed: str | None, *, certain: bool) -> str:
     """Why it may not pass, and the message that would."""
     lines = [f"refused: {what}. Nothing was delivered.", finding_text(findings)]
-    if mended is not None:
+    if fixed is not None:
         lines += ["Send this instead:" if certain else "Fill in the blanks, mind the findings, and send this:"]
-        lines += [one_line(mended)]
+        lines += [one_line(fixed)]
     return "\n".join(lines)
 
 

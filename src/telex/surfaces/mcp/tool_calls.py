@@ -39,7 +39,7 @@ async def send(context: CallContext, given: Given) -> ToolResult:
     if receipt.accepted:
         return ToolResult(kept_text(receipt), plain(receipt))
     about = " ".join(shown(word) for word in (receipt.dialect, receipt.type) if word) or "message"
-    text = refused_text(about, receipt.findings, receipt.mended, certain=receipt.certain)
+    text = refused_text(about, receipt.findings, receipt.fixed, certain=receipt.certain)
     return ToolResult(text, plain(receipt), wrong=True)
 
 
@@ -49,7 +49,7 @@ async def check_(context: CallContext, given: Given) -> ToolResult:
     if checked.valid:
         told = [f"it would pass: {what(checked)}", *([finding_text(checked.findings)] if checked.findings else [])]
         return ToolResult("\n".join(told), answer_of(checked))
-    text = refused_text(what(checked), checked.findings, _mended(checked), certain=checked.mended is not None)
+    text = refused_text(what(checked), checked.findings, _fixed(checked), certain=checked.fixed is not None)
     return ToolResult(text, answer_of(checked), wrong=True)
 
 
@@ -197,8 +197,8 @@ def _raw(message: Any) -> str:
     return message if isinstance(message, str) else json_line(message)
 
 
-def _mended(checked: CheckResult) -> str | None:
-    tree = checked.mended or checked.skeleton
+def _fixed(checked: CheckResult) -> str | None:
+    tree = checked.fixed or checked.skeleton
     return None if tree is None or checked.dialect is None else write(checked.dialect, tree, checked.body or "")
 
 

@@ -16,7 +16,7 @@ export class Problem extends Error {
     super(body.detail || body.title || `The hub answered with ${status || "nothing"}.`);
     this.status = status; // 0: the hub cannot be reached
     this.code = body.code || "";
-    this.body = body; // the whole document: findings, mended, id …
+    this.body = body; // the whole document: findings, fixed, id …
     this.findings = Array.isArray(body.findings) ? body.findings : [];
   }
 }

@@ -69,19 +69,19 @@ class Message extends View {
     return card(
       state === "refused" ? "Why it was refused" : "What was noticed",
       html`${findings(found)} ${codes.map((code) => this.#explained(code, explanations?.[code]))}
-        ${state === "refused" && check?.mended ? this.#mended(check) : nothing}`,
+        ${state === "refused" && check?.fixed ? this.#fixed(check) : nothing}`,
     );
   }
 
-  #mended({ certain, mended }) {
+  #fixed({ certain, fixed }) {
     const title = certain ? "How it would pass" : "A skeleton of how it would pass, with blanks to fill";
-    return html`<details><summary>${title}</summary><pre class="raw">${mended}</pre></details>`;
+    return html`<details><summary>${title}</summary><pre class="raw">${fixed}</pre></details>`;
   }
 
   /** What the code means in general; one of a team's own dialect has no words of its own. */
   #explained(code, told) {
     if (!told) return nothing;
-    return html`<details><summary>What <code>${code}</code> means</summary><p>${told.why}</p><p>${told.mend}</p></details>`;
+    return html`<details><summary>What <code>${code}</code> means</summary><p>${told.why}</p><p>${told.fix}</p></details>`;
   }
 
   /** Words before fields, unless the words were only made from the fields. */

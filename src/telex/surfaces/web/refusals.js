@@ -1,4 +1,4 @@
-// Who keeps getting what wrong, and how is it mended?
+// Who keeps getting what wrong, and how is it fixed?
 
 import { html, nothing, repeat } from "./vendor/lit.js";
 import { get, has } from "./hub.js";
@@ -35,7 +35,7 @@ class Refusals extends View {
     const chosen = this.place.query.agent || "";
     const codes = chosen ? found.codes.filter((row) => row.agents.some((one) => one.name === chosen)) : found.codes;
     return html`
-      ${heading("Refusals", "Every message that was not let through, by what was wrong with it and by who sent it. Each code says how to mend it.",
+      ${heading("Refusals", "Every message that was not let through, by what was wrong with it and by who sent it. Each code says how to fix it.",
         html`<label class="row"><span class="quiet">Within</span>
           <select @change=${(event) => this.#to({ span: event.target.value })}>
             ${Object.entries(SPANS).map(([name, [words]]) => html`<option value=${name} ?selected=${name === this.span}>${words}</option>`)}
@@ -79,8 +79,8 @@ class Refusals extends View {
         ${badge(`${row.count}×`, "bad")}</div>
       <p class="row quiet"><span>${row.agents.map((one, number) => html`${number ? ", " : ""}${agent(one.name)} ${one.count}×`)}</span>
         <span>in ${row.types.map((one) => one.name).join(", ")}</span> <span>last ${when(row.last_at)}</span></p>
-      ${row.mend
-        ? html`<dl class="pairs"><dt>why</dt><dd>${coded(row.why)}</dd><dt>mend</dt><dd>${coded(row.mend)}</dd></dl>`
+      ${row.fix
+        ? html`<dl class="pairs"><dt>why</dt><dd>${coded(row.why)}</dd><dt>fix</dt><dd>${coded(row.fix)}</dd></dl>`
         : html`<p class="quiet">A rule of this team's own dialect: what it says stands with each message.</p>`}
       <details><summary>${row.examples.length === 1 ? "The message" : `The last ${row.examples.length}`}</summary>
         <ul class="findings">${row.examples.map((one) => html`<li class="example"><p class="row quiet">${agent(one.agent)} ${one.type || one.dialect || "text"} ${when(one.at)} ${toMessage(one.seq, "See it")}</p>

@@ -10,7 +10,7 @@ MEANINGS: dict[State, str] = {
     "triage": "the architect sizes up the request",
     "research": "a question is with a researcher",
     "plan": "the architect makes the plan",
-    "working": "a step is with its maker, for the first time or to be mended",
+    "working": "a step is with its maker, for the first time or to be fixed",
     "checking": "a step is with a reviewer and an auditor at once",
     "settled": "triage, question or plan: it is answered",
     "approved": "both verdicts on a step passed; its maker is told to commit",

@@ -52,7 +52,7 @@ def _opening(work: Work, dispatch: Dispatch) -> str:
             step = dispatch.of["step"]
             return f"Do step {step} of wave {dispatch.of['wave']}, as the plan has it. {answer}"
         case "revision_request":
-            return f"Mend what was found and hand it in again. {answer}"
+            return f"Fix what was found and hand it in again. {answer}"
     return "Commit it."
 
 

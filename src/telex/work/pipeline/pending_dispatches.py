@@ -39,7 +39,7 @@ ASKS: dict[Kind, MessageType] = {
     "step": TASK_ASSIGNMENT,
 }
 CHECKERS = {"review": "reviewer", "audit": "auditor"}
-MENDS_ALL_UNTIL = 3  # from the iteration after this one on only critical findings are mended
+FIXES_ALL_UNTIL = 3  # from the iteration after this one on only critical findings are fixed
 
 
 class Dispatch(NamedTuple):
@@ -88,7 +88,7 @@ def ask(work: Work, place: PipelineStep) -> Dispatch:
         verdicts = tuple(
             (f"From the {CHECKERS[review_verdict.part]}", review_verdict.message) for review_verdict in place.verdicts
         )
-        severity = "all" if place.iteration <= MENDS_ALL_UNTIL else "critical"
+        severity = "all" if place.iteration <= FIXES_ALL_UNTIL else "critical"
         says = {"iteration": place.iteration, "iterations_max": ITERATIONS_MAX, "severity": severity}
         return _typed(work, place, REVISION_REQUEST, id_, {"signal": "revise", **says}, verdicts)
     step = int(place.name.partition(".s")[2])
