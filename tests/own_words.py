@@ -89,7 +89,7 @@ say = "Say what is ready."
 purpose = "A machine stands still."
 senders = ["*"]
 receivers = ["*"]
-class = "ERROR"
+priority = "ERROR"
 intent = ["blocked"]
 [types.halt.says]
 blocker = "what"
@@ -146,7 +146,7 @@ fields = { fault = { type = "string", max = 6 }, grave = "boolean" }
 purpose = "Somebody above has to decide."
 senders = ["hand", "inspector"]
 receivers = ["foreman", "clerk"]
-class = "ESCALATION"
+priority = "ESCALATION"
 intent = ["escalate", "blocked"]
 says = { reason = "gist", blocker = "gist", evidence = "proofs", attempted = "proofs" }
 [types.complaint.fields]

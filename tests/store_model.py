@@ -55,7 +55,7 @@ class Model:
         kept.last_at = at
 
     def turn(self, inboxes: tuple[str, ...], states: tuple[str, ...]) -> list[Lying]:
-        """What is in these inboxes, in the order of offering: by class, first come, first served."""
+        """What is in these inboxes, in the order of offering: by priority, first in, first out."""
         found = [lying for lying in self.lying if lying.inbox in inboxes and lying.state in states]
         return sorted(found, key=lambda lying: (lying.rank, lying.message, lying.seq))
 

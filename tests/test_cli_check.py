@@ -193,7 +193,7 @@ roles = ["waiter", "cook"]
 purpose = "What a table wants."
 senders = ["waiter"]
 receivers = ["cook"]
-class = "STATUS"
+priority = "STATUS"
 
 [types.order.fields.dish]
 type = "string"

@@ -57,7 +57,7 @@ def test_an_inbox_of_long_ids_fits_and_leaves_every_id_whole(telex: Telex) -> No
 def test_a_column_that_says_nothing_gives_way_first(telex: Telex) -> None:
     blocker = example("vbw-typed", "blocker_report", id=UUID)
     sent(telex, blocker)
-    head, row = terminal("inbox", "--as", "lead", NO_COLOR="1").out.splitlines()
+    head, row = terminal("inbox", "--as", "lead", columns=84, NO_COLOR="1").out.splitlines()
     assert "tries" not in head
     assert row.startswith(f"{UUID}  ERROR")
     assert "tries" in terminal("inbox", "--as", "lead", columns=100, NO_COLOR="1").out

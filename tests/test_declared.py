@@ -56,7 +56,7 @@ dev = "lead"
 purpose = "A question."
 senders = ["dev"]
 receivers = ["lead"]
-class = "VALIDATION"
+priority = "VALIDATION"
 reply = "answer"
 [types.ask.fields]
 title = "string"

@@ -65,9 +65,14 @@ FLAWS: dict[str, tuple[str, str, str, str]] = {
     "no sender at all": ('senders = ["lead"]', "senders = [] #!", "types.answer.senders", "at least one"),
     "all and one": ('senders = ["lead"]', 'senders = ["lead", "*"] #!', "types.answer.senders[1]", "alone"),
     "a sender twice": ('senders = ["lead"]', 'senders = ["lead", "lead"] #!', "types.answer.senders[1]", "twice"),
-    "an unknown class": ('class = "VALIDATION"', 'class = "VALIDATON" #!', "types.ask.class", "mean VALIDATION?"),
+    "an unknown priority": (
+        'priority = "VALIDATION"',
+        'priority = "VALIDATON" #!',
+        "types.ask.priority",
+        "mean VALIDATION?",
+    ),
     "a reply to nobody": ('reply = "answer"', 'reply = "anwser" #!', "types.ask.reply", "mean answer?"),
-    "sections in JSON": ('class = "VALIDATION"', 'sections = ["A"] #!', "types.ask.sections", "front-matter"),
+    "sections in JSON": ('priority = "VALIDATION"', 'sections = ["A"] #!', "types.ask.sections", "front-matter"),
     "a field called type": (
         'title = "string"',
         'title = "string"\ntype = "string?" #!',

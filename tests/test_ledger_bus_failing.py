@@ -138,7 +138,7 @@ def test_in_other_dialects_the_sender_of_a_dead_letter_is_told_in_plain_words(
     assert "no table" in report.raw.decode()
 
 
-@proves("bus/report/class")
+@proves("bus/report/priority")
 @every_dialect
 def test_a_report_is_served_as_an_error(team: Team, dialect: Dialect) -> None:
     said = speech(dialect, next(iter(dialect.types.values())))

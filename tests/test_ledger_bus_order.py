@@ -24,14 +24,14 @@ def say(team: Team, type_: str, id: str) -> None:
 # --- order ------------------------------------------------------------------------------------------------------------
 
 
-@proves("bus/order/class")
+@proves("bus/order/priority")
 def test_a_higher_class_is_served_first_however_late_it_came(team: Team) -> None:
     for type_ in (STATUS, VALIDATION, ERROR, ESCALATION):
         say(team, type_, type_)
     assert team.taken("cto") == [ESCALATION, ERROR, VALIDATION, STATUS]
 
 
-@proves("bus/order/class")
+@proves("bus/order/priority")
 def test_an_inbox_shows_what_waits_in_the_order_in_which_it_will_come(team: Team) -> None:
     for type_ in (STATUS, ESCALATION, VALIDATION, ERROR):
         say(team, type_, type_)

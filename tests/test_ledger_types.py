@@ -136,12 +136,12 @@ def test_a_value_of_another_kind_is_refused_at_its_place(table: Table, row: Row,
 @pytest.mark.parametrize(
     "table, row",
     [
-        param(table, row, lines=(f"build-flow/class/{row.priority.lower()}",) if table.name == "build-flow" else ())
+        param(table, row, lines=(f"build-flow/priority/{row.priority.lower()}",) if table.name == "build-flow" else ())
         for table in TABLES
         for row in table.rows
     ],
 )
-@proves("common/class", "common/reply")
+@proves("common/priority", "common/reply")
 def test_a_type_has_its_class_and_names_the_type_that_answers_it(table: Table, row: Row) -> None:
     checked = read(table, message(table, row))
     assert checked.dialect is not None

@@ -62,7 +62,7 @@ def test_every_message_has_its_payload_class_and_an_example_that_fits(dialect: D
     assert list(messages) == list(dialect.types)
     for name, message in messages.items():
         Draft7Validator(message["payload"]).validate(message["examples"][0]["payload"])
-        assert message["x-telex-class"] == dialect.types[name].priority
+        assert message["x-telex-priority"] == dialect.types[name].priority
 
 
 def sends(dialect: Dialect) -> set[tuple[str, str]]:

@@ -8,7 +8,7 @@ import pytest
 from telex.dialects.builtin.vbw_company import VBW_COMPANY
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.dialects.schema import PRIORITY_CLASSES, Dialect, OneOf, walk_kinds
+from telex.dialects.schema import PRIORITIES, Dialect, OneOf, walk_kinds
 from telex.generate.__main__ import write_files
 from telex.generate.files import files
 from telex.generate.pages import class_table, dialect_page, overview_page
@@ -49,7 +49,7 @@ def test_a_page_has_every_field_choice_and_rule_of_every_type(dialect: Dialect) 
     for type_ in dialect.types.values():
         part = section(page, type_.name)
         assert " ".join(type_.purpose.split()) in " ".join(part.split())
-        assert f"Class: {type_.priority}" in part
+        assert f"Priority: {type_.priority}" in part
         assert type_.reply is None or f"Asks for: [{type_.reply}]" in part
         for path, field in walk_kinds(type_.fields):
             row = next(line for line in part.splitlines() if line.startswith(f"| `{'.'.join(path)}` |"))
@@ -97,7 +97,7 @@ def test_every_type_of_every_dialect_has_its_class_in_one_table() -> None:
     expected = {(dialect.name, type_.name, type_.priority) for dialect in BUILT_IN for type_ in dialect.types.values()}
     assert set(listed) == expected
     assert len(listed) == len(expected)
-    assert [class_ for _, _, class_ in listed] == sorted((c for _, _, c in listed), key=PRIORITY_CLASSES.index)
+    assert [class_ for _, _, class_ in listed] == sorted((c for _, _, c in listed), key=PRIORITIES.index)
 
 
 def test_the_overview_links_every_dialect() -> None:

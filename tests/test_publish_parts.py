@@ -7,7 +7,7 @@ import pytest
 from telex.dialects.registry import BUILT_IN
 from telex.generate import page_parts as made
 from telex.generate.__main__ import write_files
-from telex.generate.page_parts import DELIVERY_PAGE, END, classes_table, events_table, filled, moves_diagram, parts
+from telex.generate.page_parts import DELIVERY_PAGE, END, events_table, filled, moves_diagram, parts, priorities_table
 from telex.model.delivery import MOVES, STATES
 from telex.model.event import KINDS
 
@@ -53,7 +53,7 @@ def test_a_move_without_words_cannot_be_drawn(monkeypatch: pytest.MonkeyPatch) -
 
 def test_every_kind_of_event_and_every_type_is_listed() -> None:
     assert all(f"| `{kind}` |" in events_table() for kind in KINDS)
-    classes = classes_table(BUILT_IN)
+    classes = priorities_table(BUILT_IN)
     for dialect in BUILT_IN:
         for type_ in dialect.types.values():
             [row] = [

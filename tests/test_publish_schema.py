@@ -72,7 +72,7 @@ def test_plain_text_is_any_text() -> None:
 @every_type
 def test_what_the_bus_knows_besides_is_told_under_x_telex(dialect: Dialect, type_: MessageType) -> None:
     told = type_schema(dialect, type_)["x-telex"]
-    assert (told["class"], told["reply"]) == (type_.priority, type_.reply)
+    assert (told["priority"], told["reply"]) == (type_.priority, type_.reply)
     assert (told["senders"], told["receivers"]) == (list(type_.senders), list(type_.receivers))
     expected = [(rule.code, rule.severity, rule.broken_when, rule.say) for rule in (*dialect.rules, *type_.rules)]
     assert [(rule["code"], rule["severity"], rule["brokenWhen"], rule["say"]) for rule in told["rules"]] == expected

@@ -43,7 +43,7 @@ def usage(dialect: Dialect, module: str) -> str:
     first = next(iter(dialect.types.values()))
     lines += [
         f"const senders: readonly (Role | '*')[] = TYPES[{json.dumps(first.name)}].senders;",
-        f"const known: {json.dumps(first.priority)} = TYPES[{json.dumps(first.name)}].class;",
+        f"const known: {json.dumps(first.priority)} = TYPES[{json.dumps(first.name)}].priority;",
         "// @ts-expect-error\nTYPES.no_such_type;",
         "export const seen = [senders, known];",
     ]

@@ -23,7 +23,7 @@ NOTICED = {  # by the bug: what the simulator says when it has found it
     "lossy": "is lost",
     "false-duplicate": "was called a duplicate",
     "last-in-first-out": "was offered in",
-    "no-classes": "was offered in",
+    "no-priorities": "was offered in",
     "no-reports": "was told 0 of",
     "no-attempts": "its events tell",
     "ack-forgotten": "was offered again after its ack",

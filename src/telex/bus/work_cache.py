@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from telex.delivery.routing import Route
-from telex.dialects.schema import PRIORITY_CLASSES, Dialect
+from telex.dialects.schema import PRIORITIES, Dialect
 from telex.model.finding import Finding, refusals
 from telex.model.message import WorkChange
 from telex.ports.store import Store
@@ -247,7 +247,7 @@ def new_message_of_draft(context: "BusContext", work_message: WorkMessage, book:
         to=work_message.to,
         dialect=work_message.dialect.name,
         type=work_message.type.name,
-        rank=PRIORITY_CLASSES.index(work_message.type.priority),
+        rank=PRIORITIES.index(work_message.type.priority),
         correlation=work_message.correlation,
         reply_to=work_message.reply_to,
         digest=digest_of(raw),

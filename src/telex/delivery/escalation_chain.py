@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from telex.delivery.routing import inboxes_of
 from telex.delivery.system_messages import format_timestamp
 from telex.dialects.rule_evaluation import get_path, set_path
-from telex.dialects.schema import PRIORITY_CLASSES, Dialect, MessageType, OneOf, Tree, kind_at
+from telex.dialects.schema import PRIORITIES, Dialect, MessageType, OneOf, Tree, kind_at
 from telex.dialects.write import write
 from telex.model.digest import digest_of
 from telex.model.escalation import NO_DEADLINE, Escalation, EscalationLevel
@@ -145,7 +145,7 @@ def climbing(
         to=address,
         dialect=dialect.name,
         type=type_.name,
-        rank=PRIORITY_CLASSES.index(type_.priority),
+        rank=PRIORITIES.index(type_.priority),
         correlation=correlation,
         reply_to=matter.id,
         digest=digest_of(raw),

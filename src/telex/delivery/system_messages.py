@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from telex.dialects.registry import PLAIN
-from telex.dialects.schema import PRIORITY_CLASSES, Dialect
+from telex.dialects.schema import PRIORITIES, Dialect
 
 # everybody who writes one takes it from here
 from telex.dialects.timestamps import format_timestamp as format_timestamp
@@ -16,7 +16,7 @@ from telex.model.finding import Finding, refusals
 from telex.model.message import Message, NewMessage
 from telex.model.roster import TELEX
 
-ERROR = PRIORITY_CLASSES.index("ERROR")
+ERROR = PRIORITIES.index("ERROR")
 _ERROR_REPORT, _MESSAGE_ERROR = "ERROR_REPORT", "MESSAGE_ERROR"
 _MISSING = frozenset({"field-missing"})
 _UNKNOWN = frozenset({"type-unknown"})

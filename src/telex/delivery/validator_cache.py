@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.dialects.field_access import get_path
-from telex.dialects.schema import PRIORITY_CLASSES, Dialect, MessageType
+from telex.dialects.schema import PRIORITIES, Dialect, MessageType
 from telex.model.finding import Finding
 from telex.validation.check import CheckPolicy, CheckResult, check
 from telex.validation.envelope import NO_FACTS, Envelope, attribute, facts_in, facts_in_envelope, opener_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OPENED_AFTER = 8  # messages of one pair
 LANES_MAX = 512  # pairs whose lane is kept open
 PAIRS_MAX = 8 * LANES_MAX  # counted that have no lane yet
-STATUS = PRIORITY_CLASSES.index("STATUS")  # the class of text that nobody typed
+STATUS = PRIORITIES.index("STATUS")  # the priority of plain text
 
 
 class Participants(NamedTuple):
@@ -40,7 +40,7 @@ class TypeTraits(NamedTuple):
 
     dialect: Dialect
     type: MessageType
-    rank: int  # its class's place in PRIORITY_CLASSES
+    rank: int  # index of its priority in PRIORITIES
     asks: bool  # for an answer that can be told from other messages, since the dialect has ids
     answers: frozenset[str]  # the types that it answers
     stands_alone: bool  # neither asks nor answers: nothing else has to be looked up when it is stored
@@ -107,7 +107,7 @@ class ValidatorCache:
     def _kind(self, dialect: Dialect, type_: MessageType) -> TypeTraits:
         type_traits = self._kinds.get((dialect.name, type_.name))
         if type_traits is None:
-            rank = PRIORITY_CLASSES.index(type_.priority)
+            rank = PRIORITIES.index(type_.priority)
             asks = type_.reply is not None and dialect.wire.id is not None
             answers = frozenset(other.name for other in dialect.types.values() if other.reply == type_.name)
             does = type_.deed.action if type_.deed is not None and self.desk.work else None

@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from telex.model.finding import Severity
 
-PriorityClass = Literal["ESCALATION", "ERROR", "VALIDATION", "STATUS"]
-PRIORITY_CLASSES: tuple[PriorityClass, ...] = ("ESCALATION", "ERROR", "VALIDATION", "STATUS")  # first is first served
+Priority = Literal["ESCALATION", "ERROR", "VALIDATION", "STATUS"]
+PRIORITIES: tuple[Priority, ...] = ("ESCALATION", "ERROR", "VALIDATION", "STATUS")  # first is first served
 Form = Literal["json", "front-matter", "text"]
 Tree = dict[str, Any]  # a message as read: wire names, plain values
 
@@ -153,7 +153,7 @@ class MessageType(NamedTuple):
     purpose: str
     senders: tuple[str, ...]
     receivers: tuple[str, ...]
-    priority: PriorityClass
+    priority: Priority
     fields: Fields
     example: Tree  # a whole message that passes with no finding
     reply: str | None = None  # the type that answers this one

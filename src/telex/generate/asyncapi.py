@@ -136,7 +136,7 @@ def _message(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
         "contentType": CONTENT_TYPES[dialect.form],
         "payload": message_schema(dialect, type_),
         "examples": [{"name": type_.name, "payload": type_.example}],
-        "x-telex-class": type_.priority,
+        "x-telex-priority": type_.priority,
     }
     if dialect.form == "front-matter":
         message["description"] = "The payload is the front matter; a markdown body follows it."

@@ -1,7 +1,7 @@
 """What does a message of this type look like, said to any tool that reads JSON Schema (2020-12)?
 
 The schema accepts whatever the check accepts, and refuses what a schema can refuse. It says only what relates a
-field to a constant; the whole of every rule, with who may send the type and in which class, stands under `x-telex`.
+field to a constant; the whole of every rule, with who may send the type and its priority, stands under `x-telex`.
 For a front-matter dialect it describes the front matter as a mapping.
 """
 
@@ -150,7 +150,7 @@ def _extension(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
         "dialect": dialect.name,
         "version": dialect.version,
         "form": dialect.form,
-        "class": type_.priority,
+        "priority": type_.priority,
         "senders": list(type_.senders),
         "receivers": list(type_.receivers),
         "reply": type_.reply,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.schema import PRIORITY_CLASSES, Dialect
+from telex.dialects.schema import PRIORITIES, Dialect
 from telex.generate import migration, pipeline_page, task_states, terms, translation_matrix
 from telex.model.delivery import MEANINGS, MOVES, STATES, State
 from telex.model.event import KINDS
@@ -40,7 +40,7 @@ def parts() -> dict[str, dict[str, str]]:
         DELIVERY_PAGE: {
             "states": states_table(),
             "moves": moves_diagram(),
-            "classes": classes_table(BUILT_IN),
+            "priorities": priorities_table(BUILT_IN),
             "events": events_table(),
         },
         task_states.PAGE: task_states.parts(),
@@ -81,14 +81,14 @@ def events_table() -> str:
     return _table(("event", "what happened"), [(f"`{kind}`", meaning) for kind, meaning in KINDS.items()])
 
 
-def classes_table(dialects: tuple[Dialect, ...]) -> str:
-    """Every type of every dialect under its class, first served first."""
-    rows = [(class_, dialect.name, _types(dialect, class_)) for class_ in PRIORITY_CLASSES for dialect in dialects]
-    return _table(("class", "dialect", "types"), [row for row in rows if row[2]])
+def priorities_table(dialects: tuple[Dialect, ...]) -> str:
+    """Every type of every dialect under its priority, first served first."""
+    rows = [(priority, dialect.name, _types(dialect, priority)) for priority in PRIORITIES for dialect in dialects]
+    return _table(("priority", "dialect", "types"), [row for row in rows if row[2]])
 
 
-def _types(dialect: Dialect, class_: str) -> str:
-    names = [type_.name for type_ in dialect.types.values() if type_.priority == class_]
+def _types(dialect: Dialect, priority: str) -> str:
+    names = [type_.name for type_ in dialect.types.values() if type_.priority == priority]
     return ", ".join(f"[{name}](dialects/{dialect.name}.md#{name.lower()})" for name in names)
 
 

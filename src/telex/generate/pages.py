@@ -6,7 +6,7 @@ Everything here is made from the definition, so a page cannot say what the check
 from collections.abc import Iterable, Sequence
 
 from telex.dialects.intents import INTENTS
-from telex.dialects.schema import ANY, PRIORITY_CLASSES, Dialect, Field, Fields, HardRule, MessageType, walk_kinds
+from telex.dialects.schema import ANY, PRIORITIES, Dialect, Field, Fields, HardRule, MessageType, walk_kinds
 from telex.dialects.write import write
 from telex.generate.field_text import kind_words, meaning, values_words
 from telex.generate.role_view import receivers_from
@@ -37,34 +37,34 @@ def dialect_page(dialect: Dialect) -> str:
 
 
 def overview_page(dialects: Sequence[Dialect]) -> str:
-    """The page that lists every dialect, and the class of every type."""
+    """The page that lists every dialect, and the priority of every type."""
     rows = [
         (_page_link(dialect), dialect.version, dialect.form, str(len(dialect.types)), dialect.purpose)
         for dialect in dialects
     ]
-    order = ", ".join(PRIORITY_CLASSES)
+    order = ", ".join(PRIORITIES)
     parts = [
         "# Dialects",
         MADE_BY,
         "A dialect is a set of message types with an envelope, roles and rules. Telex speaks these:",
         _table(("dialect", "version", "form", "types", "what it is for"), rows),
-        "## Priority classes",
-        f"Waiting messages are served by class, in this order: {order}. Within a class, first come, first served.",
+        "## Priorities",
+        f"Waiting messages are served by priority, in this order: {order}. Within a priority, first in, first out.",
         class_table(dialects),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def class_table(dialects: Iterable[Dialect]) -> str:
-    """Every type of every dialect with its priority class, first served first."""
+    """Every type of every dialect with its priority, first served first."""
     types = [(dialect, type_) for dialect in dialects for type_ in dialect.types.values()]
     rows = [
         (type_.priority, dialect.name, _link(dialect, type_), type_.purpose)
-        for class_ in PRIORITY_CLASSES
+        for priority in PRIORITIES
         for dialect, type_ in types
-        if type_.priority == class_
+        if type_.priority == priority
     ]
-    return _table(("class", "dialect", "type", "what it says"), rows)
+    return _table(("priority", "dialect", "type", "what it says"), rows)
 
 
 def _page_link(dialect: Dialect) -> str:
@@ -143,7 +143,7 @@ def _example(dialect: Dialect, type_: MessageType) -> str:
 
 
 def _facts(dialect: Dialect, type_: MessageType) -> str:
-    facts = [("From, to", _ways(dialect, type_)), ("Class", type_.priority)]
+    facts = [("From, to", _ways(dialect, type_)), ("Priority", type_.priority)]
     facts += [("Asks for", f"[{type_.reply}](#{type_.reply.lower()})")] if type_.reply else []
     answers = [f"[{name}](#{name.lower()})" for name in answered_by(dialect, type_)]
     facts += [("Answers", ", ".join(answers))] if answers else []

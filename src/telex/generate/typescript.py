@@ -28,7 +28,7 @@ from telex.generate.field_text import kind_words, meaning, values_words
 from telex.generate.roles import addressed_fields, participants
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
-_OWN_NAMES = ("Message", "MessageType", "Role", "PriorityClass", "TypeFacts", "TYPES")
+_OWN_NAMES = ("Message", "MessageType", "Role", "Priority", "TypeFacts", "TYPES")
 _INDENT = "  "
 
 
@@ -38,7 +38,7 @@ def typescript(dialect: Dialect) -> str:
     blocks = [
         f"/** {_comment(f'{dialect.name} {dialect.version}: {dialect.purpose}')} */",
         _role(dialect),
-        'export type PriorityClass = "ESCALATION" | "ERROR" | "VALIDATION" | "STATUS";',
+        'export type Priority = "ESCALATION" | "ERROR" | "VALIDATION" | "STATUS";',
         *(_interface(dialect, type_, names[type_.name]) for type_ in dialect.types.values()),
         _union("Message", list(names.values()) or ["string"]),
         _union("MessageType", [json.dumps(name) for name in dialect.types] or ["never"]),
@@ -151,7 +151,7 @@ def _table(dialect: Dialect) -> str:
 export interface TypeFacts {
   readonly senders: readonly (Role | "*")[];
   readonly receivers: readonly (Role | "*")[];
-  readonly class: PriorityClass;
+  readonly priority: Priority;
   readonly reply: MessageType | null;
 }"""
     rows = [f"{_INDENT}{_key(type_.name)}: {_facts(type_)}," for type_ in dialect.types.values()]
@@ -162,5 +162,5 @@ export interface TypeFacts {
 def _facts(type_: MessageType) -> str:
     assert ANY == ("*",), "the table above says what * means"
     senders, receivers = json.dumps(list(type_.senders)), json.dumps(list(type_.receivers))
-    class_, reply = json.dumps(type_.priority), json.dumps(type_.reply)
-    return f"{{ senders: {senders}, receivers: {receivers}, class: {class_}, reply: {reply} }}"
+    priority, reply = json.dumps(type_.priority), json.dumps(type_.reply)
+    return f"{{ senders: {senders}, receivers: {receivers}, priority: {priority}, reply: {reply} }}"

@@ -34,7 +34,7 @@ class Delivery(NamedTuple):
     seq: int  # its number in the store; older ones have lower numbers
     message: int  # the message's number
     inbox: str  # an agent's name, or `role:qa` for whoever of that role comes first
-    rank: int  # its class's place in PRIORITY_CLASSES; the lowest is served first
+    rank: int  # index of its priority in PRIORITIES; the lowest is served first
     state: State
     due_at: float  # stored: may be leased from here on. leased: the lease runs out here
     attempts: int = 0  # leases given so far; one that lapsed counts, since a silent agent and a failing one look alike

@@ -15,7 +15,7 @@ class Message(NamedTuple):
     to: str  # as addressed: an agent, `role:qa`, `all:qa` or `*`
     dialect: str | None  # None: it could not be read
     type: str | None
-    rank: int  # its class's place in PRIORITY_CLASSES
+    rank: int  # index of its priority in PRIORITIES
     correlation: str | None
     reply_to: str | None
     digest: bytes  # of raw, so that a changed byte is noticed

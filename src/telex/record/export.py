@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from telex.delivery.system_messages import format_timestamp as stamp
-from telex.dialects.schema import PRIORITY_CLASSES
+from telex.dialects.schema import PRIORITIES
 from telex.model.digest import digest_of
 from telex.model.event import BRINGING, Event, detail_of
 from telex.model.message import Message, NewMessage
@@ -83,8 +83,8 @@ def _entry(facts: Any) -> NewMessage | None:
     raw = _raw(message)
     known = {name: _typed(message, name, kind) for name, kind in _REQUIRED.items()}
     known |= {name: _typed(message, name, (str, type(None))) for name in _OPTIONAL}
-    if not 0 <= known["rank"] < len(PRIORITY_CLASSES):
-        raise ValueError(f"message.rank is from 0 to {len(PRIORITY_CLASSES) - 1}")
+    if not 0 <= known["rank"] < len(PRIORITIES):
+        raise ValueError(f"message.rank is from 0 to {len(PRIORITIES) - 1}")
     if not 0 <= known["at"] <= _AT_MAX:
         raise ValueError("message.at is in seconds since 1970, up to the year 9999")
     made = digest_of(raw)

@@ -338,5 +338,5 @@ class MemoryStore(MemoryTables):
 
 
 def _turn(delivery: Delivery) -> tuple[int, int, int]:
-    """Its place in the order of offering: by class, and first come, first served."""
+    """Its place in the order of offering: by priority, and first in, first out."""
     return delivery.rank, delivery.message, delivery.seq

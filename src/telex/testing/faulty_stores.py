@@ -124,7 +124,7 @@ class LastInFirstOut(FaultyStore):
         return delivery.rank, -delivery.message
 
 
-class NoClasses(LastInFirstOut):
+class NoPriorities(LastInFirstOut):
     """Lets what is urgent stand in the queue with everything else."""
 
     def turn(self, delivery: Delivery) -> tuple[int, int]:
@@ -206,7 +206,7 @@ BUGS: dict[str, type[FaultyStore]] = {
     "lossy": Lossy,
     "false-duplicate": FalseDuplicate,
     "last-in-first-out": LastInFirstOut,
-    "no-classes": NoClasses,
+    "no-priorities": NoPriorities,
     "no-reports": NoReports,
     "no-attempts": NoAttempts,
     "ack-forgotten": AckForgotten,

@@ -29,7 +29,7 @@ BECOMES: dict[str, State] = {
     "retried": "stored",
 }
 ENDS_TOLD = ("dead", "withdrawn")  # what a sender is told of
-Turn = tuple[int, int]  # the class and the number of a message
+Turn = tuple[int, int]  # the priority and the number of a message
 
 
 @dataclass

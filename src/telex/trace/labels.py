@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from telex.dialects.schema import PRIORITY_CLASSES
+from telex.dialects.schema import PRIORITIES
 from telex.trace.steps import Conversation, TraceMessage, TraceStep
 from telex.trace.text import REASON_MOST, TYPE_MOST, brief, lasting
 
@@ -36,7 +36,7 @@ def tone(step: TraceStep) -> Tone:
 
 
 def class_of(message: TraceMessage) -> str:
-    return PRIORITY_CLASSES[min(max(message.rank, 0), len(PRIORITY_CLASSES) - 1)]
+    return PRIORITIES[min(max(message.rank, 0), len(PRIORITIES) - 1)]
 
 
 def label(step: TraceStep, whole: Conversation) -> str:

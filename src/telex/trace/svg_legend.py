@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from telex.dialects.schema import PRIORITY_CLASSES
+from telex.dialects.schema import PRIORITIES
 from telex.trace.labels import class_of
 from telex.trace.steps import Conversation
 from telex.trace.svg_style import wide
@@ -25,7 +25,7 @@ def legend(whole: Conversation, left: float, top: float, right: float) -> tuple[
 
 def _entries(whole: Conversation) -> Iterator[tuple[str, str]]:
     used = {class_of(whole.about(step)) for step in whole.steps if step.to}
-    for name in PRIORITY_CLASSES:
+    for name in PRIORITIES:
         if name in used:
             kind = name.lower()
             arrow = f'<line class="arrow {kind}" x2="18"/><path class="head {kind}" d="M24 0l-9 -4.5v9z"/>'

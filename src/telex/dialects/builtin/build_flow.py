@@ -18,7 +18,7 @@ from telex.dialects.schema import (
     ListOf,
     MessageType,
     Number,
-    PriorityClass,
+    Priority,
     Text,
     Tree,
     fields,
@@ -62,7 +62,7 @@ RESPONSE_WITHOUT_REPLY_TO = HardRule(
 def _type(
     name: str,
     purpose: str,
-    priority: PriorityClass,
+    priority: Priority,
     required: Fields,
     example: Tree,
     *,

@@ -11,7 +11,7 @@ from telex.dialects.blanks import expected
 from telex.dialects.parse.detect import is_control_frame
 from telex.dialects.schema import (
     ANY,
-    PRIORITY_CLASSES,
+    PRIORITIES,
     TYPE,
     Dialect,
     Field,
@@ -19,7 +19,7 @@ from telex.dialects.schema import (
     HardRule,
     MessageType,
     OneOf,
-    PriorityClass,
+    Priority,
     Text,
     Tree,
     kind_at,
@@ -36,7 +36,7 @@ from telex.dialects.toml.semantics import KEYS as MEANING_KEYS
 TYPES_MAX = 200
 LIST_MAX = 100  # roles or sections
 KEYS = (
-    *("purpose", "senders", "receivers", "class", "reply", "sections", "fields", "rules", "example", "example_body"),
+    *("purpose", "senders", "receivers", "priority", "reply", "sections", "fields", "rules", "example", "example_body"),
     *MEANING_KEYS,
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
@@ -65,7 +65,7 @@ def _read_type(value: TomlValue, name: str, frame: Dialect) -> MessageType:
         purpose=(purpose.line() if purpose else None) or "",
         senders=read_roles(senders, any_role=True) if senders else ANY,
         receivers=read_roles(receivers, any_role=True) if receivers else ANY,
-        priority=_class(value),
+        priority=_priority(value),
         fields=read_fields(value.at("fields"), taken) if value.has("fields") else {},
         sections=_sections(value, frame),
         example={},
@@ -81,9 +81,9 @@ def _needed(fields: Fields) -> list[str]:
     return [name for name, field in fields.items() if field.required and name != TYPE]
 
 
-def _class(value: TomlValue) -> PriorityClass:
-    chosen = value.at("class").choice(PRIORITY_CLASSES) if value.has("class") else None
-    return cast(PriorityClass, chosen or "STATUS")
+def _priority(value: TomlValue) -> Priority:
+    chosen = value.at("priority").choice(PRIORITIES) if value.has("priority") else None
+    return cast(Priority, chosen or "STATUS")
 
 
 def read_roles(value: TomlValue, *, any_role: bool = False) -> tuple[str, ...]:

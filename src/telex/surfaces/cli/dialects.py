@@ -65,7 +65,7 @@ def _types_table(dialect: Dialect, screen: Screen) -> list[str]:
     head = f"{screen.paint(f'{dialect.name} {dialect.version}', 'bold')}  {dialect.purpose}"
     if not rows:
         return [head]
-    return [head, "", *table_lines(("type", "class", "reply", "sent by → received by"), rows, screen)]
+    return [head, "", *table_lines(("type", "priority", "reply", "sent by → received by"), rows, screen)]
 
 
 def _said(roles: tuple[str, ...]) -> str:
@@ -89,6 +89,6 @@ def _facts(type_: MessageType) -> dict[str, Any]:
         "purpose": type_.purpose,
         "senders": list(type_.senders),
         "receivers": list(type_.receivers),
-        "class": type_.priority,
+        "priority": type_.priority,
         "reply": type_.reply,
     }

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from telex.dialects.schema import PRIORITY_CLASSES
+from telex.dialects.schema import PRIORITIES
 from telex.model.delivery import Delivery
 from telex.model.message import Message, Rendering
 from telex.model.roster import HUMAN
@@ -78,7 +78,7 @@ def command(agent: str, role: str | None, limit: int, full: bool, store: str | N
 
 
 def _table(lying: list[InboxRow], now: float, screen: Screen) -> list[str]:
-    headings = ("id", "class", "type", "from", "age", "tries", "state")
+    headings = ("id", "priority", "type", "from", "age", "tries", "state")
     return table_lines(headings, [_row(inbox_row, now) for inbox_row in lying], screen)
 
 
@@ -88,7 +88,7 @@ def _row(lying: InboxRow, now: float) -> tuple[str | int, ...]:
     answered = f", answered by {shown(answered_by)}" if answered_by is not None else ""
     return (
         shown(message.id),
-        PRIORITY_CLASSES[delivery.rank],
+        PRIORITIES[delivery.rank],
         shown(read.type or read.dialect or "text"),
         shown(message.sender),
         ago(message.at, now),
@@ -109,9 +109,9 @@ def state_of(delivery: Delivery, now: float) -> str:
 def _full(lying: list[InboxRow], now: float, screen: Screen) -> list[str]:
     lines: list[str] = []
     for inbox_row in lying:
-        id_, class_, type_, sender, age, _, state = map(str, _row(inbox_row, now))
+        id_, priority, type_, sender, age, _, state = map(str, _row(inbox_row, now))
         translated = whence(inbox_row.message, inbox_row.rendering)
-        head = headed(id_, f"{class_}  {type_} from {sender}{translated}, {age} ago, {state}", screen)
+        head = headed(id_, f"{priority}  {type_} from {sender}{translated}, {age} ago, {state}", screen)
         lines += [*([""] if lines else []), *head, *body_lines(inbox_row.rendering or inbox_row.message, indent=2)]
     return lines
 
@@ -120,7 +120,7 @@ def _facts(lying: InboxRow, full: bool) -> dict[str, Any]:
     delivery, message, answered_by, rendering = lying
     facts = {
         "id": message.id,
-        "class": PRIORITY_CLASSES[delivery.rank],
+        "priority": PRIORITIES[delivery.rank],
         "dialect": message.dialect,
         "type": message.type,
         "from": message.sender,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from telex.dialects.schema import PRIORITY_CLASSES
+from telex.dialects.schema import PRIORITIES
 from telex.model.contracts import Plan
 from telex.model.delivery import Delivery
 from telex.model.event import Event
@@ -76,7 +76,7 @@ def _tables(was: TimeTravelState, at: float, machine: TaskStateMachine) -> Itera
     )
     yield (
         "Inboxes" if len(lying) <= DELIVERIES_SHOWN_MAX else f"Inboxes, the first {DELIVERIES_SHOWN_MAX}",
-        ("inbox", "id", "class", "type", "from", "age", "tries", "state"),
+        ("inbox", "id", "priority", "type", "from", "age", "tries", "state"),
         [_delivery_row(*one, at) for one in sorted(lying, key=lambda one: one[0].inbox)[:DELIVERIES_SHOWN_MAX]],
     )
     yield (
@@ -133,7 +133,7 @@ def _delivery_row(delivery: Delivery, message: Message, at: float) -> Row:
     return (
         shown(delivery.inbox),
         shown(message.id),
-        PRIORITY_CLASSES[delivery.rank],
+        PRIORITIES[delivery.rank],
         shown(message.type or message.dialect or "text"),
         shown(message.sender),
         ago(message.at, at),

@@ -49,7 +49,7 @@ def _type(dialect: Dialect, type_: MessageType) -> Facts:
         "purpose": type_.purpose,
         "senders": type_.senders,
         "receivers": type_.receivers,
-        "class": type_.priority,
+        "priority": type_.priority,
         "reply": type_.reply,
         "sections": type_.sections,
         "fields": _fields(addressed_fields(dialect, type_), dialect),

@@ -144,7 +144,7 @@ def _about(dialect: Dialect | None, type_: MessageType | None) -> Facts | None:
         "version": dialect.version,
         "form": dialect.form,
         "purpose": type_.purpose,
-        "class": type_.priority,
+        "priority": type_.priority,
         "reply": type_.reply,
         "senders": type_.senders,
         "receivers": type_.receivers,

@@ -127,7 +127,7 @@ class Message extends View {
       ["to", agent(message.to)],
       ["dialect", message.dialect],
       ["type", message.type && html`<code>${message.type}</code>`],
-      ["class", about?.class],
+      ["priority", about?.priority],
       ["conversation", correlation && html`<a href=${at("thread", [correlation])}>${correlation}</a>`],
       ["answers", reply_to && html`<a href=${at("message", ["id", reply_to])}>${reply_to}</a>`],
       ["answer due", answer_by && when(answer_by)],
