@@ -8,7 +8,6 @@ from pathlib import Path
 
 from bench import (
     beside,
-    book,
     cold,
     cycle,
     durable,
@@ -21,6 +20,7 @@ from bench import (
     replay,
     translation,
     waiting,
+    work_state,
 )
 from bench.measure import Line, figure
 from bench.peers import versions
@@ -36,7 +36,7 @@ ROOMS = {
     "there and back": cycle,
     "a million kept": kept,
     "waiting readers": waiting,
-    "the rules of the work": book,
+    "the rules of the work": work_state,
     "other dialects": translation,
     "beside another bus": beside,
     "the hub": hub,

@@ -10,14 +10,14 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.book import PER_PLAN, _entry, _name
-from bench.book import _said as said_of
-from bench.book import _told as _about
 from bench.floors import entry
 from bench.measure import UNPROMISED, Line, process_seconds
 from bench.old_store import made
 from bench.peers import outside
 from bench.samples import messages
+from bench.work_state import PER_PLAN, _entry, _name
+from bench.work_state import _said as said_of
+from bench.work_state import _told as _about
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.model.message import NewMessage, WorkChange
@@ -26,7 +26,7 @@ from telex.work import reducer
 LINES = 100_000
 ROUNDS = 5
 TELEX = [sys.executable, "-m", "telex"]
-NO_WORK = "[team]\nrules_of_work = false\n"
+NO_WORK = "[team]\nwork_rules = false\n"
 _PEAK = """import re, runpy, sys
 sys.argv = sys.argv[1:]
 try:

@@ -78,9 +78,9 @@ def test_a_request_is_waited_for_until_the_deadline_it_names(team: Team) -> None
     ask(team, deadline="2026-01-01T02:00:00Z")
     assert team.story("ask-1").answer_by == pytest.approx(team.clock.now() + 7200)
     team.later(119 * MINUTES)
-    assert "overdue" not in team.kinds("ask-1")
+    assert "reply-overdue" not in team.kinds("ask-1")
     team.later(2 * MINUTES)
-    assert "overdue" in team.kinds("ask-1")
+    assert "reply-overdue" in team.kinds("ask-1")
 
 
 @proves("approvals/deadline/past")

@@ -26,7 +26,7 @@ def test_words_decide_nothing_and_their_sender_is_told(team: Team) -> None:
     assert (waits(team, "ask-1"), approval(team, "ask-1").waits) == (True, True)
     assert "answered" not in team.kinds("ask-1")
     team.later(5 * MINUTES + 1)
-    assert team.kinds("ask-1")[-1] == "overdue"
+    assert team.kinds("ask-1")[-1] == "reply-overdue"
 
 
 @proves("approvals/words")
@@ -69,7 +69,7 @@ def test_after_the_decision_words_are_only_words(team: Team) -> None:
 
 @proves("approvals/words")
 def test_a_team_without_rules_of_the_work_may_answer_in_words(open_team: OpenTeam) -> None:
-    team = open_team(rules_of_work=False)
+    team = open_team(work_rules=False)
     ask(team)
     assert team.bus.send("Sure, go ahead", sender="lead", to="dev", reply_to="ask-1").findings == ()
     assert not waits(team, "ask-1")

@@ -136,7 +136,7 @@ def test_a_number_that_makes_no_sense_is_turned_away_at_the_door(team: Team, ask
 def test_a_reason_without_end_is_cut_short(team: Team) -> None:
     note = team.note()
     team.bus.nack(team.take().token, agent="lead", reason="x" * 100_000)
-    [failed] = [event for event in team.story(note).events if event.kind == "failed"]
+    [failed] = [event for event in team.story(note).events if event.kind == "nacked"]
     assert len(failed.detail or "") < 3_000
 
 

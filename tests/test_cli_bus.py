@@ -146,7 +146,7 @@ def test_a_message_given_back_comes_again(telex: Telex) -> None:
     token = taken(telex)["token"]
     ran = telex("nack", token, "--as", "lead", "--reason", "no table", "--delay", "0")
     assert ran.code == 0
-    assert ran.out.startswith(f"given back {token}: again at ")
+    assert ran.out.startswith(f"nacked {token}: again at ")
     again = taken(telex)
     assert (again["id"], again["attempt"]) == (id_, 2)
 

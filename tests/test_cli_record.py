@@ -27,7 +27,7 @@ def test_the_story_of_a_message_is_told_in_order_under_its_state(telex: Telex) -
     assert (ran.code, head, blank) == (0, f"{id_}  acked", "")
     assert about.startswith("vbw-handoff dev_blocker from dev to lead")
     assert [line[25:].split("  ")[0] for line in lines] == [
-        "accepted", "offered 1×", "failed", "offered 2×", "extended", "acked",
+        "accepted", "offered 1×", "nacked", "offered 2×", "extended", "acked",
     ]  # fmt: skip
     assert "by lead; “no table”; again at " in lines[2]
 
@@ -59,7 +59,7 @@ def test_the_story_of_a_broadcast_names_every_inbox(telex: Telex) -> None:
 def test_a_deadline_that_passed_names_the_next_one(telex: Telex) -> None:
     put(Path.cwd(), "ask.txt", "Which port?")
     telex("request", "--as", "dev", "--to", "lead", "--id", "port", "--timeout", "0", "ask.txt")
-    [overdue] = [line for line in telex("why", "port").out.splitlines() if "overdue" in line]
+    [overdue] = [line for line in telex("why", "port").out.splitlines() if "reply-overdue" in line]
     assert "next deadline " in overdue
     assert "again at" not in overdue
 

@@ -158,7 +158,7 @@ def test_it_climbs_the_chain_to_a_person_and_stays_there(team: Team) -> None:
     assert (found.now.to, found.now.due_at, len(found.rungs)) == ("human", None, 4)
     assert team.inbox("human") == [found.now.id]
     assert team.inbox("senior") == ["e1"], "the old one stays where it was put"
-    [told, *_] = team.happened("overdue")
+    [told, *_] = team.happened("reply-overdue")
     assert (told["id"], told["climbed_to"], told["by"]) == ("e1", "role:lead", found.rungs[1].id)
     team.note("Keep the session.", "human", "dev", reply_to=found.now.id)
     assert team.bus.escalations() == []

@@ -26,7 +26,7 @@ def test_two_processes_that_have_seen_the_same_deadline_pass_climb_once(team: Te
         assert run_sync(escalate_further(bus._bus._office, ask, message))
     assert levels(team) == ["senior", "lead"]
     assert len(team.inbox("lead")) == 1
-    assert team.kinds("e1").count("overdue") == 1
+    assert team.kinds("e1").count("reply-overdue") == 1
 
 
 @proves("escalation/answer/race")
@@ -71,7 +71,7 @@ def test_a_climb_and_its_missed_deadline_are_written_together_or_not_at_all(team
     assert run_sync(team.bus._bus.store.overdue(team.clock.now(), 9)), "still to be counted"
     assert list(team.bus.work_state("escalation")["escalation:e1"].rungs)[1:] == []
     assert levels(team) == ["senior", "lead"]  # whoever looks next climbs
-    assert team.kinds("e1").count("overdue") == 1
+    assert team.kinds("e1").count("reply-overdue") == 1
 
 
 @proves("escalation/climb/crash")

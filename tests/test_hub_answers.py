@@ -53,7 +53,7 @@ def test_of_large_messages_fewer_are_leased_than_were_asked_for_and_the_others_w
             assert max(sizes) < ROOM + len(LARGE)  # the one that goes beyond is the last
             assert len(sizes) == 2
             assert await happened(door.bus, "leased") == 12  # and so none twice
-            assert await happened(door.bus, "failed") == 0
+            assert await happened(door.bus, "nacked") == 0
 
     play(scene)
 

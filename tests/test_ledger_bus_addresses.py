@@ -138,7 +138,7 @@ def speak(team: Team, task: str, id: str, to: str = "human") -> None:
 
 
 def silences(team: Team) -> list[tuple[str, int, int]]:
-    return [(one["correlation"], one["messages"], one["open"]) for one in team.happened("silent")]
+    return [(one["correlation"], one["messages"], one["open"]) for one in team.happened("conversation-idle")]
 
 
 @proves("bus/conversation/silent")

@@ -54,7 +54,7 @@ def test_a_type_is_served_between_the_class_above_its_own_and_the_class_below(
 
 @proves("bus/order/every-type")
 def test_a_crowd_of_every_dialect_is_served_by_class_and_then_as_it_came(open_team: OpenTeam) -> None:
-    team = open_team(rules_of_work=False)  # some answer or rest on what nobody has said
+    team = open_team(work_rules=False)  # some answer or rest on what nobody has said
     sent = []
     for round_ in range(2):
         for dialect, type_ in reversed(EVERY_TYPE):
@@ -177,7 +177,7 @@ def test_a_lease_that_runs_out_counts_as_an_attempt(team: Team) -> None:
         assert team.take(wait=60.0).attempt == attempt
         team.later(60.0)
     assert team.story(id_).state == "dead"
-    assert team.kinds(id_) == ["accepted", "leased", "lapsed", "leased", "lapsed", "leased", "dead"]
+    assert team.kinds(id_) == ["accepted", "leased", "lease-expired", "leased", "lease-expired", "leased", "dead"]
 
 
 @proves("bus/lease/late")

@@ -109,15 +109,25 @@ def test_a_story_tells_everything_in_order_with_its_time(team: Team, shell: Shel
     team.taken(wait=10.0)
     story = team.story(id_)
     assert [(event.kind, round(event.at - began)) for event in story.events] == [
-        ("accepted", 0), ("read", 1), ("leased", 1), ("extended", 11), ("lapsed", 71),
-        ("leased", 73), ("failed", 73), ("leased", 77), ("acked", 77),
+        ("accepted", 0), ("read", 1), ("leased", 1), ("extended", 11), ("lease-expired", 71),
+        ("leased", 73), ("nacked", 73), ("leased", 77), ("acked", 77),
     ]  # fmt: skip
     details = [json.loads(event.detail or "{}") for event in story.events]
     assert (details[2]["until"], details[3]["until"]) == (began + 61, began + 71)
     assert (details[6]["reason"], round(details[6]["next"] - began)) == ("no table", 77)
     assert {one.agent for one in story.events[1:]} == {"lead"}
     told = shell("why", id_).out
-    for word in ("accepted", "read", "offered 1×", "extended", "lapsed", "offered 2×", "failed", "no table", "acked"):
+    for word in (
+        "accepted",
+        "read",
+        "offered 1×",
+        "extended",
+        "lease-expired",
+        "offered 2×",
+        "nacked",
+        "no table",
+        "acked",
+    ):
         assert word in told
 
 

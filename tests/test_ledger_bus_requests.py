@@ -150,7 +150,7 @@ def test_an_answer_may_take_five_minutes(team: Team, dialect: Dialect, type_: Me
     team.later(5 * MINUTES - 1)
     assert team.kinds(id_) == ["accepted"]
     team.later(1)
-    assert team.kinds(id_) == ["accepted", "overdue"]
+    assert team.kinds(id_) == ["accepted", "reply-overdue"]
 
 
 @proves("bus/deadline/asked-again")
@@ -158,7 +158,7 @@ def test_a_request_that_was_read_and_not_answered_is_asked_again(team: Team) -> 
     ask(team)
     assert team.taken(CTO) == ["q-1"]
     team.later(5 * MINUTES)
-    assert team.kinds("q-1") == ["accepted", "leased", "acked", "overdue", "asked-again"]
+    assert team.kinds("q-1") == ["accepted", "leased", "acked", "reply-overdue", "request-repeated"]
     assert team.taken(CTO) == ["q-1"]
 
 
@@ -179,7 +179,7 @@ def test_after_the_third_deadline_a_request_has_expired(team: Team, reads: bool)
         assert team.story("q-1").answer_by == pytest.approx(team.clock.now() + wait)
         team.later(wait)
     kinds = team.kinds("q-1")
-    assert (kinds.count("overdue"), kinds.count("asked-again")) == (3, 2 if reads else 0)
+    assert (kinds.count("reply-overdue"), kinds.count("request-repeated")) == (3, 2 if reads else 0)
     assert (team.story("q-1").state, team.story("q-1").answer_by) == ("expired", None)
     assert team.bus.receive(CTO) == []
 
@@ -235,7 +235,7 @@ def test_an_answer_in_time_ends_it_however_often_it_was_asked(team: Team, after:
     assert answer(team).accepted
     team.taken(CTO)
     expire(team)
-    assert (team.story("q-1").state, team.kinds("q-1").count("overdue")) == ("acked", after)
+    assert (team.story("q-1").state, team.kinds("q-1").count("reply-overdue")) == ("acked", after)
     assert "expired" not in team.kinds("q-1")
     assert team.taken(DEV) == ["a-1"]
 
@@ -248,4 +248,4 @@ def test_a_deadline_holds_while_any_of_those_asked_may_still_answer(team: Team) 
     team.fail("ada")
     assert team.taken("bob") == ["q-1"]
     team.later(6 * MINUTES)
-    assert "overdue" in team.kinds("q-1")
+    assert "reply-overdue" in team.kinds("q-1")

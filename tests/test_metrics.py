@@ -90,13 +90,13 @@ def test_deliveries_are_counted_by_outcome_and_what_waits_is_measured(watched: W
         bus.ack(first.token, agent="lead")
         bus.nack(second.token, agent="lead", reason="no table", delay=0.0)
         [leased] = bus.receive("lead", lease=10.0)
-        found = watched.once(lambda numbers: numbers.of("telex_deliveries_total", outcome="failed") == 1)
+        found = watched.once(lambda numbers: numbers.of("telex_deliveries_total", outcome="nacked") == 1)
         assert found.of("telex_deliveries_total", outcome="acked") == 1
         assert found.of("telex_queue_depth", state="waiting") == 1
         assert found.of("telex_queue_depth", state="leased") == 1
         watched.clock.leap(100.0)
         bus.sweep()
-        lapsed = watched.once(lambda numbers: numbers.of("telex_deliveries_total", outcome="lapsed") == 1)
+        lapsed = watched.once(lambda numbers: numbers.of("telex_deliveries_total", outcome="lease-expired") == 1)
         assert lapsed.of("telex_queue_depth", state="leased") == 0
         assert leased.attempt >= 1
 

@@ -52,7 +52,7 @@ def test_a_message_sent_and_taken_gives_two_records_in_the_words_of_the_page() -
     assert facts["processingTime"] == 2500.0
 
 
-@pytest.mark.parametrize("kind", ["failed", "lapsed", "dead"])
+@pytest.mark.parametrize("kind", ["nacked", "lease-expired", "dead"])
 def test_a_turn_that_ended_badly_is_an_error_with_its_reason(kind: str) -> None:
     [record] = log_of(event("leased", 0), event(kind, 3, reason="no table"))
     assert (record.direction, record.result, record.reason) == ("RECEIVED", "ERROR", "no table")

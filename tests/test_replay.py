@@ -120,8 +120,8 @@ def test_a_report_is_held_against_the_contract_before_it(replay: Replay) -> None
 
 
 @proves("replay/work")
-def test_without_the_rules_of_work_nothing_is_held_against_anything(replay: Replay, tmp_path: Path) -> None:
-    (tmp_path / "free.toml").write_text("[team]\nrules_of_work = false\n")
+def test_without_the_work_rules_nothing_is_held_against_anything(replay: Replay, tmp_path: Path) -> None:
+    (tmp_path / "free.toml").write_text("[team]\nwork_rules = false\n")
     outside = typed("execution_update", "u1", {**REPORT, "files_modified": ["docs/a.md"]})
     assert replay([typed("plan_contract", "c1", CONTRACT), outside], "--team", str(tmp_path / "free.toml")).code == 0
 

@@ -67,13 +67,13 @@ TOLD_BY: dict[str, list[Any]] = {
     "leased": TAKEN,
     "extended": [*TAKEN, ("settle", "dev", "extend")],
     "acked": [*TAKEN, ("settle", "dev", "ack")],
-    "failed": [*TAKEN, ("settle", "dev", "nack")],
-    "lapsed": [*TAKEN, ("later", 61.0)],
+    "nacked": [*TAKEN, ("settle", "dev", "nack")],
+    "lease-expired": [*TAKEN, ("later", 61.0)],
     "dead": [("note", "dev"), *FAILED, *FAILED, *FAILED],
     "retried": [("note", "dev"), *FAILED, *FAILED, *FAILED, ("dead", True)],
     "dropped": [("note", "dev"), *FAILED, *FAILED, *FAILED, ("dead", False)],
     "withdrawn": [("join", "dev", "dev"), ("note", "dev"), ("leave", "dev")],
-    "handed-back": [("join", "dev", "dev"), ("note", "dev"), ("shut down", True)],
+    "returned-to-sender": [("join", "dev", "dev"), ("note", "dev"), ("shut down", True)],
     "returned": STOPPED,
 }
 

@@ -153,7 +153,7 @@ def test_the_answer_settles_the_request(asked_team: Team) -> None:
     agrees(asked_team, "kim", "stop-1")
     outcome = {delivery.inbox: delivery.state for delivery in asked_team.story("stop-1").deliveries}
     assert outcome == {"ada": "acked", "kim": "withdrawn"}
-    assert asked_team.happened("handed-back") == []
+    assert asked_team.happened("returned-to-sender") == []
     assert [message.sender for _, message in asked_team.bus.inbox("lead")] == ["ada", "kim"]  # and no report of telex
 
 

@@ -30,7 +30,7 @@ def test_what_was_still_in_its_inbox_is_taken_back_and_its_senders_told(team: Te
     report = team.bus.shut_down(agent="lead", reason=PHASE, wait=False)
     agrees(team, "ada", report.requests[0])
     agrees(team, "kim", report.requests[0])
-    assert [team.kinds(id_)[-1] for id_ in (held, waiting)] == ["handed-back"] * 2
+    assert [team.kinds(id_)[-1] for id_ in (held, waiting)] == ["returned-to-sender"] * 2
     assert (reports_to(team, "lead"), team.story(done).state) == ([waiting], "acked")
     report = team.bus.shut_down(agent="lead", reason=PHASE)
     assert report.dissolved
@@ -61,7 +61,7 @@ def test_with_the_last_of_a_role_what_waits_for_the_role_is_handed_back(team: Te
     agrees(team, "ada", "stop-1")
     assert team.story(work).state == "stored"
     agrees(team, "dev", "stop-1")
-    assert team.kinds(work)[-1] == "handed-back"
+    assert team.kinds(work)[-1] == "returned-to-sender"
     assert reports_to(team, "lead") == [work]
 
 
@@ -88,8 +88,8 @@ def test_killed_between_the_answer_and_the_hand_back(team: Team, monkeypatch: py
     assert team.story(own).state == "withdrawn"  # looking is enough: whoever looks sweeps
     for bus in (team.other(), team.other()):
         bus.sweep()
-    assert [team.kinds(id_)[-1] for id_ in (own, shared)] == ["handed-back", "returned"]
-    assert [one["id"] for one in team.happened("handed-back", "returned")] == [shared, own]
+    assert [team.kinds(id_)[-1] for id_ in (own, shared)] == ["returned-to-sender", "returned"]
+    assert [one["id"] for one in team.happened("returned-to-sender", "returned")] == [shared, own]
     assert (reports_to(team, "lead"), team.other().work_state("shutdown")) == ([own], before)
 
 
@@ -107,7 +107,7 @@ def test_killed_between_the_end_of_the_team_and_the_hand_back(team: Team, monkey
     monkeypatch.undo()
     other = team.other()
     other.sweep()
-    assert team.kinds(work)[-1] == "handed-back"
+    assert team.kinds(work)[-1] == "returned-to-sender"
     assert other.shut_down(agent="lead", reason=PHASE).dissolved
     assert len(team.happened("dissolved")) == 1
 

@@ -101,7 +101,7 @@ def test_who_may_not_ask_is_told_why_and_nothing_happens(team: Team) -> None:
 
 
 @proves("shutdown/run/refused")
-@pytest.mark.parametrize("settled", [{"forced": BUILD_FLOW}, {"rules_of_work": False}], ids=["dialect", "rules"])
+@pytest.mark.parametrize("settled", [{"forced": BUILD_FLOW}, {"work_rules": False}], ids=["dialect", "rules"])
 def test_a_team_in_which_no_answer_could_count_is_told_so(open_team: OpenTeam, settled: dict[str, Any]) -> None:
     team = open_team(**settled)
     joined(team, "cto", "ada", role="cto")

@@ -14,7 +14,7 @@ from telex.testing.simulator import SimulationRun, main, run
 
 SEEDS_ON_MEMORY, SEEDS_ON_SQLITE, SEEDS_FOR_A_BUG = 500, 40, 40
 # Kinds of events that nobody in a simulated team causes.
-NOT_SIMULATED = {"read", "imported", "returned", "handed-back", "stopped", "forced", "dissolved"}
+NOT_SIMULATED = {"read", "imported", "returned", "returned-to-sender", "stopped", "forced", "dissolved"}
 
 NOTICED = {  # by the bug: what the simulator says when it has found it
     "no-fencing": "without holding it",
@@ -28,7 +28,7 @@ NOTICED = {  # by the bug: what the simulator says when it has found it
     "no-attempts": "its events tell",
     "ack-forgotten": "was offered again after its ack",
     "two-hands": "in two hands at once",
-    "no-lapses": "since its lease ran out",
+    "no-lease-expiry": "since its lease ran out",
 }
 
 

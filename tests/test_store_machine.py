@@ -34,7 +34,7 @@ FAR = -1.0  # before everything
 
 SETTLEMENTS = {  # what was, what becomes of it, and how that is told
     "ack": ("leased", "acked", "acked"),
-    "nack": ("leased", "stored", "failed"),
+    "nack": ("leased", "stored", "nacked"),
     "extend": ("leased", "leased", "extended"),
     "bury": ("leased", "dead", "dead"),
     "expire": ("stored", "expired", "expired"),
@@ -155,7 +155,7 @@ class StoreMachine(RuleBasedStateMachine):
         if next_at is not None:
             self.model.asks[message] = (next_at, attempts + 1)
         expired = ["expired"] if next_at is None else []
-        self.model.tell(message, self.now, "overdue", *["asked-again"] * len(inboxes), *expired)
+        self.model.tell(message, self.now, "reply-overdue", *["request-repeated"] * len(inboxes), *expired)
         rank = self.model.of(message)[0].rank
         self.model.lying += [Lying(message, inbox, rank, AT_ONCE) for inbox in inboxes]
         self.number(message)

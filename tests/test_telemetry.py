@@ -154,7 +154,7 @@ def test_a_refusal_a_failure_and_a_lost_lease_are_seen_as_such(tracing: Tracing)
     refused, accepted = tracing.spans("send")
     failed, done = tracing.spans("process")
     errors = [(one.status.status_code, (one.attributes or {}).get("error.type")) for one in (refused, failed)]
-    assert errors == [(StatusCode.ERROR, "recipient-unknown"), (StatusCode.ERROR, "failed")]
+    assert errors == [(StatusCode.ERROR, "recipient-unknown"), (StatusCode.ERROR, "nacked")]
     assert accepted.status.status_code == done.status.status_code == StatusCode.UNSET
 
 
@@ -167,7 +167,7 @@ def test_what_nobody_settled_in_time_ends_as_lapsed(tracing: Tracing, monkeypatc
         assert await bus.receive("lead") == []
 
     tracing.play(scene)
-    assert (tracing.span("process").attributes or {})["error.type"] == "lapsed"
+    assert (tracing.span("process").attributes or {})["error.type"] == "lease-expired"
 
 
 @proves("telemetry/processing")

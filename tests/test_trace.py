@@ -65,7 +65,7 @@ def test_every_picture_says_what_failed_and_lapsed_and_died_and_why(picture: str
     text = read(picture, retries_and_a_dead_letter())
     for words in (
         "no disk left on the build host",
-        "lapsed after 1 min 00 s",
+        "lease-expired after 1 min 00 s",
         "dead after 3 attempts",
         "still no disk",
     ):
@@ -115,7 +115,7 @@ def test_each_lease_is_held_until_it_is_settled() -> None:
         for hold in holds(whole.steps)
         if hold.last is not None
     ]
-    assert held == [("ops", 1, "failed"), ("ops", 2, "lapsed"), ("ops", 3, "dead"), ("dev", 1, "acked")]
+    assert held == [("ops", 1, "nacked"), ("ops", 2, "lease-expired"), ("ops", 3, "dead"), ("dev", 1, "acked")]
 
 
 def test_a_lease_that_still_runs_has_no_end() -> None:
@@ -125,9 +125,9 @@ def test_a_lease_that_still_runs_has_no_end() -> None:
 def test_a_request_asked_again_is_an_arrow_of_its_own() -> None:
     told = Teller()
     told.send(0.0, "q", "lead", "dev", "task_request")
-    told.happens(300.0, "asked-again", "q", "dev")
+    told.happens(300.0, "request-repeated", "q", "dev")
     arrows = [(step.kind, step.lane, step.to) for step in conversation(told.stories()).steps if step.to]
-    assert arrows[-1] == ("asked-again", "lead", ("dev",))
+    assert arrows[-1] == ("request-repeated", "lead", ("dev",))
 
 
 # --- the tree ------------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_the_diagram_fits_the_width_however_many_agents_there_are(width: int, ag
     for number in range(agents):
         told.send(number, str(number), f"agent-with-a-long-name-{number}", "lead", "execution_update_of_the_phase")
         told.happens(number + 0.5, "leased", str(number), "lead", "leased")
-        told.happens(number + 0.6, "failed", str(number), "lead", "stored", reason="a reason " * 40)
+        told.happens(number + 0.6, "nacked", str(number), "lead", "stored", reason="a reason " * 40)
     lines = sequence.render(told.stories(), width).splitlines()
     assert max(map(cells, lines)) <= width
     assert "execution_update" in "".join(lines)
@@ -279,7 +279,7 @@ def test_a_deep_tree_with_long_names_and_reasons_fits_too() -> None:
     for turn in range(1, 30):
         told.send(turn, str(turn), name + "1", name + "0", "execution_update_of_the_phase", reply_to=str(turn - 1))
     told.happens(31.0, "leased", "29", name + "0", "leased")
-    told.happens(32.0, "failed", "29", name + "0", "stored", reason="a reason " * 40)
+    told.happens(32.0, "nacked", "29", name + "0", "stored", reason="a reason " * 40)
     assert max(map(cells, tree.render(told.stories(), 80).splitlines())) <= 80
 
 
@@ -360,7 +360,7 @@ def test_no_name_type_or_reason_can_break_a_picture(messages: list[tuple[str, st
         told.send(number, f"{number}{id_}", sender, to, type_, reply_to=f"{number - 1}{id_}", refused=refused)
         if refused is None:
             told.happens(number + 0.2, "leased", f"{number}{id_}", to, "leased")
-            told.happens(number + 0.4, "failed", f"{number}{id_}", to, "stored", reason=reason)
+            told.happens(number + 0.4, "nacked", f"{number}{id_}", to, "stored", reason=reason)
             told.happens(number + 0.6, "leased", f"{number}{id_}", to, "leased")
     stories = told.stories()
     for picture, render in PICTURES.items():

@@ -3,7 +3,7 @@
     python docs/examples/conversation.py six.db               # into a store of its own, as if it had just ended
     python docs/examples/conversation.py --picture FILE.svg   # as a picture, the same to the byte every time
 
-Every message goes through the bus like any other, and is accepted, refused, given back and acked by it. Only the
+Every message goes through the bus like any other, and is accepted, refused, nacked and acked by it. Only the
 waiting is left out: the clock is put forward instead.
 """
 

@@ -92,7 +92,7 @@ class TracedBus:
         return bool(await self._settle(token, "acked", self._bus.ack(token, agent=agent)))
 
     async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Any:
-        return await self._settle(token, "failed", self._bus.nack(token, agent=agent, reason=reason, delay=delay))
+        return await self._settle(token, "nacked", self._bus.nack(token, agent=agent, reason=reason, delay=delay))
 
     async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
         until = await self._bus.extend(token, agent=agent, seconds=seconds)
@@ -149,8 +149,8 @@ class TracedBus:
             raise
         if span is not None:
             span.set_attribute("telex.outcome", outcome)
-            if outcome == "failed":
-                _fail(span, outcome, "given back")
+            if outcome == "nacked":
+                _fail(span, outcome, "nacked")
             span.end()
         return done
 
@@ -159,7 +159,7 @@ class TracedBus:
         for token in [token for token, until in self._until.items() if until < now]:
             span = self.held.pop(token)
             del self._until[token]
-            _fail(span, "lapsed", "the lease ran out")
+            _fail(span, "lease-expired", "the lease expired")
             span.end()
 
 

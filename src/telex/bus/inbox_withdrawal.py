@@ -77,7 +77,7 @@ async def _withdraw(context: BusContext, delivery: Delivery, message: Message, m
     if member.stopped_at is None:
         kind, reason = "withdrawn", f"{name} has left the team"
     else:
-        kind, reason = "handed-back", f"{name} has shut down"
+        kind, reason = "returned-to-sender", f"{name} has shut down"
     if member.stopped_at is not None and context.action_of(message) == "stop":
         # By stopping it has done what this asks for.
         if delivery.state == "leased" and delivery.holder == name and await _has_agreed(context, name, message):

@@ -75,9 +75,7 @@ async def shut_down(
     wait: bool,
 ) -> ShutdownReport:
     if not context.policy.work:
-        raise InvalidValue(
-            "set rules_of_work in telex.toml to true: no answer to a shutdown counts without those rules."
-        )
+        raise InvalidValue("set work_rules in telex.toml to true: no answer to a shutdown counts without those rules.")
     asker = await member_or_raise(context, agent)
     run = ShutdownRun(asker, reason, team or TEAM, context.clock.now(), seconds("deadline", deadline))
     calls: set[str] = set()  # those that this run is about
@@ -216,7 +214,7 @@ async def _report(
     ]
     handed_back: tuple[ReturnedMessage, ...] = ()
     if stopped:
-        query = Query(kinds=("handed-back",), since=min([*stopped, *(call.at for call in about)]))
+        query = Query(kinds=("returned-to-sender",), since=min([*stopped, *(call.at for call in about)]))
         found = await context.store.events(query, HANDED_BACK_MAX)
         handed_back = tuple(
             ReturnedMessage(message.id, message.type, message.sender, event.inbox or "")

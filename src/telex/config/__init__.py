@@ -33,7 +33,7 @@ class Settings(NamedTuple):
     unknown_fields: Severity = "note"
     misdelivery: Severity = "warning"
     evidence: str = "mark"  # or refuse, or off: what is done about a report that the repository speaks against
-    rules_of_work: bool = True  # False: messages are only delivered, whatever they mean to the work
+    work_rules: bool = True  # False: messages are only delivered, whatever they mean to the work
     members: tuple[Member, ...] = ()  # any at all close the team
     store_path: str | None = None  # absolute, or `memory:`, or the address of a hub
     durable: bool = True  # False: a power cut may undo what was said to be stored
@@ -67,7 +67,7 @@ class Settings(NamedTuple):
             strict=self.strict,
             unknown_fields=self.unknown_fields,
             misdelivery=self.misdelivery,
-            work=self.rules_of_work,
+            work=self.work_rules,
             limits=self.limits,
         )
 

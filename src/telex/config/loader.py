@@ -98,7 +98,7 @@ def _team(value: TomlValue, settings: Settings) -> Settings:
         unknown_fields=_severity(value, "unknown_fields", settings.unknown_fields),
         misdelivery=_severity(value, "misdelivery", settings.misdelivery),
         evidence=(value.at("evidence").choice(EVIDENCES) if value.has("evidence") else None) or settings.evidence,
-        rules_of_work=value.at("rules_of_work").boolean() is not False if value.has("rules_of_work") else True,
+        work_rules=value.at("work_rules").boolean() is not False if value.has("work_rules") else True,
         members=_members(value.at("members"), dialects) if value.has("members") else (),
     )
 

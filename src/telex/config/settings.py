@@ -37,7 +37,7 @@ TEAM: dict[str, Setting] = {
     "misdelivery": Setting(
         "`warning`, `refusal`", "`warning`", "What a message is that goes to a role not meant to get it.", '"warning"'
     ),
-    "rules_of_work": Setting(
+    "work_rules": Setting(
         "`true`, `false`",
         "`true`",
         "Whether contracts, approvals, shutdowns and task states are kept to. Without them messages are delivered, "

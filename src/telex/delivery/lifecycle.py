@@ -13,7 +13,7 @@ from telex.model.limits import Limits
 from telex.model.message import NewMessage
 from telex.ports.store import Settlement
 
-LAPSED = "the lease ran out with no word from the reader"
+LAPSED = "the lease expired without an ack or nack"
 
 
 def acked(delivery: int, fence: int, agent: str, now: float) -> Settlement:
@@ -41,13 +41,13 @@ def given_back(
     reports: tuple[NewMessage, ...] = (),
 ) -> Settlement:
     """A reader could not deal with it: another turn later, or none. `system_messages` go out with a death."""
-    settlement = _another_turn(delivery, agent, now, "failed", reason, limits, delay, reports)
+    settlement = _another_turn(delivery, agent, now, "nacked", reason, limits, delay, reports)
     return settlement._replace(holder=agent, running_at=now)
 
 
 def lapsed(delivery: Delivery, now: float, limits: Limits, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
     """A silent agent and a failing one look the same from here, so a lease that ran out counts as an attempt."""
-    settlement = _another_turn(delivery, delivery.holder, now, "lapsed", LAPSED, limits, None, reports)
+    settlement = _another_turn(delivery, delivery.holder, now, "lease-expired", LAPSED, limits, None, reports)
     return settlement._replace(run_out_at=now)  # the reader may have asked for more time in this very moment
 
 

@@ -23,7 +23,7 @@ MOVE_WORDS: dict[tuple[State, State], str] = {
     ("stored", "withdrawn"): "recipient left",
     ("leased", "leased"): "extended",
     ("leased", "acked"): "acked",
-    ("leased", "stored"): "failed or lapsed",
+    ("leased", "stored"): "nacked or lease expired",
     ("leased", "dead"): "failed for the last time",
     ("leased", "expired"): "never answered",
     ("leased", "withdrawn"): "recipient left",

@@ -22,7 +22,7 @@ try:
 except ImportError as error:
     raise StoreUnavailable("a hub is asked with more than the core: pip install 'telex[client]'") from error
 
-LOG = logging.getLogger("telex.remote")
+LOG = logging.getLogger("telex.http_client")
 PATIENCE_SECONDS = 60.0  # how long a hub may be away before it is said to be
 QUIET_SECONDS = 2.0  # how long it may be before somebody who sits and waits is told why
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.05, 2.0  # between two tries; it doubles

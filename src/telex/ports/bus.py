@@ -85,7 +85,7 @@ class Bus(Protocol):
         """
 
     async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
-        """Give it back: it comes again after a while, or is dead when that was the last attempt."""
+        """Reject it: it is retried later, or becomes a dead letter after the last attempt."""
 
     async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
         """Keep it longer. When the lease now runs out."""
@@ -229,6 +229,6 @@ class Bus(Protocol):
         """Keep messages of another record as history: found and shown, delivered to nobody. Twice is once."""
 
     async def sweep(self) -> int:
-        """Do what the clock asks for: lapsed leases, late answers, old ids, old records. How much was done."""
+        """Do what the clock asks for: expired leases, late answers, old ids, old records. How much was done."""
 
     async def close(self) -> None: ...

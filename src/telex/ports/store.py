@@ -143,9 +143,9 @@ class Store(Protocol):
         detail: str,
         reports: Sequence[NewMessage] = (),
     ) -> bool:
-        """Count a missed deadline, if it still stands at `ask.attempts`: an event `overdue`, the next deadline, and the
-        message once more in these inboxes (each with an event `asked-again`). Without a next deadline an event
-        `expired` too, and it is waited for no longer. The reports are stored together with that."""
+        """Count a missed deadline, unless `pending_request.attempts` has changed: an event `reply-overdue`, the next
+        deadline, and the message once more in these inboxes (each with an event `request-repeated`). Without a next
+        deadline also an event `expired`, and the request is no longer pending. The reports are stored with it."""
 
     async def pending_requests(
         self, id: str | None, correlation: str | None, types: Sequence[str] | None = None

@@ -71,7 +71,7 @@ class SchemaBuilder:
 
 
 def name_of(kind: Any) -> str:
-    """Values of the book may be called alike: those are told apart by their module."""
+    """Classes of the work state may share a name: their module tells them apart."""
     module = kind.__module__
     return f"{module.rpartition('.')[2]}.{kind.__name__}" if ".work." in module else str(kind.__name__)
 

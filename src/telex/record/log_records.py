@@ -14,7 +14,7 @@ from telex.model.message import Message
 
 SENT = ("accepted", "refused", "imported")  # imported: it was accepted where it comes from
 TAKEN = "leased"
-SETTLED = ("acked", "failed", "lapsed", "dead")  # dead: the last attempt failed or lapsed
+SETTLED = ("acked", "nacked", "lease-expired", "dead")  # dead: after the last nack or expired lease
 KINDS = (*SENT, TAKEN, *SETTLED)  # the events that the log is made from
 
 

@@ -18,14 +18,14 @@ BECOMES: dict[str, State] = {
     "extended": "leased",
     "acked": "acked",
     "returned": "stored",
-    "failed": "stored",
-    "lapsed": "stored",
+    "nacked": "stored",
+    "lease-expired": "stored",
     "dead": "dead",
     "expired": "expired",
     "retried": "stored",
     "dropped": "withdrawn",
     "withdrawn": "withdrawn",
-    "handed-back": "withdrawn",
+    "returned-to-sender": "withdrawn",
 }
 Place = tuple[int, str]  # message and inbox
 
@@ -57,7 +57,7 @@ class TimeTravelState:
             self._deliver(event, event.delivery, event.inbox, message)
 
     def _deliver(self, event: Event, number: int, inbox: str, message: Message) -> None:
-        if event.kind == "asked-again":
+        if event.kind == "request-repeated":
             self._told[number] = _new(number, message, inbox)
             self._messages[message.seq] = message
         if event.kind not in BECOMES:
@@ -117,14 +117,14 @@ def inboxes_told(event: Event, message: Message) -> tuple[str, ...]:
 
 def after(delivery: Delivery, event: Event) -> Delivery:
     """The delivery after that event."""
-    detail = detail_of(event) if event.kind in ("leased", "extended", "failed", "lapsed") else {}
+    detail = detail_of(event) if event.kind in ("leased", "extended", "nacked", "lease-expired") else {}
     changes: dict[str, Any] = {"state": BECOMES[event.kind], "due_at": AT_ONCE}
     if event.kind == "leased":
         attempts = detail.get("attempt", delivery.attempts + 1)
         changes |= {"attempts": attempts, "fence": delivery.fence + 1, "holder": event.agent}
     if event.kind in ("leased", "extended"):
         changes["due_at"] = detail.get("until", AT_ONCE)
-    elif event.kind in ("failed", "lapsed"):
+    elif event.kind in ("nacked", "lease-expired"):
         changes["due_at"] = detail.get("next", AT_ONCE)
     elif event.kind == "returned":
         changes["attempts"] = max(delivery.attempts - 1, 0)

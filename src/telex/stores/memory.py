@@ -175,9 +175,9 @@ class MemoryStore(MemoryTables):
         stands = self._asks.get(pending_request.message)
         if stands is None or stands.attempts != pending_request.attempts:
             return False
-        self._tell(at, "overdue", message=pending_request.message, detail=detail)
+        self._tell(at, "reply-overdue", message=pending_request.message, detail=detail)
         for inbox in inboxes:
-            self._tell(at, "asked-again", of=self._deliver(pending_request.message, inbox), detail=detail)
+            self._tell(at, "request-repeated", of=self._deliver(pending_request.message, inbox), detail=detail)
         if due_at is None:
             self._wait_no_longer(pending_request.message)
             self._tell(at, "expired", message=pending_request.message, detail=detail)
@@ -304,7 +304,7 @@ class MemoryStore(MemoryTables):
             deliveries = [self._deliveries[seq] for message in thread for seq in self._deliveries_of[message.seq]]
             waiting = sum(delivery.state in OPEN for delivery in deliveries)
             detail = json.dumps({"correlation": correlation, "messages": len(thread), "open": waiting})
-            self._tell(now, "silent", message=thread[-1].seq, detail=detail)
+            self._tell(now, "conversation-idle", message=thread[-1].seq, detail=detail)
             self._told_silent[correlation] = thread[-1].seq
         return len(silent[:limit])
 

@@ -121,7 +121,9 @@ class ContractBase:
 
     def give_back(self, lease: Lease, *, due_at: float, **changes: Any) -> Settlement:
         """As a bus settles a lease that ran out."""
-        made = Settlement(lease.delivery, "leased", "stored", self.now, "lapsed", fence=lease.fence, due_at=due_at)
+        made = Settlement(
+            lease.delivery, "leased", "stored", self.now, "lease-expired", fence=lease.fence, due_at=due_at
+        )
         return made._replace(**changes)
 
     def bury(self, lease: Lease, *reports: NewMessage) -> Settlement:

@@ -182,7 +182,9 @@ class EventPromises(ContractBase):
         assert [await store.message(seq) for seq in seqs] == [None] * 5
         assert [await store.deliveries(seq) for seq in seqs] == [[]] * 5
         assert (await store.find("m1"), await store.thread("T1", 10), await store.find("refused")) == ([], [], [])
-        left = [event for event in told(await store.events(Query(), 100)) if event[0] not in ("pruned", "silent")]
+        left = [
+            event for event in told(await store.events(Query(), 100)) if event[0] not in ("pruned", "conversation-idle")
+        ]
         assert left == [("accepted", "young")]
 
     @promise
@@ -224,5 +226,7 @@ class EventPromises(ContractBase):
         await self.keep(store, self.entry("m4", "lead", correlation="T2"))
         for _ in range(2):
             await self._tidy(store, silent=self.now - 5.0)
-        silent = [json.loads(event.detail or "") for event, _ in await store.events(Query(kinds=("silent",)), 10)]
+        silent = [
+            json.loads(event.detail or "") for event, _ in await store.events(Query(kinds=("conversation-idle",)), 10)
+        ]
         assert silent == [{"correlation": "T1", "messages": 2, "open": 1}]

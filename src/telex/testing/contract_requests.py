@@ -30,7 +30,7 @@ class RequestPromises(ContractBase):
         assert [delivery.state for delivery in deliveries] == ["acked", "stored"]
         assert (await self.take_one(store, "lead")).message.id == "m1"
         kinds = [event.kind for event in await store.story(seq)]
-        assert kinds == ["accepted", "leased", "acked", "overdue", "asked-again", "leased"]
+        assert kinds == ["accepted", "leased", "acked", "reply-overdue", "request-repeated", "leased"]
 
     @promise
     async def test_a_request_may_be_waited_for_no_longer_and_its_sender_told(self, store: Store) -> None:
@@ -39,7 +39,7 @@ class RequestPromises(ContractBase):
         assert await store.remind(pending_request, self.now, None, [], "{}", [self.report("r1", "dev")])
         assert not await store.remind(pending_request, self.now, None, [], "{}", [self.report("r2", "dev")])
         assert await store.overdue(self.now + 999.0, 10) == []
-        assert [event.kind for event in await store.story(seq)] == ["accepted", "overdue", "expired"]
+        assert [event.kind for event in await store.story(seq)] == ["accepted", "reply-overdue", "expired"]
         assert ids(await self.take(store, "dev", limit=10)) == ["r1"]
 
     @promise

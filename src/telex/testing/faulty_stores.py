@@ -184,7 +184,7 @@ class TwoHands(FaultyStore):
         held = [delivery for delivery, _ in await self.inner.waiting(inboxes, 100) if delivery.state == "leased"]
         await self.inner.settle(
             [
-                Settlement(delivery.seq, "leased", "stored", now, "lapsed", due_at=now)
+                Settlement(delivery.seq, "leased", "stored", now, "lease-expired", due_at=now)
                 for delivery in held
                 if delivery.holder != holder
             ]
@@ -192,7 +192,7 @@ class TwoHands(FaultyStore):
         return await self.inner.lease(inboxes, holder, now, until, limit, only, beside)
 
 
-class NoLapses(FaultyStore):
+class NoLeaseExpiry(FaultyStore):
     """Never notices that a lease has run out."""
 
     async def lapsed(self, now: float, limit: int) -> list[tuple[Delivery, Message]]:
@@ -211,5 +211,5 @@ BUGS: dict[str, type[FaultyStore]] = {
     "no-attempts": NoAttempts,
     "ack-forgotten": AckForgotten,
     "two-hands": TwoHands,
-    "no-lapses": NoLapses,
+    "no-lease-expiry": NoLeaseExpiry,
 }

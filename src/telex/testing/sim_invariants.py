@@ -20,8 +20,8 @@ BECOMES: dict[str, State] = {
     "leased": "leased",
     "extended": "leased",
     "acked": "acked",
-    "failed": "stored",
-    "lapsed": "stored",
+    "nacked": "stored",
+    "lease-expired": "stored",
     "dead": "dead",
     "expired": "expired",
     "withdrawn": "withdrawn",
@@ -66,12 +66,12 @@ def _replay(
 ) -> dict[int, ReplayedDelivery]:
     replayed: dict[int, ReplayedDelivery] = {}
     fresh: dict[str, dict[int, Turn]] = defaultdict(dict)  # by inbox: deliveries that nobody was offered yet
-    asked_again = {event.delivery for event, _ in events if event.kind == "asked-again"}
+    asked_again = {event.delivery for event, _ in events if event.kind == "request-repeated"}
     for event, message in events:
         if message is None:
             continue
         turn = (message.rank, message.seq)
-        begun = [event.delivery] if event.kind == "asked-again" else []
+        begun = [event.delivery] if event.kind == "request-repeated" else []
         if event.kind == "accepted":
             begun = [delivery.seq for delivery in deliveries[message.seq] if delivery.seq not in asked_again]
         for one in deliveries[message.seq]:

@@ -9,25 +9,25 @@ from telex.trace.text import REASON_MOST, TYPE_MOST, brief, lasting
 Tone = Literal["good", "wait", "bad", "plain"]
 TONES: dict[str, Tone] = {
     "acked": "good",
-    "failed": "wait",
-    "lapsed": "wait",
-    "overdue": "wait",
-    "asked-again": "wait",
+    "nacked": "wait",
+    "lease-expired": "wait",
+    "reply-overdue": "wait",
+    "request-repeated": "wait",
     "refused": "bad",
     "dead": "bad",
     "expired": "bad",
     "dropped": "bad",
     "withdrawn": "bad",
-    "handed-back": "bad",
+    "returned-to-sender": "bad",
 }
 SIGNS: dict[Tone, str] = {"good": "✓", "wait": "↻", "bad": "✗", "plain": "·"}
 _PHRASES = {
     "duplicate": "sent again, ignored",
     "extended": "asked for more time",
-    "overdue": "no answer yet",
+    "reply-overdue": "no answer yet",
     "expired": "no answer came",
     "retried": "given another round",
-    "silent": "silence: this conversation is over",
+    "conversation-idle": "conversation idle",
 }
 
 
@@ -41,12 +41,12 @@ def class_of(message: TraceMessage) -> str:
 
 def label(step: TraceStep, whole: Conversation) -> str:
     """What stands at an arrow: `#3 task_result`."""
-    again = " (asked again)" if step.kind == "asked-again" else " (imported)" if step.kind == "imported" else ""
+    again = " (repeated)" if step.kind == "request-repeated" else " (imported)" if step.kind == "imported" else ""
     return f"#{step.number} {brief(whole.about(step).type, TYPE_MOST)}{again}"
 
 
 def phrase(step: TraceStep) -> str:
-    """What stands at a mark: `#3 failed: disk full`."""
+    """What stands at a mark: `#3 nacked: disk full`."""
     return f"#{step.number} {headline(step)}{because(step, ': ')}"
 
 
@@ -57,7 +57,7 @@ def headline(step: TraceStep) -> str:
         return f"offered {step.attempt}×"
     if step.kind == "translated":
         return f"read as {brief(step.reason, REASON_MOST)}"
-    if step.kind in ("acked", "lapsed") and step.held is not None:
+    if step.kind in ("acked", "lease-expired") and step.held is not None:
         return f"{said} after {lasting(step.held)}"
     if step.kind == "dead" and step.attempt:
         return f"dead after {step.attempt} attempt{'s' * (step.attempt != 1)}"

@@ -14,7 +14,9 @@ from telex.trace.text import lasting
 from telex.validation.authorization import normalised
 
 # What ends a lease.
-SETTLING = frozenset({"acked", "failed", "lapsed", "dead", "expired", "withdrawn", "handed-back", "dropped"})
+SETTLING = frozenset(
+    {"acked", "nacked", "lease-expired", "dead", "expired", "withdrawn", "returned-to-sender", "dropped"}
+)
 UNTOLD = frozenset({"answered"})  # the answer is an arrow of its own
 
 
@@ -173,7 +175,7 @@ def _brought(number: int, story: MessageHistory, lanes: dict[int, str]) -> Trace
     message = story.message
     event = next((event for event in story.events if event.kind in BRINGING), None)
     kind = event.kind if event else "refused" if message.refused else "accepted"
-    again = {event.delivery for event in story.events if event.kind == "asked-again"}
+    again = {event.delivery for event in story.events if event.kind == "request-repeated"}
     to = tuple(dict.fromkeys(lane for delivery, lane in lanes.items() if delivery not in again))
     if not to and not message.refused and message.to not in ("", EVERYONE):  # history is delivered to nobody
         to = (normalised(message.to),)
@@ -187,7 +189,7 @@ def _place(event: Event, story: MessageHistory, lanes: dict[int, str]) -> tuple[
     reader = lanes.get(event.delivery) if event.delivery is not None else None
     if reader is None and (event.inbox or event.kind == "read"):
         reader = normalised(event.inbox or event.agent or story.message.to)
-    if event.kind == "asked-again":
+    if event.kind == "request-repeated":
         return sender, (reader or normalised(story.message.to),)
     return reader or sender, ()
 

@@ -30,7 +30,18 @@ _LINES_MOST = 6  # of one remark
 _GAP = "  "
 _NAME_MOST, _TYPE_MOST = 24, 32
 _WORTH_TELLING = frozenset(
-    {"failed", "lapsed", "dead", "expired", "dropped", "withdrawn", "handed-back", "overdue", "duplicate", "translated"}
+    {
+        "nacked",
+        "lease-expired",
+        "dead",
+        "expired",
+        "dropped",
+        "withdrawn",
+        "returned-to-sender",
+        "reply-overdue",
+        "duplicate",
+        "translated",
+    }
 )
 
 

@@ -116,7 +116,9 @@ def mark_idle(file: SqliteConnection, batch: Batch, now: float, silent_since: fl
         messages, last = file.rows("SELECT count(*), max(seq) FROM known WHERE number = ?", (number,))[0]
         if last == seq:
             detail = {"correlation": correlation, "messages": messages, "open": file.value(_STILL_OPEN, (number,))}
-            batch.event(Event(0, now, "silent", None, seq, None, None, json.dumps(detail, ensure_ascii=False)))
+            batch.event(
+                Event(0, now, "conversation-idle", None, seq, None, None, json.dumps(detail, ensure_ascii=False))
+            )
     if passed:
         _set_mark(file, "silent", passed)
     return len(rows)

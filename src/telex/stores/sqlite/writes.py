@@ -259,12 +259,12 @@ def remind(
         file.run(sql, (due_at, pending_request.message, pending_request.attempts))
     if not file.changed():
         return False
-    batch.event(Event(0, at, "overdue", None, pending_request.message, None, None, detail))
+    batch.event(Event(0, at, "reply-overdue", None, pending_request.message, None, None, detail))
     bounds = (first_delivery(pending_request.message), last_delivery(pending_request.message))
     last, rank = file.rows("SELECT max(seq), max(rank) FROM deliveries WHERE seq BETWEEN ? AND ?", bounds)[0]
     for offset, inbox in enumerate(inboxes, 1):
         batch.deliveries.append((last + offset, pending_request.message, inbox, rank, STORED, AT_ONCE))
-        batch.event(Event(0, at, "asked-again", None, pending_request.message, last + offset, inbox, detail))
+        batch.event(Event(0, at, "request-repeated", None, pending_request.message, last + offset, inbox, detail))
     if due_at is None:
         batch.event(Event(0, at, "expired", None, pending_request.message, None, None, detail))
     for report in reports:

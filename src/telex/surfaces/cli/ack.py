@@ -52,7 +52,7 @@ def ack(what: str, agent: str, store: str | None, as_json: bool) -> int:
 @store_option
 @lines_option
 def nack(what: str, agent: str, reason: str | None, delay: float | None, store: str | None, as_json: bool) -> int:
-    """Give a message back: it comes again after a while, or is dead if that was the last attempt."""
+    """Reject a message: it is retried later, or becomes a dead letter if this was the last attempt."""
     if reason is None:
         raise CommandError("say why: telex nack … --reason WORDS")
     with opened_to_look(store) as bus:
@@ -62,7 +62,7 @@ def nack(what: str, agent: str, reason: str | None, delay: float | None, store: 
     facts = {"token": token, "state": after.state, "attempts": after.attempts}
     comes = f"again at {clock_time(after.due_at)} UTC, attempt {after.attempts + 1}"
     words = f"dead after {after.attempts} attempts" if after.state == "dead" else comes
-    _say(facts | {"next_at": stamp(next_at) if next_at else None}, f"given back {shown(what)}: {words}", as_json)
+    _say(facts | {"next_at": stamp(next_at) if next_at else None}, f"nacked {shown(what)}: {words}", as_json)
     return DONE
 
 

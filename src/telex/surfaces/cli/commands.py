@@ -41,7 +41,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "inbox": CommandInfo("Show what waits for you; looking takes nothing."),
         "receive": CommandInfo("Take what waits for you, until its lease runs out."),
         "ack": CommandInfo("Say that you are done with a message.", "ack", "ack"),
-        "nack": CommandInfo("Give a message back, with the reason.", "ack", "nack"),
+        "nack": CommandInfo("Reject a message, with the reason.", "ack", "nack"),
         "extend": CommandInfo("Keep a message longer, while you work on it.", "ack", "extend"),
         "request": CommandInfo("Send a message and print the answer to it."),
         "dead": CommandInfo("Show dead letters; try them again or drop them."),

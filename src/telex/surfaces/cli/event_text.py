@@ -56,11 +56,11 @@ def _main(event: Event, detail: dict[str, Any], by: str, inboxes: Sequence[str])
             return [f"{shown(event.agent or '')} by {shown(str(detail.get('by', '?')))}"]
         case "dissolved":
             return [f"{shown(str(detail.get('team', '?')))} {by}"]
-        case "lapsed":
+        case "lease-expired":
             return [f"no word from {shown(event.agent or inbox)}"]
-        case "overdue" if isinstance(detail.get("climbed_to"), str):
+        case "reply-overdue" if isinstance(detail.get("climbed_to"), str):
             return [f"nobody has answered: handed on to {shown(detail['climbed_to'])}"]
-        case "dead" | "expired" | "asked-again" | "withdrawn" | "handed-back":
+        case "dead" | "expired" | "request-repeated" | "withdrawn" | "returned-to-sender":
             return [f"in the inbox of {inbox}" if inbox else ""]
         case _:
             return [by]
@@ -86,7 +86,7 @@ def _rest(event: Event, detail: dict[str, Any]) -> list[str]:
     if isinstance(detail.get("took"), (int, float)):
         rest.append(f"in {detail['took']:.1f} ms")
     if isinstance(detail.get("next"), (int, float)):
-        comes = "next deadline" if event.kind == "overdue" else "again at"
+        comes = "next deadline" if event.kind == "reply-overdue" else "again at"
         rest.append(f"{comes} {_time(detail['next'], event)}")
     return rest
 

@@ -17,7 +17,7 @@ from telex.surfaces.cli.exit_codes import DONE, CommandError
 from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.time_text import day_time, stamp
 
-_KINDS_WIDTH = max(map(len, KINDS))
+_KINDS_WIDTH = 13  # longer ones are rare
 _INDENT = 23 + 2 + _KINDS_WIDTH + 2
 _BELOW = 11  # where words begin that have no room beside the time and the kind
 

@@ -45,7 +45,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Take what waits for you. It is yours until its lease runs out: ack it, give it back, or ask for more time."""
+    """Take what waits for you. It is yours until its lease expires: ack it, nack it or extend the lease."""
     stay_for_long()
     with opened(store) as bus:
         taken = bus.receive(agent, role=role, limit=limit, wait=wait or 0.0, lease=lease)

@@ -176,7 +176,7 @@ def _facts(was: TimeTravelState, machine: TaskStateMachine) -> Iterator[dict[str
 
 
 def _plain(value: Any) -> Any:
-    """A value of the book as JSON has it."""
+    """A value of the work state as JSON."""
     if hasattr(value, "_asdict"):
         return {name: _plain(one) for name, one in value._asdict().items()}
     if isinstance(value, Mapping):

@@ -62,7 +62,7 @@ def answer_lines(lease: Lease, waits: PendingReply, whose: list[str], width: int
 
 
 def _heard(story: "MessageHistory") -> "WorkMessage | None":
-    """What it has to do with the work, if the book knows of it: then words are no answer to some of it."""
+    """What it has to do with the work, if the work state has it: plain text does not answer some requests."""
     from telex.dialects.registry import BUILT_IN
     from telex.work.view import work_message_from_log
 

@@ -22,7 +22,7 @@ from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.time_text import clock_time, day_time, stamp
 
 _COLOURS = {"acked": "green", "dead": "red", "expired": "red", "refused": "red", "withdrawn": "yellow"}
-_KINDS_WIDTH = 11
+_KINDS_WIDTH = 13
 _INDENT = 23 + 2 + _KINDS_WIDTH + 2  # where the words of an event begin, behind its time and kind
 
 

@@ -22,7 +22,7 @@ from telex.surfaces.http.event_history import newest_number
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 MESSAGES = ("accepted", "refused", "duplicate", "imported")
-DELIVERIES = ("acked", "failed", "lapsed", "returned", "dead", "expired", "withdrawn")
+DELIVERIES = ("acked", "nacked", "lease-expired", "returned", "dead", "expired", "withdrawn")
 COUNTED = (*MESSAGES, *DELIVERIES)
 COUNTED_EVERY_SECONDS = 1.0
 VALUES_MAX = 200  # of one label; a team with more dialects or codes has the rest counted together

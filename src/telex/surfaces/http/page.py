@@ -91,7 +91,7 @@ class PageScreens:
         bus, roster = self._bus, await self._bus.roster()
         record, now = await self._record.caught_up(), time.time()
         approvals = await bus.work_state("approval")
-        stall = await bus.stall() if self._settings.rules_of_work else None
+        stall = await bus.stall() if self._settings.work_rules else None
         return {
             "team": self._settings.team_name,
             "now": now,

@@ -25,8 +25,8 @@ Facts = dict[str, Any]
 
 async def approvals_facts(bus: Bus, desk: CheckPolicy, now: float) -> list[Facts]:
     """The requests that wait, the most urgent first: what each asks, until when, and who may answer."""
-    book: dict[str, Approval] = await bus.work_state("approval")
-    waiting = [approval for approval in book.values() if approval.waits]
+    state: dict[str, Approval] = await bus.work_state("approval")
+    waiting = [approval for approval in state.values() if approval.waits]
     seconds = desk.limits.request_seconds
     rows = sorted(
         (_deadline(approval, seconds), approval.request.at, approval.request.id, approval) for approval in waiting
@@ -122,9 +122,9 @@ async def _whom(bus: Bus, matter: Escalation) -> str | None:
 
 async def contracts_facts(bus: Bus, refusals: RefusalStats) -> Facts:
     """The plans that have a contract, the open ones first, and where somebody would have gone beyond one."""
-    book: dict[str, Plan] = await bus.work_state("plan")
+    state: dict[str, Plan] = await bus.work_state("plan")
     plans = sorted(
-        (plan for plan in book.values() if plan.revisions), key=lambda plan: plan.revisions[-1].at, reverse=True
+        (plan for plan in state.values() if plan.revisions), key=lambda plan: plan.revisions[-1].at, reverse=True
     )
     ordered = sorted(plans, key=lambda plan: not plan.is_open)
     return {"plans": [_plan(plan) for plan in ordered[:SHOWN_MAX]], "outside": refusals.outside()[:SHOWN_MAX]}
@@ -159,8 +159,8 @@ def _plan(plan: Plan) -> Facts:
 async def shutdown_facts(bus: Bus) -> Facts:
     """Who was asked to stop and where each one stands, and who might ask."""
     presences = await bus.roster()
-    book = await bus.work_state(TOPIC)
-    shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
+    state = await bus.work_state(TOPIC)
+    shutdown_state: ShutdownState = state.get(TOPIC, NO_SHUTDOWNS)
     members = [presence.member for presence in presences if not presence.member.name.startswith(ONE_OF_ROLE)]
     agents = [*in_progress(shutdown_state, roster_of(members))]
     waiting = {presence.member.name: presence.waiting + presence.leased for presence in presences}
@@ -220,5 +220,5 @@ async def _reasons(bus: Bus, id_: str, delivery: int) -> list[Facts]:
     return [
         {"at": event.at, "kind": event.kind, "agent": event.agent, "reason": detail_of(event).get("reason")}
         for event in events
-        if event.kind in ("failed", "lapsed", "dead", "expired", "retried")
+        if event.kind in ("nacked", "lease-expired", "dead", "expired", "retried")
     ]

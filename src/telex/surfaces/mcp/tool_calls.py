@@ -84,14 +84,14 @@ async def wait(context: CallContext, given: Given) -> ToolResult:
 async def ack(context: CallContext, given: Given) -> ToolResult:
     agent, token = context.who().agent, given["token"]
     if "nack" in given and "extend" in given:
-        say = "Give the message back or keep it: leave out one of nack and extend."
+        say = "Nack the message or extend its lease: leave out one of nack and extend."
         return of_arguments([Finding(ARGUMENTS_WRONG, "$.extend", say)])
     if "nack" in given:
         delivery = await context.bus.nack(token, agent=agent, reason=given["nack"])
         comes = "that was the last attempt: it is dead, and its sender is told"
         if delivery.state == "stored":
             comes = f"it comes again at {clock_time(delivery.due_at)} UTC"
-        return ToolResult(f"given back; {comes}", plain(delivery))
+        return ToolResult(f"nacked; {comes}", plain(delivery))
     if "extend" in given:
         until = await context.bus.extend(token, agent=agent, seconds=given["extend"])
         return ToolResult(f"yours until {clock_time(until)} UTC", {"answer": until})

@@ -93,10 +93,10 @@ TOOLS: dict[str, Tool] = {
         },
     ),
     "ack": Tool(
-        "Say that you are done with a message you took; or give it back, or keep it longer.",
+        "Ack a message that you received; or nack it, or extend its lease.",
         {
             "token": ToolArgument(Text, "from wait", required=True),
-            "nack": ToolArgument(Text, "give it back: why you cannot do it"),
+            "nack": ToolArgument(Text, "nack it: why you cannot do it"),
             "extend": ToolArgument(float, "keep it: seconds from now"),
         },
         again_is_once=True,

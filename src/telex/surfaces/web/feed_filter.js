@@ -6,8 +6,8 @@ import { at } from "./places.js";
 
 // prettier-ignore
 const SAID = [ // what a person follows; the rest are the steps in between
-  "accepted", "refused", "imported", "dead", "expired", "overdue", "failed", "lapsed", "joined", "left", "stopped",
-  "forced", "dissolved", "handed-back", "retried", "dropped",
+  "accepted", "refused", "imported", "dead", "expired", "reply-overdue", "nacked", "lease-expired", "joined", "left", "stopped",
+  "forced", "dissolved", "returned-to-sender", "retried", "dropped",
 ];
 const ASKED = ["agent", "type", "dialect", "text"]; // these the hub knows better than the page
 

@@ -20,8 +20,8 @@ const BY = {
   read: "looked at it",
   extended: "asked for more time",
   acked: "is done with it",
-  failed: "gave it back",
-  lapsed: "held it and fell silent",
+  nacked: "nacked it",
+  "lease-expired": "let the lease expire",
   returned: "was gone before having it",
   translated: "was given it in other words",
   duplicate: "sent it again",
@@ -37,10 +37,10 @@ const BY = {
 const OF_INBOX = {
   dead: ["every attempt failed", "in the inbox of"],
   expired: ["no answer ever came", "from"],
-  "asked-again": ["asked again", "for"],
+  "request-repeated": ["request repeated", "for"],
   withdrawn: ["taken back", "from"],
-  "handed-back": ["handed back, since its reader has shut down:", ""],
-  overdue: ["no answer in time", "from"],
+  "returned-to-sender": ["returned to its sender, since its reader has shut down:", ""],
+  "reply-overdue": ["no answer in time", "from"],
 };
 
 /** A sentence about an event that brings no message of its own. */
@@ -53,7 +53,7 @@ export function sentence(event) {
     const [says, whose] = OF_INBOX[event.kind];
     return event.inbox ? html`${says} ${whose} ${agent(event.inbox)}${rest}` : html`${says}${rest}`;
   }
-  if (event.kind === "silent") return html`this conversation has fallen silent${rest}`;
+  if (event.kind === "conversation-idle") return html`this conversation is idle${rest}`;
   return html`${agent(event.agent || event.inbox)} ${BY[event.kind] || event.kind}${rest}`;
 }
 

@@ -1,4 +1,4 @@
-"""What do the rules of the work cost: to fold a long log into the book, and to send into a store that has one?"""
+"""Cost of the work rules: folding a long log into the work state, and sending into a store that has contracts."""
 
 import copy
 import json
@@ -62,7 +62,7 @@ def _folding(path: Path) -> Line:
         ratios.append((folded - read) / (read - began))
     run_sync(store.close())
     times = statistics.median(ratios)
-    what = f"folding {EVENTS:,} events into the book, reading them included"
+    what = f"folding {EVENTS:,} events into the work state, reading them included"
     return Line(what, f"{statistics.median(seconds):.1f} s", "reading them", times, "at most 3 ×", times <= 3)
 
 
