@@ -4,7 +4,7 @@ import shlex
 
 import httpx2
 
-from telex.generate.codes_http import HUB
+HUB = "http://127.0.0.1:4477"
 
 
 async def typed(client: httpx2.AsyncClient, line: str) -> httpx2.Response:

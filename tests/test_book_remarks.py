@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from telex.bus.local import LocalBus
 from telex.client import SyncBus
-from telex.generate.codes import BUS_EXPLANATIONS
+from telex.generate.codes import bus_explanations
 from telex.model.finding import Finding
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
@@ -68,7 +68,7 @@ def twice(monkeypatch: pytest.MonkeyPatch) -> Twice:
 def test_every_finding_of_the_book_is_told_later_as_it_is_told_at_once(
     code: str, twice: Twice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Stage(tmp_path, monkeypatch, capsys).play(BUS_EXPLANATIONS[code].before)
+    Stage(tmp_path, monkeypatch, capsys).play(bus_explanations()[code].before)
     assert code in twice.codes
 
 

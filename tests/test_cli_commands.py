@@ -8,7 +8,8 @@ import pytest
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
-from telex.generate.codes import EVERY, page
+from telex.generate.codes import explanations
+from telex.generate.codes_page import code_page
 from telex.generate.json_schema import type_schema
 from telex.generate.pages import dialect_page
 from telex.generate.prompt import prompt, tokens_estimated
@@ -318,26 +319,26 @@ def test_dialects_answer_in_json_and_as_a_page(capsys: Capture) -> None:
     assert run(capsys, "dialects", "--page").out.startswith("# Dialects")
 
 
-@pytest.mark.parametrize("code", EVERY)
+@pytest.mark.parametrize("code", explanations())
 def test_every_code_is_explained(code: str, capsys: Capture) -> None:
-    assert run(capsys, "explain", code) == Ran(0, page(code), "")
+    assert run(capsys, "explain", code) == Ran(0, code_page(code), "")
 
 
 @pytest.mark.parametrize("code", ["lease-lost", "fence-removed"])
 def test_a_page_fits_a_narrow_terminal_and_what_is_to_be_copied_stays(code: str) -> None:
     seen = terminal("explain", code, columns=50).out
-    fenced = re.findall(r"^(`{3,})\w+\n(.*?)^\1$", page(code), re.MULTILINE | re.DOTALL)
+    fenced = re.findall(r"^(`{3,})\w+\n(.*?)^\1$", code_page(code), re.MULTILINE | re.DOTALL)
     assert len(fenced) >= 2
     assert all(block in seen for _, block in fenced)
     prose = re.sub(r"^(`{3,})\w+\n.*?^\1$", "", seen, flags=re.MULTILINE | re.DOTALL)
     assert max(map(len, prose.splitlines())) <= 50
-    assert seen.replace("\n> ", " ").split() == page(code).replace("\n> ", " ").split()
+    assert seen.replace("\n> ", " ").split() == code_page(code).replace("\n> ", " ").split()
 
 
 def test_codes_are_listed_and_a_misspelt_one_is_named(capsys: Capture) -> None:
     listed = run(capsys, "explain", "--list").out.splitlines()[1:]
-    assert [line.split()[0] for line in listed] == sorted(EVERY)
-    titles = {code: one.title for code, one in EVERY.items()}
+    assert [line.split()[0] for line in listed] == sorted(explanations())
+    titles = {code: one.title for code, one in explanations().items()}
     assert run(capsys, "explain", "--list", "--json").answer == titles
     for code in ("not-one-of", "lease-lost"):
         answer = run(capsys, "explain", "--json", code).answer

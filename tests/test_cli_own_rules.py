@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from telex.generate.codes import page
+from telex.generate.codes_page import code_page
 from telex.surfaces.cli.main import main
 from tests.test_cli_kit import SAMPLES, Ran, put
 
@@ -46,7 +46,7 @@ def test_with_a_dialect_the_codes_that_all_share_are_explained_as_ever(
 ) -> None:
     monkeypatch.chdir(SAMPLES.parent)
     for dialect in (OWN, "vbw-typed", "plain"):
-        assert run(capsys, "explain", "not-one-of", "--dialect", dialect) == Ran(0, page("not-one-of"), "")
+        assert run(capsys, "explain", "not-one-of", "--dialect", dialect) == Ran(0, code_page("not-one-of"), "")
     assert run(capsys, "explain", "go-with-failures").code == 3
 
 

@@ -15,11 +15,12 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, Form, MessageType
 from telex.dialects.timestamps import Flaw
 from telex.dialects.write import write
-from telex.generate.codes import BUS_EXPLANATIONS, EVERY, EXPLANATIONS, page, refusals_page, severities
-from telex.generate.codes_examples import CodeExample, drawn, raw, settled
+from telex.generate.codes import CodeExample, bus_explanations, check_explanations, explanations, raw
+from telex.generate.codes_page import code_page, refusals_page, severities
 from telex.model.event import KINDS
 from telex.model.finding import Finding, refusals
 from telex.validation.check import NEVER_PASSED, REPAIRS, CheckPolicy, check
+from tests.test_cli_process import modules_loaded_by
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/refusals.md"
@@ -70,39 +71,40 @@ def literals(source: str) -> set[str]:
     return {text for text in texts if CODE.match(text)} - NOT_CODES
 
 
+EVERY, CHECKED, BUS = explanations(), check_explanations(), bus_explanations()
 CASES = [
     pytest.param(code, case, id=f"{code} {index}" if index else code)
-    for code, explanation in EXPLANATIONS.items()
-    for index, case in enumerate(explanation.cases)
+    for code, explanation in CHECKED.items()
+    for index, case in enumerate(explanation.examples)
 ]
 every_code = pytest.mark.parametrize("code", EVERY)
-checked_code = pytest.mark.parametrize("code", EXPLANATIONS)
+checked_code = pytest.mark.parametrize("code", CHECKED)
 every_case = pytest.mark.parametrize("code, case", CASES)
 
 
 def test_every_code_in_the_source_is_explained_and_no_other() -> None:
     found = {code for file in SOURCES for code in literals(file.read_text(encoding="utf-8"))}
-    assert found | RULE_CODES == set(EXPLANATIONS)
+    assert found | RULE_CODES == set(CHECKED)
 
 
 def test_every_code_that_the_bus_gives_is_explained_and_no_other() -> None:
     found = {code for file in OF_THE_BUS for code in literals(file.read_text(encoding="utf-8"))}
-    assert found | ERROR_CODES == set(BUS_EXPLANATIONS)
-    assert not set(BUS_EXPLANATIONS) & set(EXPLANATIONS)
+    assert found | ERROR_CODES == set(BUS)
+    assert not set(BUS) & set(CHECKED)
 
 
 def test_the_check_treats_no_code_apart_that_does_not_exist() -> None:
-    assert set(EXPLANATIONS) >= NEVER_PASSED | REPAIRS
+    assert set(CHECKED) >= NEVER_PASSED | REPAIRS
 
 
 @every_case
 def test_the_message_before_draws_this_finding_and_no_other(code: str, case: CodeExample) -> None:
-    assert {finding.code for finding in drawn(case).findings} == {code}
+    assert {finding.code for finding in case.check_before().findings} == {code}
 
 
 @every_case
 def test_the_message_after_has_nothing_left_to_find(code: str, case: CodeExample) -> None:
-    checked = settled(case)
+    checked = case.check_after()
     assert checked.valid
     assert checked.findings == ()
 
@@ -110,10 +112,9 @@ def test_the_message_after_has_nothing_left_to_find(code: str, case: CodeExample
 @every_case
 def test_strict_and_lenient_find_the_same(code: str, case: CodeExample) -> None:
     text = raw(case.before)
-    roles = {"as_role": case.asked.as_role, "to_role": case.asked.to_role}
-    strict, lenient = (
-        check(text, CheckPolicy(strict=strict, limits=case.asked.limits), **roles) for strict in (True, False)
-    )
+    roles = {"as_role": case.options.as_role, "to_role": case.options.to_role}
+    policies = (CheckPolicy(strict=strict, limits=case.options.limits) for strict in (True, False))
+    strict, lenient = (check(text, policy, **roles) for policy in policies)
     assert strict.findings == lenient.findings
     assert lenient.valid or code in NEVER_PASSED
 
@@ -133,6 +134,16 @@ def test_cases_that_differ_in_gravity_say_where(code: str) -> None:
     assert len(set(severities(code).values())) == 1 or all(severities(code))
 
 
+@pytest.mark.parametrize("args", [["check", "-"], ["send", "--as", "dev", "--to", "lead", "--store", "team.db", "-"]])
+def test_a_command_that_gives_findings_reads_no_explanation(
+    args: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    loaded = modules_loaded_by(*args, stdin=CHECKED["not-one-of"].before)
+    assert "telex.validation.check" in loaded
+    assert "telex.generate.codes" not in loaded
+
+
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
@@ -149,17 +160,17 @@ def test_every_line_of_the_index_leads_to_its_section() -> None:
 
 @checked_code
 def test_a_page_shows_what_the_check_says(code: str) -> None:
-    text, case = page(code), EXPLANATIONS[code].cases[0]
-    [finding, *_] = [finding for finding in drawn(case).findings if finding.code == code]
+    text, case = code_page(code), CHECKED[code].examples[0]
+    [finding, *_] = [finding for finding in case.check_before().findings if finding.code == code]
     assert finding.say in text
     assert finding.severity in text
-    assert all(word in text for word in (code, EXPLANATIONS[code].why, EXPLANATIONS[code].mend))
+    assert all(word in text for word in (code, CHECKED[code].why, CHECKED[code].mend))
 
 
 @every_code
 def test_a_page_can_be_shown_anywhere(code: str) -> None:
-    assert all(letter.isprintable() or letter == "\n" for letter in page(code))
-    assert page(code).encode("utf-8").decode("utf-8") == page(code)
+    assert all(letter.isprintable() or letter == "\n" for letter in code_page(code))
+    assert code_page(code).encode("utf-8").decode("utf-8") == code_page(code)
 
 
 # --- what findings say ----------------------------------------------------------------------------------------------
@@ -238,25 +249,27 @@ def test_whatever_is_wrong_with_a_message_is_explained_and_said_well(dialect: Di
     for tree in mutants(type_.example):
         text = write(dialect, tree, type_.body_example).encode("utf-8")
         for checked in (check(text), check(text, as_role="dev", to_role="qa")):
-            assert {finding.code for finding in checked.findings} <= set(EXPLANATIONS)
+            assert {finding.code for finding in checked.findings} <= set(CHECKED)
             assert [(finding.say, wrongs) for finding in checked.findings if (wrongs := speaks_badly(finding))] == []
 
 
 @every_case
 def test_the_finding_of_a_case_is_said_well(code: str, case: CodeExample) -> None:
-    assert [(finding.say, wrongs) for finding in drawn(case).findings if (wrongs := speaks_badly(finding))] == []
+    assert [
+        (finding.say, wrongs) for finding in case.check_before().findings if (wrongs := speaks_badly(finding))
+    ] == []
 
 
 @every_case
 def test_what_is_offered_as_fixed_passes(code: str, case: CodeExample) -> None:
-    checked = drawn(case)
+    checked = case.check_before()
     if checked.fixed is not None:
         assert checked.dialect is not None
-        again = settled(case._replace(after=write(checked.dialect, checked.fixed, checked.body)))
+        again = case._replace(after=write(checked.dialect, checked.fixed, checked.body)).check_after()
         assert not refusals(again.findings)
 
 
 def test_pages_show_json_that_is_json() -> None:
     blocks = re.findall(r"^After[^\n]*:\n\n```json\n(.*?)\n```", refusals_page(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) > len(EXPLANATIONS) / 2
+    assert len(blocks) > len(CHECKED) / 2
     assert all(isinstance(json.loads(block), dict) for block in blocks)

@@ -11,7 +11,8 @@ from telex.client import SyncBus
 from telex.delivery import membership
 from telex.delivery.routing import role_at, route
 from telex.errors import LeaseLost
-from telex.generate.codes import BUS_EXPLANATIONS, page
+from telex.generate.codes import bus_explanations
+from telex.generate.codes_page import code_page
 from telex.model.delivery import Delivery
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
@@ -23,7 +24,8 @@ from telex.testing import FakeClock
 from tests.plays import HAPPENINGS, Stage, steps
 from tests.test_codes import speaks_badly
 
-every_code = pytest.mark.parametrize("code", BUS_EXPLANATIONS)
+EXPLANATIONS = bus_explanations()
+every_code = pytest.mark.parametrize("code", EXPLANATIONS)
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 @every_code
 def test_the_bus_says_what_the_page_shows_and_then_does_what_it_advises(code: str, stage: Stage) -> None:
-    one = BUS_EXPLANATIONS[code]
+    one = EXPLANATIONS[code]
     *before, last = stage.play(one.before)
     assert [ran for ran in before if ran.code != DONE] == []
     if one.severity == "error":
@@ -48,21 +50,21 @@ def test_the_bus_says_what_the_page_shows_and_then_does_what_it_advises(code: st
 
 
 def test_everything_that_can_happen_happens_in_some_play() -> None:
-    plays = [play for explanation in BUS_EXPLANATIONS.values() for play in (explanation.before, explanation.after)]
+    plays = [play for explanation in EXPLANATIONS.values() for play in (explanation.before, explanation.after)]
     happened = {step.line.removeprefix("# ") for play in plays for step in steps(play) if step.line.startswith("# ")}
     assert happened == set(HAPPENINGS)
 
 
 @every_code
 def test_a_page_shows_the_whole_play(code: str) -> None:
-    one, text = BUS_EXPLANATIONS[code], page(code)
+    one, text = EXPLANATIONS[code], code_page(code)
     shown = (one.before, f"> {one.severity}: {one.say}", one.after, one.why, one.mend)
     assert [words for words in shown if words not in text] == []
 
 
 def test_the_page_of_an_error_names_its_exception() -> None:
-    assert "`telex.errors.LeaseLost`" in page("lease-lost")
-    assert "telex.errors" not in page("inbox-full")
+    assert "`telex.errors.LeaseLost`" in code_page("lease-lost")
+    assert "telex.errors" not in code_page("inbox-full")
 
 
 # --- what is said can be acted on -------------------------------------------------------------------------------------
@@ -110,7 +112,7 @@ def test_whoever_is_refused_is_told_what_to_do(finding: Finding) -> None:
 
 @every_code
 def test_what_a_page_quotes_is_said_well(code: str) -> None:
-    one = BUS_EXPLANATIONS[code]
+    one = EXPLANATIONS[code]
     say = one.say if one.severity == "refusal" else one.say[0].upper() + one.say[1:]
     wrongs = speaks_badly(Finding(code, "$", say, "note" if one.severity == "note" else "refusal"))
     if code == "settings-wrong":  # a line for each mistake: what was expected is what to write

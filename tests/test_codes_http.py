@@ -12,7 +12,8 @@ import httpx2
 import pytest
 
 import telex
-from telex.generate.codes import EVERY, EXPLANATIONS, HTTP_EXPLANATIONS, page
+from telex.generate.codes import check_explanations, explanations, http_explanations
+from telex.generate.codes_page import code_page
 from telex.model.finding import Finding
 from telex.surfaces.http import app as http_app
 from telex.surfaces.http.allowed_hosts import places
@@ -26,11 +27,12 @@ from tests.http_kit import QUIET, alive, client_of, play
 from tests.test_codes import CODE, speaks_badly
 
 SURFACE = Path(http_app.__file__).parent
-WIRE = SURFACE.parent.parent / "wire"
+PROTOCOL = SURFACE.parent.parent / "protocol"
 CALLED = ("problem", "_answer", "Finding")
 CALLERS = {"$DEV_TOKEN": Caller("dev", "dev", False, "t-1"), "$OPERATOR_TOKEN": Caller(None, None, True, "t-2")}
-HAPPENS = tuple(code for code, one in HTTP_EXPLANATIONS.items() if one.before.startswith("# "))
-every_code = pytest.mark.parametrize("code", HTTP_EXPLANATIONS)
+EXPLANATIONS = http_explanations()
+HAPPENS = tuple(code for code, one in EXPLANATIONS.items() if one.before.startswith("# "))
+every_code = pytest.mark.parametrize("code", EXPLANATIONS)
 
 
 class _Doorkeeper(AuthMiddleware):
@@ -51,7 +53,7 @@ async def hub() -> AsyncIterator[httpx2.AsyncClient]:
 
 @every_code
 def test_the_hub_says_what_the_page_shows_and_then_does_what_it_advises(code: str) -> None:
-    one = HTTP_EXPLANATIONS[code]
+    one = EXPLANATIONS[code]
 
     async def scene() -> None:
         async with hub() as client:
@@ -69,7 +71,7 @@ def test_the_hub_says_what_the_page_shows_and_then_does_what_it_advises(code: st
 @pytest.mark.parametrize("code", HAPPENS)
 def test_what_cannot_be_typed_is_said_in_the_words_of_the_page(code: str) -> None:
     """By whoever keeps the door, or as a text that stands in the source."""
-    one = HTTP_EXPLANATIONS[code]
+    one = EXPLANATIONS[code]
     told = [json.loads(answer.body) for answer in TURNED_AWAY]
     said = [(each["status"], each["detail"]) for each in told if each["code"] == code]
     source = "".join(file.read_text(encoding="utf-8") for file in SURFACE.glob("*.py"))
@@ -103,19 +105,19 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Name, Any]]:
 
 
 def test_every_code_that_the_door_gives_has_a_page_and_no_other() -> None:
-    found = {code for folder in (SURFACE, WIRE) for file in folder.glob("*.py") for code in given_in(file)}
-    assert found <= set(EVERY)
-    assert set(HTTP_EXPLANATIONS) <= found
-    assert not set(HTTP_EXPLANATIONS) & set(EXPLANATIONS)
+    found = {code for folder in (SURFACE, PROTOCOL) for file in folder.glob("*.py") for code in given_in(file)}
+    assert found <= set(explanations())
+    assert set(EXPLANATIONS) <= found
+    assert not set(EXPLANATIONS) & set(check_explanations())
 
 
 @every_code
 def test_a_page_shows_the_whole_of_it(code: str) -> None:
-    one, text = HTTP_EXPLANATIONS[code], page(code)
+    one, text = EXPLANATIONS[code], code_page(code)
     assert [words for words in (one.before, f"> {one.status}: {one.say}", one.after) if words not in text] == []
 
 
 @every_code
 def test_what_a_page_quotes_is_said_well(code: str) -> None:
-    say = re.sub(r"^\$\S+: ", "", HTTP_EXPLANATIONS[code].say)
+    say = re.sub(r"^\$\S+: ", "", EXPLANATIONS[code].say)
     assert speaks_badly(Finding(code, "$", say)) == []

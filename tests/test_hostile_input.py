@@ -14,18 +14,17 @@ from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.registry import by_name
 from telex.dialects.write import write
-from telex.generate.codes import EXPLANATIONS
-from telex.generate.codes_examples import sent
+from telex.generate.codes import check_explanations, example_text
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
 from telex.validation.check import CheckPolicy, CheckResult, check
 from tests.test_codes import speaks_badly
 
 PROGRESS = json.dumps(VBW_HANDOFF.types["dev_progress"].example)
-APPROVAL = sent(SIGNAL_MD, "approval")
-SUBMISSION = sent(SIGNAL_MD, "worker_submission")
-TRIAGE = sent(SIGNAL_MD, "triage_result")
-RESEARCH = sent(SIGNAL_MD, "research_request")
+APPROVAL = example_text(SIGNAL_MD, "approval")
+SUBMISSION = example_text(SIGNAL_MD, "worker_submission")
+TRIAGE = example_text(SIGNAL_MD, "triage_result")
+RESEARCH = example_text(SIGNAL_MD, "research_request")
 MEBIBYTE = LIMITS.message_bytes_max
 
 
@@ -37,7 +36,7 @@ def codes(checked: CheckResult) -> list[str]:
 
 
 def with_value(field: str, value: object) -> str:
-    return sent(VBW_TYPED, "execution_update", {field: value})
+    return example_text(VBW_TYPED, "execution_update", {field: value})
 
 
 @pytest.mark.parametrize(
@@ -258,7 +257,7 @@ def test_a_second_message_is_never_dropped_in_silence(text: str) -> None:
 def test_nothing_that_arrives_makes_the_check_stumble(text: str, forced: str | None) -> None:
     for strict in (True, False):
         checked = check(text, CheckPolicy(forced=by_name(forced) if forced else None, strict=strict), as_role="dev")
-        assert set(codes(checked)) <= set(EXPLANATIONS)
+        assert set(codes(checked)) <= set(check_explanations())
         assert checked.valid or refusals(checked.findings)
         assert [finding.say for finding in checked.findings if speaks_badly(finding)] == []
 
@@ -269,8 +268,8 @@ def test_nothing_that_arrives_makes_the_check_stumble(text: str, forced: str | N
 @pytest.mark.parametrize(
     "text, desk, as_role",
     [
-        (sent(VBW_COMPANY, "escalation"), CheckPolicy(), "qa-code"),  # who goes up another way
-        (sent(VBW_HANDOFF, "dev_progress", {"mood": "cheerful"}), CheckPolicy(unknown_fields="refusal"), None),
+        (example_text(VBW_COMPANY, "escalation"), CheckPolicy(), "qa-code"),  # who goes up another way
+        (example_text(VBW_HANDOFF, "dev_progress", {"mood": "cheerful"}), CheckPolicy(unknown_fields="refusal"), None),
         (APPROVAL.replace("signal: lgtm", "<<: {signal: lgtm}\nsignal: lgtm"), CheckPolicy(), None),
         (SUBMISSION.replace("src/auth/reset.py", "src/auth/\x07reset.py"), CheckPolicy(), None),
     ],
@@ -289,7 +288,7 @@ def test_what_is_offered_as_fixed_would_pass_and_holds_all_that_was_sent(
 
 
 def test_nobody_signs_as_another_by_dressing_up_as_a_blank() -> None:
-    status = sent(BUILD_FLOW, "STATUS_UPDATE", {"from": "<cto>"})
+    status = example_text(BUILD_FLOW, "STATUS_UPDATE", {"from": "<cto>"})
     assert "role-claim-differs" in codes(check(status, as_role="dev"))
 
 

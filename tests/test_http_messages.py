@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
-from telex.generate.codes_examples import sent
+from telex.generate.codes import example_text
 from telex.protocol import made, plain
 from telex.protocol.verbs import answer_kind
 from tests.http_kit import TEXT, Asking, opened, play, served, soon
@@ -232,7 +232,7 @@ def test_a_batch_that_is_no_batch_is_refused_as_a_whole(body: Any, path: str) ->
 def test_a_message_is_checked_and_nothing_is_kept() -> None:
     async def scene() -> None:
         async with opened() as door:
-            good = await door.client.post("/check", content=sent(VBW_TYPED, "shutdown_request"))
+            good = await door.client.post("/check", content=example_text(VBW_TYPED, "shutdown_request"))
             assert (good.json()["valid"], good.json()["dialect"]) == (True, "vbw-typed")
             bad = (await door.client.post("/check", params={"dialect": "build-flow"}, content=b'{"type": "x"}')).json()
             assert not bad["valid"]

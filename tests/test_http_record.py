@@ -9,7 +9,7 @@ import pytest
 
 from telex.config import Settings
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
-from telex.generate.codes_examples import sent
+from telex.generate.codes import example_text
 from telex.protocol import made, plain
 from telex.protocol.verbs import VERBS, answer_kind, told
 from tests.http_kit import QUIET, Asking, Door, opened, play, soon, watch
@@ -134,7 +134,7 @@ def test_a_message_is_shown_in_the_words_of_its_reader() -> None:
         async with opened() as door:
             await door.post("/join", name="ada", role="lead", dialects=["build-flow"])
             await door.post("/join", name="bob", role="dev")
-            raw = sent(VBW_TYPED, "shutdown_request").encode()
+            raw = example_text(VBW_TYPED, "shutdown_request").encode()
             id_ = (await door.send(raw, sender="lead", to="bob")).json()["id"]
             path = f"/messages/{id_}/rendering"
             assert (await door.client.get(path, params={"agent": "bob"})).json() == {"answer": None}
@@ -176,7 +176,7 @@ def test_a_person_answers_a_request_for_approval() -> None:
     async def scene() -> None:
         async with opened() as door:
             await door.post("/join", name="dev", role="dev")
-            asked = (await door.send(sent(VBW_TYPED, "approval_request").encode(), to="human")).json()
+            asked = (await door.send(example_text(VBW_TYPED, "approval_request").encode(), to="human")).json()
             assert asked["accepted"], asked
             approved = await door.post("/approve", id=asked["id"], approved=True, reason="It is well thought out.")
             assert (approved.status_code, approved.json()["to"]) == (201, ["dev"])

@@ -91,3 +91,4 @@ def test_the_wheel_sends_and_shows_a_message_with_no_server_and_no_init(tmp_path
     assert kept == f"stored {message['id']} for lead\n"
     [shown] = run(telex, "inbox", "--as", "lead", "--json", folder=work).splitlines()
     assert json.loads(shown)["id"] == message["id"]
+    assert run(telex, "explain", "too-large", folder=work).startswith("# too-large")

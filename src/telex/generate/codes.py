@@ -1,187 +1,235 @@
-"""Why does a finding happen, and how is it mended? Every code there is, and the page that explains it.
+"""Explanations of all finding and error codes, read from `codes/*.toml` on first use.
 
-`telex explain` prints one page, `docs/refusals.md` has them all. What a page shows of the check is what the check says
-when it is asked: how grave a finding is, where it points and which words it uses are written down nowhere else. What
-the bus says it says only where there is a bus, so those words are written down, and a test hears them said.
+Each file has a table per code with `title`, `why`, `mend` and an example. There are two kinds of example:
+
+- Codes of the check (`parse`, `fields`, `rules`) show a message `before` and `after`. `type = "dialect/type"` is the
+  type's own example; `set`, `unset`, `body`, `replace`, `text` and `encoding` change it (see `message_text`). Without
+  `after`, the message after is the unchanged example. `options` are those of `telex check`. A code whose severity
+  depends on the case has several `[[CODE.examples]]`, each with `where`.
+- Codes of the bus (`bus`, `contracts`, `work`) and of the HTTP API (`http`) show shell commands in an empty folder:
+  `before` is a list of steps, `say` is the answer to the last step, `after` is what to run then. A step is a line, or
+  `{file = …}` with the keys of a message for a file that exists from there on. A line `# …` is an external event.
+
+The tests run every example, so no page can differ from what the check, the bus and the hub answer.
 """
 
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from telex import errors
-from telex.generate.codes_approvals import APPROVALS
-from telex.generate.codes_bus import BUS, BusExplanation
-from telex.generate.codes_contracts import CONTRACTS
-from telex.generate.codes_evidence import EVIDENCE
-from telex.generate.codes_examples import CodeExample, ExampleOptions, Explanation, drawn
-from telex.generate.codes_fields import FIELDS
-from telex.generate.codes_front_matter import FRONT_MATTER
-from telex.generate.codes_http import VERBS as HTTP_VERBS
-from telex.generate.codes_http import HttpExplanation
-from telex.generate.codes_http_auth import DOOR
-from telex.generate.codes_parse import READING
-from telex.generate.codes_pipeline import WORK
-from telex.generate.codes_reader_dialects import READS
-from telex.generate.codes_rules import RULES, holders
-from telex.generate.codes_shutdown import SHUTDOWN
-from telex.generate.codes_tasks import TASKS
-from telex.model.finding import Finding, Severity
-from telex.model.limits import LIMITS
+from telex.dialects.registry import BUILT_IN, by_name
+from telex.dialects.rule_evaluation import get_path, set_path
+from telex.dialects.schema import Dialect, HardRule, MessageType
+from telex.dialects.write import write
+from telex.model.limits import LIMITS, Limits
+from telex.validation.check import CheckPolicy, CheckResult, check
 
-EXPLANATIONS: Mapping[str, Explanation] = {
-    explanation.code: explanation for explanation in (*READING, *FRONT_MATTER, *FIELDS, *RULES)
-}
-BUS_EXPLANATIONS: Mapping[str, BusExplanation] = {
-    bus_explanation.code: bus_explanation
-    for bus_explanation in (*BUS, *CONTRACTS, *SHUTDOWN, *EVIDENCE, *APPROVALS, *TASKS, *WORK, *READS)
-}
-HTTP_EXPLANATIONS: Mapping[str, HttpExplanation] = {
-    http_explanation.code: http_explanation for http_explanation in (*HTTP_VERBS, *DOOR)
-}
-EVERY: Mapping[str, Explanation | BusExplanation | HttpExplanation] = {
-    **EXPLANATIONS,
-    **BUS_EXPLANATIONS,
-    **HTTP_EXPLANATIONS,
-}
-MADE_BY = "<!-- Made from the explanations and the check itself; a change here is lost. -->"
-INTRODUCTION = (
-    "Every finding has a code that stays the same, so that an agent, a test or a search can rely on it."
-    " `telex explain CODE` prints what stands here. How grave a finding is says what it does:"
-)
-SEVERITIES: Mapping[str, str] = {
-    "refusal": "stops the message in a strict team, and is recorded with it in a lenient one",
-    "warning": "is suspicious; the message passes",
-    "note": "was repaired or ignored; the message passes",
-    "error": "says nothing about the message: what was asked for could not be done",
-}
-OF_THE_BUS = (
-    "What depends on who is there is refused in a lenient team as well: there is nobody to deliver it to, or nobody"
-    " known to answer for it. What depends on what was agreed passes there, and changes nothing."
-)
-_SHOWN = str.maketrans({"\r": "\\r", "\t": "\\t", "\ufeff": "\\ufeff", "\u200b": "\\u200b"})
+Table = Mapping[str, Any]  # of a TOML file
+
+DATA = Path(__file__).parent / "codes"
+CHECK_FILES, RULES_FILE, BUS_FILES, HTTP_FILE = ("parse", "fields"), "rules", ("bus", "contracts", "work"), "http"
 
 
-def refusals_page() -> str:
-    """`docs/refusals.md`: an index of all codes, then a section for each."""
-    codes = sorted(EVERY)
-    rows = (f"| [{code}](#{code}) | {severity_words(code)} | {EVERY[code].title} |" for code in codes)
-    meanings = (f"- **{severity}**: {meaning}." for severity, meaning in SEVERITIES.items())
-    parts = [
-        "# Refusals, warnings, notes and errors",
-        MADE_BY,
-        INTRODUCTION,
-        "\n".join(meanings),
-        OF_THE_BUS,
-        "\n".join(("| code | severity | what it is |", "|---|---|---|", *rows)),
-        *(page(code, heading="##").rstrip("\n") for code in codes),
-    ]
-    return "\n\n".join(parts) + "\n"
+class ExampleOptions(NamedTuple):
+    """Options of `telex check`."""
+
+    dialect: str | None = None
+    as_role: str | None = None
+    to_role: str | None = None
+    limits: Limits = LIMITS
 
 
-def page(code: str, *, heading: str = "#") -> str:
-    """One code in markdown: what it is, why it happens, how to mend it, before and after."""
-    one = EVERY[code]
-    parts = [
-        f"{heading} {code}",
-        f"{one.title} · {severity_words(code)}",
-        f"**Why.** {one.why}",
-        *_where(code),
-        f"**Mend.** {one.mend}",
-        *(_mended(one) if isinstance(one, Explanation) else _played(one)),
-    ]
-    return "\n\n".join(parts) + "\n"
+class CodeExample(NamedTuple):
+    """A message with the finding, and the same message without it."""
+
+    before: str  # a byte that is not UTF-8 is a lone surrogate, as `surrogateescape` decodes it
+    after: str
+    options: ExampleOptions
+    options_after: ExampleOptions
+    where: str = ""  # distinguishes examples of one code that differ in severity
+
+    def check_before(self) -> CheckResult:
+        return _check(self.before, self.options)
+
+    def check_after(self) -> CheckResult:
+        return _check(self.after, self.options_after)
 
 
-def _played(one: BusExplanation | HttpExplanation) -> list[str]:
-    """What was typed, what the bus said, what was typed then."""
-    if isinstance(one, HttpExplanation):
-        return ["Before:", _fenced(one.before), f"> {one.status}: {one.say}", "After:", _fenced(one.after)]
-    said = f"> {one.severity}: {one.say}"
-    raised = [f"In Python: `telex.errors.{_raised_as(one.code)}`."] if one.severity == "error" else []
-    return ["Before:", _fenced(one.before), said, *raised, "After:", _fenced(one.after)]
+class CheckExplanation(NamedTuple):
+    """Explanation of a code that the check gives to a single message."""
+
+    code: str
+    title: str  # a few words
+    why: str
+    mend: str
+    examples: tuple[CodeExample, ...]  # the page shows the first
+
+    @property
+    def before(self) -> str:
+        return self.examples[0].before
+
+    @property
+    def after(self) -> str:
+        return self.examples[0].after
 
 
-def _raised_as(code: str) -> str:
-    return next(name for name, kind in vars(errors).items() if getattr(kind, "code", None) == code)
+class CommandExplanation(NamedTuple):
+    """Explanation of a code that the bus or the hub gives to a command."""
+
+    code: str
+    title: str  # a few words
+    why: str
+    mend: str
+    before: str  # shell commands; the last one gets the answer `say`
+    say: str
+    after: str  # shell commands that succeed then
+    severity: str
+    status: int | None = None  # of the HTTP response
 
 
-def _mended(explanation: Explanation) -> list[str]:
-    case = explanation.cases[0]
-    return [
-        f"Before{_asked(case.asked)}{_notation(case.before)}:",
-        _fenced(case.before),
-        *_answer(explanation.code, case),
-        f"After{_asked(case.asked_after) if case.asked_after else ''}:",
-        _fenced(case.after),
-    ]
+@cache
+def explanations() -> Mapping[str, CheckExplanation | CommandExplanation]:
+    return {**check_explanations(), **bus_explanations(), **http_explanations()}
 
 
-def severities(code: str) -> dict[str, Severity]:
-    """How grave the finding is, case by case."""
-    return {case.where: next(f.severity for f in _drawn(code, case)) for case in EXPLANATIONS[code].cases}
+@cache
+def check_explanations() -> Mapping[str, CheckExplanation]:
+    checked = {code: _explain_check(code, **table) for code, table in _tables(*CHECK_FILES)}
+    return checked | {code: _explain_rule(code, **table) for code, table in _tables(RULES_FILE)}
 
 
-def severity_words(code: str) -> str:
-    one = EVERY[code]
-    if not isinstance(one, Explanation):
-        return one.severity
-    by_case = severities(code)
-    if len(set(by_case.values())) == 1:
-        return next(iter(by_case.values()))
-    grouped: dict[Severity, list[str]] = {}
-    for where, severity in by_case.items():
-        grouped.setdefault(severity, []).append(where)
-    return "; ".join(f"{severity} {' and '.join(places)}" for severity, places in grouped.items())
+@cache
+def bus_explanations() -> Mapping[str, CommandExplanation]:
+    return {code: _explain_command(code, **{"severity": "refusal", **table}) for code, table in _tables(*BUS_FILES)}
 
 
-def _drawn(code: str, case: CodeExample) -> Iterable[Finding]:
-    return (finding for finding in drawn(case).findings if finding.code == code)
+@cache
+def http_explanations() -> Mapping[str, CommandExplanation]:
+    return {code: _explain_command(code, severity="error", **table) for code, table in _tables(HTTP_FILE)}
 
 
-def _where(code: str) -> list[str]:
-    """The types that have the rule, and what breaks it, as their dialects say it. Nothing for other codes."""
-    conditions: dict[str, dict[str, list[str]]] = {}
-    for dialect, type_, rules in holders(code):
-        for rule in rules:
-            conditions.setdefault(rule.broken_when, {}).setdefault(dialect.name, []).append(type_.name)
-    lines = [
-        f"- `{broken_when}` in {'; '.join(f'{name} {_types(types)}' for name, types in places.items())}"
-        for broken_when, places in conditions.items()
-    ]
-    return ["**Broken when**", "\n".join(lines)] if lines else []
+def _tables(*files: str) -> Iterator[tuple[str, Table]]:
+    for file in files:
+        yield from tomllib.loads((DATA / f"{file}.toml").read_text(encoding="utf-8")).items()
 
 
-def _types(types: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in types)
+def raw(text: str) -> bytes:
+    """The bytes of an example's text."""
+    return text.encode("utf-8", "surrogateescape")
 
 
-def _answer(code: str, case: CodeExample) -> list[str]:
-    finding = next(iter(_drawn(code, case)))
-    place = "" if finding.path == "$" else f" at `{finding.path}`"
-    return [f"> {finding.severity}{place}: {finding.say}"]
+def _check(text: str, options: ExampleOptions) -> CheckResult:
+    forced = by_name(options.dialect) if options.dialect else None
+    policy = CheckPolicy(forced=forced, limits=options.limits)
+    return check(raw(text), policy, as_role=options.as_role, to_role=options.to_role)
 
 
-def _asked(example_options: ExampleOptions) -> str:
-    options = {"--dialect": example_options.dialect, "--as": example_options.as_role, "--to": example_options.to_role}
-    said = [f"`{option} {value}`" for option, value in options.items() if value]
-    changed = [name for name in LIMITS._fields if getattr(example_options.limits, name) != getattr(LIMITS, name)]
-    said += [f"a `{name}` of only {getattr(example_options.limits, name)}" for name in changed]
-    return f", checked with {' and '.join(said)}" if said else ""
+# --- explanations from tables: the parameters are the keys -----------------------------------------------------------
 
 
-def _notation(text: str) -> str:
-    return "" if _shown(text) == text else " (what cannot be seen is written as an escape)"
+def _explain_check(code: str, title: str, why: str, mend: str, **example: Any) -> CheckExplanation:
+    examples = example.get("examples", [example])
+    return CheckExplanation(code, title, _prose(why), _prose(mend), tuple(_example(**table) for table in examples))
 
 
-def _shown(text: str) -> str:
-    """The text with an escape for each byte or character that a page cannot show."""
-    text = text.translate(_SHOWN).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(letter if letter.isprintable() or letter == "\n" else f"\\x{ord(letter):02x}" for letter in text)
+def _explain_command(code: str, title: str, why: str, mend: str, **example: Any) -> CommandExplanation:
+    before, after = _steps(example.pop("before")), _steps(example.pop("after"))
+    say = _prose(example.pop("say"))
+    return CommandExplanation(code, title, _prose(why), _prose(mend), before=before, say=say, after=after, **example)
 
 
-def _fenced(text: str) -> str:
-    shown = _shown(text).rstrip("\n")
-    language = "json" if shown.startswith(("{", "[")) else "text"
-    fence = "```"
-    while fence in shown:  # a message may have a fence of its own
-        fence += "`"
-    return f"{fence}{language}\n{shown}\n{fence}"
+def _explain_rule(code: str, title: str, why: str, mend: str = "", **changes: Any) -> CheckExplanation:
+    """An explanation with an example for every type that has the rule; `mend` is what the rules say, unless given."""
+    types = list(types_with_rule(code))
+    assert types, f"no dialect has a rule {code}"
+    advice = dict.fromkeys(rule.say for _, _, rules in types for rule in rules)
+    examples = tuple(_rule_example(dialect, type_, **changes) for dialect, type_, _ in types)
+    return CheckExplanation(code, title, _prose(why), mend or " ".join(advice), examples)
+
+
+def _rule_example(
+    dialect: Dialect, type_: MessageType, change: Table, change_by_type: Mapping[str, Table] | None = None
+) -> CodeExample:
+    before = example_text(dialect, type_.name, **(change_by_type or {}).get(type_.name, change))
+    options = ExampleOptions(dialect=dialect.name)
+    return CodeExample(before, example_text(dialect, type_.name), options, options, where=f"in {dialect.name}")
+
+
+def types_with_rule(code: str) -> Iterator[tuple[Dialect, MessageType, tuple[HardRule, ...]]]:
+    """Every type that has the rule, with all forms of the rule."""
+    for dialect in BUILT_IN:
+        for type_ in dialect.types.values():
+            rules = tuple(rule for rule in (*dialect.rules, *type_.rules) if rule.code == code)
+            if rules:
+                yield dialect, type_, rules
+
+
+def _example(
+    before: Table,
+    after: Table | None = None,
+    options: Table | None = None,
+    options_after: Table | None = None,
+    where: str = "",
+) -> CodeExample:
+    return CodeExample(
+        before=message_text(**before),
+        after=message_text(**(after or {"type": before["type"]})),
+        options=_options(**(options or {})),
+        options_after=_options(**(options_after or options or {})),
+        where=where,
+    )
+
+
+def _options(limits: Mapping[str, int] | None = None, **options: str) -> ExampleOptions:
+    return ExampleOptions(limits=LIMITS._replace(**(limits or {})), **options)
+
+
+def _steps(steps: Sequence[str | Mapping[str, Any]]) -> str:
+    return "\n".join(step if isinstance(step, str) else _file_step(**step) for step in steps)
+
+
+def _file_step(file: str, **message: Any) -> str:
+    return f"$ cat {file}\n{message_text(**message).rstrip()}"
+
+
+def message_text(
+    type: str = "",
+    text: str = "{example}",  # `{example}` stands for the example of the type
+    replace: Mapping[str, str] | None = None,  # in the text, old by new
+    encoding: str = "utf-8",
+    **change: Any,  # of the example, see `example_text`
+) -> str:
+    assert type or not change, f"{list(change)} need the type that they change"
+    if type:
+        dialect_name, _, type_name = type.partition("/")
+        dialect = by_name(dialect_name)
+        assert dialect is not None, f"no dialect {dialect_name}"
+        text = text.replace("{example}", example_text(dialect, type_name, **change))
+    for old, new in (replace or {}).items():
+        assert old in text, f"the message has no {old!r} to replace"
+        text = text.replace(old, new)
+    return text.encode(encoding).decode("utf-8", "surrogateescape")
+
+
+def example_text(
+    dialect: Dialect, type_name: str, set: Table | None = None, unset: Sequence[str] = (), body: str | None = None
+) -> str:
+    """The type's own example as text, with some fields set and others removed."""
+    type_ = dialect.types[type_name]
+    tree = deepcopy(type_.example)
+    for name, value in (set or {}).items():
+        set_path(tree, dialect.locate(type_, name), value)
+    for name in unset:
+        *parents, last = dialect.locate(type_, name)
+        del (get_path(tuple(parents))(tree) if parents else tree)[last]
+    return write(dialect, tree, type_.body_example if body is None else body)
+
+
+def _prose(text: str) -> str:
+    """The text on one line, with the defaults of the limits that it names."""
+    for name, limit in LIMITS._asdict().items():
+        text = text.replace(f"{{{name}}}", f"{limit:,}")
+    return " ".join(text.split())

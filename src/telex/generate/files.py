@@ -1,7 +1,7 @@
 """Which files in the repository are made from the dialects, and what do they say?"""
 
 from telex.dialects.registry import BUILT_IN, PLAIN
-from telex.generate.codes import refusals_page
+from telex.generate.codes_page import refusals_page
 from telex.generate.pages import dialect_page, overview_page
 from telex.generate.stubs import builders_stub
 

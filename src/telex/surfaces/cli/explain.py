@@ -6,7 +6,8 @@ import click
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
-from telex.generate.codes import EVERY, page
+from telex.generate.codes import explanations
+from telex.generate.codes_page import code_page
 from telex.model.suggestion import nearest
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.dialect_options import dialect_from
@@ -18,7 +19,7 @@ from telex.surfaces.cli.user_rules import own_page, own_rules, rule_facts
 
 
 def _codes(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    return [code for code in EVERY if code.startswith(begun)]
+    return [code for code in explanations() if code.startswith(begun)]
 
 
 @click.command("explain")
@@ -43,7 +44,7 @@ def command(code: str | None, all_codes: bool, dialect: str | None, as_json: boo
     if own is not None and own_rules(own, code):
         sys.stdout.write(json_line(rule_facts(own, code)) + "\n" if as_json else own_page(own, code))
     else:
-        sys.stdout.write(_as_json(code) if as_json else _fitted(page(code), Screen(sys.stdout).width))
+        sys.stdout.write(_as_json(code) if as_json else _fitted(code_page(code), Screen(sys.stdout).width))
     return DONE
 
 
@@ -55,7 +56,7 @@ def _own(name: str | None) -> Dialect | None:
 
 def _titles(own: Dialect | None) -> dict[str, str]:
     """Every code in a few words; of a user's own rule there are no others than what it says."""
-    titles = {code: one.title for code, one in EVERY.items()}
+    titles = {code: one.title for code, one in explanations().items()}
     declared = {rule.code: rule.say for rule in own_rules(own)} if own is not None else {}
     return dict(sorted((titles | declared).items()))
 
@@ -68,7 +69,7 @@ def _list(titles: dict[str, str], as_json: bool) -> str:
 
 
 def _as_json(code: str) -> str:
-    one = EVERY[code]
+    one = explanations()[code]
     words = {"code": code, "title": one.title, "why": one.why, "fix": one.mend}
     return json_line(words | {"before": one.before, "after": one.after}) + "\n"
 

@@ -133,7 +133,7 @@ def _counted(names: Iterable[str]) -> list[dict[str, Any]]:
 
 def explained(code: str) -> dict[str, str]:
     """What the code is, why it happens and how it is fixed; nothing for one of a team's own dialect."""
-    from telex.generate.codes import EVERY
+    from telex.generate.codes import explanations
 
-    found = EVERY.get(code)
+    found = explanations().get(code)
     return {} if found is None else {"title": found.title, "why": found.why, "fix": found.mend}
