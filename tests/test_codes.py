@@ -124,7 +124,7 @@ def test_an_explanation_is_written_in_sentences(code: str) -> None:
     one = EVERY[code]
     assert one.title[0].isupper()
     assert len(one.title) <= 60
-    for text in (one.why, one.mend):
+    for text in (one.why, one.fix):
         assert text[0].isupper() or text[0] == "`"
         assert text.endswith((".", "?"))
 
@@ -164,7 +164,7 @@ def test_a_page_shows_what_the_check_says(code: str) -> None:
     [finding, *_] = [finding for finding in case.check_before().findings if finding.code == code]
     assert finding.say in text
     assert finding.severity in text
-    assert all(word in text for word in (code, CHECKED[code].why, CHECKED[code].mend))
+    assert all(word in text for word in (code, CHECKED[code].why, CHECKED[code].fix))
 
 
 @every_code

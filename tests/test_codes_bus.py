@@ -58,7 +58,7 @@ def test_everything_that_can_happen_happens_in_some_play() -> None:
 @every_code
 def test_a_page_shows_the_whole_play(code: str) -> None:
     one, text = EXPLANATIONS[code], code_page(code)
-    shown = (one.before, f"> {one.severity}: {one.say}", one.after, one.why, one.mend)
+    shown = (one.before, f"> {one.severity}: {one.say}", one.after, one.why, one.fix)
     assert [words for words in shown if words not in text] == []
 
 

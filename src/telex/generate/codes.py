@@ -1,6 +1,6 @@
 """Explanations of all finding and error codes, read from `codes/*.toml` on first use.
 
-Each file has a table per code with `title`, `why`, `mend` and an example. There are two kinds of example:
+Each file has a table per code with `title`, `why`, `fix` and an example. There are two kinds of example:
 
 - Codes of the check (`parse`, `fields`, `rules`) show a message `before` and `after`. `type = "dialect/type"` is the
   type's own example; `set`, `unset`, `body`, `replace`, `text` and `encoding` change it (see `message_text`). Without
@@ -64,7 +64,7 @@ class CheckExplanation(NamedTuple):
     code: str
     title: str  # a few words
     why: str
-    mend: str
+    fix: str
     examples: tuple[CodeExample, ...]  # the page shows the first
 
     @property
@@ -82,7 +82,7 @@ class CommandExplanation(NamedTuple):
     code: str
     title: str  # a few words
     why: str
-    mend: str
+    fix: str
     before: str  # shell commands; the last one gets the answer `say`
     say: str
     after: str  # shell commands that succeed then
@@ -130,24 +130,24 @@ def _check(text: str, options: ExampleOptions) -> CheckResult:
 # --- explanations from tables: the parameters are the keys -----------------------------------------------------------
 
 
-def _explain_check(code: str, title: str, why: str, mend: str, **example: Any) -> CheckExplanation:
+def _explain_check(code: str, title: str, why: str, fix: str, **example: Any) -> CheckExplanation:
     examples = example.get("examples", [example])
-    return CheckExplanation(code, title, _prose(why), _prose(mend), tuple(_example(**table) for table in examples))
+    return CheckExplanation(code, title, _prose(why), _prose(fix), tuple(_example(**table) for table in examples))
 
 
-def _explain_command(code: str, title: str, why: str, mend: str, **example: Any) -> CommandExplanation:
+def _explain_command(code: str, title: str, why: str, fix: str, **example: Any) -> CommandExplanation:
     before, after = _steps(example.pop("before")), _steps(example.pop("after"))
     say = _prose(example.pop("say"))
-    return CommandExplanation(code, title, _prose(why), _prose(mend), before=before, say=say, after=after, **example)
+    return CommandExplanation(code, title, _prose(why), _prose(fix), before=before, say=say, after=after, **example)
 
 
-def _explain_rule(code: str, title: str, why: str, mend: str = "", **changes: Any) -> CheckExplanation:
-    """An explanation with an example for every type that has the rule; `mend` is what the rules say, unless given."""
+def _explain_rule(code: str, title: str, why: str, fix: str = "", **changes: Any) -> CheckExplanation:
+    """An explanation with an example for every type that has the rule; `fix` is what the rules say, unless given."""
     types = list(types_with_rule(code))
     assert types, f"no dialect has a rule {code}"
     advice = dict.fromkeys(rule.say for _, _, rules in types for rule in rules)
     examples = tuple(_rule_example(dialect, type_, **changes) for dialect, type_, _ in types)
-    return CheckExplanation(code, title, _prose(why), mend or " ".join(advice), examples)
+    return CheckExplanation(code, title, _prose(why), fix or " ".join(advice), examples)
 
 
 def _rule_example(

@@ -54,14 +54,14 @@ def refusals_page() -> str:
 
 
 def code_page(code: str, *, heading: str = "#") -> str:
-    """One code in markdown: what it is, why it happens, how to mend it, before and after."""
+    """One code in markdown: what it is, why it happens, how to fix it, before and after."""
     explanation = explanations()[code]
     parts = [
         f"{heading} {code}",
         f"{explanation.title} · {severity_text(code)}",
         f"**Why.** {explanation.why}",
         *_rule_conditions(code),
-        f"**Mend.** {explanation.mend}",
+        f"**Fix.** {explanation.fix}",
         *_example(explanation),
     ]
     return "\n\n".join(parts) + "\n"

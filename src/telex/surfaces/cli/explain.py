@@ -1,4 +1,4 @@
-"""`telex explain`: why does a finding or an error happen, and how is it fixed?"""
+"""`telex explain`: the explanation of a finding or error code."""
 
 import sys
 
@@ -70,7 +70,7 @@ def _list(titles: dict[str, str], as_json: bool) -> str:
 
 def _as_json(code: str) -> str:
     one = explanations()[code]
-    words = {"code": code, "title": one.title, "why": one.why, "fix": one.mend}
+    words = {"code": code, "title": one.title, "why": one.why, "fix": one.fix}
     return json_line(words | {"before": one.before, "after": one.after}) + "\n"
 
 

@@ -136,4 +136,4 @@ def explained(code: str) -> dict[str, str]:
     from telex.generate.codes import explanations
 
     found = explanations().get(code)
-    return {} if found is None else {"title": found.title, "why": found.why, "fix": found.mend}
+    return {} if found is None else {"title": found.title, "why": found.why, "fix": found.fix}
