@@ -24,13 +24,13 @@ def _codes(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
 
 @click.command("explain")
 @click.argument("code", metavar="CODE", required=False, shell_complete=_codes)
-@click.option("--list", "all_codes", is_flag=True, help="List every code there is.")
+@click.option("--list", "all_codes", is_flag=True, help="List all codes.")
 @dialect_option
 @json_option
 def command(code: str | None, all_codes: bool, dialect: str | None, as_json: bool) -> int:
-    """Say why a finding or an error happens and how to fix it, with what it looks like before and after.
+    """Explain a finding or error code: why it happens, how to fix it, and an example before and after.
 
-    The rules of a dialect of your own are explained as you declared them: say --dialect FILE.toml.
+    With --dialect FILE.toml, explain a rule of your own dialect as you declared it.
     """
     own = _own(dialect)
     titles = _titles(own)
@@ -49,13 +49,13 @@ def command(code: str | None, all_codes: bool, dialect: str | None, as_json: boo
 
 
 def _own(name: str | None) -> Dialect | None:
-    """The dialect that was named, if it is a user's own: what the built-in ones say is explained already."""
+    """The named dialect, if it is a user's own. Rules of built-in dialects have explanations."""
     dialect = dialect_from(name) if name is not None else None
     return None if dialect in BUILT_IN else dialect
 
 
 def _titles(own: Dialect | None) -> dict[str, str]:
-    """Every code in a few words; of a user's own rule there are no others than what it says."""
+    """The title of every code. The title of a user's own rule is its text."""
     titles = {code: one.title for code, one in explanations().items()}
     declared = {rule.code: rule.say for rule in own_rules(own)} if own is not None else {}
     return dict(sorted((titles | declared).items()))
@@ -75,7 +75,7 @@ def _as_json(code: str) -> str:
 
 
 def _fitted(text: str, width: int | None) -> str:
-    """The page with its prose in lines that a terminal shows whole. What is fenced is to be copied, and stays."""
+    """The page with its prose wrapped to the width of the terminal. Fenced blocks stay as they are."""
     lines: list[str] = []
     fence = ""
     for line in text.split("\n"):
