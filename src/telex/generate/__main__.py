@@ -1,6 +1,6 @@
-"""Write what is made from tables, files and parts of pages: `python -m telex.generate`, from the repository's root.
+"""Command `python -m telex.generate`, run from the repository root: writes all generated files and parts of pages.
 
-This is the only file of the room that touches the disk.
+No other module of this package writes to the disk.
 """
 
 import sys
@@ -11,7 +11,7 @@ from telex.generate.page_parts import filled, parts
 
 
 def write_files(root: Path) -> list[str]:
-    """Write what differs, and say which files those were."""
+    """Write the files that differ, and return their paths."""
     wanted = files() | _pages(root)
     changed = [path for path, text in wanted.items() if _read(root / path) != text]
     for path in changed:
@@ -21,7 +21,7 @@ def write_files(root: Path) -> list[str]:
 
 
 def _pages(root: Path) -> dict[str, str]:
-    """Pages that people write, with the parts that are made."""
+    """Handwritten pages with their generated parts."""
     pages = {path: _read(root / path) for path in parts()}
     return {path: filled(page, parts()[path]) for path, page in pages.items() if page is not None}
 

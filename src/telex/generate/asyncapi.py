@@ -1,8 +1,8 @@
-"""How do the agents of a dialect talk, said to any tool that reads AsyncAPI 3.0.0?
+"""AsyncAPI 3.0.0 document of a dialect.
 
-Every role has an inbox, which is a channel; who may put which message there is an operation. Where a type may go to
-anyone, one channel stands for every inbox and takes the agent's name as a parameter. Payloads are the JSON Schemas
-of the types, in words that AsyncAPI's own schema language has as well. No server is named: the bus may run anywhere.
+The inbox of a role is a channel; a role that may send messages to it is an operation. For types that any agent may
+receive, one channel represents all inboxes and takes the agent's name as a parameter. Payloads are the JSON Schemas of
+the types, limited to keywords of AsyncAPI's own schema language. The document names no server.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ def asyncapi(dialect: Dialect) -> dict[str, Any]:
 
 
 def _inboxes(dialect: Dialect) -> list[str]:
-    """The roles to which something is sent, and everyone where a type may go to anyone."""
+    """Every role that receives a type, and `EVERYONE` if any agent may receive one."""
     return [role for role in (*participants(dialect), EVERYONE) if _received(dialect, role)]
 
 
@@ -79,7 +79,7 @@ def _receiving(dialect: Dialect) -> dict[str, Any]:
 
 
 def _sending(dialect: Dialect) -> dict[str, Any]:
-    """One operation from each role to each inbox, and one more for each type that asks for an answer."""
+    """One operation from each role to each inbox, and one more for each type that has a reply."""
     operations: dict[str, Any] = {}
     for sender in (*participants(dialect), EVERYONE):
         for receiver in _inboxes(dialect):
@@ -95,7 +95,7 @@ def _sending(dialect: Dialect) -> dict[str, Any]:
 
 
 def _sent(dialect: Dialect, role: str) -> list[MessageType]:
-    """What is open to this role by name, or to everyone."""
+    """The types that name this role, or everyone, as a sender."""
     return [type_ for type_ in dialect.types.values() if role in type_.senders]
 
 
@@ -105,7 +105,7 @@ def _send(receiver: str, types: list[MessageType]) -> dict[str, Any]:
 
 
 def _reply(dialect: Dialect, asker: str, reply: str) -> dict[str, Any]:
-    """Where the answer arrives: the inbox of who asked, or anyone's."""
+    """The reply arrives in the inbox of the role that sent the request, or in any inbox."""
     receivers = dialect.types[reply].receivers if reply in dialect.types else ()
     inbox = next((role for role in (asker, EVERYONE) if role in receivers), None)
     if inbox is None:
@@ -146,7 +146,7 @@ def _message(dialect: Dialect, type_: MessageType) -> dict[str, Any]:
 
 
 def _correlation(dialect: Dialect, type_: MessageType) -> str | None:
-    """The pointer to what ties a conversation together, where this type has it."""
+    """The runtime expression of the correlation id. None if the type has no such field."""
     if dialect.wire.correlation is None:
         return None
     steps = dialect.locate(type_, dialect.wire.correlation)

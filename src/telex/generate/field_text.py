@@ -1,4 +1,4 @@
-"""How are a field and its values said in few words? The docs page, the schemas and the types say them alike."""
+"""Short descriptions of fields and their values, shared by the docs pages, the schemas and the stubs."""
 
 from telex.dialects.schema import (
     Anything,
@@ -15,7 +15,7 @@ from telex.dialects.schema import (
     Timestamp,
 )
 
-# What the bus reads in a field, by the name that `Wire` gives it. The first that fits is said.
+# The meaning of a field to the bus, by its name in `Wire`. The first match is used.
 _MEANINGS = {
     "id": "Names this message; the sender uses it once.",
     "correlation": "The same in every message about one thing.",
@@ -29,7 +29,7 @@ _MEANINGS = {
 
 
 def meaning(dialect: Dialect, name: str) -> str | None:
-    """What the bus takes the field for; None where it is the agents' own affair."""
+    """The meaning of the field to the bus. None if the bus does not read it."""
     if name == dialect.payload:
         return "The fields of the message's type."
     wire = dialect.wire._asdict()
@@ -37,7 +37,7 @@ def meaning(dialect: Dialect, name: str) -> str | None:
 
 
 def kind_words(kind: Kind) -> str:
-    """What sort of value it is, without its values."""
+    """The kind of value, without the allowed values."""
     match kind:
         case Text() | OneOf():
             return "text"
@@ -65,7 +65,7 @@ def _several(kind: Kind) -> str:
 
 
 def values_words(kind: Kind) -> str:
-    """Which values of its sort are meant; empty when all are."""
+    """The allowed values of the kind. Empty if all are allowed."""
     match kind:
         case OneOf(values):
             return ", ".join(f"`{value}`" for value in values)

@@ -1,4 +1,4 @@
-"""Which files in the repository are made from the dialects, and what do they say?"""
+"""All generated files of the repository: docs pages and stubs."""
 
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.generate.codes_page import refusals_page
@@ -11,7 +11,7 @@ STUBS = "src/telex/messages"
 
 
 def files() -> dict[str, str]:
-    """The text of each file, by its path from the repository's root."""
+    """The text of each file, by its path from the repository root."""
     made = {REFUSALS: refusals_page()}
     made |= {f"{PAGES}/README.md": overview_page((*BUILT_IN, PLAIN))}
     made |= {f"{PAGES}/{dialect.name}.md": dialect_page(dialect) for dialect in (*BUILT_IN, PLAIN)}

@@ -1,8 +1,8 @@
-"""What does a message of this type look like, said to any tool that reads JSON Schema (2020-12)?
+"""JSON Schema (2020-12) of a message type or of a whole dialect.
 
-The schema accepts whatever the check accepts, and refuses what a schema can refuse. It says only what relates a
-field to a constant; the whole of every rule, with who may send the type and its priority, stands under `x-telex`.
-For a front-matter dialect it describes the front matter as a mapping.
+The schema accepts every message that the check accepts, and rejects what a schema can express. A schema can compare a
+field only with a constant; `x-telex` contains every rule in full, with the senders and the priority of the type. The
+schema of a front-matter dialect describes the front matter as a mapping.
 """
 
 from typing import Any
@@ -32,13 +32,13 @@ from telex.model.limits import LIMITS
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 INTEGER_MIN, INTEGER_MAX = LIMITS.integer_min, LIMITS.integer_max
 
-# `format` is only a remark to most validators, so the shape is asked for as well: every date of ISO 8601, any time.
+# Most validators ignore `format`, so a pattern is given too: every date of ISO 8601, any time.
 _DATE = r"^\d{4}-?(\d\d-?\d\d|W\d\d-?\d|\d{3})"
 _NO_CONTROL_CHARACTERS = r"^[^\u0000-\u001f\u007f-\u009f]*$"
 
 
 def type_schema(dialect: Dialect, type_: MessageType) -> Schema:
-    """The schema of one type, complete in itself."""
+    """The self-contained schema of one type."""
     return {
         "$schema": DRAFT,
         "$id": f"urn:telex:{dialect.name}:{dialect.version}:{type_.name}",
@@ -48,7 +48,7 @@ def type_schema(dialect: Dialect, type_: MessageType) -> Schema:
 
 
 def dialect_schema(dialect: Dialect) -> Schema:
-    """The schema of any message of the dialect: one of its types, told apart by `type`."""
+    """The schema of any message of the dialect: one of its types, selected by `type`."""
     head = {
         "$schema": DRAFT,
         "$id": f"urn:telex:{dialect.name}:{dialect.version}",
@@ -68,7 +68,7 @@ def dialect_schema(dialect: Dialect) -> Schema:
 
 
 def message_schema(dialect: Dialect, type_: MessageType) -> Schema:
-    """The schema of one type as a part of something larger, in words that draft 7 has as well."""
+    """The schema of one type as a part of another document, limited to keywords of draft 7."""
     schema: Schema = {"title": type_.name, "description": type_.purpose}
     schema |= _object(addressed_fields(dialect, type_))
     for name, property_ in schema["properties"].items():
@@ -107,7 +107,7 @@ def kind_schema(kind: Kind) -> Schema:
 
 
 def _text(kind: Text) -> Schema:
-    """An empty text is only warned about, except where it should be somebody's name."""
+    """The check only warns about an empty text, except in a field that is a name."""
     schema: Schema = {"type": "string"}
     if kind.printable:
         schema |= {"pattern": _NO_CONTROL_CHARACTERS}
@@ -116,7 +116,7 @@ def _text(kind: Text) -> Schema:
 
 
 def _object(fields: Fields) -> Schema:
-    """Fields that are not named here may be there too: they are kept and passed on."""
+    """Additional fields are allowed: they are stored and delivered."""
     spelt_once = {name: field for name, field in fields.items() if field.later_spelling is None}
     schema: Schema = {
         "type": "object",
@@ -128,7 +128,7 @@ def _object(fields: Fields) -> Schema:
 
 
 def _either_spelling(name: str, field: Field) -> Schema:
-    """The later spelling counts only where the first is absent or null, and is anybody's field otherwise."""
+    """The later spelling counts only if the first is absent or null; otherwise it is an additional field."""
     later, kind = str(field.later_spelling), kind_schema(field.kind)
     first = {"properties": {name: kind}, "required": [name]}
     second = {"properties": {name: {"type": "null"}, later: kind}, "required": [later]}
@@ -137,7 +137,7 @@ def _either_spelling(name: str, field: Field) -> Schema:
 
 
 def _rules(dialect: Dialect, type_: MessageType) -> list[Schema]:
-    """The refusals that a schema can make. Warnings let a message pass, so they are not among them."""
+    """The rules that a schema can express. Rules of severity warning are omitted, because the message is accepted."""
     return [
         {"title": rule.code, "description": rule.say, "if": when, "then": False}
         for rule in (*dialect.rules, *type_.rules)

@@ -1,7 +1,7 @@
-"""What did a version change? For each pair of types, field by field, from the translations themselves.
+"""Tables of the changes between two versions of a dialect, for the migration pages.
 
-A page of a version is written by hand but for these tables: what is carried from where to where, what is new and what
-is gone is what `translate` does with the types' own examples.
+For each pair of types they list, field by field, what `translate` does with the type's own example: which fields are
+carried over, which are new, and which are dropped. The rest of a migration page is handwritten.
 """
 
 from functools import cache

@@ -1,7 +1,7 @@
-"""Which parts of a page that people write are made from tables, and what do they say?
+"""Generated parts of handwritten pages.
 
-A part stands between two marks, `<!-- made: NAME -->` and `<!-- made until here -->`. What is between them is written
-anew by `python -m telex.generate`; everything else on the page is left as it is.
+A part is the text between two marks, `<!-- made: NAME -->` and `<!-- made until here -->`. `python -m telex.generate`
+replaces it and leaves the rest of the page as it is.
 """
 
 import re
@@ -16,7 +16,7 @@ from telex.model.event import KINDS
 DELIVERY_PAGE = "docs/delivery.md"
 END = "<!-- made until here -->"
 _PART = re.compile(rf"(<!-- made: (\S+) -->\n).*?({re.escape(END)})", re.DOTALL)
-# Why each move is made. One that is allowed and has no words here cannot be drawn, and the tests say so.
+# The reason of each move, for the diagram. A test checks that every allowed move has one.
 MOVE_WORDS: dict[tuple[State, State], str] = {
     ("stored", "leased"): "offered",
     ("stored", "expired"): "never answered",
@@ -35,7 +35,7 @@ MOVE_WORDS: dict[tuple[State, State], str] = {
 
 
 def parts() -> dict[str, dict[str, str]]:
-    """What stands between the marks: by page, and by the name of the part."""
+    """The text of each part, by page and by name."""
     return {
         DELIVERY_PAGE: {
             "states": states_table(),
@@ -52,7 +52,7 @@ def parts() -> dict[str, dict[str, str]]:
 
 
 def filled(page: str, made: Mapping[str, str]) -> str:
-    """The page with its parts as they are made now. Each must be there once: a page cannot lose one unnoticed."""
+    """The page with its parts replaced. Every part must occur exactly once, so that a page cannot lose one."""
     names = [found[2] for found in _PART.finditer(page)]
     assert sorted(names) == sorted(made), f"marks for {sorted(made)} are wanted, and there are {sorted(names)}"
     return _PART.sub(lambda found: f"{found[1]}\n{made[found[2]]}\n\n{found[3]}", page)
@@ -81,10 +81,10 @@ def events_table() -> str:
     return _table(("event", "what happened"), [(f"`{kind}`", meaning) for kind, meaning in KINDS.items()])
 
 
-def priorities_table(dialects: tuple[Dialect, ...]) -> str:
-    """Every type of every dialect under its priority, first served first."""
-    rows = [(priority, dialect.name, _types(dialect, priority)) for priority in PRIORITIES for dialect in dialects]
-    return _table(("priority", "dialect", "types"), [row for row in rows if row[2]])
+def classes_table(dialects: tuple[Dialect, ...]) -> str:
+    """Every type of every dialect under its priority, the first delivered first."""
+    rows = [(class_, dialect.name, _types(dialect, class_)) for class_ in PRIORITY_CLASSES for dialect in dialects]
+    return _table(("class", "dialect", "types"), [row for row in rows if row[2]])
 
 
 def _types(dialect: Dialect, priority: str) -> str:

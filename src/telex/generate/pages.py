@@ -1,6 +1,6 @@
-"""What does a person read about a dialect? One page of markdown for each, and one that lists them all.
+"""Markdown pages of the dialects: one page for each, and an overview.
 
-Everything here is made from the definition, so a page cannot say what the check does not do.
+Everything is generated from the definition, so a page cannot differ from the check.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,7 +56,7 @@ def overview_page(dialects: Sequence[Dialect]) -> str:
 
 
 def class_table(dialects: Iterable[Dialect]) -> str:
-    """Every type of every dialect with its priority, first served first."""
+    """Every type of every dialect with its priority, the first delivered first."""
     types = [(dialect, type_) for dialect in dialects for type_ in dialect.types.values()]
     rows = [
         (type_.priority, dialect.name, _link(dialect, type_), type_.purpose)
@@ -155,7 +155,7 @@ def _facts(dialect: Dialect, type_: MessageType) -> str:
 
 
 def _ways(dialect: Dialect, type_: MessageType) -> str:
-    """Who sends it to whom, senders with the same receivers together."""
+    """Senders and receivers of the type; senders with the same receivers are grouped."""
     if type_.senders == ANY:
         return f"anyone → {_said(type_.receivers)}"
     ways: dict[tuple[str, ...], list[str]] = {}

@@ -1,4 +1,4 @@
-"""Which parts of the page on work by signal are made from the machine's own table?"""
+"""Generated parts of the page on work by signal, from the table of the state machine."""
 
 from functools import cache
 

@@ -1,7 +1,7 @@
-"""What must an agent be told to send every message its role may send, and nothing else, in the fewest words?
+"""Prompt for an agent: the messages that its role may send, in as few tokens as possible.
 
-One line of envelope, one line that explains the notation, one line for each type, and under it the rules that this
-role can break. An agent that follows it to the letter passes the check; a test does nothing else.
+It has one line for the envelope, one that explains the notation, one for each type, and below each type the rules that
+this role can break. A test writes messages by following the prompt literally and checks that they are valid.
 """
 
 import json
@@ -30,7 +30,7 @@ from telex.generate.role_view import RemainingRule, RoleView, refuses, rules_lef
 from telex.generate.roles import answered_by, participants
 from telex.generate.rule_text import written
 
-CHARACTERS_PER_TOKEN = 4  # what English and JSON come to, near enough
+CHARACTERS_PER_TOKEN = 4  # average of English and JSON, approximately
 
 _WORD = re.compile(r"(?!.*\.\.)[\w.+-]+\Z", re.ASCII)
 _KIND_WORDS = {"text", "int", "num", "bool", "time", "any", "receiver"}
@@ -39,7 +39,7 @@ _FORMS = {
     "front-matter": "each YAML front matter between two lines of ---, then a markdown body",
     "text": "each a text",
 }
-# What each mark means, said only where it is used.
+# The meaning of each mark. The prompt explains only the marks that it uses.
 _LEGEND = (
     (r"", "`type` is the name that starts a line"),
     (r": receiver", "`receiver` one after →"),
@@ -63,7 +63,7 @@ def tokens_estimated(text: str) -> int:
 
 
 def prompt(dialect: Dialect, role: str) -> str:
-    """The text for this role; one line that says why when there is nothing it may send."""
+    """The prompt for this role. One line with the reason if the role may send nothing."""
     known_role = role in participants(dialect) or dialect.addresses == "names"
     if not dialect.types:
         return f"{dialect.name} has no types: send any text.\n"
@@ -90,7 +90,7 @@ def _legend(dialect: Dialect, text: str) -> str:
 
 
 def _envelope(dialect: Dialect, role: str) -> str:
-    """Every field that does not depend on the type. `...` stands for those that do."""
+    """Every field that does not depend on the type; `...` represents the others."""
     known = settled(dialect, dialect.envelope, role)
     parts = ["type"]
     for name, field in dialect.envelope.items():
@@ -104,7 +104,7 @@ def _envelope(dialect: Dialect, role: str) -> str:
 
 
 def _types(dialect: Dialect, views: list[RoleView]) -> tuple[list[str], list[str]]:
-    """What holds for several types alike, said once; then each type with what is its own."""
+    """The rules that several types share, then each type with its own rules."""
     shared = [rule for rule in dict.fromkeys(rule for seen in views for rule in seen.rules) if _is_shared(rule, views)]
     lines: list[str] = []
     for role_view in views:
@@ -123,7 +123,7 @@ def _type(dialect: Dialect, role_view: RoleView) -> str:
 
 
 def _receivers(dialect: Dialect, role_view: RoleView) -> tuple[str, ...]:
-    """Who may get it; nobody by name where any agent may and the envelope leaves its name open."""
+    """The receivers. Empty if any agent may receive it and the envelope leaves the name open."""
     if role_view.receivers != ANY:
         return role_view.receivers
     recipient = dialect.envelope.get(dialect.wire.recipient or "")
@@ -133,7 +133,7 @@ def _receivers(dialect: Dialect, role_view: RoleView) -> tuple[str, ...]:
 
 
 def _is_shared(rule: RemainingRule, views: list[RoleView]) -> bool:
-    """Said of all types, a comparison is silent about those that lack one of its fields. Other rules may not be."""
+    """Whether the rule can be stated once for all types: a comparison does not apply to types that lack its fields."""
     having = [role_view for role_view in views if rule in role_view.rules]
     speaks_of = [role_view for role_view in views if not _own_names(rule).isdisjoint(role_view.fields)]
     compares = isinstance(rule.broken_when, Binary) and rule.broken_when.operation in ("==", "!=", "<", ">", "<=", ">=")
@@ -170,7 +170,7 @@ def _fields(fields: Fields, fillings: tuple[FieldDefault, ...] = ()) -> str:
 def _kind(kind: Kind, required: bool = True) -> str:
     match kind:
         case Text(may_be_empty, most, _):
-            # An optional text with nothing to say is better left out, so only a required one is shown as empty.
+            # An optional text that would be empty should be omitted, so only a required one is shown as empty.
             return "text" + _range(None, most) + ('|""' if may_be_empty and required else "")
         case OneOf((only,)):
             return json.dumps(only, ensure_ascii=False)

@@ -1,6 +1,6 @@
-"""What does a message type look like to one role that sends it?
+"""A message type as one sender role sees it.
 
-The role's own name is settled, receivers that a rule closes to it are gone, and only rules that it can break are left.
+The role's own name is filled in, receivers that a rule forbids are removed, and only rules that it can break remain.
 """
 
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ class RoleView(NamedTuple):
 
 
 def view(dialect: Dialect, type_: MessageType, role: str) -> RoleView | None:
-    """The type as this role sends it; None when it may not, or when a rule refuses every message it could send."""
+    """The type as this role sends it. None if it may not, or if a rule refuses every message that it could send."""
     known = {TYPE: type_.name} | settled(dialect, dialect.envelope, role) | settled(dialect, type_.fields, role)
     rules = rules_left(type_.rules, known)
     if not may_send(type_, role) or any(isinstance(rule.broken_when, Constant) for rule in rules if refuses(rule)):
@@ -38,13 +38,13 @@ def view(dialect: Dialect, type_: MessageType, role: str) -> RoleView | None:
 
 
 def receivers_from(dialect: Dialect, type_: MessageType, role: str) -> tuple[str, ...]:
-    """Who this role may send the type to; nobody when it may not send it at all."""
+    """The receivers that this role may send the type to. Empty if it may not send the type."""
     role_view = view(dialect, type_, role)
     return () if role_view is None else role_view.receivers
 
 
 def settled(dialect: Dialect, fields: Fields, role: str) -> dict[str, Any]:
-    """The fields whose value the role need not think about: constants, and its own name."""
+    """The fields whose value is known: constants, and the role's own name."""
     constants = {
         name: field.kind.values[0]
         for name, field in fields.items()
@@ -66,7 +66,7 @@ def refuses(rule: RemainingRule) -> bool:
 
 
 def _constants_forced(type_: MessageType, rules: tuple[RemainingRule, ...]) -> dict[str, Any]:
-    """A rule that refuses every value but one makes a constant of the field: never `to != 'senior'`."""
+    """A rule that refuses every value but one, such as `to != 'senior'`, makes the field a constant."""
     forced: dict[str, Any] = {}
     for rule in filter(refuses, rules):
         match rule.broken_when:

@@ -1,10 +1,10 @@
-"""Who takes part in a dialect, and in which of its conversations?"""
+"""Roles of a dialect, and the types that they send and receive."""
 
 from telex.dialects.schema import ANY, Dialect, Fields, MessageType, OneOf
 
 
 def participants(dialect: Dialect) -> tuple[str, ...]:
-    """Every role that a type names, the dialect's own first; a person may receive without being one of its agents."""
+    """Every role that a type names, the dialect's own roles first. A person may receive without being one of them."""
     named = [role for type_ in dialect.types.values() for role in (*type_.senders, *type_.receivers)]
     return tuple(role for role in dict.fromkeys((*dialect.roles, *named)) if role not in ANY)
 
@@ -23,7 +23,7 @@ def answered_by(dialect: Dialect, type_: MessageType) -> list[str]:
 
 
 def addressed_fields(dialect: Dialect, type_: MessageType) -> Fields:
-    """The whole message with only those names in its sender and recipient that this type allows there."""
+    """All fields of the message; sender and recipient have only the names that this type allows."""
     fields = dict(dialect.fields_of(type_))
     if dialect.addresses == "roles":
         for name, allowed in ((dialect.wire.sender, type_.senders), (dialect.wire.recipient, type_.receivers)):
@@ -34,6 +34,6 @@ def addressed_fields(dialect: Dialect, type_: MessageType) -> Fields:
 
 
 def _only(kind: OneOf, allowed: tuple[str, ...]) -> OneOf:
-    """Roles compare without case. A type that none of the values may send says so by its senders, not by a gap here."""
+    """The allowed values, compared without case. All of them if none is allowed: the senders of the type tell that."""
     left = tuple(value for value in kind.values if value in allowed or value.lower() in allowed)
     return OneOf(left) if left else kind

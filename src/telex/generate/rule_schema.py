@@ -1,8 +1,8 @@
-"""Which part of a hard rule can a JSON Schema check, and how is it written there?
+"""Hard rules as JSON Schema, as far as a schema can express them.
 
-A schema can compare a field with a constant, never with another field. So a rule becomes a schema that matches only
-messages which surely break it: of `a and b` both sides must be sayable, of `a or b` one is enough. What cannot be
-said is left to the checker, so that the schema never refuses what the checker accepts.
+A schema can compare a field with a constant, not with another field. So a rule becomes a schema that matches only
+messages that certainly break it: of `a and b` both sides must be expressible, of `a or b` one is enough. The schema
+omits the rest, so it never rejects what the check accepts.
 """
 
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ _FALSY = [False, 0, "", [], {}]
 
 
 class RuleFields(NamedTuple):
-    """Where the names in a rule lead."""
+    """Resolves the names in a rule to fields."""
 
     dialect: Dialect
     type_: MessageType
@@ -42,7 +42,7 @@ class RuleFields(NamedTuple):
         return self.dialect.locate(self.type_, name)
 
     def field(self, name: str) -> Field | None:
-        """The field of this name; None also where its value may come from elsewhere than the field itself."""
+        """The field of this name. None also if its value may come from another place than the field itself."""
         whole, steps = self.dialect.fields_of(self.type_), self.steps(name)
         on_the_way = [kind_at(whole, steps[: end + 1]) for end in range(len(steps))]
         filled = {self.steps(filling.path) for filling in self.type_.fillings}
@@ -52,7 +52,7 @@ class RuleFields(NamedTuple):
 
 
 def broken(rule: HardRule, dialect: Dialect, type_: MessageType) -> Schema | None:
-    """A schema that matches only messages that break the rule; None when nothing of the rule can be said so."""
+    """A schema that matches only messages that break the rule. None if no part of the rule can be expressed."""
     return _surely(parse(rule.broken_when), True, RuleFields(dialect, type_))
 
 
@@ -73,7 +73,7 @@ def _surely(node: Node, truth: bool, rule_fields: RuleFields) -> Schema | None:
 
 
 def _exactly(node: Node, rule_fields: RuleFields) -> Schema | None:
-    """A schema that matches just when this small expression is true; None when there is none."""
+    """A schema that matches exactly when this simple expression is true. None if there is none."""
     match node:
         case Constant(value):
             return {} if value else {"not": {}}
@@ -112,11 +112,11 @@ def _compared(name: str, operation: str, value: Any, rule_fields: RuleFields) ->
         return _at(name, {"not": {"const": value}}, rule_fields)
     if isinstance(field.kind, Integer | Number) and operation in _BOUNDS:
         return _at(name, {_BOUNDS[operation]: value}, rule_fields)
-    return None  # texts have an order in Python and none in a schema
+    return None  # a schema cannot order texts
 
 
 def _length(name: str, operation: str, count: int, rule_fields: RuleFields) -> Schema | None:
-    """An absent field has length 0, so everything is said as `at least` or its opposite."""
+    """An absent field has length 0, so every comparison becomes `at least` or its negation."""
     at_least, above = _longer(name, count, rule_fields), _longer(name, count + 1, rule_fields)
     if at_least is None or above is None:
         return None
@@ -158,13 +158,13 @@ def _contains(name: str, value: Any, rule_fields: RuleFields) -> Schema | None:
     elif isinstance(field.kind, ListOf):
         within, suits, item = steps, _suits(field._replace(kind=field.kind.item), value), {"const": value}
     else:
-        return None  # within a text or an object, `in` means something else
+        return None  # in a text or an object, `in` has another meaning
     path = tuple(step.removesuffix("[]") for step in within)
     return _nested(path, {"contains": item}) if suits else None
 
 
 def _suits(field: Field | None, *values: Any) -> bool:
-    """Are these constants of the field's own kind? Python takes 1 for true and a schema does not."""
+    """Whether the constants are of the kind of the field. In Python 1 equals true, in a schema it does not."""
     return field is not None and all(_suits_kind(field.kind, value) for value in values)
 
 
@@ -177,7 +177,7 @@ def _suits_kind(kind: Kind, value: Any) -> bool:
 
 
 def _at(name: str, leaf: Schema, rule_fields: RuleFields) -> Schema | None:
-    """The field is there and matches."""
+    """The field is present and matches."""
     steps = rule_fields.steps(name)
     if rule_fields.field(name) is None or any(step.endswith("[]") for step in steps):
         return None

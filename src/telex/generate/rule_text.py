@@ -1,7 +1,7 @@
-"""What is left of a hard rule once some fields are known, and how is it written shortest?
+"""Partial evaluation of hard rules, and their shortest text.
 
-A role knows its own name, so a rule about what another role may not do says nothing to it, and one about itself gets
-shorter. What is left is written in the language it was read from.
+When some fields are known, such as the sender's own role, rules about other roles vanish and the rest gets shorter.
+The result is written in the rule language again.
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ from telex.dialects.rule_language import (
     names,
 )
 
-Known = Mapping[str, Any]  # the value of each field that is settled, by the name a rule calls it
+Known = Mapping[str, Any]  # the value of each known field, by its name in rules
 
-_TIGHTNESS = {"or": 1, "and": 2, "not": 3, "+": 5, "-": 5}  # every other operation compares
+_TIGHTNESS = {"or": 1, "and": 2, "not": 3, "+": 5, "-": 5}  # all other operators are comparisons
 _COMPARISON = 4
 
 
 def simplified(node: Node, known: Known) -> Node:
-    """The rule with the known fields put in, as true or as false as before; a constant when they settle it."""
+    """An equivalent rule with the known fields replaced by their values; a constant if they decide it."""
     match node:
         case Not(operand):
             return _settled(Not(simplified(operand, known)))
@@ -36,7 +36,7 @@ def simplified(node: Node, known: Known) -> Node:
 
 
 def _put_in(node: Node, known: Known) -> Node:
-    """Only put in: what is compared is a value, and folding it would make a false of what is absent."""
+    """Replace names only. Operands of a comparison are values: folding them would turn an absent field into false."""
     match node:
         case Reference(name):
             return Constant(known[name]) if name in known else node
@@ -50,7 +50,7 @@ def _put_in(node: Node, known: Known) -> Node:
 
 
 def _settled(node: Node) -> Node:
-    """A node without any field left in it is worth what it evaluates to."""
+    """A node without field names becomes the constant that it evaluates to."""
     return node if any(names(node)) else Constant(compile_rule(node, _no_field)(None))
 
 
@@ -67,7 +67,7 @@ def _either_side(operation: str, left: Node, right: Node) -> Node:
 
 
 def written(node: Node, tighter_than: int = 0) -> str:
-    """The rule as text that reads back as the same rule, with brackets only where they are needed."""
+    """The rule as text that parses to the same rule, with parentheses only where needed."""
     match node:
         case Constant(value):
             return _constant(value)

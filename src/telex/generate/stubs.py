@@ -1,7 +1,7 @@
-"""What may be given to the builders of this dialect, said to a type checker and an editor?
+"""Type stubs (`.pyi`) of the message builders of a dialect, for type checkers and editors.
 
-The builders themselves are made from the dialect when they are first used, so no source names their arguments; this
-stub does. Every argument is optional, because what is left out becomes a marked blank.
+The builders are created from the dialect at run time, so their arguments appear only in the stub. Every argument is
+optional: an omitted one becomes a marked blank.
 """
 
 import json
@@ -27,29 +27,29 @@ from telex.dialects.schema import (
 
 
 def builders_stub(dialect: Dialect) -> str:
-    """The text of one `.pyi` file, in the shape that the formatter leaves as it is."""
+    """The text of one `.pyi` file, formatted as the formatter would."""
     functions = [_function(dialect, type_) for type_ in dialect.types.values() if type_.name.isidentifier()]
     used = [name for name in ("Any", "Literal") if any(re.search(rf"\b{name}\b", text) for text in functions)]
     head = ["# Made by `python -m telex.generate` from the dialect; a change here is lost."]
     if _has_capitals(dialect):
-        head.append("# ruff: noqa: N803")  # the names are those on the wire
+        head.append("# ruff: noqa: N803")  # the names are those of the wire format
     if used:
         head.append(f"from typing import {', '.join(used)}")
     return "\n".join(["\n".join(head), "", *functions]) if functions else "\n".join(head) + "\n"
 
 
 def _has_capitals(dialect: Dialect) -> bool:
-    """A linter would say something about names that are not lower case, but it is the wire that chose them."""
+    """Whether a linter would complain about names that are not lower case. They come from the wire format."""
     return any(name != name.lower() for type_ in dialect.types.values() for name in arguments(dialect, type_))
 
 
 def python_name(name: str) -> str:
-    """The name as Python allows it: `from` becomes `from_`."""
+    """The name as a valid Python identifier: `from` becomes `from_`."""
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def arguments(dialect: Dialect, type_: MessageType) -> dict[str, Field]:
-    """What a builder can be given by name: the type's own fields, then the envelope's."""
+    """The keyword arguments of a builder: the fields of the type, then those of the envelope."""
     fields = {**type_.fields, **{name: field for name, field in dialect.envelope.items() if name not in type_.fields}}
     return {python_name(name): field for name, field in fields.items() if name.isidentifier()}
 

@@ -1,4 +1,4 @@
-"""How is a machine of task states shown? As a table and as a diagram, for the docs and for `telex task --machine`."""
+"""Table and diagram of a task state machine, for the docs and for `telex task --machine`."""
 
 from telex.model.task_states import TASK_STATES, TaskStateMachine
 
@@ -7,7 +7,7 @@ HEADINGS = ("state", "goes to", "fails to", "escalates to")
 
 
 def rows(machine: TaskStateMachine) -> list[tuple[str, ...]]:
-    """A row for each state: where it leads, and what must have happened before."""
+    """A row for each state with its transitions and their conditions."""
     return [
         (name, ", ".join(state.goes_to), ", ".join(state.fails_to), _escalates(machine, name))
         for name, state in machine.states.items()
@@ -15,7 +15,7 @@ def rows(machine: TaskStateMachine) -> list[tuple[str, ...]]:
 
 
 def notes(machine: TaskStateMachine) -> list[str]:
-    """What the table does not say."""
+    """Remarks that are not in the table."""
     ends = [name for name in machine.states if machine.is_end(name)]
     return [
         f"A task begins in {machine.first}, and its assignment brings it to {machine.assigned}.",
@@ -36,7 +36,7 @@ def _after(machine: TaskStateMachine, name: str) -> str:
 
 
 def moves(machine: TaskStateMachine) -> list[tuple[str, str, str]]:
-    """Every move: from where, to where, and when where that is not always."""
+    """Every transition: from, to, and its condition if it has one."""
     found: list[tuple[str, str, str]] = []
     for name, state in machine.states.items():
         when = dict.fromkeys(state.goes_to, "")
@@ -48,7 +48,7 @@ def moves(machine: TaskStateMachine) -> list[tuple[str, str, str]]:
 
 
 def diagram(machine: TaskStateMachine) -> str:
-    """Every move, in Mermaid's notation."""
+    """Every transition as a Mermaid diagram."""
     lines = ["stateDiagram-v2", f"    [*] --> {machine.first}"]
     lines += [f"    {name} --> {other}{f': {when}' if when else ''}" for name, other, when in moves(machine)]
     lines += [f"    {name} --> [*]" for name in machine.states if machine.is_end(name)]
@@ -56,7 +56,7 @@ def diagram(machine: TaskStateMachine) -> str:
 
 
 def parts() -> dict[str, str]:
-    """What stands between the marks of the page."""
+    """The generated parts of the page."""
     lines = [HEADINGS, tuple("---" for _ in HEADINGS), *((f"**{row[0]}**", *row[1:]) for row in rows(TASK_STATES))]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return {"task-states": table, "task-moves": f"```mermaid\n{diagram(TASK_STATES)}\n```"}

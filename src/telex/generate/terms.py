@@ -1,4 +1,4 @@
-"""In which terms does a user's own dialect say what its types are to others? The tables for its page."""
+"""Tables of the intents, terms and role functions for the page on own dialects."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ def _intents() -> str:
 
 
 def _terms() -> str:
-    """Those of each intent; intents that share them stand together."""
+    """The terms of each intent; intents with the same terms share a row."""
     shared: dict[tuple[str, ...], list[str]] = {}
     for name, intent in INTENTS.items():
         if intent.terms:

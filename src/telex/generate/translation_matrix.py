@@ -1,7 +1,7 @@
-"""What translates to what, and how much is lost on the way? The matrix of all types, as rows and as tables for a page.
+"""Translation matrix of all types between all dialects, as rows and as tables for a page.
 
-Every row is a translation that was made: of the type's own example, or, where a type becomes several others, of that
-example with one of its choices made differently. So the counts are those of a message as one would write it.
+Every row is the result of an actual translation: of the type's own example or, if a type can become several others, of
+the example with another value of one field. So the counts are those of a realistic message.
 """
 
 import copy
@@ -20,21 +20,21 @@ _NONE = "[markdown](#without-a-counterpart)"
 
 
 class MatrixEntry(NamedTuple):
-    """One type, and what it becomes in another dialect."""
+    """The translation of one type to another dialect."""
 
     dialect: str
     type: str
     to: str
-    becomes: str | None  # None: it, or at least its example, has no counterpart there
+    becomes: str | None  # None: the type, or at least its example, has no counterpart
     lost: int = 0
     invented: int = 0
     narrowed: int = 0
-    reason: str | None = None  # why it has none
-    when: str | None = None  # what the message says then, where the example itself becomes something else
+    reason: str | None = None  # why there is no counterpart
+    when: str | None = None  # condition on the message, if the example itself becomes another type
 
 
 def matrix(sources: Sequence[Dialect] = BUILT_IN, targets: Sequence[Dialect] = BUILT_IN) -> list[MatrixEntry]:
-    """Every type of the sources with whatever it becomes in each of the others, or the reason why it does not."""
+    """Every type of the sources with its counterparts in each other dialect, or the reason why it has none."""
     return [
         entry
         for dialect in sources
@@ -62,7 +62,7 @@ def _entries(dialect: Dialect, type_: MessageType, to: Dialect) -> Iterator[Matr
 
 
 def _sketches(dialect: Dialect, type_: MessageType) -> Iterator[tuple[str | None, Tree]]:
-    """The example, then the example with each of its choices made in each other way that its dialect accepts."""
+    """The example, then the example with each other value of each of its choices that its dialect accepts."""
     yield None, type_.example
     for name, field in type_.fields.items():
         for value in _choices(field.kind):
@@ -82,7 +82,7 @@ def _choices(kind: Any) -> tuple[Any, ...]:
 
 
 class MissingTranslation(NamedTuple):
-    """A type, and the dialects that have nothing like it."""
+    """A type, and the dialects that have no counterpart of it."""
 
     dialect: str
     type: str

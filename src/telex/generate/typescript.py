@@ -1,8 +1,8 @@
-"""What does a message of this dialect look like to a program in TypeScript?
+"""TypeScript types of the messages of a dialect.
 
-One interface for each type, told apart by the literal in `type`; their union; the roles; and a table of who may send
-what to whom. Ranges and rules are beyond TypeScript's types, so they are said in comments. A field that is also read
-under a later spelling has only its first one here: these types are for writing.
+One interface for each type, discriminated by the literal in `type`; their union; the roles; and a table of senders and
+receivers. TypeScript cannot express ranges and rules, so they are comments. A field with a later spelling has only its
+first name here: these types are for writing messages.
 """
 
 import json
@@ -51,7 +51,7 @@ def typescript(dialect: Dialect) -> str:
 
 
 def _interface_names(dialect: Dialect) -> dict[str, str]:
-    """A name of its own for every type, also where two differ only in what a name may not hold."""
+    """A unique name for every type, even if two differ only in characters that a name cannot have."""
     names: dict[str, str] = {}
     for type_name in dialect.types:
         name = _pascal(type_name)
@@ -72,7 +72,7 @@ def _key(name: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """Nothing in the text may end the comment it stands in."""
+    """The text without anything that would end the comment."""
     return " ".join(text.split()).replace("*/", "*\\/")
 
 
@@ -108,7 +108,7 @@ def _property(name: str, field: Field, depth: int, words: str | None = None) -> 
 
 
 def _remark(field: Field) -> str:
-    """What the type itself cannot say."""
+    """Range and later spelling, which the type cannot express."""
     innermost = field.kind
     while isinstance(innermost, ListOf | MapOf):
         innermost = innermost.item if isinstance(innermost, ListOf) else innermost.value
