@@ -50,14 +50,22 @@ def _entries(dialect: Dialect, type_: MessageType, to: Dialect) -> Iterator[Matr
     reason = ""
     for when, tree in _sketches(dialect, type_):
         header = header_of(tree, dialect, type_, id="message-1", at=0.0, sender="agent")
-        made = translate(tree, dialect, type_, to, header, type_.body_example or None)
+        made = translate(tree, dialect, type_, to, header=header, body=type_.body_example or None)
         if isinstance(made, NoCounterpart):
             reason = reason or made.reason
         elif made.type.name not in found:
-            changes = (len(made.lost), len(made.invented), len(made.narrowed))
-            found[made.type.name] = MatrixEntry(dialect.name, type_.name, to.name, made.type.name, *changes, when=when)
+            found[made.type.name] = MatrixEntry(
+                dialect.name,
+                type_.name,
+                to.name,
+                becomes=made.type.name,
+                lost=len(made.lost),
+                invented=len(made.invented),
+                narrowed=len(made.narrowed),
+                when=when,
+            )
     if not any(entry.when is None for entry in found.values()):
-        yield MatrixEntry(dialect.name, type_.name, to.name, None, reason=reason)
+        yield MatrixEntry(dialect.name, type_.name, to.name, becomes=None, reason=reason)
     yield from found.values()
 
 
