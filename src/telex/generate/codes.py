@@ -142,7 +142,7 @@ def _explain_command(code: str, title: str, why: str, fix: str, **example: Any) 
 
 
 def _explain_rule(code: str, title: str, why: str, fix: str = "", **changes: Any) -> CheckExplanation:
-    """An explanation with an example for every type that has the rule; `fix` is what the rules say, unless given."""
+    """An explanation with an example for every type that has the rule. `fix` defaults to the advice of the rules."""
     types = list(types_with_rule(code))
     assert types, f"no dialect has a rule {code}"
     advice = dict.fromkeys(rule.say for _, _, rules in types for rule in rules)

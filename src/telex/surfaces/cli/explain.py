@@ -56,7 +56,7 @@ def _own(name: str | None) -> Dialect | None:
 
 def _titles(own: Dialect | None) -> dict[str, str]:
     """The title of every code. The title of a user's own rule is its text."""
-    titles = {code: one.title for code, one in explanations().items()}
+    titles = {code: explanation.title for code, explanation in explanations().items()}
     declared = {rule.code: rule.say for rule in own_rules(own)} if own is not None else {}
     return dict(sorted((titles | declared).items()))
 
@@ -69,9 +69,9 @@ def _list(titles: dict[str, str], as_json: bool) -> str:
 
 
 def _as_json(code: str) -> str:
-    one = explanations()[code]
-    words = {"code": code, "title": one.title, "why": one.why, "fix": one.fix}
-    return json_line(words | {"before": one.before, "after": one.after}) + "\n"
+    explanation = explanations()[code]
+    fields = {name: getattr(explanation, name) for name in ("code", "title", "why", "fix", "before", "after")}
+    return json_line(fields) + "\n"
 
 
 def _fitted(text: str, width: int | None) -> str:
