@@ -10,7 +10,7 @@ class MyStore(MemoryStore):
 
 
 class TestMyStore(StoreContract):
-    reopens = False  # True, if what was kept is there when it is opened again; the contract then looks
+    reopens = False  # True, if what was stored is there when it is opened again; the contract then looks
 
     async def make(self) -> Store:
         return MyStore()  # a store on disk lives in self.place, an empty folder for each test

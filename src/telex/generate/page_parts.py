@@ -81,10 +81,10 @@ def events_table() -> str:
     return _table(("event", "what happened"), [(f"`{kind}`", meaning) for kind, meaning in KINDS.items()])
 
 
-def classes_table(dialects: tuple[Dialect, ...]) -> str:
+def priorities_table(dialects: tuple[Dialect, ...]) -> str:
     """Every type of every dialect under its priority, the first delivered first."""
-    rows = [(class_, dialect.name, _types(dialect, class_)) for class_ in PRIORITY_CLASSES for dialect in dialects]
-    return _table(("class", "dialect", "types"), [row for row in rows if row[2]])
+    rows = [(priority, dialect.name, _types(dialect, priority)) for priority in PRIORITIES for dialect in dialects]
+    return _table(("priority", "dialect", "types"), [row for row in rows if row[2]])
 
 
 def _types(dialect: Dialect, priority: str) -> str:
