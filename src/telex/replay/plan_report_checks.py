@@ -7,7 +7,7 @@ which would say the same.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from telex.model.contracts import CompletedTask, ContractIndex, Plan
@@ -76,7 +76,6 @@ Hear = Callable[[tuple[Any, ...], MomentReader, bytes, Any, str], Notes]  # what
 class PlanReportChecks:
     def __init__(self, book: dict[str, Any], times: LogClock) -> None:
         self._book, self._times = book, times
-        self.whole: Mapping[str, Any] = book  # with what is not in memory, once there is any
         self._plans: dict[str, PlanReportState] = {}
         self._unsettled: dict[str, PlanReportState] = {}
         self._held_up: set[str] = set()  # topics of tasks
@@ -162,13 +161,6 @@ class PlanReportChecks:
                 self._book[plan_report_state.topic] = plan_report_state.settled()
             self._unsettled.clear()
 
-    def in_hand(self) -> set[str]:
-        """The topics whose states are in memory in any case, as long as their plans are known here."""
-        known = self._plans.values()
-        return {plan_report_state.topic for plan_report_state in known} | {
-            topic for plan_report_state in known for topic, _ in plan_report_state.needs
-        }
-
     def changed(self) -> None:
         """Somebody else writes into the book."""
         self._changes += 1
@@ -203,13 +195,13 @@ class PlanReportChecks:
         if CONTRACTS not in self._book or type(name) is not str:
             return None
         self.settle()
-        plan = plan_in(self.whole, name)
+        plan = plan_in(self._book, name)
         words = plan.words if plan is not None else None
         if plan is None or words is None or (words.budget is not None and plan.spent >= words.budget):
             return None
         needs = []
         for other in words.depends_on:
-            needed = plan_in(self.whole, other)
+            needed = plan_in(self._book, other)
             if needed is None or not needed.is_complete:
                 return None
             needs.append((topic_of(other), needed))

@@ -18,7 +18,6 @@ from telex.replay.dedup import ReplayDedup
 from telex.replay.fast_path import only_sender
 from telex.replay.reader import LogEntry, inboxes_of
 from telex.replay.result import EVIDENCE, SimulatedResult, Verdict, found_then, judged, refuses, reused, stops
-from telex.replay.spill_port import SpillPort
 from telex.replay.team import NOBODY, ReplayPath, ReplayTeam
 from telex.replay.user_dialect_requests import ReplayUserRequests
 from telex.replay.work_state import ReplayWorkState
@@ -49,10 +48,6 @@ class SlowPath:
         self._again, self._forget = repeats.again, repeats.forget
         self._met: dict[str, Member] = {}  # by what a message says of its sender
         self._nobody = ReplayPath(Member("", ""), None, (), None, NOBODY)
-
-    def puts_away_into(self, away: SpillPort) -> None:
-        """From now on what nobody has in hand of the work goes there. Otherwise all of it is in memory."""
-        self._work.puts_away_into(away)
 
     @property
     def book(self) -> Mapping[str, Any]:

@@ -17,7 +17,6 @@ from telex.record.export import InvalidLine
 from telex.replay.reader import Line, LogEntry, line_reader, of_store
 from telex.replay.report import ReplayReport
 from telex.replay.simulate import Simulator
-from telex.stores.temp_table import TempTable
 from telex.surfaces.cli.bus_connection import explained, opened_to_look, settings_here, stay_for_long
 from telex.surfaces.cli.bus_options import lines_option, store_option, text_option
 from telex.surfaces.cli.exit_codes import DONE, FAILED, NOT_FOUND, REFUSED, CommandError
@@ -72,11 +71,11 @@ def command(
     settings = _settled(team, strict)
     place = _store_at(log) if log is not None else store
     if log is not None and place is None:
-        with explained(), TempTable() as away:
-            replay = _Replay(settings, [log], away)
+        with explained():
+            replay = _Replay(settings, [log])
             replay.file(log)
             return replay.told(as_json)
-    with opened_to_look(place) as bus, TempTable() as away:
+    with opened_to_look(place) as bus:
         events = bus.events(Query(kinds=JUDGED))
         first = next(events, None)
         if first is None:
@@ -84,7 +83,7 @@ def command(
         known = (presence.member for presence in bus.roster())
         # Whoever came so long ago that no event tells of it any more.
         begin = [member for member in known if member.joined_at is not None and member.joined_at < first[0].at]
-        replay = _Replay(settings, [], away, begin)
+        replay = _Replay(settings, [], begin)
         line = replay.line
         for event, message in chain((first,), events):
             line(of_store(event, message))
@@ -133,12 +132,11 @@ def _store_in(folder: str) -> str:
 
 
 class _Replay:
-    """One log on its way through. Nothing is kept but counters and the work that somebody has in hand."""
+    """Replay of one log. Holds counters and the work state, not the messages."""
 
-    def __init__(self, settings: "Settings", files: list[str], away: TempTable, begin: Iterable[Member] = ()) -> None:
+    def __init__(self, settings: "Settings", files: list[str], begin: Iterable[Member] = ()) -> None:
         self.settings, self.account = settings, ReplayReport()
         self.trial = Simulator(settings.desk(), settings.members, settings.work(), settings.evidence, begin)
-        self.trial.puts_away_into(away)
         self.progress, self.errors = Progress(files), Screen(sys.stderr)
         self.began = time.monotonic()
         self.messages = self.bytes_done = self.flaws = 0
