@@ -5,9 +5,12 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
+from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.validation.check import CheckPolicy, CheckResult, check
@@ -97,6 +100,26 @@ def test_a_moment_without_zone_or_time_is_read_as_utc_and_midnight(deadline: str
     ask = message(VBW_TYPED, VBW_TYPED.row("approval_request"), bare=True)
     checked = typed(with_value(ask, ("payload", "deadline"), deadline))
     assert (("deadline-in-past", "$.payload.deadline") in codes(checked)) is past
+
+
+USUAL = st.builds(
+    "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z".format,
+    *(st.integers(*bounds) for bounds in ((0, 9999), (0, 13), (0, 32), (0, 25), (0, 61), (0, 61))),
+)
+
+
+@proves("common/timestamp/impossible")
+@given(USUAL)
+def test_a_timestamp_in_its_usual_form_is_read_as_in_any_other(text: str) -> None:
+    """A lower-case t is equivalent, and is not read by the shortcut for the usual form."""
+    assert parse_timestamp(text) == parse_timestamp(text.replace("T", "t"))
+
+
+@proves("common/timestamp/impossible")
+@pytest.mark.parametrize("text", ["2026-03-02T10+01:00Z", "2026-03-02T1:00:00:Z", "２026-03-02T10:00:00Z", "T" * 20])
+def test_text_of_the_length_of_a_timestamp_is_not_one(text: str) -> None:
+    assert len(text) == len("2026-03-02T10:00:00Z")
+    assert parse_timestamp(text).at is None
 
 
 # --- what nobody knows -----------------------------------------------------------------------------------------------

@@ -42,11 +42,21 @@ def test_what_is_repeated_is_counted_once_and_an_id_with_other_words_is_refused(
     assert [row["code"] for row in rows] == ["id-reused"]
 
 
+@proves("replay/foreign")
+def test_a_log_record_under_an_id_that_was_used_is_repeated_or_refused() -> None:
+    simulator, message = Simulator(), speech_of("vbw-typed", "scout_findings", "same")
+    other = message.raw.replace(b", ", b",  ", 1)
+    results = [
+        simulator.judge(LogEntry(number, raw, message.sender, at=1.0))
+        for number, raw in enumerate((message.raw, message.raw, other), 1)
+    ]
+    assert [result.verdict for result in results] == ["passed", "repeated", "refused"]
+    assert [finding.code for finding in results[2].findings] == ["id-reused"]
+
+
 @proves("replay/foreign/fixed")
-@pytest.mark.parametrize("many", [0, 200], ids=["patiently", "quickly"])
-def test_what_was_refused_uses_up_no_id(replay: Replay, many: int) -> None:
-    """It is fixed and sent again; whether it was malformed, or against what had been agreed."""
-    before = [typed("scout_findings", f"s{number}") for number in range(many)]
+def test_what_was_refused_uses_up_no_id(replay: Replay) -> None:
+    """It is corrected and sent again, whether it was malformed or against the contract."""
     broken, fixed = typed("execution_update", "u1") | {"confidence": "sure"}, typed("execution_update", "u1")
     agreed = {"plan_id": "P", "tasks": ["T1"], "allowed_paths": ["src/"], "depends_on": []}
     contract = typed("plan_contract", "c1", agreed, task="T1")
@@ -54,7 +64,7 @@ def test_what_was_refused_uses_up_no_id(replay: Replay, many: int) -> None:
         typed("execution_update", "u2", {"plan_id": "P", "task_id": "T1", "files_modified": [path]}, task="T1")
         for path in ("docs/a.md", "src/a.py", "src/b.py")
     )
-    lines = [*before, broken, fixed, fixed, broken, contract, outside, outside, inside, inside, other]
+    lines = [broken, fixed, fixed, broken, contract, outside, outside, inside, inside, other]
     *rows, total = replay(lines, "--json").answers
     assert total["repeated"] == 2, "of what passed"
     assert {row["code"]: row["times"] for row in rows} == {"not-one-of": 2, "path-outside-contract": 2, "id-reused": 1}

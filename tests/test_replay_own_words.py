@@ -40,10 +40,8 @@ def answer(team: Team, sender: str = "lead", asked: str = ASKED, id: str = "yes-
     return team.bus.send(made.raw, sender=sender, to="max")
 
 
-def replayed(team: Team, *, quick: bool) -> list[tuple[str, tuple[Finding, ...]]]:
+def replayed(team: Team) -> list[tuple[str, tuple[Finding, ...]]]:
     trial, found = Simulator(CheckPolicy(dialects=(KANBAN, *BUILT_IN))), list[tuple[str, tuple[Finding, ...]]]()
-    if quick:
-        trial.open_track()
     for event, message in team.bus.events():
         line = of_store(event, message)
         if isinstance(line, Event):
@@ -56,26 +54,23 @@ def replayed(team: Team, *, quick: bool) -> list[tuple[str, tuple[Finding, ...]]
 
 
 @proves("replay/own-words")
-@pytest.mark.parametrize("quick", [False, True])
-def test_an_answer_to_what_was_asked_in_own_words_passes_as_it_did(team: Team, quick: bool) -> None:
+def test_an_answer_to_what_was_asked_in_own_words_passes_as_it_did(team: Team) -> None:
     ask(team)
     assert refusals(answer(team).findings) == []
-    assert [verdict for verdict, _ in replayed(team, quick=quick)] == ["passed", "passed"]
+    assert [verdict for verdict, _ in replayed(team)] == ["passed", "passed"]
 
 
 @proves("replay/own-words")
-@pytest.mark.parametrize("quick", [False, True])
-def test_whoever_may_not_answer_and_what_nobody_asked_are_refused_as_they_were(team: Team, quick: bool) -> None:
+def test_whoever_may_not_answer_and_what_nobody_asked_are_refused_as_they_were(team: Team) -> None:
     ask(team)
     receipts = [answer(team, "max"), answer(team, asked="nobody-asked", id="yes-2")]
-    _, *judged = replayed(team, quick=quick)
+    _, *judged = replayed(team)
     assert [verdict for verdict, _ in judged] == ["refused", "refused"]
     assert [found for _, found in judged] == [receipt.findings for receipt in receipts]
 
 
 @proves("replay/own-words")
-@pytest.mark.parametrize("quick", [False, True])
-def test_an_answer_in_own_words_is_judged_as_it_was(team: Team, quick: bool) -> None:
+def test_an_answer_in_own_words_is_judged_as_it_was(team: Team) -> None:
     for name in ("olga", "otto"):
         team.bus.join(name, role="owner", dialects=["kanban"])
     request = speech_of("vbw-typed", "approval_request", "ask-1", author_role="lead")
@@ -84,7 +79,7 @@ def test_an_answer_in_own_words_is_judged_as_it_was(team: Team, quick: bool) -> 
     for name in ("olga", "otto"):
         made = speech(KANBAN, KANBAN.types["ruling"], f"yes-{name}", card="1-1-T3", re="ask-1", ok=True)
         receipts.append(team.bus.send(made.raw, sender=name, to="lead"))
-    _, *judged = replayed(team, quick=quick)
+    _, *judged = replayed(team)
     assert [verdict for verdict, _ in judged] == ["passed", "refused"]
     assert [found for _, found in judged] == [receipt.findings for receipt in receipts]
 
@@ -96,4 +91,4 @@ def test_only_so_many_questions_are_remembered(team: Team, monkeypatch: pytest.M
         ask(team, f"ask-{number}")
     for number in range(5):
         answer(team, asked=f"ask-{number}", id=f"yes-{number}")
-    assert [verdict for verdict, _ in replayed(team, quick=True)[5:]] == [*["refused"] * 2, *["passed"] * 3]
+    assert [verdict for verdict, _ in replayed(team)[5:]] == [*["refused"] * 2, *["passed"] * 3]

@@ -22,12 +22,11 @@ from telex.replay.time_travel import as_it_was
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.surfaces.cli.check_output import json_line
-from telex.testing.strategies import wire
 from telex.validation.check import CheckPolicy
-from tests.bus_team import EVERY_TYPE, speech, speech_of
+from tests.bus_team import speech_of
 from tests.proofs import proves
 from tests.replay_story import STORIES, Story, told
-from tests.test_book import DIALECTS, book_of, messages
+from tests.test_book import DIALECTS, book_of
 from tests.whole_stories import FEWER
 
 
@@ -130,31 +129,3 @@ def test_an_export_is_judged_like_its_store(acts: list[Any]) -> None:
     read = line_reader(BUILT_IN)
     lines = [read(number, json_line(exported(*one)).encode()) for number, one in enumerate(events, 1)]
     assert judged(Simulator(), lines) == judged(Simulator(), [of_store(*event) for event in events])
-
-
-BARE = st.one_of(
-    messages().map(lambda how: how["raw"]),
-    st.sampled_from(EVERY_TYPE).flatmap(lambda one: wire(*one)).map(lambda wired: wired.raw),
-)
-
-
-@proves("replay/quick")
-@given(st.lists(BARE, min_size=1, max_size=10), st.booleans(), st.booleans())
-def test_the_quick_way_says_what_the_patient_way_says(raws: list[bytes], strict: bool, work: bool) -> None:
-    desk = CheckPolicy(strict=strict, work=work)
-    quick, patient = Simulator(desk), Simulator(desk)
-    read = line_reader(BUILT_IN)
-    quick.open_track()
-    for number, raw in enumerate([*raws, raws[0]], 1):
-        line = read(number, raw)
-        assert isinstance(line, LogEntry)
-        assert (quick.quick(number, raw) or quick.judge(line)).told() == patient.judge(line).told()
-    assert quick.book == patient.book
-
-
-@proves("replay/quick")
-def test_most_messages_of_a_long_log_take_the_quick_way() -> None:
-    trial = Simulator()
-    trial.open_track()
-    quick = {type_.name for dialect, type_ in EVERY_TYPE if trial.quick(1, speech(dialect, type_).raw) is not None}
-    assert quick >= {"scout_findings", "execution_update", "qa_verdict", "dev_progress", "STATUS_UPDATE"}

@@ -1,4 +1,4 @@
-"""Is the work of a long log written down as the folds have it, though nothing is copied and little is read twice?"""
+"""Work rules in a replay: contracts, budgets, dependencies and shutdowns are answered as the bus answers them."""
 
 import json
 from typing import Any
@@ -7,21 +7,220 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.dialects.timestamps import parse_timestamp
-from telex.model.contracts import ContractIndex, ContractTerms, Grant, Plan, PlanSummary, Revision
-from telex.validation.contracts import ContractScope, judge, may_touch
+from telex.bus.local import LocalBus
+from telex.client import run_sync
+from telex.dialects.registry import BUILT_IN
+from telex.model.contracts import ContractIndex, PlanSummary
+from telex.model.finding import refusals
+from telex.replay.reader import LogEntry, line_reader
+from telex.replay.result import SimulatedResult, in_words
+from telex.replay.simulate import Simulator
+from telex.stores.memory import MemoryStore
+from telex.testing import FakeClock
 from telex.work.mutable_contracts import MutablePlans, mutable_contracts
 from telex.work.plan_lookup import covering
+from telex.work.rule_set import Book
+from tests.bus_team import speech_of
 from tests.proofs import proves
 from tests.replay_kit import typed
-from tests.test_replay_reports import replayed
+from tests.test_book import book_of
+
+TEAM = ("lead", "dev", "qa", "docs", "architect")
+PLANS, TASKS = st.sampled_from(["p", "q"]), st.sampled_from(["t1", "t2", "t/3"])
+FILES = st.lists(st.sampled_from(["src/a.py", "src/b.py", "docs/x.md", "src/secret.py", "../up.py"]), max_size=2)
+PATTERNS = st.lists(st.sampled_from(["src/", "docs/*.md", "src/secret.py", "../up/"]), max_size=2)
+
+
+def told(type_: str, **payload: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+    return st.tuples(st.just(type_), st.fixed_dictionaries(payload))
+
+
+REPORT = told(
+    "execution_update",
+    plan_id=PLANS,
+    task_id=TASKS,
+    status=st.sampled_from(["partial", "partial", "complete", "failed"]),
+    commit=st.just("abc1234"),
+    files_modified=FILES,
+    tokens_used=st.sampled_from([0, 0, 0, 400]),
+)
+SAID = st.one_of(
+    REPORT,
+    REPORT,
+    REPORT,
+    told(
+        "plan_contract",
+        plan_id=PLANS,
+        tasks=st.lists(TASKS, max_size=3, unique=True),
+        allowed_paths=PATTERNS,
+        forbidden_paths=st.just([]) | PATTERNS,
+        depends_on=st.just([]) | st.lists(PLANS, max_size=1),
+        token_budget=st.sampled_from([10_000, 500]),
+    ),
+    told(
+        "blocker_report", plan_id=PLANS, task_id=TASKS, severity=st.sampled_from(["blocking", "blocking", "degraded"])
+    ),
+    told(
+        "approval_request",
+        request_type=st.sampled_from(["scope_change", "gate_override", "plan_approval"]),
+        deadline=st.sampled_from(["2026-03-02T12:00:00Z", "2026-03-02T12:00:00.1229997+01:00"]),
+    ),
+    told(
+        "approval_response",
+        request_id=st.sampled_from(["m1", "m2", "m3", "m4", "m5"]),
+        approved=st.sampled_from([True, True, False]),
+        conditions=st.just([]) | st.just(["Keep it small"]),
+        modifications=PATTERNS,
+    ),
+    told("shutdown_request"),
+    told("shutdown_response", request_id=st.sampled_from(["m1", "m2", "m3", "m4"]), approve=st.booleans()),
+)
+DAYS = st.lists(SAID, min_size=4, max_size=16)
+
+
+def written(said: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, bytes]]:
+    """The messages with their senders, each under an id and at a second of its own."""
+    found = []
+    for number, (type_, payload) in enumerate(said, 1):
+        task = payload.get("task_id", "t1")
+        fraction = ".9999999" if number % 3 == 0 else ""  # of a second: to be cut off
+        when = {"task": task, "timestamp": f"2026-03-02T10:00:{number:02}{fraction}Z"}
+        tree = typed(type_, f"m{number}", payload, **when)
+        found.append((tree["author_role"], json.dumps(tree).encode()))
+    return found
+
+
+@proves("replay/work")
+@given(DAYS)
+def test_a_day_of_work_is_answered_as_the_bus_answers_it(said: list[tuple[str, dict[str, Any]]]) -> None:
+    """Everything is sent to everyone, which is assumed where a log does not name a recipient."""
+    bus = LocalBus(MemoryStore(), FakeClock())
+    for name in TEAM:
+        run_sync(bus.join(name, role=name))
+    simulator, read = Simulator(begin=[presence.member for presence in run_sync(bus.roster())]), line_reader(BUILT_IN)
+    for number, (sender, raw) in enumerate(written(said), 1):
+        receipt = run_sync(bus.send(raw, sender=sender, to="*"))
+        entry = read(number, raw)
+        assert isinstance(entry, LogEntry)
+        result = simulator.judge(entry)
+        assert (result.verdict == "refused") == (not receipt.accepted), (result, receipt)
+        ours = refusals([in_words(finding) for finding in result.findings])
+        assert sorted(finding.code for finding in ours) == sorted(
+            finding.code for finding in refusals(receipt.findings)
+        )
+    assert standing(simulator.book) == standing(book_of(bus))
+
+
+def standing(book: Book) -> dict[str, Any]:
+    """How the plans stand, and which of them are known to be complete."""
+    plans = {topic: (sorted(one.done), one.spent) for topic, one in book.items() if topic.startswith("plan:")}
+    contracts = book.get("contracts")
+    return plans | {name: one.closed for name, one in (contracts.plans if contracts is not None else {}).items()}
+
+
+def contract(**payload: Any) -> bytes:
+    words = {"plan_id": "p", "tasks": ["t1", "t2"], "allowed_paths": ["src/"], "depends_on": []} | payload
+    return json.dumps(typed("plan_contract", "c1", words)).encode()
+
+
+def report(id: str, **payload: Any) -> bytes:
+    words = {"plan_id": "p", "task_id": "t1", "status": "partial", "files_modified": ["src/a.py"]} | payload
+    return json.dumps(typed("execution_update", id, words)).encode()
+
+
+def replayed(*raws: bytes) -> tuple[list[SimulatedResult], Book]:
+    simulator, read, results = Simulator(), line_reader(BUILT_IN), []
+    for number, raw in enumerate(raws, 1):
+        entry = read(number, raw)
+        assert isinstance(entry, LogEntry)
+        results.append(simulator.judge(entry))
+    return results, simulator.book
+
+
+def last_codes(*raws: bytes) -> list[str]:
+    """The codes of what was found in the last of these messages. All others pass."""
+    *before, last = replayed(*raws)[0]
+    assert [result.verdict for result in before] == ["passed"] * len(before)
+    return [finding.code for finding in last.findings]
+
+
+@proves("replay/work")
+def test_reports_complete_tasks_spend_tokens_and_end_blockers() -> None:
+    blocked = [
+        json.dumps(typed("blocker_report", f"b-{task}", {"plan_id": "p", "task_id": task})).encode()
+        for task in ("t1", "t2")
+    ]
+    reports = [report("u1"), report("u2", tokens_used=90), report("u3", status="complete")]
+    results, book = replayed(contract(), *blocked, *reports, report("u4", status="complete", task_id="t2"))
+    assert {result.verdict for result in results} == {"passed"}
+    assert (list(book["plan:p"].done), book["plan:p"].spent) == (["t1", "t2"], 90)
+    assert book["contracts"].plans["p"].closed
+    assert book["blocker:p/t1"] is book["blocker:p/t2"] is None
+
+
+@proves("replay/work")
+@pytest.mark.parametrize(
+    "zone, seconds",
+    [("+05:30", -19_800.0), (".9999999Z", 0.999999), (".1229997Z", 0.122999), (".123456Z", 0.123456), (".25Z", 0.25)],
+)
+def test_a_task_is_done_at_the_time_that_its_report_names(zone: str, seconds: float) -> None:
+    """To the microsecond; digits beyond it are cut off."""
+    done = [report("u1", status="complete"), report("u1", status="complete").replace(b'Z"', zone.encode() + b'"')]
+    plain, other = (replayed(contract(), raw)[1]["plan:p"].done["t1"].at for raw in done)
+    assert other - plain == pytest.approx(seconds, abs=1e-6)
+
+
+@proves("replay/work")
+@pytest.mark.parametrize(
+    "payload, code",
+    [
+        ({"files_modified": ["docs/x.md"]}, "path-outside-contract"),
+        ({"task_id": "t9"}, "task-not-in-plan"),
+        ({"tokens_used": 900}, "token-budget-spent"),
+    ],
+)
+def test_a_report_against_its_contract_is_refused_however_many_passed_before(payload: Any, code: str) -> None:
+    before = [report(f"u{number}") for number in range(9)]
+    assert last_codes(contract(token_budget=500), *before, report("other", **payload)) == [code]
+
+
+@proves("replay/work")
+@pytest.mark.parametrize("spent, next_", [(400, 200), (500, 0)])
+def test_the_tokens_of_all_reports_count_against_the_budget(spent: int, next_: int) -> None:
+    raws = contract(token_budget=500), report("u1", tokens_used=spent), report("u2", tokens_used=next_)
+    assert last_codes(*raws) == ["token-budget-spent"]
+
+
+@proves("replay/work")
+def test_a_report_is_held_against_the_latest_revision_of_its_contract() -> None:
+    revision = contract(allowed_paths=["docs/"]).replace(b'"c1"', b'"c2"')
+    assert last_codes(contract(), report("u1"), revision, report("u2")) == ["path-outside-contract"]
+
+
+@proves("replay/work")
+def test_a_plan_that_opens_again_blocks_those_that_depend_on_it() -> None:
+    second = json.dumps(
+        typed("plan_contract", "c2", {"plan_id": "q", "tasks": ["t2"], "allowed_paths": ["src/"], "depends_on": ["p"]})
+    ).encode()
+    waits = [report(f"w{number}", plan_id="q", task_id="t2") for number in range(2)]
+    done, failed = report("u1", status="complete"), report("u2", status="failed")
+    assert last_codes(contract(tasks=["t1"]), done, second, waits[0], failed, waits[1]) == ["dependency-not-complete"]
+
+
+@proves("replay/shut-down")
+def test_only_the_agent_that_has_shut_down_is_refused() -> None:
+    types = {"u1": "execution_update", "stop-1": "shutdown_request", "yes": "shutdown_response"}
+    raws = [speech_of("vbw-typed", type_, id_).raw for id_, type_ in types.items()]
+    assert last_codes(*raws, speech_of("vbw-typed", "execution_update", "u2").raw) == ["sender-has-shut-down"]
+    assert last_codes(*raws, speech_of("vbw-typed", "qa_verdict", "v1").raw) == []
+
 
 NAMES = st.sampled_from(["p", "q", "r"])
 ADDRESSES = st.lists(st.sampled_from(["dev", "role:dev", "all:dev", "*", "qa"]), max_size=2).map(tuple)
 LISTED = st.builds(PlanSummary, ADDRESSES, st.sampled_from(["lead", "dev"]), st.just(("t1",)), st.booleans())
 
 
-@proves("replay/quick")
+@proves("replay/long")
 @given(st.lists(st.tuples(NAMES, LISTED), max_size=8))
 def test_a_list_of_contracts_that_is_written_into_is_the_list_that_is_copied(
     puts: list[tuple[str, PlanSummary]],
@@ -36,60 +235,3 @@ def test_a_list_of_contracts_that_is_written_into_is_the_list_that_is_copied(
         by_copy, by_owner = ContractIndex(copied), mutable_contracts(ContractIndex(copied))
         assert by_owner == by_copy
         assert covering(by_owner, "dev", "dev") == covering(by_copy, "dev", "dev")
-
-
-@proves("replay/quick")
-@pytest.mark.parametrize(
-    "deadline",
-    [
-        *("2026-03-02T12:00:00Z", "2026-03-02T12:00:00.9999999Z", "2026-03-02T12:00:00.5000006+02:00"),
-        *("0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00", None),
-    ],
-)
-def test_a_deadline_is_the_moment_that_stands_in_the_text(deadline: str | None) -> None:
-    tree = typed("approval_request", "ask-1", {"request_type": "plan_approval"})
-    if deadline is None:
-        del tree["payload"]["deadline"]
-    else:
-        tree["payload"]["deadline"] = deadline
-    raws = [json.dumps(tree).encode()]
-    quick, patient = (replayed(raws, quick=way)[1]["approval:ask-1"] for way in (True, False))
-    assert quick == patient
-
-
-USUAL = st.builds(
-    "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z".format,
-    *(st.integers(*bounds) for bounds in ((0, 9999), (0, 13), (0, 32), (0, 25), (0, 61), (0, 61))),
-)
-
-
-@proves("replay/quick")
-@given(USUAL)
-def test_a_moment_in_its_usual_form_is_read_as_in_any_other(text: str) -> None:
-    """A small t is as good, and takes the long way."""
-    assert parse_timestamp(text) == parse_timestamp(text.replace("T", "t"))
-
-
-@proves("replay/quick")
-@pytest.mark.parametrize("text", ["2026-03-02T10+01:00Z", "2026-03-02T1:00:00:Z", "２026-03-02T10:00:00Z", "T" * 20])
-def test_what_only_looks_like_a_moment_is_none(text: str) -> None:
-    assert len(text) == len("2026-03-02T10:00:00Z")
-    assert parse_timestamp(text).at is None
-
-
-PATTERNS: Any = st.lists(st.sampled_from(["src/", "src/a/", "src/a/*.py", "*.md", "docs/"]), max_size=2).map(tuple)
-PATHS = st.sampled_from(["src/a/x.py", "src/A/x.py", "src/b.md", "docs/x", "../x", ".git/config", "README.md"])
-
-
-@proves("replay/quick")
-@given(PATTERNS, PATTERNS, PATTERNS, PATTERNS, PATHS)
-def test_whether_a_path_may_be_touched_does_not_depend_on_who_asks_why(
-    allowed: Any, forbidden: Any, granted: Any, lifted: Any, path: str
-) -> None:
-    words = ContractTerms("1", "", (), allowed, forbidden, (), (), (), None)
-    grants = tuple(
-        Grant(patterns, override, "lead", "lead", 0.0, "ask-1", "dev")
-        for patterns, override in ((granted, False), (lifted, True))
-    )
-    scope = ContractScope(Plan("p", (Revision(1, "", words, "c1", 1, "lead", 0.0, "vbw-typed"),), grants=grants))
-    assert may_touch(path, scope) is (judge(path, [scope]).code is None)

@@ -69,10 +69,8 @@ class ReplayTeam:
         self._members = {member.name: member for member in begin if not self._declared} | self._declared
         self._ways = PairCache[tuple[str, str | None, str | None, bool, bool], ReplayPath | Finding]()
         self._reached = PairCache[tuple[str, bool, str, str, bool], tuple[str, Route, Finding | None]]()
-        self.changes = 0  # of who is there, as far as that was told
         self.roster = Roster(self._members, self._default_roles)
         self._heads = RoleCounts(self.roster)
-        self.somebody_is_gone = self._heads.somebody_is_gone
 
     @property
     def is_closed(self) -> bool:
@@ -113,8 +111,6 @@ class ReplayTeam:
         self._heads.changed(before, self._members.get(name))
         self._ways.clear()
         self._reached.clear()
-        self.changes += 1
-        self.somebody_is_gone = self._heads.somebody_is_gone
 
     def way(self, sender: str, role: str | None, to: str | None, taken: bool, bare: bool) -> ReplayPath | Finding:
         """From whom to whom. `taken`: it was accepted, so that whoever is unknown here may have been known there.

@@ -4,15 +4,27 @@ Only so many are remembered: an answer that comes later than that many questions
 """
 
 from itertools import islice
+from typing import NamedTuple
 
 from telex.dialects.schema import MessageType
-from telex.replay.decoded_message import MessageContext
+from telex.model.roster import Member
 from telex.work.approvals import ApprovalRequest
 from telex.work.user_dialect_requests import ASKING, Found, left_over, stands_for, wanted_by
 from telex.work.view import WorkMessage
 
 ALIKE_MAX = 16  # under one id
 ASKED_MAX = 5_000  # ids of which at least so many are remembered
+
+
+class MessageContext(NamedTuple):
+    """What the log or the roster says about a message."""
+
+    number: int
+    id: str | None
+    at: float
+    sender: Member
+    to: str
+    inboxes: tuple[str, ...]
 
 
 class ReplayUserRequests:
@@ -23,7 +35,7 @@ class ReplayUserRequests:
     def heard(self, dialect: str, type_: MessageType, around: MessageContext) -> None:
         """A message of a type that stands for a question was let pass."""
         assert stands_for(type_, ASKING), "it asks for nothing"
-        _, id_, at, sender, to, inboxes, _, _ = around
+        _, id_, at, sender, to, inboxes = around
         if id_ is None:
             return  # nobody can name it
         request = ApprovalRequest(id_, sender.name, sender.role, to, inboxes, "", "", at, None, dialect, type_.name)

@@ -5,21 +5,16 @@ from typing import Any
 
 from telex.dialects.schema import Dialect
 from telex.model.roster import Member
-from telex.replay.decoded_message import MessageContext
-from telex.replay.fast_path import Values
 from telex.replay.log_clock import LogClock
-from telex.replay.plan_report_checks import PlanReportChecks
 from telex.replay.team import ReplayTeam
 from telex.validation.check import CheckPolicy
-from telex.work import blockers, reducer
-from telex.work.actions import CHAPTERS
+from telex.work import reducer
 from telex.work.approvals import Approval, topic_of
 from telex.work.mutable_state import OWNED, mutable_state
 from telex.work.rule_set import LazyFinding, RuleContext
 from telex.work.user_dialect_requests import decides_nothing
 from telex.work.view import WorkMessage
 
-_ABOUT_PLANS = frozenset(deed for deed, chapters in CHAPTERS.items() if "plans" in chapters)
 _NEW = tuple.__new__  # makes a NamedTuple in half the time
 
 
@@ -27,14 +22,11 @@ class ReplayWorkState:
     def __init__(self, desk: CheckPolicy, team: ReplayTeam, settings: Mapping[str, Any]) -> None:
         self._book: dict[str, Any] = {}
         self.times = LogClock()
-        self.reports = PlanReportChecks(self._book, self.times)
         self._team, self._limits, self._settings = team, desk.limits, settings
         self._dialects: dict[str, Dialect] = {dialect.name: dialect for dialect in desk.dialects}
 
     @property
     def book(self) -> dict[str, Any]:
-        """As it stands now."""
-        self.reports.settle()
         return self._book
 
     def is_untouched(self, topics: tuple[str, ...]) -> bool:
@@ -43,14 +35,9 @@ class ReplayWorkState:
 
     def weigh(self, work_message: WorkMessage) -> tuple[LazyFinding, ...]:
         """What speaks against it, and what its sender should know."""
-        does = work_message.action
-        if does in _ABOUT_PLANS:
-            self.reports.settle()
-        return (
-            reducer.lazy_findings(work_message, self._book, self._ground(work_message.at))
-            if reducer.rule_checks(does)
-            else ()
-        )
+        if not reducer.rule_checks(work_message.action):
+            return ()
+        return reducer.lazy_findings(work_message, self._book, self._ground(work_message.at))
 
     def answered_in_own_words(self, work_message: WorkMessage) -> tuple[LazyFinding, ...]:
         """What is said of an answer in a team's own words, if it names something that the book keeps."""
@@ -61,24 +48,15 @@ class ReplayWorkState:
 
     def write(self, work_message: WorkMessage) -> tuple[Member, ...]:
         """Write it down. Who has shut down by it."""
-        does, book = work_message.action, self._book
-        if does in _ABOUT_PLANS:
-            self.reports.settle()
+        book = self._book
         topics = reducer.topics_changed(work_message, book)
         if topics:
             self.times.saw(work_message.at)
-            self.reports.changed()
         for topic in topics:
             kind = reducer.kind_of(topic)
             state = reducer.fold_of(kind)(book.get(topic), work_message)
             book[topic] = mutable_state(kind, state) if kind in OWNED else state
-            if kind == blockers.KIND:
-                self.reports.is_held_up(topic, state is not None)
-        return reducer.stopping(work_message, book, self._ground(work_message.at)) if does == "stopped" else ()
-
-    def blocked(self, told: Values, around: MessageContext) -> bool:
-        """Somebody cannot go on, told at a glance. False: it has to be weighed."""
-        return self.reports.blocked(told, around)
+        return reducer.stopping(work_message, book, self._ground(work_message.at))
 
     def _ground(self, at: float) -> RuleContext:
         return _NEW(RuleContext, (at, self._team.roster, self._limits, self._settings, self._dialects))

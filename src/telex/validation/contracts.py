@@ -57,15 +57,6 @@ class ContractScope:
             return PathDecision(OUTSIDE, f"plan {short(plan.id)} allows {scope_of(plan)}", plan, None, False, path)
         return self._answers.get(pattern.text) or self._answer(pattern.text)
 
-    def lets(self, path: str) -> bool:
-        """May this (normal) path be touched? As `judge` has it, where nobody asks why."""
-        if self._lifted is not None and self._lifted.cover(path) is not None:
-            return True
-        if self._against is not None and self._against.cover(path) is not None:
-            return False
-        granted = self._granted
-        return self._allowed.cover(path) is not None or (granted is not None and granted.cover(path) is not None)
-
     def judge_below(self, folder: str) -> PathDecision | None:
         """What it says to every (normal) path in this folder, where one pattern tells."""
         if self._against is not None or self._lifted is not None:
@@ -136,12 +127,6 @@ def judge(path: str, scopes: Sequence[ContractScope], resolve: Resolver | None =
         return named
     there = _judged(led, scopes)  # both must be right: the name that is shown, and the file that is written
     return named if there.code is None else there._replace(why=f"it leads to {short(led)}, and {there.why}")
-
-
-def may_touch(path: str, scope: ContractScope) -> bool:
-    """The same of one contract, where nobody asks why."""
-    found = normal(path)
-    return not isinstance(found, InvalidPath) and not is_gits_own(found) and scope.lets(found)
 
 
 def _judged(path: str, scopes: Sequence[ContractScope]) -> PathDecision:

@@ -142,27 +142,12 @@ class _Replay:
         self.messages = self.bytes_done = self.flaws = 0
 
     def file(self, log: str) -> None:
-        message_max = self.settings.limits.message_bytes_max
-        line_max = message_max * _ESCAPED_MAX + _AROUND_BYTES
-        read, quick, count = line_reader(self.settings.dialects()), self.trial.quick, self.account.count
-        bare = True  # neighbours are of one form
+        line_max = self.settings.limits.message_bytes_max * _ESCAPED_MAX + _AROUND_BYTES
+        read = line_reader(self.settings.dialects())
         for number, raw, size in pieces(log, line_max, lines=True):
             self.bytes_done += size
-            judged = quick(number, raw) if bare and size <= message_max else None
-            if judged is None:
-                if size > line_max:
-                    self.line(InvalidLine(number, "longer than any message may be"))
-                    continue
-                line = read(number, raw)
-                before, bare = bare, type(line) is LogEntry and line.is_bare
-                judged = quick(number, raw) if bare and not before and size <= message_max else None
-                if judged is None:
-                    self.line(line)
-                    continue
-            count(judged, number)
-            self.messages += 1
-            if not self.messages % STEP:
-                self.progress.step(self.messages, self.bytes_done)
+            is_too_long = size > line_max
+            self.line(InvalidLine(number, "longer than any message may be") if is_too_long else read(number, raw))
 
     def line(self, line: Line) -> None:
         if type(line) is LogEntry:
