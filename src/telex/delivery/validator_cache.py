@@ -79,15 +79,16 @@ class ValidatorCache:
     def quick(self, raw: bytes, participants: Participants) -> "CheckedMessage | None":
         """What is known of a message with nothing to find in it; None says nothing either way."""
         lane = self._open.get(participants)
-        checked: CheckedMessage | None = lane.passes(raw) if lane is not None and len(raw) <= self._bytes_max else None
-        return checked
+        answer = lane.passes(raw) if lane is not None and len(raw) <= self._bytes_max else None
+        return answer[0](answer[1]) if answer is not None else None
 
     def check(self, raw: bytes, participants: Participants) -> CheckedMessage:
         lane = self._open.get(participants) or self._lane(participants)
         if lane is not None and len(raw) <= self._bytes_max:
-            looked: CheckedMessage | None = lane.passes(raw)
-            if looked is not None:
-                return looked
+            answer = lane.passes(raw)
+            if answer is not None:
+                result: CheckedMessage = answer[0](answer[1])
+                return result
         checked = check(raw, self.desk, **participants._asdict())
         dialect = checked.dialect
         type_ = dialect.types.get(checked.type or "") if dialect is not None else None
@@ -147,7 +148,7 @@ class ValidatorCache:
         from telex.validation.fast_validator import FastValidator
 
         lane = self._open[participants] = FastValidator(
-            self.desk, **participants._asdict(), opening=self.opening, shared=self._shared
+            self.desk, **participants._asdict(), of_type=self.opening, shared=self._shared
         )
         return lane
 

@@ -11,7 +11,7 @@ whole dialect saves a call for every message, a twentieth of its cost.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import UNSET, DecodeError
 
@@ -36,8 +36,6 @@ from telex.validation.rule_source import rule_source
 
 NOT_SO = -1_000_000_000  # added once, no count of marks comes back above zero
 Lane = Callable[[bytes], Any]
-Answer = Literal["type", "opened", "beside"]
-Beside = tuple[Any, tuple[tuple[str, ...], ...]]  # what stands for a type, and ways through its Struct, in groups
 
 
 def lane_of(
@@ -46,14 +44,11 @@ def lane_of(
     passed: Callable[[MessageType], Any],
     other: Lane,
     limits: Limits,
-    answer: Answer = "type",
 ) -> Lane:
-    """A function from a message to `passed(its type)`, or to None when there is more to say about it.
+    """A function that returns `passed(type)` and the decoded message, or None if the message needs a full check.
 
-    What does not decode, says more than its type has, or is of a type that is not open is handed to `other`: another
-    dialect may have a type of that name. Where the answer is `opened`, what stands for a type is a function, and the
-    answer is what that makes of the decoded message. Where it is `beside`, what stands for a type is a `Beside`, and
-    the answer has the message with it and what was found on these ways.
+    It hands the message to `other` if it does not decode, has more than its type has, or is of a type that is not open:
+    another dialect may have a type of that name.
     """
     names: dict[str, Any] = {"UNSET": UNSET, "open_marks": marks_within(limits), "escaped": escaped_marks}
     names |= {"ESCAPE": b"\\u00", "BLANK": OPENING.encode()}
@@ -63,8 +58,7 @@ def lane_of(
         source = _Source(names)
         source.message(compiled.shapes[type_.name], compiled.dialect, type_)
         struct, known = source.name(compiled.shapes[type_.name].struct), passed(type_)
-        given = source.beside(*known) if answer == "beside" else source.name(known)
-        body = [*source.refusals, f"n = {source.fixed}", *source.lines, f"passed = {given}"]
+        body = [*source.refusals, f"n = {source.fixed}", *source.lines, f"passed = {source.name(known)}"]
         lines += [f"{'elif' if index else 'if'} t is {struct}:", *(f"    {line}" for line in body)]
     lines += ["else:", "    return other(raw)"] if len(lines) > 5 else ["return other(raw)"]
     lines += [
@@ -72,7 +66,7 @@ def lane_of(
         # Backslash, <, carriage return, DEL: what could hide a NUL, a blank or an invisible name in a text.
         "if 92 in raw and (ESCAPE in raw or not i.isprintable()): return None",
         "if 60 in raw and BLANK in raw or 13 in raw or 127 in raw: return None",
-        f"return {'passed(m)' if answer == 'opened' else 'passed'} if i.isascii() or i.isprintable() else None",
+        "return (passed, m) if i.isascii() or i.isprintable() else None",
     ]
     return _made("raw, UNSET=UNSET, decode=decode, len=len, type=type", lines, names)  # a local name is found fastest
 
@@ -122,17 +116,6 @@ class _Source:
         name = f"k{len(self.names)}"
         self.names[name] = value
         return name
-
-    def beside(self, known: Any, groups: tuple[tuple[str, ...], ...]) -> str:
-        """A tuple of it, the message, and what is found on these ways through its Structs."""
-        found = [f"({''.join(f'{self._near(way)}, ' for way in group)})" for group in groups]
-        return f"({', '.join([self.name(known), 'm', *found])})"
-
-    def _near(self, way: str) -> str:
-        place = f"m.{way}"
-        return (
-            f"p{place.removeprefix(self.payload)}" if self.payload and place.startswith(f"{self.payload}.") else place
-        )
 
     def refuse_if(self, condition: str) -> None:
         self.refusals.append(f"if {condition}: return None")

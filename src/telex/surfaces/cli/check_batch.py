@@ -8,7 +8,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from telex.surfaces.cli.check import CheckCommand, sized, stderr_has_its_own_reader
 from telex.surfaces.cli.check_output import ANSWERS, json_line
@@ -46,7 +46,7 @@ class _BatchCheck:
         self.errors = Screen(sys.stderr)
         self.progress = Progress(files, wanted=not task.quiet)
         self.answer = ANSWERS.get(task.format)
-        self.passes: Callable[[bytes], ValidMessage | None] = _not_open_yet
+        self.passes: Callable[[bytes], tuple[ValidMessage, Any] | None] = _not_open_yet
         self.answers_passed: dict[tuple[str, str], str] = {}
         self.says_words = self.answer is None or stderr_has_its_own_reader()
         self.messages = self.bytes_done = self.unsaid = self.said = 0
@@ -72,9 +72,9 @@ class _BatchCheck:
         for number, raw, size in pieces(file, self.bytes_max, lines=lines):
             self.messages += 1
             self.bytes_done += size
-            passed = self.passes(raw)
-            if passed is not None:
-                self._passed(passed, file, number)
+            answer = self.passes(raw)
+            if answer is not None:
+                self._passed(answer[0], file, number)
             else:
                 checked = check(raw, self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role)
                 self._checked(sized(checked, size, self.bytes_max), _place(file, number))
