@@ -17,8 +17,7 @@ from telex.model.finding import Finding
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, TELEX, Member, roster_of
 from telex.replay import pair_cache
 from telex.replay.reader import LogEntry, line_reader
-from telex.replay.result import SimulatedResult
-from telex.replay.simulate import Simulator
+from telex.replay.simulate import SimulatedResult, Simulator
 from telex.replay.team import ReplayTeam
 from telex.validation.check import STRICT, CheckPolicy
 from tests.bus_team import EVERY_TYPE, speech, speech_of

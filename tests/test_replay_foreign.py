@@ -92,7 +92,7 @@ def test_what_the_bus_itself_said_is_nobodys_to_judge(team: Team, shell: Shell, 
 
 @proves("replay/foreign")
 def test_only_so_many_ids_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.replay.dedup.IDS_MAX", 2)
+    monkeypatch.setattr("telex.replay.simulate.IDS_MAX", 2)
     trial, read = Simulator(), line_reader(BUILT_IN)
 
     def verdict(id: str) -> str:

@@ -7,10 +7,9 @@ import pytest
 from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event
 from telex.model.finding import Finding, refusals
-from telex.replay import user_dialect_requests
+from telex.replay import simulate
 from telex.replay.reader import LogEntry, of_store
-from telex.replay.result import in_words
-from telex.replay.simulate import Simulator
+from telex.replay.simulate import Simulator, in_words
 from telex.validation.check import CheckPolicy
 from tests.bus_team import OpenTeam, Team, open_team, speech, speech_of
 from tests.own_words import KANBAN
@@ -86,7 +85,7 @@ def test_an_answer_in_own_words_is_judged_as_it_was(team: Team) -> None:
 
 @proves("replay/own-words")
 def test_only_so_many_questions_are_remembered(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_dialect_requests, "ASKED_MAX", 2)
+    monkeypatch.setattr(simulate, "ASKED_MAX", 2)
     for number in range(5):
         ask(team, f"ask-{number}")
     for number in range(5):

@@ -16,8 +16,7 @@ from telex.ports.store import Store
 from telex.record.export import exported
 from telex.replay import time_travel as moment_room
 from telex.replay.reader import Line, LogEntry, line_reader, of_store
-from telex.replay.result import SimulatedResult
-from telex.replay.simulate import Simulator
+from telex.replay.simulate import SimulatedResult, Simulator
 from telex.replay.time_travel import as_it_was
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore

@@ -13,8 +13,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.model.contracts import ContractIndex, PlanSummary
 from telex.model.finding import refusals
 from telex.replay.reader import LogEntry, line_reader
-from telex.replay.result import SimulatedResult, in_words
-from telex.replay.simulate import Simulator
+from telex.replay.simulate import SimulatedResult, Simulator, in_words
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
 from telex.work.mutable_contracts import MutablePlans, mutable_contracts

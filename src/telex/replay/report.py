@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from telex.model.finding import Finding
 from telex.replay.reader import LogEntry
-from telex.replay.result import SimulatedResult, in_words
+from telex.replay.simulate import SimulatedResult, in_words
 from telex.work.rule_set import LazyFinding
 
 AGENTS_MAX = 1_000

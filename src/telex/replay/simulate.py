@@ -6,25 +6,97 @@ full.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
 from telex.delivery.routing import Route
 from telex.delivery.validator_cache import CheckedMessage, TypeTraits, ValidatorCache
-from telex.dialects.schema import ANY, MessageType
+from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.model.event import COMING_AND_GOING, Event
-from telex.model.finding import Finding
+from telex.model.finding import Finding, Severity
+from telex.model.json_path import ROOT
 from telex.model.message import Message
 from telex.model.roster import EVERYONE, TELEX, Member
-from telex.replay.dedup import ReplayDedup
-from telex.replay.reader import LogEntry, inboxes_of
-from telex.replay.result import EVIDENCE, SimulatedResult, Verdict, found_then, judged, refuses, reused, stops
+from telex.replay.reader import LogEntry, inboxes_of, moment_in, recorded
 from telex.replay.team import NOBODY, ReplayPath, ReplayTeam
-from telex.replay.user_dialect_requests import MessageContext, ReplayUserRequests
-from telex.replay.work_state import ReplayWorkState
 from telex.validation.check import STRICT, CheckPolicy
-from telex.work.rule_set import LazyFinding
-from telex.work.user_dialect_requests import ANSWERING, ASKING, stands_for
+from telex.work import reducer
+from telex.work.approvals import Approval, ApprovalRequest, topic_of
+from telex.work.mutable_state import OWNED, mutable_state
+from telex.work.rule_set import LazyFinding, RuleContext
+from telex.work.user_dialect_requests import ANSWERING, ASKING, Found, decides_nothing, left_over, stands_for, wanted_by
 from telex.work.view import WorkMessage, parse_tree, work_message_from_log
+
+Verdict = Literal["passed", "refused", "repeated", "own"]  # own: a message of the bus itself, which nobody judges
+# What is known from the record alone: the door and the inboxes of that day are gone.
+AT_THE_DOOR = frozenset({"id-differs", "id-not-allowed", "inbox-full", "recipient-missing"})
+EVIDENCE: dict[str, Severity] = {"mark": "warning", "refuse": "refusal"}  # by the team's setting
+REUSED, CONTRADICTED = "id-reused", "evidence-contradicted"
+IDS_MAX = 5_000  # at least so many ids are remembered
+ASKED_MAX = 5_000  # requests in a user's dialect of which at least so many are remembered
+ALIKE_MAX = 16  # of them, under one id
+_NEW = tuple.__new__  # makes a NamedTuple in half the time
+
+
+def in_words(one: Finding | LazyFinding) -> Finding:
+    """As its sender would be told it."""
+    return one.finding() if isinstance(one, LazyFinding) else one
+
+
+class SimulatedResult(NamedTuple):
+    """What would have become of a message."""
+
+    verdict: Verdict
+    agent: str
+    dialect: Dialect | None
+    type: MessageType | None
+    id: str | None
+    findings: "tuple[Finding | LazyFinding, ...]" = ()
+
+    def told(self) -> "SimulatedResult":
+        """The same with every remark put into words, which has to be asked for before the next message is judged."""
+        return self._replace(findings=tuple([in_words(one) for one in self.findings]))
+
+
+def judged(
+    verdict: Verdict, line: LogEntry, checked: CheckedMessage, agent: str, findings: tuple[Finding | LazyFinding, ...]
+) -> SimulatedResult:
+    kind = checked.traits
+    if kind is None:
+        return SimulatedResult(verdict, agent, checked.dialect, None, line.id or checked.envelope.id, findings)
+    return SimulatedResult(verdict, agent, kind.dialect, kind.type, line.id or checked.envelope.id, findings)
+
+
+def refuses(findings: tuple[Finding | LazyFinding, ...]) -> bool:
+    return any(one.severity == "refusal" for one in findings)
+
+
+def stops(findings: tuple[Finding, ...], desk: CheckPolicy) -> bool:
+    """What was wrong at the door stops a message in every team, what a repository speaks against in a strict one."""
+    return any(finding.severity == "refusal" and (desk.strict or finding.code != CONTRADICTED) for finding in findings)
+
+
+def reused(id_: str | None) -> Finding:
+    say = f"Give it an id of its own: {id_} was sent before, with other words."
+    return Finding(REUSED, ROOT, say, expected="an id not used before", found=id_)
+
+
+def found_then(line: LogEntry, evidence: Severity | None) -> tuple[Finding, ...]:
+    """What was found when it was sent and cannot be found out anew. `evidence`: what a team makes of a report that its
+    repository speaks against; None: nothing."""
+    listed = recorded(line).get("findings")
+    carried = []
+    for finding in [_finding(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else ():
+        if finding.code == CONTRADICTED and evidence is not None:
+            carried.append(finding._replace(severity=evidence))
+        elif line.refused and (finding.code in AT_THE_DOOR or (finding.code, finding.path) == (REUSED, ROOT)):
+            carried.append(finding)
+    return tuple(carried)
+
+
+def _finding(facts: dict[str, Any]) -> Finding:
+    known = {name: value for name, value in facts.items() if name in Finding._fields and isinstance(value, str)}
+    return Finding(**{"code": "", "path": ROOT, "say": ""} | known)  # type: ignore[arg-type]
 
 
 class Simulator:
@@ -196,3 +268,124 @@ def _only_sender(type_: MessageType) -> Member:
     """The sender of a message that names none: the role that may send its type, if there is only one."""
     role = type_.senders[0] if len(type_.senders) == 1 and type_.senders != ANY else ""
     return Member(role, role)
+
+
+# --- state taken from the log -----------------------------------------------------------------------------------------
+
+
+class ReplayWorkState:
+    def __init__(self, desk: CheckPolicy, team: ReplayTeam, settings: Mapping[str, Any]) -> None:
+        self._book: dict[str, Any] = {}
+        self.times = LogClock()
+        self._team, self._limits, self._settings = team, desk.limits, settings
+        self._dialects: dict[str, Dialect] = {dialect.name: dialect for dialect in desk.dialects}
+
+    @property
+    def book(self) -> dict[str, Any]:
+        return self._book
+
+    def is_untouched(self, topics: tuple[str, ...]) -> bool:
+        """Has nobody ever said anything in these, each of which is one for the whole team?"""
+        return self._book.keys().isdisjoint(topics)
+
+    def weigh(self, work_message: WorkMessage) -> tuple[LazyFinding, ...]:
+        """What speaks against it, and what its sender should know."""
+        if not reducer.rule_checks(work_message.action):
+            return ()
+        return reducer.lazy_findings(work_message, self._book, self._ground(work_message.at))
+
+    def answered_in_own_words(self, work_message: WorkMessage) -> tuple[LazyFinding, ...]:
+        """What is said of an answer in a team's own words, if it names something that the book keeps."""
+        approval: Approval | None = (
+            self._book.get(topic_of(work_message.reply_to)) if work_message.reply_to is not None else None
+        )
+        return () if approval is None else decides_nothing(work_message, approval, self._dialects)
+
+    def write(self, work_message: WorkMessage) -> tuple[Member, ...]:
+        """Write it down. Who has shut down by it."""
+        book = self._book
+        topics = reducer.topics_changed(work_message, book)
+        if topics:
+            self.times.saw(work_message.at)
+        for topic in topics:
+            kind = reducer.kind_of(topic)
+            state = reducer.fold_of(kind)(book.get(topic), work_message)
+            book[topic] = mutable_state(kind, state) if kind in OWNED else state
+        return reducer.stopping(work_message, book, self._ground(work_message.at))
+
+    def _ground(self, at: float) -> RuleContext:
+        return _NEW(RuleContext, (at, self._team.roster, self._limits, self._settings, self._dialects))
+
+
+class LogClock:
+    def __init__(self) -> None:
+        self.now = 0.0  # of the latest that had to do with the work
+
+    def read(self, written: Any) -> float:
+        return self.at(moment_in(written) if isinstance(written, str) else None)
+
+    def at(self, told: float | None) -> float:
+        return self.now if told is None else told
+
+    def saw(self, at: float) -> None:
+        if at > self.now:
+            self.now = at
+
+
+class ReplayDedup:
+    def __init__(self) -> None:
+        self._ids: dict[tuple[str, str], int] = {}
+        self._most = 2 * IDS_MAX  # the older half is then forgotten
+
+    def again(self, raw: bytes, agent: str, id_: str) -> bool | None:
+        """Was this id used before? True: for the same bytes. None: never, as far as is remembered."""
+        ids, words = self._ids, hash(raw)
+        known = ids.setdefault((agent, id_), words)
+        if known is not words:
+            return known == words
+        if len(ids) > self._most:
+            self._ids = dict(islice(ids.items(), IDS_MAX, None))
+        return None
+
+    def forget(self, agent: str, id_: str | None) -> None:
+        """What was refused has used up no id: it may be mended and sent under the same."""
+        if id_ is not None:
+            self._ids.pop((agent, id_), None)
+
+
+class MessageContext(NamedTuple):
+    """What the log or the roster says about a message."""
+
+    number: int
+    id: str | None
+    at: float
+    sender: Member
+    to: str
+    inboxes: tuple[str, ...]
+
+
+class ReplayUserRequests:
+    def __init__(self) -> None:
+        self._asked: dict[str, list[tuple[MessageType, ApprovalRequest]]] = {}
+        self._most = 2 * ASKED_MAX  # the older half is then forgotten
+
+    def heard(self, dialect: str, type_: MessageType, around: MessageContext) -> None:
+        """A message of a type that stands for a question was let pass."""
+        assert stands_for(type_, ASKING), "it asks for nothing"
+        _, id_, at, sender, to, inboxes = around
+        if id_ is None:
+            return  # nobody can name it
+        request = ApprovalRequest(id_, sender.name, sender.role, to, inboxes, "", "", at, None, dialect, type_.name)
+        known = self._asked.setdefault(id_, [])
+        known.append((type_, request))
+        del known[:-ALIKE_MAX]
+        if len(self._asked) > self._most:
+            self._asked = dict(islice(self._asked.items(), ASKED_MAX, None))
+
+    def left_over(self, work_message: WorkMessage, found: Found) -> Found | None:
+        """What is left to say of an answer to one of them; None: it answers none."""
+        wanted = wanted_by(work_message, found) if self._asked else None
+        if wanted is None:
+            return None
+        asked = self._asked.get(work_message.reply_to or "", ())
+        return left_over(work_message, found, [request for type_, request in asked if stands_for(type_, wanted)])
