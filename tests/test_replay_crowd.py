@@ -15,7 +15,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event
 from telex.model.finding import Finding
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, TELEX, Member, roster_of
-from telex.replay import pair_cache
+from telex.replay import team
 from telex.replay.reader import LogEntry, line_reader
 from telex.replay.simulate import SimulatedResult, Simulator
 from telex.replay.team import ReplayTeam
@@ -106,8 +106,8 @@ def test_a_new_agent_costs_no_more_the_more_there_are(crowd: str, looks: Callabl
 def test_who_writes_to_a_role_that_nobody_has_is_told_so_in_one_go(looks: Callable[[], int]) -> None:
     told = []
     for count in (100, 200):
-        team = roster_of(Member(f"worker-{number}", f"trade-{number}") for number in range(count))
-        found = route("role:trad-7", Member("worker-1", "trade-1"), team)
+        roster = roster_of(Member(f"worker-{number}", f"trade-{number}") for number in range(count))
+        found = route("role:trad-7", Member("worker-1", "trade-1"), roster)
         assert isinstance(found, Finding)
         assert (found.code, found.nearest) == ("recipient-unknown", "trade-7")
         told.append(looks())
@@ -115,17 +115,13 @@ def test_who_writes_to_a_role_that_nobody_has_is_told_so_in_one_go(looks: Callab
 
 
 @proves("replay/crowd")
-@pytest.mark.parametrize("inboxes", [50, 10**6])
-def test_what_is_remembered_of_who_speaks_to_whom_is_bounded(inboxes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_routes_that_are_cached_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     crowd = [*map(came, range(30)), *[kept(number, "*") for number in range(30)] * 2]
-    whole = played(Simulator(), crowd)
-    monkeypatch.setattr(pair_cache, "INBOXES_MAX", inboxes)
-    monkeypatch.setattr(pair_cache, "ENTRIES_MAX", 7)
+    results = played(Simulator(), crowd)
+    monkeypatch.setattr(team, "ROUTES_MAX", 7)
     simulator = Simulator()
-    assert played(simulator, crowd) == whole
-    known = simulator._team._ways
-    assert 0 < len(known) <= 7
-    assert sum(len(one.inboxes) for one in known.values() if not isinstance(one, Finding)) <= inboxes
+    assert played(simulator, crowd) == results
+    assert simulator._team.way.cache_info().currsize == 7
 
 
 @proves("replay/crowd")
@@ -237,22 +233,22 @@ def routed_by_the_bus(team: ReplayTeam, address: str, sender: Member) -> Route |
 def test_what_was_taken_is_answered_as_the_bus_does_but_for_those_it_does_not_know(
     before: list[Any], name: str, to: str
 ) -> None:
-    team, read = ReplayTeam(STRICT), line_reader(BUILT_IN)
+    replay_team, read = ReplayTeam(STRICT), line_reader(BUILT_IN)
     for one in before:
         event = read(1, json.dumps(one).encode()) if isinstance(one, dict) else None
         if isinstance(event, Event):
-            team.happened(event)
+            replay_team.happened(event)
         else:
-            team.meet(Member(str(one), "dev"))
-        names, roles = team.roster.names(), team.roster.roles()
-        assert team.everybody() == (*names, *(ONE_OF_ROLE + role for role in roles))
+            replay_team.meet(Member(str(one), "dev"))
+        names, roles = replay_team.roster.names(), replay_team.roster.roles()
+        assert replay_team.everybody() == (*names, *(ONE_OF_ROLE + role for role in roles))
     address = normal_address(to)
     for role in (None, "dev", "nobody-has-it"):
-        member = asked_of_the_bus(team, name.strip().lower(), role)
-        way = team.way(name, role, to or None, True, False)
+        member = asked_of_the_bus(replay_team, name.strip().lower(), role)
+        way = replay_team.way(name, role, to or None, True, False)
         assert (way if isinstance(way, Finding) else way.member) == member
         if not isinstance(way, Finding) and to and name != TELEX:
-            found = routed_by_the_bus(team, address, way.member)
+            found = routed_by_the_bus(replay_team, address, way.member)
             assert (way.wrong or way.inboxes) == found
-            has_role = bool(team.roster.of_role(address.partition(":")[2]))
+            has_role = bool(replay_team.roster.of_role(address.partition(":")[2]))
             assert not address.startswith((ONE_OF_ROLE, ALL_OF_ROLE)) or bool(way.pair.to_role) is has_role

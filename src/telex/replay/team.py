@@ -1,11 +1,12 @@
-"""Who was in the team at each point of a log, and who would have been under other settings?
+"""Roster of a replay: the members at each point of a log, under the settings of the replay.
 
-Members come and go as the events of the log tell it. A log that tells none, or only a part, leaves much open: in a team
-that anybody may join, whoever sent something that was taken and whoever it was for are then given the benefit of the
-doubt. In a team that is closed they are not: that is what a replay is to find out.
+Members join and leave by the events of the log. Many logs have no such events, or only some. In an open team, the
+sender and the recipient of a message that was accepted are then taken as members. In a closed team they are not: the
+replay is to report them.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from telex.delivery import membership
@@ -15,12 +16,11 @@ from telex.model.event import COMING_AND_GOING, Event, detail_of
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE, Member, Roster
-from telex.replay.pair_cache import PairCache
-from telex.replay.role_counts import RoleCounts
 from telex.validation.authorization import normalised
 from telex.validation.check import CheckPolicy
 
-MEMBERS_MAX = 10_000  # of whom a log may make us remember
+MEMBERS_MAX = 10_000  # that are taken from messages, and not from events
+ROUTES_MAX = 1_024  # that are cached; one to everyone has as many inboxes as there are members
 
 
 def changed(members: dict[str, Member], event: Event) -> None:
@@ -67,67 +67,75 @@ class ReplayTeam:
         roles = () if self._declared else (normalised(role) for dialect in among for role in dialect.roles)
         self._default_roles = tuple(dict.fromkeys([*roles, HUMAN]))
         self._members = {member.name: member for member in begin if not self._declared} | self._declared
-        self._ways = PairCache[tuple[str, str | None, str | None, bool, bool], ReplayPath | Finding]()
-        self._reached = PairCache[tuple[str, bool, str, str, bool], tuple[str, Route, Finding | None]]()
         self.roster = Roster(self._members, self._default_roles)
-        self._heads = RoleCounts(self.roster)
+        self.way, self.reached = lru_cache(ROUTES_MAX)(self._way), lru_cache(ROUTES_MAX)(self._reached)
+        # Of the members that are here, in the order of the roster. A log may name thousands, a new one in each line.
+        self._names = [member.name for member in self.roster.known()]
+        self._roles = dict.fromkeys(member.role for member in self.roster.known())
+        self._everybody: Route | None = None
 
     @property
     def is_closed(self) -> bool:
         return bool(self._declared)
 
     def happened(self, event: Event) -> None:
-        """Somebody came or went. Where a team is closed, nobody else could have come; and what the settings say of a
-        member holds whatever it said itself."""
+        """Apply an event: a member joined, left or stopped. In a closed team only declared members can join, with the
+        role and dialects of their declaration."""
         if self._declared and event.agent not in self._declared and event.agent != HUMAN:
             return
-        name = event.agent or ""
-        before = self._members.get(name)
+        before = self._members.get(event.agent or "")
         changed(self._members, event)
-        self._settle(name, before)
+        member = self._members.get(event.agent or "")
+        if member is not None:
+            self._put(member, before)
 
     def stands(self, member: Member) -> None:
-        """A member is now like this."""
-        before = self._members.get(member.name)
-        self._members[member.name] = member
-        self._settle(member.name, before)
+        """Replace a member."""
+        self._put(member, self._members.get(member.name))
 
     def meet(self, member: Member) -> None:
-        """Somebody has spoken in a log that does not tell who comes and goes: it was there all the time."""
+        """Add the sender of a message, in a log without events: it was a member from the beginning."""
         known = self._members
         if member.name not in known and member.name and not self.is_closed and len(known) < MEMBERS_MAX:
-            known[member.name] = member._replace(joined_at=0.0)
-            self._heads.changed(None, known[member.name])
-            self._reached.clear()
+            self._put(member._replace(joined_at=0.0), None)
 
     def everybody(self) -> Route:
-        """Whomever a message may have been for, where nothing says for whom it was."""
-        return self._heads.everybody()
+        """Every inbox of the team, for a message that names no recipient."""
+        if self._everybody is None:
+            expected = [role for role in self._default_roles if role not in self._members]
+            roles = dict.fromkeys((*self._roles, *self._default_roles))
+            self._everybody = (*self._names, *expected, *(ONE_OF_ROLE + role for role in roles))
+        return self._everybody
 
-    def _settle(self, name: str, before: Member | None) -> None:
-        declared, member = self._declared.get(name), self._members.get(name)
-        if declared is not None and member is not None:
-            self._members[name] = member._replace(role=declared.role, dialects=declared.dialects, declared=True)
-        self._heads.changed(before, self._members.get(name))
-        self._ways.clear()
-        self._reached.clear()
+    def _put(self, member: Member, before: Member | None) -> None:
+        declared = self._declared.get(member.name)
+        if declared is not None:
+            member = member._replace(role=declared.role, dialects=declared.dialects, declared=True)
+        self._members[member.name] = member
+        if before is None and member.is_here:
+            self._names.append(member.name)
+            self._roles[member.role] = None
+        elif before is not None and (before.is_here, before.role) != (member.is_here, member.role):
+            self._names = [known.name for known in self.roster.known()]
+            self._roles = dict.fromkeys(known.role for known in self.roster.known())
+        self._everybody = None
+        self.way.cache_clear()
+        self.reached.cache_clear()
 
-    def way(self, sender: str, role: str | None, to: str | None, taken: bool, bare: bool) -> ReplayPath | Finding:
-        """From whom to whom. `taken`: it was accepted, so that whoever is unknown here may have been known there.
+    def _has_role(self, role: str) -> bool:
+        """The same as `bool(roster.of_role(role))`, without looking at every member."""
+        return role in self._roles or (role in self._default_roles and role not in self._members)
 
-        `bare`: all that is known of the sender is what the message says. It is then taken at its word, as a check takes
-        it; in a closed team its sender has to be one of the members all the same.
+    def _way(self, sender: str, role: str | None, to: str | None, taken: bool, bare: bool) -> ReplayPath | Finding:
+        """Sender and recipients of a message. `taken`: it was accepted, so that unknown agents are taken as members.
+
+        `bare`: all that is known of the sender is what the message claims. As in `telex check`, the claim is accepted,
+        except that in a closed team it must be one of the members.
         """
-        key = (sender, role, to, taken, bare)
-        known = self._ways.get(key)
-        if known is None:
-            known = self._way(sender, role, to, taken)
-            if bare and not self.is_closed and not isinstance(known, Finding):
-                known = known._replace(pair=NOBODY)
-            self._ways.keep(key, known, 0 if isinstance(known, Finding) else len(known.inboxes))
-        return known
+        path = self._path(sender, role, to, taken)
+        return path._replace(pair=NOBODY) if isinstance(path, ReplayPath) and bare and not self.is_closed else path
 
-    def _way(self, sender: str, role: str | None, to: str | None, taken: bool) -> ReplayPath | Finding:
+    def _path(self, sender: str, role: str | None, to: str | None, taken: bool) -> ReplayPath | Finding:
         member = self._member(normalised(sender), normalised(role) if role else None, taken)
         if isinstance(member, Finding):
             return member
@@ -145,10 +153,9 @@ class ReplayTeam:
         """The inboxes that a (normal) address stands for."""
         if not taken or self.is_closed:
             return route(address, sender, self.roster)
-        # It was taken, so whoever is meant was there: nobody is to be told whose name is like it, and the many others
-        # are not held against it.
+        # It was accepted, so the recipients were members: no finding suggests similar names of other members.
         if address == EVERYONE:
-            return self._heads.others(sender.name)
+            return tuple([name for name in self._names if name != sender.name])
         if address.startswith(ALL_OF_ROLE):
             members = self.roster.of_role(address.removeprefix(ALL_OF_ROLE))
             return tuple([member.name for member in members if member.name != sender.name])
@@ -158,29 +165,23 @@ class ReplayTeam:
     def _role_at(self, address: str) -> str | None:
         if address.startswith((ONE_OF_ROLE, ALL_OF_ROLE)):
             role = address.split(":", 1)[1]
-            return role if self._heads.has_role(role) else None
+            return role if self._has_role(role) else None
         return role_at(address, self.roster)
 
-    def reached(
+    def _reached(
         self, recipient: str, sender: Member, *, by_role: bool, taken: bool
     ) -> tuple[str, Route, Finding | None]:
-        """For whom a message itself says that it is: the address, the inboxes, and what speaks against it."""
-        key = (recipient, by_role, sender.name, sender.role, taken)
-        known = self._reached.get(key)
-        if known is None:
-            address = self._addressed(recipient, by_role=by_role)
-            found = self.heard_by(address, sender, taken=taken)
-            if isinstance(found, Finding):
-                known = address, (), found
-            else:
-                known = (address, found, None) if address else (EVERYONE, self.everybody(), None)
-            self._reached.keep(key, known, len(known[1]))
-        return known
+        """The recipient that a message itself names: the address, its inboxes, and what is wrong with it."""
+        address = self._addressed(recipient, by_role=by_role)
+        inboxes = self.heard_by(address, sender, taken=taken)
+        if isinstance(inboxes, Finding):
+            return address, (), inboxes
+        return (address, inboxes, None) if address else (EVERYONE, self.everybody(), None)
 
     def _addressed(self, recipient: str, *, by_role: bool) -> str:
         """The address that a message itself names: an agent, or whoever has that role."""
         name = normal_address(recipient)
-        is_role = by_role and self.roster.find(name) is None and self._heads.has_role(name)
+        is_role = by_role and self.roster.find(name) is None and self._has_role(name)
         return ONE_OF_ROLE + name if is_role else name
 
     def _member(self, name: str, role: str | None, taken: bool) -> Member | Finding:
