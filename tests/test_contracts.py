@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from telex.model.contracts import Plan
+from telex.validation.contracts import ContractScope, judge
+from telex.work.plan_checks import KNOWN_CHARACTERS_MAX, KNOWN_PATHS_MAX, PathDecisionCache
 from tests.bus_team import OpenTeam, Team, flow, open_team, speech_of, team
 from tests.contract_team import answer, ask, contract, granted, kept, report, send, told, warned
 from tests.proofs import proves
@@ -263,3 +265,40 @@ def test_a_path_that_is_allowed_for_nothing_is_told(team: Team, allowed: str, fo
     assert (found.code, found.path) == ("path-allowed-for-nothing", "$.payload.allowed_paths[1]")
     [verdict] = team.bus.guard([allowed.rstrip("/") + ("" if allowed.endswith("md") else "/x.py")], agent="dev")
     assert verdict.code == "path-forbidden"
+
+
+@proves("contracts/report/paths", "contracts/pattern-flaw")
+def test_each_of_many_findings_in_one_message_names_its_own_place(team: Team) -> None:
+    odd: dict[str, Any] = {"allowed_paths": ["../a", "../b", "c/1", "c/2"], "forbidden_paths": ["../d", "../e", "c/"]}
+    drawn = kept(team, contract(**odd)).findings
+    assert [(one.code, one.path, one.found) for one in drawn] == [
+        ("pattern-covers-nothing", "$.payload.allowed_paths[0]", "../a"),
+        ("pattern-covers-nothing", "$.payload.allowed_paths[1]", "../b"),
+        ("pattern-covers-nothing", "$.payload.forbidden_paths[0]", "../d"),
+        ("pattern-covers-nothing", "$.payload.forbidden_paths[1]", "../e"),
+        ("path-allowed-for-nothing", "$.payload.allowed_paths[2]", "c/1"),
+        ("path-allowed-for-nothing", "$.payload.allowed_paths[3]", "c/2"),
+    ]
+    kept(team, contract("Q", depends_on=["X", "P", "Y"]))
+    refused = send(team, report("Q", files=["src/a", "lib/b", ".env", "src/c", "lib/d"])).findings
+    assert [(one.code, one.path, one.found) for one in refused] == [
+        ("dependency-not-complete", "$.payload.plan_id", "plan X: no contract for it yet"),
+        ("dependency-not-complete", "$.payload.plan_id", "plan P: T1, T2 not done"),
+        ("dependency-not-complete", "$.payload.plan_id", "plan Y: no contract for it yet"),
+        ("path-outside-contract", "$.payload.files_modified[1]", "lib/b"),
+        ("path-forbidden", "$.payload.files_modified[2]", ".env"),
+        ("path-outside-contract", "$.payload.files_modified[4]", "lib/d"),
+    ]
+
+
+@proves("contracts/report/paths")
+def test_the_decisions_that_are_cached_for_a_contract_are_few_and_the_same(team: Team) -> None:
+    kept(team, contract())
+    scope = ContractScope(team.bus.work_state("plan")["plan:P"])
+    answers, long = PathDecisionCache(scope), "src/" + "x" * KNOWN_CHARACTERS_MAX
+    paths = [f"{folder}/{number}" for number in range(KNOWN_PATHS_MAX) for folder in ("src", "lib", "..")]
+    for path in (*paths, long, ".env", *reversed(paths), long, ".env"):
+        assert answers.judge(path) == judge(path, (scope,))
+    known = vars(answers)["_known"]
+    assert 0 < len(known) <= KNOWN_PATHS_MAX
+    assert long not in known

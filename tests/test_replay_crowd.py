@@ -69,7 +69,7 @@ def played(simulator: Simulator, lines: Iterable[Any]) -> list[SimulatedResult]:
         if isinstance(entry, Event):
             simulator.happened(entry)
         elif isinstance(entry, LogEntry):
-            results.append(simulator.judge(entry).told())
+            results.append(simulator.judge(entry))
     return results
 
 

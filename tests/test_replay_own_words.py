@@ -9,7 +9,7 @@ from telex.model.event import Event
 from telex.model.finding import Finding, refusals
 from telex.replay import simulate
 from telex.replay.reader import LogEntry, of_store
-from telex.replay.simulate import Simulator, in_words
+from telex.replay.simulate import Simulator
 from telex.validation.check import CheckPolicy
 from tests.bus_team import OpenTeam, Team, open_team, speech, speech_of
 from tests.own_words import KANBAN
@@ -47,7 +47,7 @@ def replayed(team: Team) -> list[tuple[str, tuple[Finding, ...]]]:
             trial.happened(line)
         elif isinstance(line, LogEntry):
             judged = trial.judge(line)
-            found.append((judged.verdict, tuple(in_words(finding) for finding in judged.findings)))
+            found.append((judged.verdict, judged.findings))
     assert all(one.waits for one in trial.book.values()), "an intent gives leave for nothing"
     return found
 

@@ -97,7 +97,7 @@ def judged(trial: Simulator, lines: list[Line]) -> list[SimulatedResult]:
         if isinstance(line, Event):
             trial.happened(line)
         elif isinstance(line, LogEntry):
-            found.append(trial.judge(line).told())
+            found.append(trial.judge(line))
     return found
 
 

@@ -13,7 +13,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.model.contracts import ContractIndex, PlanSummary
 from telex.model.finding import refusals
 from telex.replay.reader import LogEntry, line_reader
-from telex.replay.simulate import SimulatedResult, Simulator, in_words
+from telex.replay.simulate import SimulatedResult, Simulator
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
 from telex.work.mutable_contracts import MutablePlans, mutable_contracts
@@ -103,7 +103,7 @@ def test_a_day_of_work_is_answered_as_the_bus_answers_it(said: list[tuple[str, d
         assert isinstance(entry, LogEntry)
         result = simulator.judge(entry)
         assert (result.verdict == "refused") == (not receipt.accepted), (result, receipt)
-        ours = refusals([in_words(finding) for finding in result.findings])
+        ours = refusals(result.findings)
         assert sorted(finding.code for finding in ours) == sorted(
             finding.code for finding in refusals(receipt.findings)
         )

@@ -85,8 +85,7 @@ async def _decides_nothing(
     words, own = answering(found.request, context.dialects), {member.name, member.role, ONE_OF_ROLE + member.role}
     if words is None or own.isdisjoint(answerers(found.request, words, (member,))):
         return ()
-    path, say, expected, _, _ = undecided(reply_to, words[1].name, "no text")
-    return (Finding("approval-not-decided", path, say, "warning", expected),)
+    return (undecided(reply_to, words[1].name, "no text"),)
 
 
 async def answers_no_dispatch(context: BusContext, work_message: "WorkMessage") -> tuple[Finding, ...]:

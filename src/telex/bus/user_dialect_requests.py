@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from telex.bus.work_cache import work_message_of_send
 from telex.model.finding import Finding
 from telex.work.approvals import Approval, ApprovalRequest, topic_of
-from telex.work.rule_set import LazyFinding
 from telex.work.user_dialect_requests import ANSWERING, LEAVE, decides_nothing, left_over, stands_for, wanted_by
 from telex.work.view import WorkMessage
 
@@ -31,8 +30,7 @@ async def is_user_dialect_request(
         await _request(context, message)
         for message in await user_dialect_requests(context, work_message.reply_to, wanted)
     ]
-    left = left_over(work_message, findings, requests)
-    return None if left is None else tuple([one.finding() if isinstance(one, LazyFinding) else one for one in left])
+    return left_over(work_message, findings, requests)
 
 
 async def answers_user_dialect_request(
@@ -54,7 +52,7 @@ async def answers_user_dialect_request(
         return ()
     request = request._replace(id=checked.envelope.id or request.id or "")
     work_message = work_message_of_send(request, member, checked, address, inboxes, context.clock.now())
-    return tuple(finding.finding() for finding in decides_nothing(work_message, approval, context.dialects))
+    return decides_nothing(work_message, approval, context.dialects)
 
 
 async def user_dialect_requests(context: "BusContext", id_: str, wanted: frozenset[str] = LEAVE) -> "list[Message]":

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from telex.model.finding import Finding
 from telex.replay.reader import LogEntry
-from telex.replay.simulate import SimulatedResult, in_words
-from telex.work.rule_set import LazyFinding
+from telex.replay.simulate import SimulatedResult
 
 AGENTS_MAX = 1_000
 OTHERS, NOBODY = "(others)", "(nobody named)"
@@ -90,9 +89,7 @@ class ReplayReport:
                 break
         return counts
 
-    def _found(
-        self, findings: tuple[Finding | LazyFinding, ...], passed: bool, counts: ReplayCounts, row: Row, first: str
-    ) -> None:
+    def _found(self, findings: tuple[Finding, ...], passed: bool, counts: ReplayCounts, row: Row, first: str) -> None:
         severities = {finding.severity for finding in findings}
         if passed:
             counts.forgiven += "refusal" in severities
@@ -121,11 +118,10 @@ class ReplayReport:
             self._rows[key] = (agent, dialect.name if dialect is not None else "–", named), ReplayCounts()
         return self._rows[key]
 
-    def _reason(self, row: Row, code: str, finding: Finding | LazyFinding, first: str) -> None:
+    def _reason(self, row: Row, code: str, finding: Finding, first: str) -> None:
         refusal_reason = self._reasons.get((row, code))
         if refusal_reason is None:
-            words = in_words(finding)
-            self._reasons[row, code] = RefusalReason(*row, code, 1, first, words.say, words.path)
+            self._reasons[row, code] = RefusalReason(*row, code, 1, first, finding.say, finding.path)
         else:
             self._reasons[row, code] = refusal_reason._replace(times=refusal_reason.times + 1)
 

@@ -23,7 +23,7 @@ from telex.validation.check import STRICT, CheckPolicy
 from telex.work import reducer
 from telex.work.approvals import Approval, ApprovalRequest, topic_of
 from telex.work.mutable_state import OWNED, mutable_state
-from telex.work.rule_set import LazyFinding, RuleContext
+from telex.work.rule_set import RuleContext
 from telex.work.user_dialect_requests import ANSWERING, ASKING, Found, decides_nothing, left_over, stands_for, wanted_by
 from telex.work.view import WorkMessage, parse_tree, work_message_from_log
 
@@ -38,11 +38,6 @@ ALIKE_MAX = 16  # of them, under one id
 _NEW = tuple.__new__  # makes a NamedTuple in half the time
 
 
-def in_words(one: Finding | LazyFinding) -> Finding:
-    """As its sender would be told it."""
-    return one.finding() if isinstance(one, LazyFinding) else one
-
-
 class SimulatedResult(NamedTuple):
     """What would have become of a message."""
 
@@ -51,15 +46,11 @@ class SimulatedResult(NamedTuple):
     dialect: Dialect | None
     type: MessageType | None
     id: str | None
-    findings: "tuple[Finding | LazyFinding, ...]" = ()
-
-    def told(self) -> "SimulatedResult":
-        """The same with every remark put into words, which has to be asked for before the next message is judged."""
-        return self._replace(findings=tuple([in_words(one) for one in self.findings]))
+    findings: tuple[Finding, ...] = ()
 
 
 def judged(
-    verdict: Verdict, line: LogEntry, checked: CheckedMessage, agent: str, findings: tuple[Finding | LazyFinding, ...]
+    verdict: Verdict, line: LogEntry, checked: CheckedMessage, agent: str, findings: tuple[Finding, ...]
 ) -> SimulatedResult:
     kind = checked.traits
     if kind is None:
@@ -67,7 +58,7 @@ def judged(
     return SimulatedResult(verdict, agent, kind.dialect, kind.type, line.id or checked.envelope.id, findings)
 
 
-def refuses(findings: tuple[Finding | LazyFinding, ...]) -> bool:
+def refuses(findings: tuple[Finding, ...]) -> bool:
     return any(one.severity == "refusal" for one in findings)
 
 
@@ -202,9 +193,9 @@ class Simulator:
 
     def _weighed(
         self, work_message: WorkMessage, before: tuple[Finding, ...] = ()
-    ) -> tuple[Verdict, tuple[Finding | LazyFinding, ...]]:
+    ) -> tuple[Verdict, tuple[Finding, ...]]:
         """What becomes of it, and all that was found. What may pass is written down."""
-        found: tuple[Finding | LazyFinding, ...] = (*before, *self._work.weigh(work_message))
+        found: tuple[Finding, ...] = (*before, *self._work.weigh(work_message))
         if found and refuses(found):
             left = self._own_words.left_over(work_message, found)
             found = found if left is None else left
@@ -215,9 +206,9 @@ class Simulator:
 
     def _answered(
         self, work_message: WorkMessage, before: tuple[Finding, ...] = ()
-    ) -> tuple[Verdict, tuple[Finding | LazyFinding, ...]]:
+    ) -> tuple[Verdict, tuple[Finding, ...]]:
         """The same for an answer in a team's own words, which writes nothing down."""
-        found: tuple[Finding | LazyFinding, ...] = (*before, *self._work.answered_in_own_words(work_message))
+        found: tuple[Finding, ...] = (*before, *self._work.answered_in_own_words(work_message))
         return "refused" if self.desk.strict and refuses(found) else "passed", found
 
     def _said(
@@ -288,13 +279,13 @@ class ReplayWorkState:
         """Has nobody ever said anything in these, each of which is one for the whole team?"""
         return self._book.keys().isdisjoint(topics)
 
-    def weigh(self, work_message: WorkMessage) -> tuple[LazyFinding, ...]:
+    def weigh(self, work_message: WorkMessage) -> tuple[Finding, ...]:
         """What speaks against it, and what its sender should know."""
         if not reducer.rule_checks(work_message.action):
             return ()
-        return reducer.lazy_findings(work_message, self._book, self._ground(work_message.at))
+        return reducer.check_rules(work_message, self._book, self._ground(work_message.at))
 
-    def answered_in_own_words(self, work_message: WorkMessage) -> tuple[LazyFinding, ...]:
+    def answered_in_own_words(self, work_message: WorkMessage) -> tuple[Finding, ...]:
         """What is said of an answer in a team's own words, if it names something that the book keeps."""
         approval: Approval | None = (
             self._book.get(topic_of(work_message.reply_to)) if work_message.reply_to is not None else None

@@ -5,11 +5,11 @@ names, or, where it names none, by its task: the one request that is open there.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 from telex.delivery.routing import listed, normal_address
 from telex.dialects.schema import ANY, Dialect, MessageType
+from telex.model.finding import Finding
 from telex.model.json_path import ROOT, path_of
 from telex.model.limits import LIMITS
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
@@ -26,7 +26,7 @@ from telex.work.decisions import (
 )
 from telex.work.escalations import topics_of_step
 from telex.work.id_reuse import id_reused
-from telex.work.rule_set import Book, FindingText, Fold, LazyFinding, RuleContext, Topics, WorkRules
+from telex.work.rule_set import Book, Fold, RuleContext, Topics, WorkRules
 from telex.work.view import WorkMessage
 
 InItsWords = tuple[Dialect, MessageType]  # the dialect of a request, and the type that answers it there
@@ -108,7 +108,7 @@ def _ask_wanted(work_message: WorkMessage, book: Book) -> Topics:
     return (topic_of(work_message.id),)
 
 
-def _weigh_ask(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+def _weigh_ask(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     approval: Approval | None = book.get(topic_of(work_message.id))
     return () if approval is None else (id_reused(work_message, f"{approval.request.by} has asked for something"),)
 
@@ -149,25 +149,18 @@ def _answer_belongs(work_message: WorkMessage, book: Book) -> Topics:
     return (topic,) if topic in book else ()
 
 
-def _weigh_answer(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+def _weigh_answer(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     name = meant(work_message, book)
     approval: Approval | None = book.get(topic_of(name)) if name is not None else None
     if approval is None:
         # What was escalated may be answered in the same words; that is another chapter.
         if name is not None and not book.keys().isdisjoint(topics_of_step(name)):
             return ()
-        return (LazyFinding("approval-unknown", partial(_unknown, work_message, name, book)),)
+        return (_unknown(work_message, name, book),)
     request, answer = approval
-    wrong = (
-        ()
-        if may_answer(work_message, request, answering(request, context.dialects))
-        else (may_not(work_message, request),)
-    )
-    return (
-        wrong
-        if answer is None
-        else (*wrong, LazyFinding("approval-answered", partial(_answered, work_message, request, answer)))
-    )
+    is_allowed = may_answer(work_message, request, answering(request, context.dialects))
+    findings = () if is_allowed else (may_not(work_message, request),)
+    return findings if answer is None else (*findings, _answered(work_message, request, answer))
 
 
 def may_answer(work_message: WorkMessage, request: ApprovalRequest, in_its_words: InItsWords | None = None) -> bool:
@@ -225,37 +218,35 @@ def _where(work_message: WorkMessage, name: str | None) -> str:
     return work_message.path("task") if work_message.has("task") else ROOT
 
 
-def _unknown(work_message: WorkMessage, name: str | None, book: Book) -> FindingText:
+def _unknown(work_message: WorkMessage, name: str | None, book: Book) -> Finding:
+    code = "approval-unknown"
     waiting = asks_in_task(work_message, book).waiting()
     expected = listed(waiting) if waiting else "a request that waits for an answer"
     if name is not None:
         close, found = nearest(name, waiting[-LATEST_MAX:]), name[: LIMITS.found_characters_max]
         what = close or "a request that waits (telex approvals shows them)"
         say = f"Name {what}: nobody has asked for anything under {found}."
-        return FindingText(_where(work_message, name), say, expected, found, close)
+        return Finding(code, _where(work_message, name), say, expected=expected, found=found, nearest=close)
     task = work_message.text("task")[: LIMITS.found_characters_max]
     why = f"{len(waiting)} wait in {task}" if waiting else f"nothing waits for an answer in {task}"
-    return FindingText(_where(work_message, None), f"Say which request you answer: {why}.", expected, task)
+    say = f"Say which request you answer: {why}."
+    return Finding(code, _where(work_message, None), say, expected=expected, found=task)
 
 
-def may_not(work_message: WorkMessage, request: ApprovalRequest) -> LazyFinding:
-    """What is said to whoever answers and may not."""
-    return LazyFinding("may-not-answer", partial(_left_to_others, work_message, request))
-
-
-def _left_to_others(work_message: WorkMessage, request: ApprovalRequest) -> FindingText:
+def may_not(work_message: WorkMessage, request: ApprovalRequest) -> Finding:
+    """The finding for an answer from an agent that may not give it."""
     asked_of = " or ".join(answerers(request, (work_message.dialect, work_message.type)))
     why = "who asks does not answer" if work_message.sender == request.by else f"you are {work_message.sender}"
-    return FindingText(
-        _where(work_message, request.id), f"Leave the answer to {asked_of}: {why}.", asked_of, work_message.sender
-    )
+    say, where = f"Leave the answer to {asked_of}: {why}.", _where(work_message, request.id)
+    return Finding("may-not-answer", where, say, expected=asked_of, found=work_message.sender)
 
 
-def _answered(work_message: WorkMessage, request: ApprovalRequest, answer: ApprovalAnswer) -> FindingText:
+def _answered(work_message: WorkMessage, request: ApprovalRequest, answer: ApprovalAnswer) -> Finding:
     say = (
         f"Ask for it anew if it is to be decided again: {answer.by} has {_WORDS[answer.decision]} {request.id} already."
     )
-    return FindingText(_where(work_message, request.id), say, "a request that waits", answer.id)
+    where = _where(work_message, request.id)
+    return Finding("approval-answered", where, say, expected="a request that waits", found=answer.id)
 
 
 _WORDS = {APPROVED: "approved", REJECTED: "rejected", CONDITIONAL: "approved, on conditions,"}

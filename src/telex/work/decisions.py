@@ -7,8 +7,9 @@ a person: to send off work is another trade than to decide what was asked of oth
 from collections.abc import Iterable
 
 from telex.delivery.routing import normal_address
+from telex.model.finding import Finding
 from telex.model.roster import HUMAN, ONE_OF_ROLE
-from telex.work.rule_set import Book, LazyFinding, RuleContext, Topics, WorkRules, nothing
+from telex.work.rule_set import Book, RuleContext, Topics, WorkRules, nothing
 from telex.work.view import WorkMessage
 
 APPROVED, REJECTED, CONDITIONAL = "approved", "rejected", "conditional"
@@ -46,7 +47,7 @@ def for_dispatches(answer: WorkRules) -> WorkRules:
             else ()
         )
 
-    def weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> Iterable[LazyFinding]:
+    def weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> Iterable[Finding]:
         return answer.check(work_message, book, context) if _decides(work_message, book) else ()
 
     return WorkRules(wanted, belongs, nothing if answer.check is nothing else weigh)

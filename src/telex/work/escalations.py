@@ -8,9 +8,10 @@ answer is told by the event `answered` of the messages here, and `delivery/escal
 from collections.abc import Iterator
 
 from telex.model.escalation import Escalation, EscalationLevel
+from telex.model.finding import Finding
 from telex.model.roster import TELEX
 from telex.work.id_reuse import id_reused
-from telex.work.rule_set import Book, Fold, LazyFinding, RuleContext, WorkRules
+from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
 from telex.work.view import WorkMessage
 
 KIND, CLIMB = "escalation", "climb"
@@ -44,7 +45,7 @@ def _belongs(work_message: WorkMessage, book: Book) -> Iterator[str]:
         yield topic_of(work_message.id)
 
 
-def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     """A matter that waits would be lost to whoever looks for it if another took its id."""
     first, climb = topics_of_step(work_message.id)
     if work_message.sender == TELEX or (first not in book and climb not in book):

@@ -1,14 +1,11 @@
-"""Does a message keep to what was agreed? Its plan, task, dependencies, budget and files, against the contracts.
-
-What is against it is noticed first, which is all that most of those who ask want to know. The words for it stand beside
-each check, and are put together for whoever reads them.
-"""
+"""Checks of a message against the contracts: its plan, task, dependencies, budget and files."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
 from telex.dialects.schema import Dialect, MessageType, OneOf, kind_at
 from telex.model.contracts import ContractIndex, Grant, Plan, Revision
+from telex.model.finding import Finding
 from telex.model.json_path import ROOT
 from telex.model.roster import Roster
 from telex.model.suggestion import LATEST_MAX, nearest
@@ -37,7 +34,7 @@ from telex.work.plan_lookup import (
     topic_of,
     widens,
 )
-from telex.work.rule_set import Book, FindingText, LazyFinding, RuleContext
+from telex.work.rule_set import Book, RuleContext
 from telex.work.view import WorkMessage
 
 KNOWN_PLANS_MAX, KNOWN_PATHS_MAX, KNOWN_CHARACTERS_MAX = 16, 256, 256  # a team works on few plans and files at a time
@@ -47,71 +44,74 @@ NO_GROUND = RuleContext(0.0, Roster({}))  # where there is neither a store nor a
 # --- reports ----------------------------------------------------------------------------------------------------------
 
 
-def check_progress(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[LazyFinding]:
+def check_progress(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
     contracts = contracts_in(book)
     if contracts is None:
         return ()
     plan = plan_in(book, work_message.text("plan"))
     if plan is None:
-        unknown = LazyFinding("plan-unknown", partial(_plan_unknown, work_message, contracts), "warning")
+        unknown = _plan_unknown(work_message, contracts)
         return [unknown, *_files(work_message, _own(work_message, book, contracts), context)]
     words = plan.revisions[-1].words
     findings = []
     if work_message.text("task") not in words.tasks:
-        findings.append(LazyFinding("task-not-in-plan", partial(_task_not_in_plan, work_message, plan)))
+        findings.append(_task_not_in_plan(work_message, plan))
     if words.depends_on:
         findings += _dependencies(work_message, plan, book, context.limits.findings_max)
     if words.budget is not None and not _can_be_spent(_tokens(work_message), plan.spent, words.budget):
-        findings.append(LazyFinding("token-budget-spent", partial(_budget_spent, work_message, plan, words.budget)))
-    return [*findings, *_files(work_message, [plan], context), *conditions_noticed(plan)]
+        findings.append(_budget_spent(work_message, plan, words.budget))
+    return [*findings, *_files(work_message, [plan], context), *_conditions(plan)]
 
 
-def check_files(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[LazyFinding]:
+def check_files(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
     """A submission or a commit: of its task's plan, or by the contracts of whoever sends it."""
     contracts = contracts_in(book)
     if contracts is None or not work_message.texts("files"):
         return ()
     plan = meant(work_message, book)
     plans = [plan] if plan is not None else _own(work_message, book, contracts)
-    return [*_files(work_message, plans, context), *(note for plan in plans for note in conditions_noticed(plan))]
+    return [*_files(work_message, plans, context), *(note for plan in plans for note in _conditions(plan))]
 
 
 def _own(work_message: WorkMessage, book: Book, contracts: ContractIndex) -> list[Plan]:
     return open_plans(book, covering(contracts, work_message.sender, work_message.role))
 
 
-def _plan_unknown(work_message: WorkMessage, contracts: ContractIndex) -> FindingText:
+def _plan_unknown(work_message: WorkMessage, contracts: ContractIndex) -> Finding:
     plan, plans = work_message.text("plan"), list(contracts.plans)
     close = nearest(plan, plans[-LATEST_MAX:])
     say = f"Name a plan that has a contract, such as {short(close or plans[-1])}: nobody has sent one for this."
-    return FindingText(work_message.path("plan"), say, listed(plans), short(plan), close)
+    path = work_message.path("plan")
+    return Finding("plan-unknown", path, say, "warning", listed(plans), short(plan), close)
 
 
-def _task_not_in_plan(work_message: WorkMessage, plan: Plan) -> FindingText:
+def _task_not_in_plan(work_message: WorkMessage, plan: Plan) -> Finding:
     task, tasks = work_message.text("task"), plan.revisions[-1].words.tasks
     which = f"one of {listed(tasks)}" if tasks else "once a contract lists some"
     say = f"Name a task of plan {short(plan.id)}, {which}: {short(task) or 'this'} is none of them."
-    return FindingText(work_message.path("task"), say, f"one of {listed(tasks)}", short(task), nearest(task, tasks))
+    path, expected, close = work_message.path("task"), f"one of {listed(tasks)}", nearest(task, tasks)
+    return Finding("task-not-in-plan", path, say, expected=expected, found=short(task), nearest=close)
 
 
-def _dependencies(work_message: WorkMessage, plan: Plan, book: Book, limit: int) -> list[LazyFinding]:
+def _dependencies(work_message: WorkMessage, plan: Plan, book: Book, limit: int) -> list[Finding]:
     """Plans that have to be complete first."""
-    findings: list[LazyFinding] = []
+    findings: list[Finding] = []
     for name in dict.fromkeys(plan.revisions[-1].words.depends_on):
         other = plan_in(book, name)
         if other is not None and other.is_complete:
             continue
         if len(findings) == limit:
             break
-        findings.append(LazyFinding("dependency-not-complete", partial(_not_complete, work_message, plan, name, other)))
+        findings.append(_not_complete(work_message, plan, name, other))
     return findings
 
 
-def _not_complete(work_message: WorkMessage, plan: Plan, name: str, other: Plan | None) -> FindingText:
+def _not_complete(work_message: WorkMessage, plan: Plan, name: str, other: Plan | None) -> Finding:
     missing = [task for task in other.words.tasks if task not in other.done] if other and other.words else []
     lacks = f"{listed(missing)} not done" if missing else "no contract for it yet"
     say = f"Leave it until plan {short(name)} is complete: plan {short(plan.id)} depends on it, and there is {lacks}."
-    return FindingText(work_message.path("plan"), say, "complete", f"plan {short(name)}: {lacks}")
+    path, found = work_message.path("plan"), f"plan {short(name)}: {lacks}"
+    return Finding("dependency-not-complete", path, say, expected="complete", found=found)
 
 
 def _tokens(work_message: WorkMessage) -> int:
@@ -123,7 +123,7 @@ def _can_be_spent(used: int, spent: int, budget: int) -> bool:
     return spent < budget and spent + used <= budget
 
 
-def _budget_spent(work_message: WorkMessage, plan: Plan, budget: int) -> FindingText:
+def _budget_spent(work_message: WorkMessage, plan: Plan, budget: int) -> Finding:
     used = _tokens(work_message)
     comes_to = f"this makes {plan.spent + used:,}" if used else f"has spent {plan.spent:,}"
     names = work_message.type.deed.field_map if work_message.type.deed is not None else {}
@@ -133,38 +133,32 @@ def _budget_spent(work_message: WorkMessage, plan: Plan, budget: int) -> Finding
         f" tokens, and {comes_to}."
     )
     where = work_message.path("tokens" if "tokens" in names else "plan")
-    return FindingText(where, say, f"at most {budget}", str(plan.spent + used))
+    return Finding("token-budget-spent", where, say, expected=f"at most {budget}", found=str(plan.spent + used))
 
 
-def conditions_noticed(plan: Plan) -> tuple[LazyFinding, ...]:
-    """The same, not yet put into words."""
-    if plan.grants and any(grant.conditions for grant in plan.grants):
-        return (LazyFinding("approval-conditions", partial(_widened_under, plan), "note"),)
-    return ()
-
-
-def _widened_under(plan: Plan) -> FindingText:
+def _conditions(plan: Plan) -> tuple[Finding, ...]:
+    if not plan.grants or not any(grant.conditions for grant in plan.grants):
+        return ()
     those = listed(plan.conditions)
-    return FindingText(ROOT, f"Keep to what plan {short(plan.id)} was widened under: {those}.", those)
+    say = f"Keep to what plan {short(plan.id)} was widened under: {those}."
+    return (Finding("approval-conditions", ROOT, say, "note", those),)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _files(work_message: WorkMessage, plans: list[Plan], context: RuleContext) -> list[LazyFinding]:
+def _files(work_message: WorkMessage, plans: list[Plan], context: RuleContext) -> list[Finding]:
     files = work_message.get("files")
     if not files or not isinstance(files, list):
         return []
-    judge_path, findings, most = _judging(plans), list[LazyFinding](), context.limits.findings_max
+    judge_path, findings, most = _judging(plans), list[Finding](), context.limits.findings_max
     for index, path in enumerate(files):
         judged = judge_path(path) if isinstance(path, str) else None
         if judged is None or judged.code is None:
             continue
         if len(findings) == most:
             break
-        findings.append(
-            LazyFinding(judged.code, partial(_not_to_be_touched, work_message, index, path, judged, context))
-        )
+        findings.append(_not_to_be_touched(work_message, index, path, judged, context))
     return findings
 
 
@@ -205,10 +199,10 @@ def _answers_of(plan: str, revision: Revision, grants: tuple[Grant, ...]) -> Pat
 
 def _not_to_be_touched(
     work_message: WorkMessage, index: int, path: str, judged: PathDecision, context: RuleContext
-) -> FindingText:
-    return FindingText(
-        work_message.path("files", index), sentence(judged, work_message.role, context), _expected(judged), short(path)
-    )
+) -> Finding:
+    assert judged.code is not None
+    where, say = work_message.path("files", index), sentence(judged, work_message.role, context)
+    return Finding(judged.code, where, say, expected=_expected(judged), found=short(path))
 
 
 def _expected(judged: PathDecision) -> str | None:
@@ -247,51 +241,57 @@ def asking_type(dialect: Dialect | None) -> MessageType | None:
 # --- approvals and reviews --------------------------------------------------------------------------------------------
 
 
-def check_request(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+def check_request(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     contracts = contracts_in(book)
     if contracts is None or not widens(work_message) or meant(work_message, book) is not None:
         return ()
-    return (LazyFinding("plan-not-clear", partial(_plan_not_clear, work_message, book, contracts), "warning"),)
+    return (_plan_not_clear(work_message, book, contracts),)
 
 
-def _plan_not_clear(work_message: WorkMessage, book: Book, contracts: ContractIndex) -> FindingText:
+def _plan_not_clear(work_message: WorkMessage, book: Book, contracts: ContractIndex) -> Finding:
     among = [plan.id for plan in _own(work_message, book, contracts)] or list(contracts.plans)
     say = f"Name a task of the plan that is to be widened ({listed(among)}): an approval would widen none as it is."
-    return FindingText(work_message.path("task"), say, found=work_message.text("task"))
+    return Finding("plan-not-clear", work_message.path("task"), say, "warning", found=work_message.text("task"))
 
 
-def check_answer(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[LazyFinding]:
+def check_answer(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
     plan = asked_plan(work_message, book) if decision_of(work_message) != REJECTED else None
     if plan is None:
         return ()
     patterns = work_message.texts("modifications")
     if not patterns:
-        return (LazyFinding("approval-widens-nothing", partial(_widens_nothing, work_message, plan), "warning"),)
+        return (_widens_nothing(work_message, plan),)
     return flaws(work_message, "modifications", patterns)
 
 
-def _widens_nothing(work_message: WorkMessage, plan: Plan) -> FindingText:
-    request, nothing = request_of(work_message), "as it is, the approval widens nothing"
+def _widens_nothing(work_message: WorkMessage, plan: Plan) -> Finding:
+    code, request, nothing = (
+        "approval-widens-nothing",
+        request_of(work_message),
+        "as it is, the approval widens nothing",
+    )
     by = short(plan.asks[request].by)
     if work_message.has("modifications"):
         say = f"List the paths that {by} may touch from now on: {nothing}."
-        return FindingText(work_message.path("modifications"), say, "path patterns")
+        return Finding(code, work_message.path("modifications"), say, "warning", "path patterns")
     how = f"Let {by} ask anew, and answer with telex approve ID --modify PATTERN"
-    return FindingText(ROOT, f"{how}: a {work_message.type.name} names no paths, and {nothing}.", "path patterns")
+    say = f"{how}: a {work_message.type.name} names no paths, and {nothing}."
+    return Finding(code, ROOT, say, "warning", "path patterns")
 
 
-def check_review(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+def check_review(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     plan: Plan | None = book.get(topic_of(work_message.text("plan")))
     if plan is None or plan.cycle == 0:
         return ()
     cycle = work_message.get("cycle")
     if cycle == plan.cycle + 1 or (plan.approved and cycle == 1):
         return ()
-    return (LazyFinding("cycle-out-of-order", partial(_out_of_order, work_message, plan), "warning"),)
+    return (_out_of_order(work_message, plan),)
 
 
-def _out_of_order(work_message: WorkMessage, plan: Plan) -> FindingText:
+def _out_of_order(work_message: WorkMessage, plan: Plan) -> Finding:
     next_ = plan.cycle + 1
     say = f"Say cycle {next_}: the last review of plan {short(plan.id)} was cycle {plan.cycle}."
     wanted = f"{next_} or 1" if plan.approved else str(next_)
-    return FindingText(work_message.path("cycle"), say, wanted, str(work_message.get("cycle")))
+    found = str(work_message.get("cycle"))
+    return Finding("cycle-out-of-order", work_message.path("cycle"), say, "warning", wanted, found)

@@ -11,7 +11,7 @@ from telex.model.finding import Finding
 from telex.model.message import Message
 from telex.model.roster import Member
 from telex.work.actions import CHAPTERS, FOLDS
-from telex.work.rule_set import Book, DraftMessage, Fold, LazyFinding, RuleContext, Topics, WorkRules, nothing
+from telex.work.rule_set import Book, DraftMessage, Fold, RuleContext, Topics, WorkRules, nothing
 from telex.work.view import WorkMessage, work_message_from_log
 
 
@@ -22,7 +22,7 @@ def rules_for(deed: str) -> tuple[WorkRules, ...]:
 
 
 @cache
-def rule_checks(deed: str) -> tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[LazyFinding]], ...]:
+def rule_checks(deed: str) -> tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[Finding]], ...]:
     """What weighs it: not every chapter has something to say against anybody."""
     return tuple(rules.check for rules in rules_for(deed) if rules.check is not nothing)
 
@@ -54,18 +54,7 @@ def topics_changed(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
 def check_rules(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     """What speaks against it, and what its sender should know."""
     return tuple(
-        [
-            finding.finding()
-            for weigh in rule_checks(work_message.action)
-            for finding in weigh(work_message, book, context)
-        ]
-    )
-
-
-def lazy_findings(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
-    """The same, for whoever wants to read few of them: they are not yet put into words."""
-    return tuple(
-        [finding for weigh in rule_checks(work_message.action) for finding in weigh(work_message, book, context)]
+        [finding for check in rule_checks(work_message.action) for finding in check(work_message, book, context)]
     )
 
 

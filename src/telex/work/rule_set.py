@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from telex.dialects.schema import Dialect, MessageType
-from telex.model.finding import Finding, Severity
+from telex.model.finding import Finding
 from telex.model.limits import LIMITS, Limits
 from telex.model.roster import Roster
 from telex.work.view import WorkMessage
@@ -39,32 +39,6 @@ class DraftMessage(NamedTuple):
     id: str | None = None
 
 
-class FindingText(NamedTuple):
-    """A remark as its sender is told it: the fields of a `Finding` that take a while to put together."""
-
-    path: str
-    say: str
-    expected: str | None = None
-    found: str | None = None
-    nearest: str | None = None
-
-
-class LazyFinding(NamedTuple):
-    """What speaks against a message, or what its sender should know.
-
-    Putting it into words takes far longer than noticing it, and whoever only counts what would be refused wants them
-    once in a thousand times. They are of the moment: ask for them before anything more is written into the book.
-    """
-
-    code: str
-    words: Callable[[], FindingText]  # a partial and no lambda: it is called when the loop that made it has gone on
-    severity: Severity = "refusal"
-
-    def finding(self) -> Finding:
-        path, say, expected, found, nearest = self.words()
-        return Finding(self.code, path, say, self.severity, expected, found, nearest)
-
-
 def nothing(*_: Any) -> tuple[()]:
     return ()
 
@@ -76,7 +50,7 @@ class WorkRules(NamedTuple):
     # Topics that the message belongs to once it is stored: only those whose state it changes.
     topics_changed: Callable[[WorkMessage, Book], Topics]
     # What speaks against it, and what its sender should know.
-    check: Callable[[WorkMessage, Book, RuleContext], Iterable[LazyFinding]] = nothing
+    check: Callable[[WorkMessage, Book, RuleContext], Iterable[Finding]] = nothing
     # What follows by itself.
     follow_ups: Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]] = nothing
 

@@ -4,15 +4,14 @@ An agent that agrees has stopped with that very message (`parts`): it is written
 where, by the roster of the moment, is told in `work/shutdown_progress.py`.
 """
 
-from functools import partial
-
 from telex.delivery.routing import inboxes_of
+from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.roster import Member, Roster
 from telex.model.shutdown import NO_SHUTDOWNS, TOPIC, ShutdownAnswer, ShutdownRequest, ShutdownState
 from telex.model.suggestion import LATEST_MAX, nearest
 from telex.work.id_reuse import id_reused
-from telex.work.rule_set import Book, FindingText, Fold, LazyFinding, RuleContext, WorkRules
+from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
 from telex.work.view import WorkMessage
 
 
@@ -69,53 +68,47 @@ def open_call(shutdown_state: ShutdownState, member: Member, roster: Roster) -> 
     return last if last is not None and member.name not in last.answers else None
 
 
-def _weigh_call(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+def _weigh_call(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
     call = shutdown_state.call(work_message.id)
     return (id_reused(work_message, f"{call.by} has asked the team to shut down"),) if call is not None else ()
 
 
-def _weigh_answer(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+def _weigh_answer(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
     member = context.roster.find(work_message.sender) or Member(work_message.sender, work_message.role)
     call = shutdown_state.call(work_message.text("request"))
     if call is None or not was_asked(call, member, context.roster):
-        return (
-            LazyFinding(
-                "shutdown-not-asked", partial(_not_asked, work_message, shutdown_state, member, context.roster)
-            ),
-        )
+        return (_not_asked(work_message, shutdown_state, member, context.roster),)
     answer = call.answers.get(work_message.sender)
     if answer is not None and answer.approved:
-        return (
-            LazyFinding(
-                "shutdown-answered", partial(_answered, work_message, call, shutdown_state, member, context.roster)
-            ),
-        )
+        return (_answered(work_message, call, shutdown_state, member, context.roster),)
     return ()
 
 
-def _not_asked(work_message: WorkMessage, shutdown_state: ShutdownState, member: Member, roster: Roster) -> FindingText:
-    path, found = work_message.path("request"), work_message.text("request")[: LIMITS.found_characters_max]
+def _not_asked(work_message: WorkMessage, shutdown_state: ShutdownState, member: Member, roster: Roster) -> Finding:
+    code, path = "shutdown-not-asked", work_message.path("request")
+    found = work_message.text("request")[: LIMITS.found_characters_max]
     waits = open_call(shutdown_state, member, roster)
     if waits is not None:
         asked = f"which {waits.by} has asked {work_message.sender} with"
         say = f"Name {waits.id}, {asked}: nobody asked it to shut down otherwise."
-        return FindingText(path, say, waits.id, found, waits.id)
+        return Finding(code, path, say, expected=waits.id, found=found, nearest=waits.id)
     own = [call.id for call in shutdown_state.calls[-LATEST_MAX:] if was_asked(call, member, roster)]
     sender = work_message.sender
     say = f"Take the id of a request to shut down that was sent to {sender}, or go on: it was not asked with this."
-    return FindingText(path, say, None, found, nearest(found, own))
+    return Finding(code, path, say, found=found, nearest=nearest(found, own))
 
 
 def _answered(
     work_message: WorkMessage, call: ShutdownRequest, shutdown_state: ShutdownState, member: Member, roster: Roster
-) -> FindingText:
+) -> Finding:
     waits = open_call(shutdown_state, member, roster)
     meant = waits.id if waits is not None else None
     other = f"Name {meant} instead" if meant is not None else "Leave it at that"
     say = f"{other}: {work_message.sender} has agreed to {call.id} before, and shuts down once."
-    return FindingText(work_message.path("request"), say, meant, call.id, meant)
+    path = work_message.path("request")
+    return Finding("shutdown-answered", path, say, expected=meant, found=call.id, nearest=meant)
 
 
 def parts(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Member, ...]:

@@ -5,7 +5,6 @@ part in it: results, and the dispatches that the router would send.
 """
 
 from collections.abc import Iterable
-from functools import partial
 
 from telex.dialects.builtin.signal_md import (
     AUDIT_VERDICT,
@@ -22,7 +21,7 @@ from telex.work.id_reuse import id_reused
 from telex.work.pipeline.machine import SignalResult, answered, answers_what, begun, dispatched, was_sent
 from telex.work.pipeline.pending_dispatches import ASKS
 from telex.work.pipeline.state import Part, Work, dispatch_id, is_work_id
-from telex.work.rule_set import Book, FindingText, Fold, LazyFinding, RuleContext, WorkRules
+from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
 from telex.work.view import WorkMessage
 
 ANSWERS: dict[str, Part] = {
@@ -63,7 +62,7 @@ def _dispatch_belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
     return (topic,) if _after_dispatch(work, work_message) is not None else ()
 
 
-def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     """A signal is never refused for coming late. Its sender is told that it changes nothing, and what would."""
     work: Work | None = book.get(topic_of(work_message) or "")
     if work is None or work_message.type.name not in ANSWERS:
@@ -72,21 +71,18 @@ def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple
     found = answers_what(work, work_message.reply_to, answer)
     if not isinstance(found, str):
         return ()
-    return (
-        LazyFinding("signal-out-of-turn", partial(_out_of_turn, work_message, work, answer.part, found), "warning"),
-    )
+    return (_out_of_turn(work_message, work, answer.part, found),)
 
 
-def _out_of_turn(work_message: WorkMessage, work: Work, part: Part, why: str) -> FindingText:
+def _out_of_turn(work_message: WorkMessage, work: Work, part: Part, why: str) -> Finding:
     waited = _waited_for(work, part)
     do = f"Answer with --reply-to {waited[0]}" if waited else "Leave it at that"
     say = f"{do}: this signal changes nothing in {work.id}, since {why}."
-    return FindingText(
-        work_message.path("signal"), say, f"one of {', '.join(waited[:8])}" if waited else None, work_message.reply_to
-    )
+    path, expected = work_message.path("signal"), f"one of {', '.join(waited[:8])}" if waited else None
+    return Finding("signal-out-of-turn", path, say, "warning", expected, work_message.reply_to)
 
 
-def _weigh_dispatch(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+def _weigh_dispatch(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     """Two who lead a work at the same moment work out the same dispatch: it is sent by one of them."""
     work: Work | None = book.get(topic_of(work_message) or "")
     if work is None or not was_sent(work, work_message.id):

@@ -5,11 +5,11 @@ which of them are failures stands in `model/task_states.py`, or in a team's own 
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from telex.delivery.routing import listed
 from telex.dialects.schema import MessageType
+from telex.model.finding import Finding
 from telex.model.limits import LIMITS
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Roster
 from telex.model.suggestion import LATEST_MAX, nearest
@@ -32,9 +32,7 @@ from telex.work.decisions import REJECTED, decision_of, for_dispatches
 from telex.work.rule_set import (
     Book,
     DraftMessage,
-    FindingText,
     Fold,
-    LazyFinding,
     RuleContext,
     Topics,
     WorkRules,
@@ -98,7 +96,7 @@ def _known(work_message: WorkMessage, book: Book) -> Task:
 # --- moves ------------------------------------------------------------------------------------------------------------
 
 
-def _weigh_move(work_message: WorkMessage, book: Book, context: RuleContext) -> list[LazyFinding]:
+def _weigh_move(work_message: WorkMessage, book: Book, context: RuleContext) -> list[Finding]:
     task, machine = _known(work_message, book), machine_of(context)
     stands = standing(machine, task.steps)
     claimed, wanted = state_name(work_message.text("came_from")), state_name(work_message.text("goes_to"))
@@ -107,14 +105,13 @@ def _weigh_move(work_message: WorkMessage, book: Book, context: RuleContext) -> 
     there = moves(machine, stands, state)
     findings = []
     if claimed != state:
-        findings.append(LazyFinding("transition-not-allowed", partial(_elsewhere, work_message, task.id, state)))
+        findings.append(_elsewhere(work_message, task.id, state))
     if wanted not in there:
-        words = partial(_no_such_move, work_message, machine, stands, state, wanted, there)
-        findings.append(LazyFinding("transition-not-allowed", words))
+        findings.append(_no_such_move(work_message, machine, stands, state, wanted, there))
     return findings
 
 
-def _elsewhere(work_message: WorkMessage, task: str, state: str) -> FindingText:
+def _elsewhere(work_message: WorkMessage, task: str, state: str) -> Finding:
     say = f"Start from where the task is: {task[: LIMITS.found_characters_max]} is in {state}."
     return _not_allowed(work_message, "came_from", say, state, state)
 
@@ -126,7 +123,7 @@ def _no_such_move(
     state: str,
     wanted: str,
     there: tuple[str, ...],
-) -> FindingText:
+) -> Finding:
     task_state = machine.states.get(state)
     if task_state is not None and task_state.escalates_to == wanted:
         tried = stands.attempts.get(state, 0) if machine.is_intervention(state) else stands.failures(state)
@@ -142,10 +139,9 @@ def _no_such_move(
     return _not_allowed(work_message, "goes_to", say, listed(list(there)), nearest(wanted, there))
 
 
-def _not_allowed(work_message: WorkMessage, name: str, say: str, expected: str, close: str | None) -> FindingText:
-    return FindingText(
-        work_message.path(name), say, expected, work_message.text(name)[: LIMITS.found_characters_max], close
-    )
+def _not_allowed(work_message: WorkMessage, name: str, say: str, expected: str, close: str | None) -> Finding:
+    path, found = work_message.path(name), work_message.text(name)[: LIMITS.found_characters_max]
+    return Finding("transition-not-allowed", path, say, expected=expected, found=found, nearest=close)
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
@@ -233,24 +229,25 @@ def _answered_topics(work_message: WorkMessage, book: Book) -> Topics:
     return (f"task:{found.request.task}",) if found is not None and found.request.task else ()
 
 
-def _weigh_commit(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[LazyFinding, ...]:
+def _weigh_commit(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     task, ref = _known(work_message, book), work_message.text("approval")
     if request_index(task.asks).has_approved(ref):
         return ()
-    return (LazyFinding("approval-not-found", partial(_none_of_this_task, work_message, task, ref)),)
+    return (_none_of_this_task(work_message, task, ref),)
 
 
-def _none_of_this_task(work_message: WorkMessage, task: Task, ref: str) -> FindingText:
-    path, found, asks = work_message.path("approval"), ref[: LIMITS.found_characters_max], request_index(task.asks)
+def _none_of_this_task(work_message: WorkMessage, task: Task, ref: str) -> Finding:
+    code, path, found = "approval-not-found", work_message.path("approval"), ref[: LIMITS.found_characters_max]
+    asks = request_index(task.asks)
     given = asks.approvals()
     if given:
         close, answers = nearest(ref, list(given)[-LATEST_MAX:]), list(dict.fromkeys(given.values()))
         say = f"Name an approval of this task, such as {close or answers[-1]}: {found} is none."
-        return FindingText(path, say, listed(answers), found, close)
+        return Finding(code, path, say, expected=listed(answers), found=found, nearest=close)
     waiting = asks.first_waiting
     first = f"Ask again once {waiting} has its answer" if waiting is not None else "Ask for approval first"
     say = f"{first}: nobody has approved anything in {task.id[: LIMITS.found_characters_max]} yet."
-    return FindingText(path, say, "the id of an approval of this task", found)
+    return Finding(code, path, say, expected="the id of an approval of this task", found=found)
 
 
 # --- the fold ---------------------------------------------------------------------------------------------------------

@@ -9,13 +9,11 @@ an answer in its own dialect all the same. So it is taken only from those who ma
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from telex.dialects.schema import Dialect, MessageType
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT
 from telex.work.approvals import Approval, ApprovalRequest, answering, may_answer, may_not
-from telex.work.rule_set import FindingText, LazyFinding
 from telex.work.view import WorkMessage
 
 LEAVE = frozenset({"ask", "escalate"})  # what is answered by a yes or a no
@@ -24,7 +22,7 @@ _UNKNOWN = "approval-unknown"
 NOT_IN_THE_BOOK: Mapping[str, frozenset[str]] = {_UNKNOWN: LEAVE, "shutdown-not-asked": frozenset({"stop"})}
 ANSWERING = frozenset({"answer"})
 ASKING = frozenset[str]().union(*NOT_IN_THE_BOOK.values())
-Found = tuple[Finding | LazyFinding, ...]
+Found = tuple[Finding, ...]
 
 
 def stands_for(type_: MessageType, wanted: frozenset[str]) -> bool:
@@ -49,17 +47,17 @@ def left_over(work_message: WorkMessage, found: Found, requests: Sequence[Approv
 
 def decides_nothing(
     work_message: WorkMessage, approval: Approval, dialects: Mapping[str, Dialect]
-) -> tuple[LazyFinding, ...]:
+) -> tuple[Finding, ...]:
     """What is said of an answer in own words to something that the book keeps, which is decided by a type of ours."""
     in_its_words = answering(approval.request, dialects)
     if not may_answer(work_message, approval.request, in_its_words):
         return (may_not(work_message, approval.request),)
     if not approval.waits or in_its_words is None:
         return ()
-    words = partial(undecided, approval.request.id, in_its_words[1].name, f"no {work_message.type.name}")
-    return (LazyFinding("approval-not-decided", words, "warning"),)
+    return (undecided(approval.request.id, in_its_words[1].name, f"no {work_message.type.name}"),)
 
 
-def undecided(request_id: str, decides: str, not_by: str) -> FindingText:
+def undecided(request_id: str, decides: str, not_by: str) -> Finding:
     how = f"Answer {request_id} with {decides}, as telex approve and telex reject write it"
-    return FindingText(ROOT, f"{how}: this is delivered, but {not_by} decides a request for approval.", decides)
+    say = f"{how}: this is delivered, but {not_by} decides a request for approval."
+    return Finding("approval-not-decided", ROOT, say, "warning", decides)
