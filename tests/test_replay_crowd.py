@@ -67,9 +67,9 @@ def played(simulator: Simulator, lines: Iterable[Any]) -> list[SimulatedResult]:
     for number, line in enumerate(lines, 1):
         entry = read(number, line if isinstance(line, bytes) else json.dumps(line).encode())
         if isinstance(entry, Event):
-            simulator.happened(entry)
+            simulator.apply(entry)
         elif isinstance(entry, LogEntry):
-            results.append(simulator.judge(entry))
+            results.append(simulator.send(entry))
     return results
 
 
@@ -199,7 +199,7 @@ def test_a_blank_recipient_means_everyone() -> None:
     for line in (raw.encode(), recorded(1) | {"agent": "build-orchestrator", "message": raw}, exported):
         simulator = Simulator()
         assert [result.verdict for result in played(simulator, [line])] == ["passed"]
-        assert simulator.book
+        assert simulator.work_state
 
 
 IN_DOUBT = ("sender-unknown", "role-unknown", "recipient-unknown", "nobody-to-hear")

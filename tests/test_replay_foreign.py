@@ -47,7 +47,7 @@ def test_a_log_record_under_an_id_that_was_used_is_repeated_or_refused() -> None
     simulator, message = Simulator(), speech_of("vbw-typed", "scout_findings", "same")
     other = message.raw.replace(b", ", b",  ", 1)
     results = [
-        simulator.judge(LogEntry(number, raw, message.sender, at=1.0))
+        simulator.send(LogEntry(number, raw, message.sender, at=1.0))
         for number, raw in enumerate((message.raw, message.raw, other), 1)
     ]
     assert [result.verdict for result in results] == ["passed", "repeated", "refused"]
@@ -93,12 +93,12 @@ def test_what_the_bus_itself_said_is_nobodys_to_judge(team: Team, shell: Shell, 
 @proves("replay/foreign")
 def test_only_so_many_ids_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telex.replay.simulate.IDS_MAX", 2)
-    trial, read = Simulator(), line_reader(BUILT_IN)
+    simulator, read = Simulator(), line_reader(BUILT_IN)
 
     def verdict(id: str) -> str:
         line = read(1, json.dumps(typed("scout_findings", id)).encode())
         assert isinstance(line, LogEntry)
-        return trial.judge(line).verdict
+        return simulator.send(line).verdict
 
     assert [verdict(name) for name in ("a", "b", "c", "b", "d", "e", "c")] == [
         "passed", "passed", "passed", "repeated", "passed", "passed", "repeated",
@@ -215,11 +215,11 @@ def test_an_export_that_somebody_has_tampered_with_ends_nothing(sender: str, det
     line = {"telex": 1, "seq": 1, "kind": "accepted", "at": 1.0, "detail": detail, "message": message}
     told = line_reader(BUILT_IN)(1, json.dumps(line).encode())
     assert isinstance(told, LogEntry)
-    assert Simulator().judge(told).verdict in ("passed", "own")
+    assert Simulator().send(told).verdict in ("passed", "own")
 
 
 @proves("replay/hostile")
 def test_a_sender_that_is_no_text_is_nobody() -> None:
     told = line_reader(BUILT_IN)(1, b'{"author_role": "\xff"}')
     assert isinstance(told, LogEntry)
-    assert Simulator().judge(told).verdict == "refused"
+    assert Simulator().send(told).verdict == "refused"

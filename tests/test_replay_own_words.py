@@ -40,15 +40,15 @@ def answer(team: Team, sender: str = "lead", asked: str = ASKED, id: str = "yes-
 
 
 def replayed(team: Team) -> list[tuple[str, tuple[Finding, ...]]]:
-    trial, found = Simulator(CheckPolicy(dialects=(KANBAN, *BUILT_IN))), list[tuple[str, tuple[Finding, ...]]]()
+    simulator, found = Simulator(CheckPolicy(dialects=(KANBAN, *BUILT_IN))), list[tuple[str, tuple[Finding, ...]]]()
     for event, message in team.bus.events():
         line = of_store(event, message)
         if isinstance(line, Event):
-            trial.happened(line)
+            simulator.apply(line)
         elif isinstance(line, LogEntry):
-            judged = trial.judge(line)
+            judged = simulator.send(line)
             found.append((judged.verdict, judged.findings))
-    assert all(one.waits for one in trial.book.values()), "an intent gives leave for nothing"
+    assert all(one.waits for one in simulator.work_state.values()), "an intent gives leave for nothing"
     return found
 
 
@@ -85,7 +85,7 @@ def test_an_answer_in_own_words_is_judged_as_it_was(team: Team) -> None:
 
 @proves("replay/own-words")
 def test_only_so_many_questions_are_remembered(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulate, "ASKED_MAX", 2)
+    monkeypatch.setattr(simulate, "REQUESTS_MAX", 2)
     for number in range(5):
         ask(team, f"ask-{number}")
     for number in range(5):

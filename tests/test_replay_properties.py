@@ -91,13 +91,13 @@ def codes(findings: Any) -> list[str]:
     return sorted(finding["code"] for finding in findings if finding.get("severity", "refusal") == "refusal")
 
 
-def judged(trial: Simulator, lines: list[Line]) -> list[SimulatedResult]:
+def judged(simulator: Simulator, lines: list[Line]) -> list[SimulatedResult]:
     found = []
     for line in lines:
         if isinstance(line, Event):
-            trial.happened(line)
+            simulator.apply(line)
         elif isinstance(line, LogEntry):
-            found.append(trial.judge(line))
+            found.append(simulator.send(line))
     return found
 
 
@@ -109,15 +109,15 @@ def brought(events: list[tuple[Event, Message | None]]) -> list[tuple[Event, Mes
 @given(STORIES, st.booleans())
 def test_under_the_same_settings_everything_is_answered_as_it_was(acts: list[Any], strict: bool) -> None:
     story = Story(MemoryStore(), strict=strict).play(acts)
-    events, trial = story.events(), Simulator(CheckPolicy(strict=strict))
-    verdicts = judged(trial, [of_store(*one) for one in events])
+    events, simulator = story.events(), Simulator(CheckPolicy(strict=strict))
+    verdicts = judged(simulator, [of_store(*one) for one in events])
     for (event, message), verdict in zip(brought(events), verdicts, strict=True):
         if verdict.verdict == "own":
             continue
         assert (verdict.verdict == "refused") == message.refused, (verdict, event)
         found = codes(detail_of(event).get("findings", []))
         assert codes(finding._asdict() for finding in verdict.findings) == found, event
-    assert trial.book == book_of(story.bus)
+    assert simulator.work_state == book_of(story.bus)
 
 
 @proves("replay/export")

@@ -108,7 +108,7 @@ def test_a_replay_knows_each_message_by_the_id_that_the_bus_has_given_it(
     simulator, results = Simulator(CheckPolicy(dialects=(dialect, *BUILT_IN), strict=False)), []
     for line in [of_store(*event) for event in events]:
         if isinstance(line, LogEntry):
-            results.append(simulator.judge(line))
+            results.append(simulator.send(line))
         elif isinstance(line, Event):
-            simulator.happened(line)
+            simulator.apply(line)
     assert [(one.verdict == "refused", one.id) for one in results] == [(one.refused, one.id) for one in brought]

@@ -101,13 +101,13 @@ def test_a_day_of_work_is_answered_as_the_bus_answers_it(said: list[tuple[str, d
         receipt = run_sync(bus.send(raw, sender=sender, to="*"))
         entry = read(number, raw)
         assert isinstance(entry, LogEntry)
-        result = simulator.judge(entry)
+        result = simulator.send(entry)
         assert (result.verdict == "refused") == (not receipt.accepted), (result, receipt)
         ours = refusals(result.findings)
         assert sorted(finding.code for finding in ours) == sorted(
             finding.code for finding in refusals(receipt.findings)
         )
-    assert standing(simulator.book) == standing(book_of(bus))
+    assert standing(simulator.work_state) == standing(book_of(bus))
 
 
 def standing(book: Book) -> dict[str, Any]:
@@ -132,8 +132,8 @@ def replayed(*raws: bytes) -> tuple[list[SimulatedResult], Book]:
     for number, raw in enumerate(raws, 1):
         entry = read(number, raw)
         assert isinstance(entry, LogEntry)
-        results.append(simulator.judge(entry))
-    return results, simulator.book
+        results.append(simulator.send(entry))
+    return results, simulator.work_state
 
 
 def last_codes(*raws: bytes) -> list[str]:

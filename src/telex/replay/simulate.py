@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from telex.delivery.routing import Route
+import msgspec
+
 from telex.delivery.validator_cache import CheckedMessage, TypeTraits, ValidatorCache
 from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.model.event import COMING_AND_GOING, Event
-from telex.model.finding import Finding, Severity
+from telex.model.finding import Finding, Severity, refusals
 from telex.model.json_path import ROOT
 from telex.model.message import Message
 from telex.model.roster import EVERYONE, TELEX, Member
@@ -24,18 +25,19 @@ from telex.work import reducer
 from telex.work.approvals import Approval, ApprovalRequest, topic_of
 from telex.work.mutable_state import OWNED, mutable_state
 from telex.work.rule_set import RuleContext
-from telex.work.user_dialect_requests import ANSWERING, ASKING, Found, decides_nothing, left_over, stands_for, wanted_by
+from telex.work.user_dialect_requests import ANSWERING, ASKING, decides_nothing, left_over, stands_for, wanted_by
 from telex.work.view import WorkMessage, parse_tree, work_message_from_log
 
-Verdict = Literal["passed", "refused", "repeated", "own"]  # own: a message of the bus itself, which nobody judges
-# What is known from the record alone: the door and the inboxes of that day are gone.
-AT_THE_DOOR = frozenset({"id-differs", "id-not-allowed", "inbox-full", "recipient-missing"})
+Verdict = Literal["passed", "refused", "repeated", "own"]  # own: a message of the bus itself, which is not checked
+# Findings that only the record has: the options of the sender and the inboxes of that day are not in the log.
+RECORDED = frozenset({"id-differs", "id-not-allowed", "inbox-full", "recipient-missing"})
 EVIDENCE: dict[str, Severity] = {"mark": "warning", "refuse": "refusal"}  # by the team's setting
 REUSED, CONTRADICTED = "id-reused", "evidence-contradicted"
 IDS_MAX = 5_000  # at least so many ids are remembered
-ASKED_MAX = 5_000  # requests in a user's dialect of which at least so many are remembered
-ALIKE_MAX = 16  # of them, under one id
-_NEW = tuple.__new__  # makes a NamedTuple in half the time
+REQUESTS_MAX = 5_000  # at least so many ids of requests in a user's dialect are remembered
+REQUESTS_PER_ID_MAX = 16
+_NO_SENDER = ReplayPath(Member("", ""), None, (), None, NOBODY)
+_decode = msgspec.json.Decoder().decode
 
 
 class SimulatedResult(NamedTuple):
@@ -49,210 +51,185 @@ class SimulatedResult(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-def judged(
-    verdict: Verdict, line: LogEntry, checked: CheckedMessage, agent: str, findings: tuple[Finding, ...]
-) -> SimulatedResult:
-    kind = checked.traits
-    if kind is None:
-        return SimulatedResult(verdict, agent, checked.dialect, None, line.id or checked.envelope.id, findings)
-    return SimulatedResult(verdict, agent, kind.dialect, kind.type, line.id or checked.envelope.id, findings)
-
-
-def refuses(findings: tuple[Finding, ...]) -> bool:
-    return any(one.severity == "refusal" for one in findings)
-
-
-def stops(findings: tuple[Finding, ...], desk: CheckPolicy) -> bool:
-    """What was wrong at the door stops a message in every team, what a repository speaks against in a strict one."""
-    return any(finding.severity == "refusal" and (desk.strict or finding.code != CONTRADICTED) for finding in findings)
-
-
-def reused(id_: str | None) -> Finding:
-    say = f"Give it an id of its own: {id_} was sent before, with other words."
-    return Finding(REUSED, ROOT, say, expected="an id not used before", found=id_)
-
-
-def found_then(line: LogEntry, evidence: Severity | None) -> tuple[Finding, ...]:
-    """What was found when it was sent and cannot be found out anew. `evidence`: what a team makes of a report that its
-    repository speaks against; None: nothing."""
-    listed = recorded(line).get("findings")
-    carried = []
-    for finding in [_finding(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else ():
-        if finding.code == CONTRADICTED and evidence is not None:
-            carried.append(finding._replace(severity=evidence))
-        elif line.refused and (finding.code in AT_THE_DOOR or (finding.code, finding.path) == (REUSED, ROOT)):
-            carried.append(finding)
-    return tuple(carried)
-
-
-def _finding(facts: dict[str, Any]) -> Finding:
-    known = {name: value for name, value in facts.items() if name in Finding._fields and isinstance(value, str)}
-    return Finding(**{"code": "", "path": ROOT, "say": ""} | known)  # type: ignore[arg-type]
-
-
 class Simulator:
     """A team that answers the messages of a log one after the other."""
 
     def __init__(
         self,
-        desk: CheckPolicy = STRICT,
+        policy: CheckPolicy = STRICT,
         declared: Iterable[Member] = (),
-        work: Mapping[str, Any] | None = None,  # the team's settings for the work rules
+        settings: Mapping[str, Any] | None = None,  # of the team, for the work rules
         evidence: str = "mark",
         begin: Iterable[Member] = (),  # members since before the first line of the log
     ) -> None:
-        self.desk, self._team = desk, ReplayTeam(desk, declared, begin)
-        self._work, self._own_words = ReplayWorkState(desk, self._team, work or {}), ReplayUserRequests()
-        self._times, self._lanes = self._work.times, ValidatorCache(desk)
-        self._evidence = EVIDENCE.get(evidence)
-        repeats = ReplayDedup()
-        self._again, self._forget = repeats.again, repeats.forget
-        self._nobody = ReplayPath(Member("", ""), None, (), None, NOBODY)
+        self.work_state: dict[str, Any] = {}  # by topic
+        self._policy, self._settings, self._evidence = policy, settings or {}, EVIDENCE.get(evidence)
+        self._team, self._validators = ReplayTeam(policy, declared, begin), ValidatorCache(policy)
+        self._dedup, self._user_requests = ReplayDedup(), ReplayUserRequests()
+        self._dialects = {dialect.name: dialect for dialect in policy.dialects}
+        self._now = 0.0  # the latest time that the log has named
 
-    @property
-    def book(self) -> Mapping[str, Any]:
-        return self._work.book
+    def apply(self, event: Event) -> None:
+        """An event of the log that is no message. Only joining, leaving and stopping have an effect."""
+        if event.kind in COMING_AND_GOING:
+            self._now = max(self._now, event.at)
+            self._team.happened(event)
 
-    def happened(self, event: Event) -> None:
-        """Apply an event of the log that is no message. Only joining, leaving and stopping have an effect."""
-        if event.kind not in COMING_AND_GOING:
-            return
-        self._times.saw(event.at)
-        self._team.happened(event)
+    def send(self, entry: LogEntry) -> SimulatedResult:
+        """The answer to a message. Unless it is refused, it then counts as sent."""
+        if entry.sender == TELEX and (entry.kept or entry.at is not None):
+            return self._send_own(entry)
+        path = _NO_SENDER if entry.sender is None else self._path(entry)
+        if isinstance(path, Finding):
+            checked = self._validators.check(entry.raw, NOBODY)
+            return _result("refused", entry, checked, entry.sender or "", (*checked.findings, path))
+        checked = self._validators.check(entry.raw, path.pair)
+        if entry.sender is None and checked.traits is not None:
+            path = path._replace(member=_only_sender(checked.traits.type))
+        return self._decide(entry, checked, path) if entry.kept else self._deduplicate(entry, checked, path)
 
-    def judge(self, line: LogEntry) -> SimulatedResult:
-        """The answer to one message, which then counts as sent unless it was refused."""
-        _, raw, sender, role, to, at, _, _, _, detail, kept, refused = line
-        if sender == TELEX and (kept or at is not None):
-            return self._own(line)
-        replay_path = self._nobody
-        if sender is not None:
-            found_way = self._team.way(sender, role, to, not refused, line.is_bare)
-            if isinstance(found_way, Finding):
-                checked = self._lanes.check(raw, NOBODY)
-                return judged("refused", line, checked, sender, (*checked.findings, found_way))
-            replay_path = found_way
-        checked = self._lanes.check(raw, replay_path.pair)
-        member, address, inboxes, finding, _ = replay_path
-        if sender is None and checked.traits is not None:
-            member = _only_sender(checked.traits.type)
-        id_ = checked.envelope.id if checked.checked is None or checked.checked.valid else None
-        if not kept:
-            self._team.meet(member)
-            if id_ is not None and (again := self._again(raw, member.name, id_)) is not None:
-                verdict: Verdict = "repeated" if again else "refused"
-                return judged(verdict, line, checked, member.name, () if again else (reused(id_),))
-        findings: tuple[Finding, ...] = ()
-        if detail is not None and '"findings"' in detail:
-            findings = found_then(line, self._evidence if self.desk.work else None)
-        if finding is not None:
-            findings = (*findings, finding)
-        held = self._held(line, checked, member, address, inboxes, findings)
-        if held.verdict == "refused" and not kept:
-            self._forget(member.name, id_)  # what was refused has used up none
-        return held
+    def _path(self, entry: LogEntry) -> ReplayPath | Finding:
+        assert entry.sender is not None
+        return self._team.way(entry.sender, entry.role, entry.to, not entry.refused, entry.is_bare)
 
-    def _held(
+    def _deduplicate(self, entry: LogEntry, checked: CheckedMessage, path: ReplayPath) -> SimulatedResult:
+        """The answer to a message of a log that has neither members nor repeated messages as events."""
+        sender, id_ = path.member.name, checked.envelope.id
+        self._team.meet(path.member)
+        if id_ is None or (checked.checked is not None and not checked.checked.valid):
+            return self._decide(entry, checked, path)
+        is_repeated = self._dedup.is_repeated(entry.raw, sender, id_)
+        if is_repeated is not None:
+            finding = () if is_repeated else (_id_reused(id_),)
+            return _result("repeated" if is_repeated else "refused", entry, checked, sender, finding)
+        result = self._decide(entry, checked, path)
+        if result.verdict == "refused":
+            self._dedup.forget(sender, id_)  # the corrected message may have the same id
+        return result
+
+    def _decide(self, entry: LogEntry, checked: CheckedMessage, path: ReplayPath) -> SimulatedResult:
+        traits, findings = checked.traits, self._findings_before(entry, path)
+        if path.address is None and checked.envelope.recipient is not None:
+            path = self._team.reached(
+                checked.envelope.recipient,
+                path.member,
+                by_role=checked.dialect is not None and checked.dialect.addresses == "roles",
+                taken=not entry.refused,
+            )
+            findings = findings if path.wrong is None else (*findings, path.wrong)
+        verdict: Verdict = "passed"
+        if (findings and _stops(findings, self._policy)) or (checked.checked is not None and not checked.checked.valid):
+            verdict = "refused"
+        elif traits is not None and self._policy.work:
+            verdict, findings = self._apply_work_rules(entry, checked, traits, path, findings)
+        return _result(verdict, entry, checked, path.member.name, (*checked.findings, *findings))
+
+    def _findings_before(self, entry: LogEntry, path: ReplayPath) -> tuple[Finding, ...]:
+        findings: tuple[Finding, ...] = () if path.wrong is None else (path.wrong,)
+        if entry.detail is None or '"findings"' not in entry.detail:
+            return findings
+        return (*_findings_of_the_record(entry, self._evidence if self._policy.work else None), *findings)
+
+    def _send_own(self, entry: LogEntry) -> SimulatedResult:
+        """A message of the bus itself. It is not checked, and others may answer it."""
+        checked = self._validators.check(entry.raw, NOBODY)
+        traits = checked.traits
+        if traits is not None and traits.action is not None and not entry.refused:
+            message = Message(
+                entry.number, entry.id or "", entry.at or self._now, TELEX, TELEX, entry.to or "", traits.dialect.name,
+                traits.type.name, traits.rank, entry.correlation, entry.reply_to, b"", entry.raw,
+            )  # fmt: skip
+            event = Event(entry.number, message.at, "accepted", TELEX, detail=entry.detail)
+            work_message = work_message_from_log(message, event, traits.dialect)
+            if work_message is not None:
+                self._fold(work_message)
+        return SimulatedResult("own", TELEX, checked.dialect, traits.type if traits is not None else None, entry.id)
+
+    # --- work rules --------------------------------------------------------------------------------------------------
+
+    def _apply_work_rules(
         self,
-        line: LogEntry,
-        looked: CheckedMessage,
-        member: Member,
-        address: str | None,
-        inboxes: Route,
+        entry: LogEntry,
+        checked: CheckedMessage,
+        traits: TypeTraits,
+        path: ReplayPath,
         findings: tuple[Finding, ...],
-    ) -> SimulatedResult:
-        """What the rules say to a message whose sender is known."""
-        agent, (id_, _, _, recipient) = member.name, looked.envelope
-        if address is None and recipient is not None:
-            by_role = looked.dialect is not None and looked.dialect.addresses == "roles"
-            address, inboxes, finding = self._team.reached(recipient, member, by_role=by_role, taken=not line.refused)
-            findings = findings if finding is None else (*findings, finding)
-        checked, kind = looked.checked, looked.traits
-        if (findings and stops(findings, self.desk)) or (checked is not None and not checked.valid):
-            return judged("refused", line, looked, agent, (*looked.findings, *findings))
-        if kind is not None and kind.action is not None and self._means_something(looked, kind):
-            verdict, all_found = self._weighed(self._said(line, looked, member, address or "", inboxes), findings)
-            return judged(verdict, line, looked, agent, (*looked.findings, *all_found))
-        if kind is not None and self.desk.work and stands_for(kind.type, ANSWERING):
-            verdict, all_found = self._answered(self._said(line, looked, member, address or "", inboxes), findings)
-            return judged(verdict, line, looked, agent, (*looked.findings, *all_found))
-        if kind is not None and self.desk.work and stands_for(kind.type, ASKING):
-            at = line.at if line.at is not None else self._times.now
-            around = MessageContext(line.number, line.id or id_, at, member, *self._whom(line, address or "", inboxes))
-            self._own_words.heard(kind.dialect.name, kind.type, around)
-        return judged("passed", line, looked, agent, (*looked.findings, *findings))
+    ) -> tuple[Verdict, tuple[Finding, ...]]:
+        if traits.action is not None:
+            if not self._has_effect(checked, traits):
+                return "passed", findings
+            work_message = self._work_message(entry, checked, traits, path)
+            findings = (*findings, *reducer.check_rules(work_message, self.work_state, self._context(work_message.at)))
+            if not refusals(findings):
+                self._fold(work_message)
+                return "passed", findings
+            findings = self._user_requests.findings_left(work_message, findings)
+        elif stands_for(traits.type, ANSWERING):
+            findings = (*findings, *self._answer_of_user_dialect(self._work_message(entry, checked, traits, path)))
+        elif stands_for(traits.type, ASKING):
+            self._user_requests.add(self._work_message(entry, checked, traits, path))
+        return "refused" if self._policy.strict and refusals(findings) else "passed", findings
 
-    # --- what it means to the work -----------------------------------------------------------------------------------
-
-    def _means_something(self, checked: CheckedMessage, kind: TypeTraits) -> bool:
-        """Has the book a word in it? Not to a message that is let pass though it is refused, and to some only once
-        certain things were said."""
-        if checked.checked is not None and refuses(checked.findings):
+    def _has_effect(self, checked: CheckedMessage, traits: TypeTraits) -> bool:
+        """Not for a message that a lenient team lets pass, and for some types not before certain topics exist."""
+        if checked.checked is not None and refusals(checked.findings):
             return False
-        return kind.idle is None or not self._work.is_untouched(kind.idle)
+        return traits.idle is None or not self.work_state.keys().isdisjoint(traits.idle)
 
-    def _weighed(
-        self, work_message: WorkMessage, before: tuple[Finding, ...] = ()
-    ) -> tuple[Verdict, tuple[Finding, ...]]:
-        """What becomes of it, and all that was found. What may pass is written down."""
-        found: tuple[Finding, ...] = (*before, *self._work.weigh(work_message))
-        if found and refuses(found):
-            left = self._own_words.left_over(work_message, found)
-            found = found if left is None else left
-            return "refused" if self.desk.strict and refuses(found) else "passed", found
-        for other in self._work.write(work_message):
-            self._team.stands(other)
-        return "passed", found
+    def _answer_of_user_dialect(self, work_message: WorkMessage) -> tuple[Finding, ...]:
+        """Findings in an answer of a user's dialect to a request of a built-in one."""
+        topic = topic_of(work_message.reply_to) if work_message.reply_to is not None else ""
+        approval: Approval | None = self.work_state.get(topic)
+        return () if approval is None else decides_nothing(work_message, approval, self._dialects)
 
-    def _answered(
-        self, work_message: WorkMessage, before: tuple[Finding, ...] = ()
-    ) -> tuple[Verdict, tuple[Finding, ...]]:
-        """The same for an answer in a team's own words, which writes nothing down."""
-        found: tuple[Finding, ...] = (*before, *self._work.answered_in_own_words(work_message))
-        return "refused" if self.desk.strict and refuses(found) else "passed", found
+    def _fold(self, work_message: WorkMessage) -> None:
+        state = self.work_state
+        topics = reducer.topics_changed(work_message, state)
+        if topics:
+            self._now = max(self._now, work_message.at)
+        for topic in topics:
+            kind = reducer.kind_of(topic)
+            folded = reducer.fold_of(kind)(state.get(topic), work_message)
+            state[topic] = mutable_state(kind, folded) if kind in OWNED else folded
+        if work_message.sender != TELEX and work_message.action == "stopped":
+            for member in reducer.stopping(work_message, state, self._context(work_message.at)):
+                self._team.stands(member)
 
-    def _said(
-        self, line: LogEntry, checked: CheckedMessage, member: Member, address: str, inboxes: Route
+    def _context(self, at: float) -> RuleContext:
+        return RuleContext(at, self._team.roster, self._policy.limits, self._settings, self._dialects)
+
+    def _work_message(
+        self, entry: LogEntry, checked: CheckedMessage, traits: TypeTraits, path: ReplayPath
     ) -> WorkMessage:
-        kind, facts = checked.traits, checked.envelope
-        assert kind is not None
-        tree = parse_tree(line.raw, kind.dialect, kind.type)
-        at = line.at if line.at is not None else self._times.read(tree.get(kind.dialect.wire.timestamp or ""))
+        dialect, envelope, at = traits.dialect, checked.envelope, entry.at
+        # msgspec reads JSON faster and less strictly, which is safe after the compiled validator.
+        tree = parse_tree(entry.raw, dialect, traits.type, _decode if checked.checked is None else None)
+        if at is None:
+            written = tree.get(dialect.wire.timestamp or "")
+            at = moment_in(written) if isinstance(written, str) else None
+        address, inboxes = (path.address, path.inboxes) if path.address else (EVERYONE, self._team.everybody())
+        recorded_inboxes = inboxes_of(entry) if entry.detail is not None else None
         return WorkMessage(
-            line.number,
-            line.id or facts.id or f"line {line.number}",
-            at,
-            member.name,
-            member.role,
-            *self._whom(line, address, inboxes),
-            kind.dialect,
-            kind.type,
+            entry.number,
+            entry.id or envelope.id or f"line {entry.number}",
+            self._now if at is None else at,
+            path.member.name,
+            path.member.role,
+            address,
+            inboxes if recorded_inboxes is None else recorded_inboxes,
+            dialect,
+            traits.type,
             tree,
-            facts.correlation or line.correlation,
-            facts.reply_to or line.reply_to,
+            envelope.correlation or entry.correlation,
+            envelope.reply_to or entry.reply_to,
         )
 
-    def _whom(self, line: LogEntry, address: str, inboxes: Route) -> tuple[str, Route]:
-        """For whom it was, which may be anybody."""
-        if not address:
-            address, inboxes = EVERYONE, self._team.everybody()
-        return address, inboxes if (where := inboxes_of(line)) is None else where
 
-    def _own(self, line: LogEntry) -> SimulatedResult:
-        """What the bus itself has said is no claim to be judged, and others answer it."""
-        checked = self._lanes.check(line.raw, NOBODY)
-        kind = checked.traits
-        if kind is not None and kind.action is not None and not line.refused:
-            message = Message(
-                line.number, line.id or "", line.at or self._times.now, TELEX, TELEX, line.to or "", kind.dialect.name,
-                kind.type.name, kind.rank, line.correlation, line.reply_to, b"", line.raw,
-            )  # fmt: skip
-            work_message = work_message_from_log(
-                message, Event(line.number, message.at, "accepted", TELEX, detail=line.detail), kind.dialect
-            )
-            if work_message is not None:
-                self._work.write(work_message)
-        return SimulatedResult("own", TELEX, checked.dialect, kind.type if kind is not None else None, line.id)
+def _result(
+    verdict: Verdict, entry: LogEntry, checked: CheckedMessage, agent: str, findings: tuple[Finding, ...]
+) -> SimulatedResult:
+    type_ = checked.traits.type if checked.traits is not None else None
+    return SimulatedResult(verdict, agent, checked.dialect, type_, entry.id or checked.envelope.id, findings)
 
 
 def _only_sender(type_: MessageType) -> Member:
@@ -261,122 +238,81 @@ def _only_sender(type_: MessageType) -> Member:
     return Member(role, role)
 
 
-# --- state taken from the log -----------------------------------------------------------------------------------------
+def _stops(findings: tuple[Finding, ...], policy: CheckPolicy) -> bool:
+    """A claim that contradicts the repository stops a message in a strict team only, every other refusal in any."""
+    return any(one.code != CONTRADICTED or policy.strict for one in refusals(findings))
 
 
-class ReplayWorkState:
-    def __init__(self, desk: CheckPolicy, team: ReplayTeam, settings: Mapping[str, Any]) -> None:
-        self._book: dict[str, Any] = {}
-        self.times = LogClock()
-        self._team, self._limits, self._settings = team, desk.limits, settings
-        self._dialects: dict[str, Dialect] = {dialect.name: dialect for dialect in desk.dialects}
-
-    @property
-    def book(self) -> dict[str, Any]:
-        return self._book
-
-    def is_untouched(self, topics: tuple[str, ...]) -> bool:
-        """Has nobody ever said anything in these, each of which is one for the whole team?"""
-        return self._book.keys().isdisjoint(topics)
-
-    def weigh(self, work_message: WorkMessage) -> tuple[Finding, ...]:
-        """What speaks against it, and what its sender should know."""
-        if not reducer.rule_checks(work_message.action):
-            return ()
-        return reducer.check_rules(work_message, self._book, self._ground(work_message.at))
-
-    def answered_in_own_words(self, work_message: WorkMessage) -> tuple[Finding, ...]:
-        """What is said of an answer in a team's own words, if it names something that the book keeps."""
-        approval: Approval | None = (
-            self._book.get(topic_of(work_message.reply_to)) if work_message.reply_to is not None else None
-        )
-        return () if approval is None else decides_nothing(work_message, approval, self._dialects)
-
-    def write(self, work_message: WorkMessage) -> tuple[Member, ...]:
-        """Write it down. Who has shut down by it."""
-        book = self._book
-        topics = reducer.topics_changed(work_message, book)
-        if topics:
-            self.times.saw(work_message.at)
-        for topic in topics:
-            kind = reducer.kind_of(topic)
-            state = reducer.fold_of(kind)(book.get(topic), work_message)
-            book[topic] = mutable_state(kind, state) if kind in OWNED else state
-        return reducer.stopping(work_message, book, self._ground(work_message.at))
-
-    def _ground(self, at: float) -> RuleContext:
-        return _NEW(RuleContext, (at, self._team.roster, self._limits, self._settings, self._dialects))
+def _id_reused(id_: str) -> Finding:
+    say = f"Give it an id of its own: {id_} was sent before, with other words."
+    return Finding(REUSED, ROOT, say, expected="an id not used before", found=id_)
 
 
-class LogClock:
-    def __init__(self) -> None:
-        self.now = 0.0  # of the latest that had to do with the work
+def _findings_of_the_record(entry: LogEntry, evidence: Severity | None) -> tuple[Finding, ...]:
+    """Findings of the send that a replay cannot make again. `evidence`: the severity of a claim that contradicts the
+    repository; None: it is ignored."""
+    listed = recorded(entry).get("findings")
+    findings = []
+    for finding in [_finding(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else ():
+        if finding.code == CONTRADICTED and evidence is not None:
+            findings.append(finding._replace(severity=evidence))
+        elif entry.refused and (finding.code in RECORDED or (finding.code, finding.path) == (REUSED, ROOT)):
+            findings.append(finding)
+    return tuple(findings)
 
-    def read(self, written: Any) -> float:
-        return self.at(moment_in(written) if isinstance(written, str) else None)
 
-    def at(self, told: float | None) -> float:
-        return self.now if told is None else told
-
-    def saw(self, at: float) -> None:
-        if at > self.now:
-            self.now = at
+def _finding(fields: dict[str, Any]) -> Finding:
+    known = {name: value for name, value in fields.items() if name in Finding._fields and isinstance(value, str)}
+    return Finding(**{"code": "", "path": ROOT, "say": ""} | known)  # type: ignore[arg-type]
 
 
 class ReplayDedup:
-    def __init__(self) -> None:
-        self._ids: dict[tuple[str, str], int] = {}
-        self._most = 2 * IDS_MAX  # the older half is then forgotten
+    """The ids of messages, by sender. It holds the latest of them, since no team keeps all ids of a long log."""
 
-    def again(self, raw: bytes, agent: str, id_: str) -> bool | None:
-        """Was this id used before? True: for the same bytes. None: never, as far as is remembered."""
-        ids, words = self._ids, hash(raw)
-        known = ids.setdefault((agent, id_), words)
-        if known is not words:
-            return known == words
-        if len(ids) > self._most:
+    def __init__(self) -> None:
+        self._ids: dict[tuple[str, str], int] = {}  # by sender and id: the hash of the message
+        self._ids_max = 2 * IDS_MAX  # the older half is then forgotten
+
+    def is_repeated(self, raw: bytes, sender: str, id_: str) -> bool | None:
+        """True: the same message was sent under this id. False: another one was. None: none was."""
+        ids, digest = self._ids, hash(raw)
+        known = ids.setdefault((sender, id_), digest)
+        if known is not digest:
+            return known == digest
+        if len(ids) > self._ids_max:
             self._ids = dict(islice(ids.items(), IDS_MAX, None))
         return None
 
-    def forget(self, agent: str, id_: str | None) -> None:
-        """What was refused has used up no id: it may be mended and sent under the same."""
-        if id_ is not None:
-            self._ids.pop((agent, id_), None)
-
-
-class MessageContext(NamedTuple):
-    """What the log or the roster says about a message."""
-
-    number: int
-    id: str | None
-    at: float
-    sender: Member
-    to: str
-    inboxes: tuple[str, ...]
+    def forget(self, sender: str, id_: str) -> None:
+        self._ids.pop((sender, id_), None)
 
 
 class ReplayUserRequests:
+    """Requests in a user's dialect, which are no part of the work state. Answers to them pass, as they do on the bus.
+
+    It holds the latest of them. An answer that comes later is taken as an answer to an unknown request.
+    """
+
     def __init__(self) -> None:
-        self._asked: dict[str, list[tuple[MessageType, ApprovalRequest]]] = {}
-        self._most = 2 * ASKED_MAX  # the older half is then forgotten
+        self._requests: dict[str, list[tuple[MessageType, ApprovalRequest]]] = {}  # by id
+        self._ids_max = 2 * REQUESTS_MAX  # the older half is then forgotten
 
-    def heard(self, dialect: str, type_: MessageType, around: MessageContext) -> None:
-        """A message of a type that stands for a question was let pass."""
-        assert stands_for(type_, ASKING), "it asks for nothing"
-        _, id_, at, sender, to, inboxes = around
-        if id_ is None:
-            return  # nobody can name it
-        request = ApprovalRequest(id_, sender.name, sender.role, to, inboxes, "", "", at, None, dialect, type_.name)
-        known = self._asked.setdefault(id_, [])
-        known.append((type_, request))
-        del known[:-ALIKE_MAX]
-        if len(self._asked) > self._most:
-            self._asked = dict(islice(self._asked.items(), ASKED_MAX, None))
+    def add(self, message: WorkMessage) -> None:
+        request = ApprovalRequest(
+            message.id, message.sender, message.role, message.to, message.inboxes, "", "", message.at, None,
+            message.dialect.name, message.type.name,
+        )  # fmt: skip
+        known = self._requests.setdefault(message.id, [])
+        known.append((message.type, request))
+        del known[:-REQUESTS_PER_ID_MAX]
+        if len(self._requests) > self._ids_max:
+            self._requests = dict(islice(self._requests.items(), REQUESTS_MAX, None))
 
-    def left_over(self, work_message: WorkMessage, found: Found) -> Found | None:
-        """What is left to say of an answer to one of them; None: it answers none."""
-        wanted = wanted_by(work_message, found) if self._asked else None
-        if wanted is None:
-            return None
-        asked = self._asked.get(work_message.reply_to or "", ())
-        return left_over(work_message, found, [request for type_, request in asked if stands_for(type_, wanted)])
+    def findings_left(self, message: WorkMessage, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        """The findings in an answer, without those that do not hold if it answers one of these requests."""
+        intents = wanted_by(message, findings) if self._requests else None
+        if intents is None:
+            return findings
+        known = self._requests.get(message.reply_to or "", ())
+        left = left_over(message, findings, [request for type_, request in known if stands_for(type_, intents)])
+        return findings if left is None else left

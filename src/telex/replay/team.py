@@ -168,15 +168,13 @@ class ReplayTeam:
             return role if self._has_role(role) else None
         return role_at(address, self.roster)
 
-    def _reached(
-        self, recipient: str, sender: Member, *, by_role: bool, taken: bool
-    ) -> tuple[str, Route, Finding | None]:
-        """The recipient that a message itself names: the address, its inboxes, and what is wrong with it."""
+    def _reached(self, recipient: str, sender: Member, *, by_role: bool, taken: bool) -> ReplayPath:
+        """The path to the recipient that a message itself names."""
         address = self._addressed(recipient, by_role=by_role)
         inboxes = self.heard_by(address, sender, taken=taken)
         if isinstance(inboxes, Finding):
-            return address, (), inboxes
-        return (address, inboxes, None) if address else (EVERYONE, self.everybody(), None)
+            return ReplayPath(sender, address, (), inboxes, NOBODY)
+        return ReplayPath(sender, address, inboxes, None, NOBODY)
 
     def _addressed(self, recipient: str, *, by_role: bool) -> str:
         """The address that a message itself names: an agent, or whoever has that role."""

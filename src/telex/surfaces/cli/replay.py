@@ -135,8 +135,8 @@ class _Replay:
     """Replay of one log. Holds counters and the work state, not the messages."""
 
     def __init__(self, settings: "Settings", files: list[str], begin: Iterable[Member] = ()) -> None:
-        self.settings, self.account = settings, ReplayReport()
-        self.trial = Simulator(settings.desk(), settings.members, settings.work(), settings.evidence, begin)
+        self.settings, self.report = settings, ReplayReport()
+        self.simulator = Simulator(settings.desk(), settings.members, settings.work(), settings.evidence, begin)
         self.progress, self.errors = Progress(files), Screen(sys.stderr)
         self.began = time.monotonic()
         self.messages = self.bytes_done = self.flaws = 0
@@ -151,12 +151,12 @@ class _Replay:
 
     def line(self, line: Line) -> None:
         if type(line) is LogEntry:
-            self.account.add(line, self.trial.judge(line))
+            self.report.add(line, self.simulator.send(line))
             self.messages += 1
             if not self.messages % STEP:
                 self.progress.step(self.messages, self.bytes_done)
         elif isinstance(line, Event):
-            self.trial.happened(line)
+            self.simulator.apply(line)
         elif isinstance(line, InvalidLine):
             self.flaws += 1
             if self.flaws <= FLAWS_SHOWN_MAX:
@@ -168,5 +168,5 @@ class _Replay:
         self.progress.clear()
         if self.flaws > FLAWS_SHOWN_MAX:
             self.errors.line(f"telex: and {self.flaws - FLAWS_SHOWN_MAX:,} lines more")
-        report(self.account, self.flaws, time.monotonic() - self.began, self.settings.strict, as_json)
-        return REFUSED if self.account.total.refused else FAILED if self.flaws else DONE
+        report(self.report, self.flaws, time.monotonic() - self.began, self.settings.strict, as_json)
+        return REFUSED if self.report.total.refused else FAILED if self.flaws else DONE
