@@ -66,7 +66,7 @@ else
 	$(call part,2000 times kill -9)
 	@$(BIN)/python -m tests.crash.kills --kills 2000
 	$(call part,500 times kill -9 while the rules of the work are at stake)
-	@$(BIN)/python -m tests.crash.book_kills --kills 500
+	@$(BIN)/python -m tests.crash.work_kills --kills 500
 endif
 
 bench: $(READY) ## measure Telex beside its floors and peers

@@ -29,7 +29,7 @@ from telex.ports.store import Query
 from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
 from telex.validation.authorization import normalised
-from tests.test_cli_kit import Ran
+from tests.cli_kit import Ran
 
 QUICK = Settings(durable=False)  # nobody pulls the plug here, and a promise is tested hundreds of times
 NOTE = "The build is red."

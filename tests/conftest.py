@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester", "tests.proofs"]
+pytest.register_assert_rewrite(*(f"tests.{name}_kit" for name in ("auth", "cli", "limits", "mcp", "shutdown")))
 
 ROOT = Path(__file__).parent.parent
 MEMORY, MEMORY_BYTES_MIN = "/dev/shm", 2**31
@@ -41,8 +42,8 @@ if "TMPDIR" not in os.environ and is_roomy(MEMORY):
 
 # These start processes or wait for real seconds, nearly every test of them.
 SLOW = (
-    "test_cloudevents", "test_doorkeeper_limits", "test_doorkeeper_slow", "test_doors", "test_http_live",
-    "test_http_places", "test_hub", "test_mcp", "test_metrics", "test_remote", "test_serve",
+    "test_cloudevents", "test_http_client", "test_http_limits", "test_http_routes", "test_http_slow_clients",
+    "test_http_stream", "test_hub", "test_mcp", "test_metrics", "test_serve", "test_surfaces",
 )  # fmt: skip
 
 

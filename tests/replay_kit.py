@@ -10,7 +10,7 @@ import pytest
 from telex.dialects.schema import Tree
 from telex.surfaces.cli.main import main
 from tests.bus_team import flow, speech_of
-from tests.test_cli_kit import Ran
+from tests.cli_kit import Ran
 
 Replay = Callable[..., Ran]
 

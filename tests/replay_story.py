@@ -15,7 +15,7 @@ from telex.model.roster import Member
 from telex.ports.store import EVERYTHING, Store
 from telex.testing import FakeClock
 from telex.validation.check import CheckPolicy
-from tests.test_book import ACTS, book_of
+from tests.test_work_state import ACTS, book_of
 
 READERS = st.sampled_from(["dev", "lead", "human", "orchestrator", "dev-2"])
 EVENTS_MAX = 1_000_000

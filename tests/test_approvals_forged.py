@@ -13,9 +13,9 @@ from telex.ports.bus import Receipt
 from telex.work import reducer
 from telex.work.view import work_message_from_log
 from tests.bus_team import QUICK, OpenTeam, Shell, Team, codes, open_team, shell, speech_of, team
+from tests.pipeline_team import Crew
 from tests.proofs import proves
 from tests.test_approvals import approval, ask, typed
-from tests.work_team import Crew
 
 __all__ = ["open_team", "shell", "team"]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from telex.work import reducer
 from tests.bus_team import QUICK, Team, codes, empty_store, flow
 from tests.proofs import proves
+from tests.story_settings import FEWER
 from tests.test_approvals import CTO, DEV, HEAD, typed
-from tests.whole_stories import FEWER
 
 TASKS = ("T-1", "T-2")
 ACTORS = {"vbw-typed": ("dev", "lead", "architect", "human"), "build-flow": (DEV, CTO, HEAD, "human")}

@@ -35,7 +35,7 @@ from tests.beaten_twins import (
     warmed,
 )
 from tests.bus_team import codes
-from tests.whole_stories import FEWER
+from tests.story_settings import FEWER
 
 __all__ = ["twins"]
 

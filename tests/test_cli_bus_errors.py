@@ -10,8 +10,8 @@ from telex import errors
 from telex.client import SyncBus
 from telex.surfaces.cli.bus_connection import explained
 from telex.surfaces.cli.exit_codes import CommandError
-from tests.bus_desk import BLOCKER, Telex, sent, taken, telex
-from tests.test_cli_kit import COMMAND, put
+from tests.cli_bus_kit import BLOCKER, Telex, sent, taken, telex
+from tests.cli_kit import COMMAND, put
 
 __all__ = ["telex"]
 

@@ -10,7 +10,7 @@ from telex.dialects.registry import by_name
 from telex.dialects.write import write
 from telex.surfaces.cli.main import main
 from telex.validation.check import check
-from tests.test_cli_kit import LACKING, PROGRESS, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
+from tests.cli_kit import LACKING, PROGRESS, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
 
 Capture = pytest.CaptureFixture[str]
 ANSWER_KEYS = ["valid", "dialect", "type", "findings", "fixed", "skeleton", "body"]

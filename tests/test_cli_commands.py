@@ -15,7 +15,7 @@ from telex.generate.pages import dialect_page
 from telex.generate.prompt import prompt, tokens_estimated
 from telex.surfaces.cli.main import main
 from telex.validation.check import CheckPolicy, check
-from tests.test_cli_kit import LACKING, PROGRESS, SAMPLES, UPDATE, WRONG_CASE, Ran, process, put, terminal
+from tests.cli_kit import LACKING, PROGRESS, SAMPLES, UPDATE, WRONG_CASE, Ran, process, put, terminal
 
 Capture = pytest.CaptureFixture[str]
 TYPES = [

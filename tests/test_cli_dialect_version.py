@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.cli_kit import SAMPLES
 from tests.proofs import proves
-from tests.test_cli_kit import SAMPLES
 from tests.test_translate_cli import Capture, run
 
 

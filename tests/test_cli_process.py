@@ -13,7 +13,7 @@ import pytest
 
 from telex.surfaces.cli.commands import COMMANDS
 from telex.surfaces.cli.main import main
-from tests.test_cli_kit import COMMAND, PROGRESS, UPDATE, WRONG_CASE, process, put
+from tests.cli_kit import COMMAND, PROGRESS, UPDATE, WRONG_CASE, process, put
 
 HEAVY = {
     *("click", "rich", "asyncio", "pydantic", "argparse", "msgspec", "yaml", "dataclasses", "subprocess", "pathlib"),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.bus_desk import BLOCKER, PROGRESS, Telex, sent, taken, telex
+from tests.cli_bus_kit import BLOCKER, PROGRESS, Telex, sent, taken, telex
+from tests.cli_kit import COMMAND, WRONG_CASE, put, terminal
 from tests.proofs import proves
-from tests.test_cli_kit import COMMAND, WRONG_CASE, put, terminal
 
 __all__ = ["telex"]
 

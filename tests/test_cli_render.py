@@ -13,7 +13,7 @@ from telex.model.finding import Finding
 from telex.surfaces.cli.check_output import json_line, visible_json
 from telex.surfaces.cli.output import Screen, shell_word, shown, shown_block, wrapped
 from telex.surfaces.cli.table import table_lines
-from tests.test_cli_kit import PROGRESS, process, put
+from tests.cli_kit import PROGRESS, process, put
 
 TRICKS = {
     "escape sequence": "\x1b[2J\x1b]0;pwned\x07",

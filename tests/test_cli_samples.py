@@ -6,7 +6,7 @@ import pytest
 
 from telex.dialects.registry import BUILT_IN
 from telex.validation.check import check
-from tests.test_cli_kit import SAMPLES, process, terminal
+from tests.cli_kit import SAMPLES, process, terminal
 
 FILES = [file for file in sorted(SAMPLES.rglob("*")) if file.suffix in (".json", ".md")]
 GOOD = [file for file in FILES if file.parent.name != "broken"]

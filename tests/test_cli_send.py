@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bus_desk import BLOCKER, PROGRESS, Telex, sent, taken, telex
-from tests.test_cli_kit import COMMAND, LACKING, WRONG_CASE, example, process, put, terminal
+from tests.cli_bus_kit import BLOCKER, PROGRESS, Telex, sent, taken, telex
+from tests.cli_kit import COMMAND, LACKING, WRONG_CASE, example, process, put, terminal
 from tests.test_cli_process import HEAVY, LOADED
 
 __all__ = ["telex"]

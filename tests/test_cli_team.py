@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bus_desk import BLOCKER, Telex, sent, taken, telex
-from tests.test_cli_kit import put
+from tests.cli_bus_kit import BLOCKER, Telex, sent, taken, telex
+from tests.cli_kit import put
 
 __all__ = ["telex"]
 

@@ -13,7 +13,7 @@ from telex.surfaces.cli import trace
 from telex.surfaces.cli.bus_connection import explained
 from telex.surfaces.cli.exit_codes import DONE, FAILED, NOT_FOUND, USAGE, CommandError
 from telex.trace import mermaid, sequence, svg, tree
-from tests.trace_stories import request_and_reply
+from tests.trace_conversations import request_and_reply
 
 
 class OneConversation:

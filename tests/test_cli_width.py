@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from telex.trace.text import cells
-from tests.bus_desk import BLOCKER, Telex, sent, taken, telex
-from tests.test_cli_kit import Ran, example, on_terminal, put, terminal
+from tests.cli_bus_kit import BLOCKER, Telex, sent, taken, telex
+from tests.cli_kit import Ran, example, on_terminal, put, terminal
 from tests.test_docs import NOT_RUN, ROOT, blocks, commands, desk
 
 __all__ = ["desk", "telex"]

@@ -16,8 +16,8 @@ from telex.model.message import Lease, Message
 from telex.surfaces.http.cloudevents import MANY, ONE, ReceivedEvent, read_batch, read_event
 from telex.surfaces.http.cloudevents_encode import event_of, event_of_lease
 from tests.bus_team import speech_of
-from tests.doors import SECONDS_MAX, Hub, hub
 from tests.proofs import proves
+from tests.surfaces_kit import SECONDS_MAX, Hub, hub
 
 __all__ = ["hub"]  # a fixture
 

@@ -21,7 +21,7 @@ from telex.ports.store import SettleResult
 from telex.stores.memory import MemoryStore
 from telex.surfaces.cli.exit_codes import DONE, REFUSED
 from telex.testing import FakeClock
-from tests.plays import HAPPENINGS, Stage, steps
+from tests.console_examples import HAPPENINGS, Stage, steps
 from tests.test_codes import speaks_badly
 
 EXPLANATIONS = bus_explanations()

@@ -22,7 +22,7 @@ from telex.surfaces.http.asgi import App
 from telex.surfaces.http.auth import AuthMiddleware
 from telex.surfaces.http.auth_errors import EVERY as TURNED_AWAY
 from telex.surfaces.http.caller import Caller
-from tests.curling import typed
+from tests.curl_commands import typed
 from tests.http_kit import QUIET, alive, client_of, play
 from tests.test_codes import CODE, speaks_badly
 

@@ -26,8 +26,8 @@ from telex.surfaces.cli.main import main
 from telex.surfaces.cli.output import Screen
 from telex.trace.text import cells
 from telex.work import reducer
+from tests.cli_kit import Ran
 from tests.proofs import proves
-from tests.test_cli_kit import Ran
 
 ROOT = Path(__file__).parent.parent
 

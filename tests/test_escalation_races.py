@@ -9,7 +9,7 @@ from telex.bus.escalate import escalate_further
 from telex.client import SyncBus, run_sync
 from telex.errors import TelexError
 from tests.bus_team import Team, open_team, team
-from tests.plays import FailingCursor
+from tests.console_examples import FailingCursor
 from tests.proofs import proves
 from tests.test_escalation import FIVE_MINUTES, answered, escalate, levels, matter
 

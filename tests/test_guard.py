@@ -15,9 +15,9 @@ from telex.errors import NotAMember, NotFound
 from telex.surfaces.cli.main import main
 from telex.validation.check import check
 from tests.bus_team import OpenTeam, Shell, Team, open_team, shell, team
+from tests.cli_kit import Ran
 from tests.contract_team import answer, contract, granted, kept, report
 from tests.proofs import proves
-from tests.test_cli_kit import Ran
 from tests.test_cli_process import HEAVY, LOADED
 
 __all__ = ["open_team", "shell", "team"]

@@ -12,7 +12,7 @@ from telex.surfaces.cli.guard_disk import LinkResolver
 from telex.validation.contracts import ContractScope, judge, judge_all
 from telex.validation.project_paths import normal, together
 from tests.proofs import proves
-from tests.test_paths_patterns import PATHS, PATTERNS
+from tests.test_patterns import PATHS, PATTERNS
 
 ODD = st.sampled_from(
     ["", "/a", "a/", "a.", "a./b", "a //b", "a /b", "~", "a:b", "\\", "é/a", "a\n", ".git/a", "a" * 4097]

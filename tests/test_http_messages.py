@@ -10,9 +10,9 @@ from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.generate.codes import example_text
 from telex.protocol import made, plain
 from telex.protocol.verbs import answer_kind
+from tests.cli_kit import PROGRESS
 from tests.http_kit import TEXT, Asking, opened, play, served, soon
 from tests.proofs import proves
-from tests.test_cli_kit import PROGRESS
 
 
 @proves("http/send/accepted", "http/send/again")

@@ -23,6 +23,7 @@ from telex.surfaces.http.error_middleware import error_middleware
 from telex.surfaces.http.problem import HttpResponse
 from telex.surfaces.http.token_file import TokenFile
 from telex.surfaces.http.token_validity import TokenValidity
+from tests.auth_kit import KNOWN, connected, head, made_token, running
 from tests.http_kit import (
     QUIET,
     SECONDS_MAX,
@@ -38,7 +39,6 @@ from tests.http_kit import (
     watch,
 )
 from tests.proofs import proves
-from tests.test_doorkeeper_kit import KNOWN, connected, head, made_token, running
 
 HOME = {"host": "127.0.0.1:4477"}
 

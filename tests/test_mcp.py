@@ -10,9 +10,9 @@ import pytest
 from telex.connection import connect
 from telex.generate.prompt import tokens_estimated
 from telex.surfaces.mcp.tools import INSTRUCTIONS, TOOLS
+from tests.cli_kit import LACKING, PROGRESS
+from tests.mcp_kit import DOORS, ERAS, NEW, OLD, QUICK, Agent, at_hand, tokens_of
 from tests.proofs import proves
-from tests.test_cli_kit import LACKING, PROGRESS
-from tests.test_mcp_kit import DOORS, ERAS, NEW, OLD, QUICK, Agent, at_hand, tokens_of
 
 CASES = [
     pytest.param(door, era, id=f"{door}-{era}", marks=proves(f"mcp/story/{door.replace(' ', '-')}"))

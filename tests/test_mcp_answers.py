@@ -13,10 +13,10 @@ from telex.ports.bus import MessageHistory, Presence, Receipt
 from telex.protocol import made
 from telex.surfaces.mcp import tool_calls
 from telex.surfaces.mcp.tools import TOKENS_MIN
+from tests.cli_kit import LACKING, PROGRESS
 from tests.contract_team import contract
+from tests.mcp_kit import ERAS, Meet, played
 from tests.proofs import proves
-from tests.test_cli_kit import LACKING, PROGRESS
-from tests.test_mcp_kit import ERAS, Meet, played
 
 # --- refusals and errors -------------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from mcp import MCPError
 
 from telex.connection import connect
 from telex.errors import StoreUnavailable
-from tests.doors import Time, running_hub
+from tests.mcp_kit import ERAS, NEW, OLD, QUICK, Agent, at_hand, over_http, served
 from tests.proofs import proves
-from tests.test_mcp_kit import ERAS, NEW, OLD, QUICK, Agent, at_hand, over_http, served
+from tests.surfaces_kit import Time, running_hub
 
 
 @pytest.mark.parametrize("era", ERAS)

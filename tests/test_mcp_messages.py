@@ -12,9 +12,9 @@ from telex.generate.prompt import tokens_estimated
 from telex.surfaces.mcp.tool_calls import CALLS
 from telex.surfaces.mcp.tools import TOKENS_MIN, TOOLS
 from tests.bus_team import speech_of
+from tests.cli_kit import PROGRESS
+from tests.mcp_kit import Meet, played, tokens_of
 from tests.proofs import proves
-from tests.test_cli_kit import PROGRESS
-from tests.test_mcp_kit import Meet, played, tokens_of
 
 # --- the inbox -----------------------------------------------------------------------------------------------------
 

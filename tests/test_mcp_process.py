@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from telex.surfaces.cli.main import main
+from tests.mcp_kit import NEW, OLD, TELEX, at_hand, bare_environment, on_stdio
 from tests.proofs import proves
-from tests.test_mcp_kit import NEW, OLD, TELEX, at_hand, bare_environment, on_stdio
 
 SECONDS_MAX = 30
 OLD_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

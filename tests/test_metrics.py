@@ -16,8 +16,8 @@ from telex.model.event import Event
 from telex.model.message import Message
 from telex.surfaces.http.metrics import OTHER, VALUES_MAX, Metrics, RouteLabels
 from tests.bus_team import speech_of
-from tests.doors import SECONDS_MAX, Hub, Time, running_hub
 from tests.proofs import proves
+from tests.surfaces_kit import SECONDS_MAX, Hub, Time, running_hub
 
 NOTE = "The build is red."
 

@@ -17,8 +17,8 @@ from tests.bus_team import Team, every_type, open_team, team
 from tests.contract_team import answer, ask, contract, kept, report, send, typed
 from tests.page_kit import Page
 from tests.proofs import proves
+from tests.shutdown_kit import agrees, joined, reply, request
 from tests.test_escalation import FIVE_MINUTES, escalate
-from tests.test_shutdown_kit import agrees, joined, reply, request
 
 __all__ = ["open_team", "team"]  # fixtures
 

@@ -12,7 +12,7 @@ from telex.surfaces.cli.main import main
 from tests.bus_team import OpenTeam, Shell, Team, open_team, shell, speech_of, team
 from tests.proofs import proves
 from tests.replay_kit import Replay, flowing, hasty, replay, typed
-from tests.test_shutdown_kit import agrees, request
+from tests.shutdown_kit import agrees, request
 
 __all__ = ["open_team", "replay", "shell", "team"]
 

@@ -18,8 +18,8 @@ from telex.surfaces.cli.main import main
 from telex.testing.strategies import wire
 from telex.validation.check import CheckPolicy, check
 from tests.bus_team import EVERY_TYPE, Shell, Team, open_team, shell, speech, speech_of, team
+from tests.cli_kit import COMMAND, Ran, example, process, put, terminal
 from tests.proofs import proves
-from tests.test_cli_kit import COMMAND, Ran, example, process, put, terminal
 
 __all__ = ["open_team", "shell", "team"]
 BY_NAME = {dialect.name: dialect for dialect in BUILT_IN}

@@ -15,7 +15,7 @@ from telex.surfaces.cli.time_text import stamp
 from telex.testing import FakeClock
 from tests.bus_team import Shell, Team, flow, open_team, shell, speech_of, team
 from tests.proofs import proves
-from tests.test_book import DIALECTS
+from tests.test_work_state import DIALECTS
 
 __all__ = ["open_team", "shell", "team"]
 

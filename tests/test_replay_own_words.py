@@ -12,8 +12,8 @@ from telex.replay.reader import LogEntry, of_store
 from telex.replay.simulate import Simulator
 from telex.validation.check import CheckPolicy
 from tests.bus_team import OpenTeam, Team, open_team, speech, speech_of
-from tests.own_words import KANBAN
 from tests.proofs import proves
+from tests.toml_dialects import KANBAN
 
 __all__ = ["open_team"]
 

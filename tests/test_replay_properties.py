@@ -25,8 +25,8 @@ from telex.validation.check import CheckPolicy
 from tests.bus_team import speech_of
 from tests.proofs import proves
 from tests.replay_story import STORIES, Story, told
-from tests.test_book import DIALECTS, book_of
-from tests.whole_stories import FEWER
+from tests.story_settings import FEWER
+from tests.test_work_state import DIALECTS, book_of
 
 
 def holds_at_every_moment(story: Story) -> None:

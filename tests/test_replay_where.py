@@ -6,9 +6,9 @@ import pytest
 
 import telex
 from telex.surfaces.cli.main import main
-from tests.doors import Hub, hub
+from tests.cli_kit import Ran
 from tests.proofs import proves
-from tests.test_cli_kit import Ran
+from tests.surfaces_kit import Hub, hub
 
 __all__ = ["hub"]
 

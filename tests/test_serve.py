@@ -18,9 +18,9 @@ import pytest
 
 from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, USAGE
 from telex.surfaces.cli.main import main
+from tests.auth_kit import connected, head, read_all
+from tests.cli_kit import COMMAND, Ran, process
 from tests.proofs import proves
-from tests.test_cli_kit import COMMAND, Ran, process
-from tests.test_doorkeeper_kit import connected, head, read_all
 
 Capture = pytest.CaptureFixture[str]
 SAYS = re.compile(r"the hub is at http://(127\.0\.0\.1|0\.0\.0\.0|localhost|\[::1\]):(\d+)/")
@@ -184,7 +184,7 @@ def test_it_does_not_open_to_others_before_there_is_a_token(capsys: Capture, wor
 @proves("doors/strangers")
 def test_a_token_that_is_over_is_none_and_a_store_in_memory_has_none(capsys: Capture, tmp_path: Path) -> None:
     from telex.surfaces.http.token_file import TokenFile
-    from tests.test_doorkeeper_kit import made_token
+    from tests.auth_kit import made_token
 
     made_token(TokenFile(str(tmp_path / ".telex/tokens.json")), expires_at=1.0)
     assert run(capsys, "serve", "--port", "0", "--host", "0.0.0.0").code == REFUSED

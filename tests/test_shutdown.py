@@ -12,7 +12,7 @@ from telex.model.roster import Member
 from telex.stores.sqlite.store import SqliteStore
 from tests.bus_team import QUICK, OpenTeam, Team, codes, open_team, speech_of, team
 from tests.proofs import proves
-from tests.test_shutdown_kit import agrees, joined, reply, request
+from tests.shutdown_kit import agrees, joined, reply, request
 
 __all__ = ["open_team", "team"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.bus_team import Shell, Team, open_team, shell, team
 from tests.proofs import proves
-from tests.test_shutdown_kit import PHASE, agrees, asked, joined, reply, request, states
+from tests.shutdown_kit import PHASE, agrees, asked, joined, reply, request, states
 
 __all__ = ["open_team", "shell", "team"]
 

@@ -15,8 +15,8 @@ from telex.model.shutdown import ShutdownState
 from telex.work import reducer
 from tests.bus_team import QUICK, Team, codes, empty_store, speech_of
 from tests.proofs import proves
-from tests.test_shutdown_kit import reply
-from tests.whole_stories import FEWER
+from tests.shutdown_kit import reply
+from tests.story_settings import FEWER
 
 NAMES = ("ada", "kim", "bob")
 DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}

@@ -11,7 +11,7 @@ from telex.model.roster import Member
 from telex.model.shutdown import ShutdownReport
 from tests.bus_team import OpenTeam, Team, codes, open_team, team
 from tests.proofs import proves
-from tests.test_shutdown_kit import PHASE, agrees, asked, joined, reply, states
+from tests.shutdown_kit import PHASE, agrees, asked, joined, reply, states
 
 __all__ = ["open_team", "team"]
 

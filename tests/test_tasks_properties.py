@@ -17,8 +17,8 @@ from telex.work.tasks import Task
 from telex.work.view import WorkMessage
 from tests.bus_team import QUICK, Team, empty_store, flow
 from tests.proofs import proves
+from tests.story_settings import FEWER
 from tests.test_tasks import CTO, DEV, HEAD, WAY, escalations
-from tests.whole_stories import FEWER
 
 WORK = ("planning", "in_progress", "quality_review", "committing")
 STATES = (*WAY, "cto_intervention", "human_escalation")

@@ -21,8 +21,8 @@ from telex.errors import LeaseLost
 from telex.ports.bus import Bus
 from telex.ports.trace_context import as_traceparent, carrying
 from telex.telemetry import carried_by, processing, traced
-from tests.doors import Time, running_hub
 from tests.proofs import proves
+from tests.surfaces_kit import Time, running_hub
 
 NOTE = "The build is red."
 CAME_WITH = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

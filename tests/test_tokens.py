@@ -14,9 +14,9 @@ from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, REFUSED, USAGE
 from telex.surfaces.cli.main import main
 from telex.surfaces.http.token_file import TokenFile, tokens_path
 from telex.surfaces.http.tokens import masked, matching, new_token
+from tests.auth_kit import made_token
+from tests.cli_kit import Ran
 from tests.proofs import proves
-from tests.test_cli_kit import Ran
-from tests.test_doorkeeper_kit import made_token
 
 Capture = pytest.CaptureFixture[str]
 NOW = 10_000.0

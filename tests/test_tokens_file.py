@@ -13,9 +13,9 @@ from telex.surfaces.cli.exit_codes import FAILED
 from telex.surfaces.cli.main import main
 from telex.surfaces.http.token_file import TokenFile
 from telex.surfaces.http.tokens import matching, new_token, read, written
+from tests.auth_kit import made_token
+from tests.cli_kit import COMMAND, Ran
 from tests.proofs import proves
-from tests.test_cli_kit import COMMAND, Ran
-from tests.test_doorkeeper_kit import made_token
 
 Capture = pytest.CaptureFixture[str]
 NOW = 10_000.0

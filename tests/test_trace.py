@@ -13,7 +13,7 @@ from telex.ports.bus import MessageHistory
 from telex.trace import mermaid, sequence, svg, tree
 from telex.trace.steps import conversation, holds
 from telex.trace.text import cells, lasting, moment, offset, squeezed
-from tests.trace_stories import (
+from tests.trace_conversations import (
     BEGAN_AT,
     Teller,
     broadcast,

@@ -12,8 +12,8 @@ from telex.surfaces.cli.main import main
 from telex.trace.text import cells
 from telex.translation.mappings import pairs
 from telex.validation.check import CheckPolicy, check
+from tests.cli_kit import SAMPLES, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
 from tests.proofs import proves
-from tests.test_cli_kit import SAMPLES, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
 
 Capture = pytest.CaptureFixture[str]
 SHUTDOWN = str(SAMPLES / "vbw-typed/6-shutdown.json")

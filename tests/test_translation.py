@@ -22,7 +22,7 @@ from telex.translation.roles import INSTEAD, TRADES, counterpart
 from telex.translation.translate import MessageHeader, NoCounterpart, Translation, header_of, translate
 from tests.arbitrary import VALUES
 from tests.proofs import proves
-from tests.translating import Sent, refused, unaccounted
+from tests.translation_kit import Sent, refused, unaccounted
 from tests.translation_rows import WRITTEN, Told, every_pair, every_row
 
 LINES = {(line["row"], line["to"]): line for line in map(json.loads, WRITTEN.read_text(encoding="utf-8").splitlines())}

@@ -15,7 +15,7 @@ from telex.testing.strategies import bodies, messages
 from telex.translation.mappings import counterparts
 from telex.translation.translate import NoCounterpart, Translation, header_of
 from tests.proofs import proves
-from tests.translating import Sent, refused, unaccounted, unreported
+from tests.translation_kit import Sent, refused, unaccounted, unreported
 
 # How people head their sections: some names that are known, and some that are not.
 HEADED = st.builds(

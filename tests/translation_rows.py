@@ -17,7 +17,7 @@ from telex.dialects.schema import Dialect
 from telex.translation.mapping import TypeMapping
 from telex.translation.mappings import ROWS
 from telex.translation.translate import FieldChange, NoCounterpart, header_of
-from tests.translating import Sent
+from tests.translation_kit import Sent
 
 WRITTEN = Path(__file__).parent / "translations.jsonl"
 # What a type's own example leaves out and the row is about.

@@ -18,8 +18,8 @@ from telex.errors import LeaseLost, StoreError
 from telex.model.limits import Limits
 from telex.model.message import Lease
 from telex.ports.bus import Bus, Receipt
-from tests.crash.letters import READERS, sending, watch_beaten_track
-from tests.crash.logbook import Line, Logbook, words_of
+from tests.crash.agent_log import Line, Logbook, words_of
+from tests.crash.messages import READERS, sending, watch_beaten_track
 
 LEASE_SECONDS = 0.4
 SETTINGS = Settings(

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from telex.ports.bus import Bus
 from tests.crash.agents import LEASE_SECONDS, NAMES, Reader, Sender, run, with_bus
-from tests.crash.plants import PLANTS
+from tests.crash.mutations import PLANTS
 from tests.crash.verdict import Verdict, judge
 
 PAUSE_SECONDS = (0.02, 0.18)  # between one blow and the next

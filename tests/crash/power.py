@@ -26,8 +26,8 @@ from telex.model.message import NewMessage
 from telex.stores.disk import BALLAST_BYTES
 from telex.stores.sqlite.store import SqliteStore
 from tests.crash.disk import CUTS, Cut, Disk
-from tests.crash.letters import body_of
-from tests.crash.power_plants import PLANTS
+from tests.crash.messages import body_of
+from tests.crash.power_mutations import PLANTS
 from tests.crash.syscalls import STRACE, Act, Promise, record
 
 NAME = "telex.db"

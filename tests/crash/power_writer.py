@@ -22,8 +22,8 @@ from telex.model.digest import digest_of
 from telex.model.message import NewMessage
 from telex.ports.bus import Bus
 from telex.stores.sqlite.store import SqliteStore
-from tests.crash.letters import READERS, body_of, sending, watch_beaten_track
-from tests.crash.power_plants import PLANTS
+from tests.crash.messages import READERS, body_of, sending, watch_beaten_track
+from tests.crash.power_mutations import PLANTS
 
 HANDS_MANY, HANDS_FEW = 12, 4
 ALONE_SHARE = 10  # one who waits for every single message sends a tenth of them

@@ -13,7 +13,7 @@ import telex
 from telex.client import SyncBus
 from telex.errors import StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
 from telex.stores.disk import BALLAST_BYTES
-from tests.crash.places import ROOT, read_only, small_disk
+from tests.crash.fault_folders import ROOT, read_only, small_disk
 from tests.crash.verdict import integrity
 
 NOTE = "all is well\n"

@@ -17,7 +17,7 @@ from telex.model.limits import LIMITS
 from telex.model.message import NewMessage
 from telex.ports.store import Settlement
 from telex.stores.sqlite.store import SqliteStore
-from tests.crash.places import ROOT
+from tests.crash.fault_folders import ROOT
 
 NOTE = "all is well\n"
 HOUR = 3600.0

@@ -8,7 +8,7 @@ import pytest
 
 from telex.stores.sqlite.store import SqliteStore
 from tests.crash.power import NAME, SENT, Outcome, cases_of, record_writers, simulate
-from tests.crash.power_plants import PLANTS
+from tests.crash.power_mutations import PLANTS
 from tests.crash.syscalls import STRACE, Act, Create, Promise, Sync, Unlink, Write
 
 pytestmark = [

@@ -9,8 +9,8 @@ import apsw
 
 from telex.model.event import Event
 from telex.stores.sqlite.store import SqliteStore
-from tests.crash.letters import body_of
-from tests.crash.logbook import Line, read_all, words_of
+from tests.crash.agent_log import Line, read_all, words_of
+from tests.crash.messages import body_of
 
 ACKS_PER_KILL_MIN = 5  # with fewer, the kills would have hit nothing but start-up
 

@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any, Protocol
 
-from tests.load.lean import HOST, Line, chunk_of, head_of
+from tests.load.http_connection import HOST, Line, chunk_of, head_of
 
 WAIT_SECONDS = 20.0
 _ID = re.compile(rb"^id: (\d+)$", re.MULTILINE)

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from telex.dialects.builtin.vbw_typed import EXECUTION_UPDATE
+from tests.load.http_connection import HOST, Line
 from tests.load.hub_process import Cost, HubProcess
-from tests.load.lean import HOST, Line
 
 SENDERS = 64  # connections that are sent over, in turn
 SETTLE_SECONDS = 60.0  # for what is still on its way when the last one was sent

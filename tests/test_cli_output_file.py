@@ -1,0 +1,229 @@
+"""What becomes of a file that somebody names to be written, and of what was in it?"""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli_bus_kit import PROGRESS, Telex, sent, telex
+from tests.cli_kit import COMMAND, put
+from tests.proofs import proves
+
+__all__ = ["telex"]
+VERSIONS = ("--from", "vbw@1.0", "--to", "vbw@2.0")
+CONVERSATION = "03-01/reset-link"
+WORDS = b"caf\xe9 and other words\r\n"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of two lines, one of them a message."""
+    file = tmp_path / "old.jsonl"
+    file.write_bytes(json.dumps(PROGRESS).encode() + b"\n" + WORDS)
+    return file
+
+
+def _is_migrated(file: Path) -> bool:
+    first, second = file.read_bytes().split(b"\n", 1)
+    return json.loads(first)["type"] == "execution_update" and second == WORDS
+
+
+def _only(folder: Path, *names: str) -> bool:
+    return sorted(os.listdir(folder)) == sorted(names)
+
+
+@proves("files/over-itself")
+def test_a_log_is_written_over_itself(telex: Telex, log: Path) -> None:
+    assert telex("migrate-log", log.name, *VERSIONS, "--output", log.name).code == 0
+    assert _is_migrated(log)
+    assert _only(log.parent, log.name)
+
+
+@proves("files/over-itself")
+def test_a_log_is_written_over_itself_through_a_link(telex: Telex, log: Path) -> None:
+    Path("link").symlink_to(log.name)
+    assert telex("migrate-log", log.name, *VERSIONS, "--output", "link").code == 0
+    assert Path("link").is_symlink()
+    assert _is_migrated(log)
+
+
+@proves("files/over-itself")
+def test_of_two_names_of_a_log_the_other_keeps_what_was_there(telex: Telex, log: Path) -> None:
+    before = log.read_bytes()
+    os.link(log, "twin")
+    assert telex("migrate-log", log.name, *VERSIONS, "--output", "twin").code == 0
+    assert _is_migrated(Path("twin"))
+    assert log.read_bytes() == before
+
+
+@proves("files/over-itself")
+def test_a_log_is_written_over_itself_from_stdin(log: Path) -> None:
+    with log.open("rb") as stdin:
+        command = [*COMMAND, "migrate-log", "-", *VERSIONS, "--output", str(log)]
+        subprocess.run(command, stdin=stdin, capture_output=True, check=True, timeout=60)
+    assert _is_migrated(log)
+
+
+@proves("files/whole")
+@pytest.mark.parametrize("told, code", [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_a_run_that_is_ended_leaves_what_was_there(tmp_path: Path, told: signal.Signals, code: int) -> None:
+    (tmp_path / "new").write_bytes(WORDS)
+    command = [*COMMAND, "migrate-log", "-", *VERSIONS, "--output", str(tmp_path / "new")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdin is not None
+        while _only(tmp_path, "new") and running.poll() is None:  # until it has begun beside the file
+            running.stdin.write(json.dumps(PROGRESS).encode() + b"\n")
+            running.stdin.flush()
+        running.send_signal(told)
+        assert running.wait(timeout=60) == code
+    assert (tmp_path / "new").read_bytes() == WORDS
+    assert _only(tmp_path, "new")
+
+
+@proves("files/whole")
+def test_a_run_that_fails_leaves_what_was_there(telex: Telex, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = log.read_bytes()
+    monkeypatch.setattr("telex.surfaces.cli.migrate_log.LINE_BYTES_MAX", len(before) - len(WORDS) - 5)
+    ran = telex("migrate-log", log.name, *VERSIONS, "--output", log.name)
+    assert (ran.code, log.read_bytes()) == (1, before)
+    assert _only(log.parent, log.name)
+
+
+@proves("files/store")
+@pytest.mark.parametrize("suffix", ["", "-wal", "-lock", "-ballast"])
+@pytest.mark.parametrize("command", ["migrate-log", "log", "trace", "link"])
+def test_no_store_is_written_over(telex: Telex, log: Path, command: str, suffix: str) -> None:
+    id_ = sent(telex, PROGRESS)
+    [store] = Path(".telex").glob("*.db")
+    target = f"{store}{suffix}"
+    if command == "link":
+        Path("link").symlink_to(target)
+        target = "link"
+    commands = {
+        "log": ("log", "--export", target),
+        "trace": ("trace", CONVERSATION, "-o", target),
+    }
+    ran = telex(*commands.get(command, ("migrate-log", log.name, *VERSIONS, "--output", target)))
+    assert ran.code == 1
+    assert "store" in ran.err
+    assert "name another file" in ran.err
+    assert json.loads(telex("show", id_, "--raw").out) == PROGRESS
+
+
+@proves("files/same-people")
+def test_a_file_written_anew_is_for_the_same_people(telex: Telex, log: Path) -> None:
+    log.chmod(0o640)
+    assert telex("migrate-log", log.name, *VERSIONS, "--output", log.name).code == 0
+    assert stat.S_IMODE(log.stat().st_mode) == 0o640
+    before = os.umask(0o027)
+    try:
+        assert telex("migrate-log", log.name, *VERSIONS, "--output", "new").code == 3
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(Path("new").stat().st_mode) == 0o640
+
+
+@proves("files/same-people")
+def test_whoever_cannot_keep_the_owner_keeps_the_group(
+    telex: Telex, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+
+    def fchown(descriptor: int, owner: int, group: int) -> None:
+        if owner != -1:
+            raise PermissionError
+        given.append(group)
+
+    monkeypatch.setattr("os.fchown", fchown)
+    log.chmod(0o640)
+    assert telex("migrate-log", log.name, *VERSIONS, "--output", log.name).code == 0
+    assert given == [log.stat().st_gid]
+    assert stat.S_IMODE(log.stat().st_mode) == 0o640
+
+
+@proves("files/same-people")
+@pytest.mark.parametrize("before, after", [(0o640, 0o600), (0o664, 0o644)])
+def test_another_group_gets_no_more_than_everybody(
+    telex: Telex, log: Path, monkeypatch: pytest.MonkeyPatch, before: int, after: int
+) -> None:
+    def fchown(descriptor: int, owner: int, group: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("os.fchown", fchown)
+    log.chmod(before)
+    assert telex("migrate-log", log.name, *VERSIONS, "--output", log.name).code == 0
+    assert stat.S_IMODE(log.stat().st_mode) == after
+
+
+@proves("files/same-people")
+def test_a_link_to_nothing_makes_what_it_points_to(telex: Telex, log: Path) -> None:
+    Path("link").symlink_to("made")
+    assert telex("migrate-log", log.name, *VERSIONS, "--output", "link").code == 0
+    assert Path("link").is_symlink()
+    assert _is_migrated(Path("made"))
+
+
+@proves("files/as-it-comes")
+def test_a_pipe_and_stdout_by_its_name_take_it_as_it_comes(log: Path, tmp_path: Path) -> None:
+    command = [*COMMAND, "migrate-log", str(log), *VERSIONS, "--output"]
+    piped = subprocess.run([*command, "/dev/stdout"], capture_output=True, check=True, timeout=60).stdout
+    assert piped.startswith(b"{")
+    assert piped.endswith(b"}\n" + WORDS)
+    (tmp_path / "kept").write_bytes(b"before\n")
+    with (tmp_path / "kept").open("ab") as kept:
+        subprocess.run([*command, "/dev/stdout"], stdout=kept, stderr=subprocess.PIPE, check=True, timeout=60)
+    before, _, last = (tmp_path / "kept").read_bytes().split(b"\n", 2)
+    assert (before, last) == (b"before", WORDS)
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen([*command, str(tmp_path / "pipe")], stderr=subprocess.PIPE) as running:
+        assert (tmp_path / "pipe").read_bytes().endswith(b"}\n" + WORDS)
+        assert running.wait(timeout=60) == 0
+
+
+@proves("files/store")
+def test_a_pipe_beside_which_nothing_is_a_store_is_not_waited_for(telex: Telex, log: Path) -> None:
+    os.mkfifo("pipe")
+    assert telex("migrate-log", log.name, *VERSIONS, "--output", "pipe-wal").code == 0
+    assert _is_migrated(Path("pipe-wal"))
+
+
+@proves("files/names-it")
+def test_a_full_disk_is_named(telex: Telex, log: Path) -> None:
+    sent(telex, PROGRESS)
+    for command in (
+        ("migrate-log", log.name, *VERSIONS, "--output"),
+        ("log", "--export"),
+        ("trace", CONVERSATION, "-o"),
+    ):
+        ran = telex(*command, "/dev/full")
+        assert (ran.code, ran.err) == (1, "telex: cannot write /dev/full: No space left on device\n")
+
+
+@proves("files/names-it")
+@pytest.mark.parametrize("target", ["nowhere/new", "folder", "folder/", "new/", "old.jsonl/new"])
+def test_what_cannot_be_written_is_named(telex: Telex, log: Path, target: str) -> None:
+    Path("folder").mkdir()
+    ran = telex("migrate-log", log.name, *VERSIONS, "--output", target)
+    assert (ran.code, ran.out) == (1, "")
+    assert f"cannot write {target}: " in ran.err
+    assert _only(log.parent, log.name, "folder")
+    assert _only(Path("folder"))
+
+
+@proves("files/names-it")
+def test_a_file_that_may_only_be_read_stays(telex: Telex, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = log.read_bytes()
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # nothing is forbidden to root, who may run this
+    assert "cannot write" in telex("migrate-log", log.name, *VERSIONS, "--output", log.name).err
+    assert log.read_bytes() == before
+
+
+def test_a_trace_is_written_to_its_file(telex: Telex) -> None:
+    sent(telex, PROGRESS)
+    put(Path.cwd(), "trace.svg", "an older picture")
+    assert telex("trace", CONVERSATION, "--as", "svg", "-o", "trace.svg").code == 0
+    assert Path("trace.svg").read_text().startswith("<svg")

@@ -1,0 +1,177 @@
+"""One member of a team speaks a dialect that the team has written itself, and everybody else one of ours."""
+
+import json
+from typing import Any
+
+import pytest
+
+from telex.errors import NotFound
+from telex.ports.bus import Receipt
+from telex.validation.check import STRICT, check
+from tests.bus_team import OpenTeam, Team, codes, open_team, speech, speech_of
+from tests.proofs import proves
+from tests.toml_dialects import KANBAN
+
+__all__ = ["open_team"]
+
+TASK = "1-1-T3"
+
+
+@pytest.fixture
+def team(open_team: OpenTeam) -> Team:
+    """A lead that reads vbw-typed, a worker that reads signal-md, and two that read the team's own kanban."""
+    team = open_team(own_dialects=(KANBAN,))
+    team.bus.join("lead", dialects=["vbw-typed"])
+    team.bus.join("worker", dialects=["signal-md"])
+    team.bus.join("max", role="maker", dialects=["kanban@1.0"])
+    team.bus.join("olga", role="owner", dialects=["kanban"])
+    return team
+
+
+def card(team: Team, sender: str, type_: str, to: str = "lead", **words: Any) -> Receipt:
+    """Something that max or olga says on a card."""
+    made = speech(KANBAN, KANBAN.types[type_], f"{sender}-{type_}", card=TASK, **words)
+    receipt = team.bus.send(made.raw, sender=sender, to=to)
+    assert receipt.accepted, receipt.findings
+    return receipt
+
+
+def given(team: Team, agent: str) -> tuple[str | None, bytes]:
+    """What the agent was given next, and as what."""
+    leased = team.take(agent)
+    assert team.bus.ack(leased.token, agent=agent)
+    return (leased.rendering.type if leased.rendering else leased.message.type), leased.raw
+
+
+def on_a_card(team: Team, agent: str) -> dict[str, Any]:
+    """The same for somebody who reads kanban: nothing else is ever given to it, and its dialect accepts it."""
+    type_, raw = given(team, agent)
+    checked = check(raw, STRICT._replace(dialects=(KANBAN,), forced=KANBAN))
+    assert checked.valid, checked.findings
+    assert checked.type == type_
+    return dict(checked.tree)
+
+
+@proves("translation/own/team")
+def test_whoever_reads_the_teams_own_dialect_is_given_everything_in_it(team: Team) -> None:
+    team.say(speech_of("vbw-typed", "plan_contract", "plan-1", task=TASK), to="max")
+    assert on_a_card(team, "max")["text"] == "Add password reset"
+    team.say(speech_of("vbw-typed", "execution_update", "up-1", task=TASK), to="olga")
+    assert on_a_card(team, "olga")["column"] == "done"
+    team.bus.send(speech_of("signal-md", "worker_submission", signal="blocked").raw, sender="worker", to="olga")
+    assert on_a_card(team, "olga")["lane"] == "normal"
+
+
+@proves("dispatch/reader/dialect-gone")
+def test_what_waits_in_a_dialect_that_was_taken_away_is_markdown(team: Team) -> None:
+    card(team, "max", "moved", to="*", column="review", note="Nearly # there")
+    after = team.other(team.settings._replace(own_dialects=()))
+    for reader in ("lead", "worker"):
+        [leased] = after.receive(reader)
+        assert leased.rendering is not None
+        assert (leased.rendering.dialect, leased.rendering.type) == ("plain", None)
+        text = leased.raw.decode()
+        assert text.startswith("# moved from max (maker) to ")
+        assert "does not have the dialect kanban any more" in text
+        assert "- note: Nearly # there" in text
+    [leased] = after.receive("olga")  # who reads it still does
+    assert leased.rendering is None
+
+
+@proves("translation/own/team")
+def test_whatever_it_says_reaches_the_others_in_theirs(team: Team) -> None:
+    card(team, "max", "moved", to="*", column="review", note="Nearly", commit="abc1234")
+    type_, raw = given(team, "lead")
+    assert (type_, json.loads(raw)["payload"]["status"]) == ("execution_update", "partial")
+    assert (json.loads(raw)["author_role"], json.loads(raw)["payload"]["commit"]) == ("dev", "abc1234")
+    assert given(team, "worker")[0] == "worker_submission"
+    assert on_a_card(team, "olga")["column"] == "review", "who reads it has it as it was sent"
+    card(team, "max", "stuck", why="The table is gone")
+    assert given(team, "lead")[0] == "blocker_report"
+    assert team.kinds("max-moved").count("translated") == 2
+
+
+@proves("translation/own/answered")
+def test_what_is_asked_in_own_words_is_answered_in_the_readers_and_threaded_back(team: Team) -> None:
+    card(team, "max", "may_i", question="May I drop the table?")
+    asked = json.loads(team.take("lead").raw)
+    assert (asked["type"], asked["payload"]["subject"]) == ("approval_request", "May I drop the table?")
+    payload = {"request_id": asked["id"], "approved": True, "reason": "Nobody needs it"}
+    team.say(speech_of("vbw-typed", "approval_response", "yes-1", task=TASK, payload=payload), to="max")
+    answer = on_a_card(team, "max")
+    assert (answer["type"], answer["re"], answer["ok"], answer["card"]) == ("ruling", "max-may_i", True, TASK)
+    assert team.story("yes-1").message.reply_to == "max-may_i"
+    assert "answered" in team.kinds("max-may_i")
+    assert team.bus.work_state("approval") == {}, "an intent gives leave for nothing"
+
+
+@proves("translation/own/answered")
+def test_an_answer_in_own_words_reaches_whoever_asked_and_decides_nothing(team: Team) -> None:
+    team.say(speech_of("vbw-typed", "approval_request", "ask-1", task=TASK, author_role="lead"), to="olga")
+    assert on_a_card(team, "olga")["id"] == "ask-1"
+    receipt = card(team, "olga", "ruling", re="ask-1", ok=False, because="Not this week")
+    told_so = receipt.findings[-1]
+    assert (told_so.code, told_so.severity) == ("approval-not-decided", "warning")
+    assert "no ruling decides" in told_so.say
+    type_, raw = given(team, "lead")
+    told = json.loads(raw)["payload"]
+    assert (type_, told["request_id"], told["approved"]) == ("approval_response", "ask-1", False)
+    assert team.story("olga-ruling").message.reply_to == "ask-1"
+    [approval] = team.bus.work_state("approval").values()
+    assert approval.answer is None
+
+
+@proves("translation/own/answered")
+def test_nobody_else_may_give_an_answer_in_own_words(team: Team) -> None:
+    team.bus.join("otto", role="owner", dialects=["kanban"])
+    team.say(speech_of("vbw-typed", "approval_request", "ask-1", task=TASK, author_role="lead"), to="olga")
+    made = speech(KANBAN, KANBAN.types["ruling"], "yes-1", card=TASK, re="ask-1", ok=True)
+    receipt = team.bus.send(made.raw, sender="otto", to="lead")
+    assert (receipt.accepted, codes(receipt.findings)) == (False, ["may-not-answer"])
+    assert team.bus.inbox("lead") == []
+
+
+@proves("translation/own/answered")
+def test_an_answer_to_nothing_at_all_is_refused_as_ever(team: Team) -> None:
+    card(team, "max", "moved", column="doing")
+    for asked in ("nobody-asked", "max-moved"):
+        answer = speech_of("vbw-typed", "approval_response", "yes-1", payload={
+            "request_id": asked, "approved": True, "reason": "Why not"
+        })  # fmt: skip
+        receipt = team.bus.send(answer.raw, sender="lead", to="max")
+        assert codes(receipt.findings) == ["approval-unknown"]
+
+
+@proves("translation/own/asked")
+def test_what_is_asked_in_own_words_is_answered_by_those_who_may_answer_anything(team: Team) -> None:
+    team.bus.join("eve", role="dev", dialects=["build-flow"])
+    team.bus.join("ada", role="cto", dialects=["build-flow"])
+    card(team, "max", "may_i", to="ada", question="May I drop the table?")
+
+    def answer(sender: str) -> Receipt:
+        words = {"messageId": f"yes-{sender}", "from": sender, "to": "max", "replyTo": "max-may_i"}
+        made = speech_of("build-flow", "VALIDATION_RESPONSE", **words)
+        return team.bus.send(made.raw, sender=sender, to="max")
+
+    for sender, why in (("eve", "you are eve"), ("max", "who asks does not answer")):
+        [refused] = answer(sender).findings[-1:]
+        assert (refused.code, why in refused.say, "ada" in refused.say) == ("may-not-answer", True, True)
+    assert answer("ada").accepted
+    assert on_a_card(team, "max")["type"] == "ruling"
+
+
+@proves("translation/own/asked")
+def test_whoever_would_decide_it_is_told_how_to_answer_instead(team: Team) -> None:
+    card(team, "max", "may_i", question="May I drop the table?")
+    with pytest.raises(NotFound, match=r"max-may_i is a may_i of kanban, .* telex answer max-may_i TEXT"):
+        team.bus.approve("max-may_i", agent="lead", approved=True, reason="Fine")
+
+
+@proves("translation/own/asked")
+def test_nobody_agrees_to_stop_in_answer_to_another_question(team: Team) -> None:
+    team.bus.join("dev", dialects=["vbw-typed"])
+    card(team, "max", "may_i", to="dev", question="May I drop the table?")
+    words = {"request_id": "max-may_i", "approve": True, "final_status": "complete"}
+    answer = speech_of("vbw-typed", "shutdown_response", "bye-1", task=TASK, author_role="dev", payload=words)
+    receipt = team.bus.send(answer.raw, sender="dev", to="max")
+    assert codes(receipt.findings) == ["shutdown-not-asked"]

@@ -1,0 +1,203 @@
+"""Does a request find its way from triage to done by signals alone? Whole stories over the real bus."""
+
+from collections.abc import Callable
+
+import pytest
+
+from telex.client import run_sync
+from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.errors import InvalidValue, NotFound
+from telex.work.pipeline.pending_dispatches import pending_dispatches
+from tests.bus_team import Team, open_team, team
+from tests.pipeline_team import REQUEST, Changes, Crew, crew, dispatches, fields_of, result, smooth, text_of
+from tests.proofs import proves
+
+__all__ = ["crew", "open_team", "team"]  # fixtures
+
+
+# --- triage, research, plan -------------------------------------------------------------------------------------------
+
+
+@proves("work/triage")
+def test_a_triage_without_questions_goes_straight_to_the_plan(team: Team, crew: Callable[..., Crew]) -> None:
+    story = crew()
+    story.act("architect")
+    assert [one.id for one in story.turn().sent] == ["W.plan"]
+    assert team.story("W.plan").message.to == "architect"
+    assert REQUEST in text_of(team, "W.plan")
+
+
+@proves("work/triage", "work/research")
+def test_each_question_is_asked_and_the_plan_waits_for_every_answer(team: Team, crew: Callable[..., Crew]) -> None:
+    asks = {"research_needed": True, "research_count": 2}
+    story = crew(W=asks, W_research_1={"verified": False})
+    story.act("architect")
+    assert [one.id for one in story.turn().sent] == ["W.research.1", "W.research.2"]
+    [first, second] = team.bus.receive("researcher", limit=2)
+    team.bus.send(
+        result("research_result", verified=False), sender="researcher", to="orchestrator", reply_to=first.message.id
+    )
+    assert story.turn().sent == ()
+    team.bus.send(result("research_result"), sender="researcher", to="orchestrator", reply_to=second.message.id)
+    assert [one.id for one in story.turn().sent] == ["W.plan"]
+    plan = text_of(team, "W.plan")
+    assert "question 1 (UNVERIFIED)" in plan
+    assert "question 2 (UNVERIFIED)" not in plan
+
+
+@proves("work/plan", "work/waves")
+def test_a_wave_begins_when_the_one_before_is_approved_and_the_last_ends_the_work(
+    team: Team, crew: Callable[..., Crew]
+) -> None:
+    story = crew()
+    story.play()
+    steps = [id_ for id_ in dispatches(team) if id_.endswith((".i0", ".lgtm"))]
+    assert steps == ["W.w1.s1.i0", "W.w1.s2.i0", "W.w1.s1.lgtm", "W.w1.s2.lgtm", "W.w2.s1.i0", "W.w2.s1.lgtm"]
+    assert fields_of(team, "W.w2.s1.i0").items() >= {"plan_file": "plans/reset.md", "wave": "2", "step": "1"}.items()
+    assert (story.work().state, pending_dispatches(story.work())) == ("done", ())
+
+
+@proves("work/plan")
+def test_a_plan_with_blockers_goes_to_a_person_before_anybody_works(team: Team, crew: Callable[..., Crew]) -> None:
+    story = crew(W_plan={"has_blockers": True})
+    story.play()
+    assert story.work().state == "escalated"
+    assert team.inbox("human") == ["W.plan.escalated"]
+    assert dispatches(team) == ["W", "W.plan", "W.plan.escalated"]
+
+
+@proves("work/plan")
+def test_a_plan_without_steps_is_done_at_once(crew: Callable[..., Crew]) -> None:
+    story = crew(W_plan={"wave_count": 0, "step_count": None})
+    story.play()
+    assert story.work().state == "done"
+
+
+@proves("work/plan/size")
+@pytest.mark.parametrize(
+    "where, changes",
+    [
+        ("W", {"research_needed": True, "research_count": 10**12}),
+        ("W_plan", {"wave_count": 10**12}),
+        ("W_plan", {"step_count": 1_001}),
+    ],
+)  # fmt: skip
+def test_a_size_that_nobody_can_mean_goes_to_a_person(crew: Callable[..., Crew], where: str, changes: Changes) -> None:
+    story = crew(**{where: changes})
+    story.play()
+    assert story.work().state == "escalated"
+    assert len(story.work().places) <= 2
+
+
+# --- review, revision, approval ---------------------------------------------------------------------------------------
+
+
+@proves("work/review")
+def test_reviewer_and_auditor_are_asked_at_once_and_told_of_a_failed_check(
+    team: Team, crew: Callable[..., Crew]
+) -> None:
+    story = crew(W_w1_s1_i0={"qa_check": "fail"})
+    for role in ("architect", "architect", "worker"):
+        story.turn()
+        story.act(role)
+    ids = [one.id for one in story.turn().sent]
+    assert ids == ["W.w1.s1.i0.review", "W.w1.s1.i0.audit", "W.w1.s2.i0.review", "W.w1.s2.i0.audit"]
+    assert "failed its own check" in text_of(team, "W.w1.s1.i0.review")
+    assert "failed its own check" not in text_of(team, "W.w1.s2.i0.review")
+    submission = story.work().places["w1.s1"].answer
+    assert f"telex show {submission}" in text_of(team, "W.w1.s1.i0.audit")
+
+
+@proves("work/approval")
+def test_a_pass_with_notes_is_a_pass_and_the_notes_reach_the_maker(team: Team, crew: Callable[..., Crew]) -> None:
+    story = crew(W_w1_s1_i0_review={"signal": "pass_with_notes", "minor_count": 2})
+    story.play()
+    assert story.work().state == "done"
+    assert len(story.work().places["w1.s1"].notes) == 1
+    assert SIGNAL_MD.types["review_verdict"].body_example.strip() in text_of(team, "W.w1.s1.lgtm")
+    assert team.story("W.w1.s1.lgtm").message.to == "worker"
+
+
+@proves("work/revision")
+def test_a_failing_verdict_waits_for_the_other_and_sends_the_step_back(team: Team, crew: Callable[..., Crew]) -> None:
+    story = crew(W_plan={"wave_count": 1, "step_count": 1}, W_w1_s1_i0_review={"signal": "fail", "critical_count": 1})
+    for role in ("architect", "architect", "worker", "reviewer"):
+        story.turn()
+        story.act(role)
+    assert story.turn().sent == ()
+    story.act("auditor")
+    assert [one.id for one in story.turn().sent] == ["W.w1.s1.i1"]
+    sent = fields_of(team, "W.w1.s1.i1")
+    assert {"iteration": "1", "max_iterations": "5", "fix_severity": "all"}.items() <= sent.items()
+    assert "## From the reviewer" in text_of(team, "W.w1.s1.i1")
+    story.play()
+    assert story.work().state == "done"
+
+
+@proves("work/revision", "work/revision/last")
+def test_after_the_fifth_revision_a_person_is_asked(team: Team, crew: Callable[..., Crew]) -> None:
+    def never(id_: str, type_: str) -> Changes:
+        failing = {"signal": "fail", "critical_count": 1} if type_ == "review_verdict" else {}
+        return {
+            **smooth(id_, type_),
+            **failing,
+            **({"wave_count": 1, "step_count": 1} if type_ == "plan_result" else {}),
+        }
+
+    story = crew(never)
+    story.play()
+    asked = [id_ for id_ in dispatches(team) if id_.startswith("W.w1.s1.i") and id_.count(".") == 3]
+    assert asked == [f"W.w1.s1.i{number}" for number in range(6)]
+    severities = [fields_of(team, id_)["fix_severity"] for id_ in asked[1:]]
+    assert severities == ["all", "all", "all", "critical", "critical"]
+    assert story.work().state == "escalated"
+    assert team.inbox("human") == ["W.w1.s1.escalated"]
+
+
+# --- held up ----------------------------------------------------------------------------------------------------------
+
+
+@proves("work/blocked", "work/resume")
+def test_a_blocked_step_waits_for_a_person_while_the_others_go_on(team: Team, crew: Callable[..., Crew]) -> None:
+    story = crew(W_w1_s1_i0={"signal": "blocked"})
+    story.play()
+    work = story.work()
+    assert (work.state, work.places["w1.s1"].state, work.places["w1.s2"].state) == ("blocked", "blocked", "approved")
+    assert work.wave == 1
+    assert team.inbox("human") == ["W.w1.s1.blocked"]
+    assert "telex work resume W w1.s1" in text_of(team, "W.w1.s1.blocked")
+    receipt = run_sync(story.orchestrator.resume("W", "w1.s1", "The key is in the vault."))
+    assert (receipt.accepted, receipt.id) == (True, "W.w1.s1.r1.i0")
+    assert "The key is in the vault." in text_of(team, "W.w1.s1.r1.i0")
+    story.play()
+    assert story.work().state == "done"
+
+
+@proves("work/escalate", "work/resume")
+@pytest.mark.parametrize("at", ["W", "W_plan", "W_research_1", "W_w1_s1_i0_audit"])
+def test_whoever_asks_for_a_decision_gets_one_wherever_the_work_stands(
+    team: Team, crew: Callable[..., Crew], at: str
+) -> None:
+    research = {"W": {"research_needed": True, "research_count": 1}} if at != "W" else {}
+    story = crew(**research, **{at: {"signal": "escalate"}})
+    story.play()
+    story.play()
+    assert story.work().state == "escalated"
+    [word] = team.taken("human")
+    assert word.endswith(".escalated")
+    assert run_sync(story.orchestrator.resume("W")).id.endswith((".r1", ".r1.i0"))
+    story.play()
+    assert story.work().state == "done"
+    assert team.inbox("human") == []
+
+
+def test_only_what_is_held_up_can_be_set_going_again(crew: Callable[..., Crew]) -> None:
+    story = crew()
+    for work, place, error in (
+        ("W", None, InvalidValue),
+        ("W", "triage", InvalidValue),
+        ("W", "w9.s9", NotFound),
+        ("X", None, NotFound),
+    ):
+        with pytest.raises(error):
+            run_sync(story.orchestrator.resume(work, place))
