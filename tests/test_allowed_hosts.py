@@ -86,7 +86,7 @@ FROM_WRONG_PAGES: dict[str, tuple[str, str, Headers]] = {
 }  # fmt: skip
 
 
-@proves("doors/host")
+@proves("hub/host")
 @pytest.mark.parametrize("headers", BY_WRONG_NAMES.values(), ids=BY_WRONG_NAMES)
 @pytest.mark.parametrize("path", ["/roster", "/", "/healthz", "/static/app.js"])
 def test_whoever_asks_by_another_name_is_turned_away(headers: Headers, path: str) -> None:
@@ -94,12 +94,12 @@ def test_whoever_asks_by_another_name_is_turned_away(headers: Headers, path: str
     assert (answer.status, answer.code) == (403, "host-not-allowed")
 
 
-@proves("doors/host")
+@proves("hub/host")
 def test_whoever_asks_by_no_name_is_turned_away() -> None:
     assert asked(None, host=None).code == "host-not-allowed"
 
 
-@proves("doors/origin")
+@proves("hub/origin")
 @pytest.mark.parametrize("method, path, headers", FROM_WRONG_PAGES.values(), ids=FROM_WRONG_PAGES)
 def test_what_another_sites_page_asks_for_is_not_done(method: str, path: str, headers: Headers) -> None:
     answer = asked(None, path, method=method, headers=headers)
@@ -107,7 +107,7 @@ def test_what_another_sites_page_asks_for_is_not_done(method: str, path: str, he
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-@proves("doors/origin", "doors/host")
+@proves("hub/origin", "hub/host")
 @pytest.mark.parametrize(
     "path, headers",
     [
@@ -128,7 +128,7 @@ def test_the_hub_answers_to_its_own_names_and_to_its_own_page(path: str, headers
     assert asked(None, path, headers=headers).status == 200
 
 
-@proves("doors/host")
+@proves("hub/host")
 def test_a_hub_on_another_address_answers_to_that_one() -> None:
     known = places(PORT, address="127.0.0.2")
     assert asked(None, known=known, headers={"Host": f"127.0.0.2:{PORT}"}).status == 200
@@ -136,7 +136,7 @@ def test_a_hub_on_another_address_answers_to_that_one() -> None:
     assert asked(None, known=known, headers={"Host": f"0.0.0.0:{PORT}"}).code == "host-not-allowed"
 
 
-@proves("doors/host", "doors/origin")
+@proves("hub/host", "hub/origin")
 def test_a_hub_answers_to_the_very_number_that_it_was_reached_by() -> None:
     own = {"Host": f"192.0.2.7:{PORT}"}
     assert asked(None, headers=own, server=("192.0.2.7", PORT)).status == 200

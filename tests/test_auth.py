@@ -35,13 +35,13 @@ def asked(file: TokenFile | None, path: str = "/roster", **request: Any) -> Answ
 # --- from where -------------------------------------------------------------------------------------------------------
 
 
-@proves("doors/loopback")
+@proves("hub/loopback")
 @pytest.mark.parametrize("peer", ["127.0.0.1", "127.0.0.2", "127.255.255.254", "::1", "::ffff:127.0.0.1"])
 def test_whoever_comes_from_this_machine_names_itself(peer: str) -> None:
     assert asked(None, peer=peer).json == {"agent": None, "role": None, "operator": True, "token": None}
 
 
-@proves("doors/loopback")
+@proves("hub/loopback")
 @pytest.mark.parametrize(
     "peer", [STRANGER, "10.0.0.1", "::ffff:10.0.0.1", "fe80::1%eth0", "0.0.0.0", "::", "127.0.0.1.evil", "", None]
 )
@@ -51,7 +51,7 @@ def test_whoever_comes_from_anywhere_else_shows_a_token(peer: str | None) -> Non
     assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-@proves("doors/forwarded")
+@proves("hub/forwarded")
 @pytest.mark.parametrize(
     "header",
     [
@@ -69,20 +69,20 @@ def test_what_a_proxy_passes_on_is_not_from_this_machine(header: str, value: str
     assert asked(None, headers={header: value}).code == "token-needed"
 
 
-@proves("doors/forwarded")
+@proves("hub/forwarded")
 def test_no_header_brings_a_stranger_home() -> None:
     for header in ("X-Forwarded-For", "Forwarded", "X-Real-IP", "Client-IP", "X-Client-IP", "True-Client-IP"):
         assert asked(None, peer=STRANGER, headers={header: "127.0.0.1"}).code == "token-needed"
 
 
-@proves("doors/tokens-only")
+@proves("hub/tokens-only")
 def test_where_everybody_shows_a_token_this_machine_does_too(file: TokenFile) -> None:
     key = made_token(file)
     assert asked(file, tokens_only=True).code == "token-needed"
     assert asked(file, tokens_only=True, headers=bearer(key.text)).json["agent"] == "dev"
 
 
-@proves("doors/public")
+@proves("hub/public")
 def test_without_a_token_a_stranger_sees_the_shell_of_the_page_and_whether_the_hub_lives() -> None:
     for path in ("/", "/healthz", "/readyz", "/static/app.js"):
         assert asked(None, path, peer=STRANGER).json["operator"] is False
@@ -103,7 +103,7 @@ def test_without_a_token_a_stranger_sees_the_shell_of_the_page_and_whether_the_h
 # --- with which token -------------------------------------------------------------------------------------------------
 
 
-@proves("doors/token")
+@proves("hub/token")
 @pytest.mark.parametrize("peer", [HERE, STRANGER])
 def test_a_token_says_who_it_is(file: TokenFile, peer: str) -> None:
     key = made_token(file, "ada", "qa", expires_at=NOW + 1)
@@ -142,7 +142,7 @@ def wrong_tokens(file: TokenFile) -> dict[str, Headers]:
     }
 
 
-@proves("doors/token-wrong")
+@proves("hub/token-wrong")
 @pytest.mark.parametrize("peer", [HERE, STRANGER])
 @pytest.mark.parametrize("path", ["/roster", "/healthz", "/"])
 def test_a_token_that_is_not_valid_is_turned_away_in_the_same_words_whatever_is_wrong(
@@ -153,7 +153,7 @@ def test_a_token_that_is_not_valid_is_turned_away_in_the_same_words_whatever_is_
     assert len({(answer.status, answer.body, *sorted(answer.headers.items())) for answer in answers.values()}) == 1
 
 
-@proves("doors/token-wrong")
+@proves("hub/token-wrong")
 def test_a_token_counts_in_no_other_place(file: TokenFile) -> None:
     key = made_token(file)
     for path in (f"/roster?token={key.text}", f"/roster?access_token={key.text}"):
@@ -162,12 +162,12 @@ def test_a_token_counts_in_no_other_place(file: TokenFile) -> None:
         assert asked(file, peer=STRANGER, headers={header: f"Bearer {key.text}"}).code == "token-needed"
 
 
-@proves("doors/token-wrong")
+@proves("hub/token-wrong")
 def test_where_there_can_be_no_tokens_every_token_is_wrong() -> None:
     assert asked(None, headers=bearer("telex_a_b")).code == "token-not-valid"
 
 
-@proves("doors/revoked-at-once")
+@proves("hub/revoked-at-once")
 def test_a_revocation_holds_from_the_next_request_on(file: TokenFile) -> None:
     key, door = made_token(file), AuthMiddleware(KNOWN, file, now=lambda: NOW)(mirror)
 
@@ -179,7 +179,7 @@ def test_a_revocation_holds_from_the_next_request_on(file: TokenFile) -> None:
     assert (before, status()) == (200, 401)
 
 
-@proves("doors/damaged")
+@proves("hub/damaged")
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"tokens": {}}', '{"tokens": [{"id": "x"}]}', "\x00" * 100])
 def test_a_damaged_list_of_tokens_lets_nobody_in_and_is_told_apart(file: TokenFile, text: str) -> None:
     key = made_token(file)
@@ -190,7 +190,7 @@ def test_a_damaged_list_of_tokens_lets_nobody_in_and_is_told_apart(file: TokenFi
     assert asked(file).status == 200  # whoever comes from this machine shows none
 
 
-@proves("doors/secret")
+@proves("hub/secret")
 def test_no_answer_repeats_what_was_shown(file: TokenFile) -> None:
     for headers in wrong_tokens(file).values():
         answer = asked(file, peer=STRANGER, headers=headers)
@@ -198,7 +198,7 @@ def test_no_answer_repeats_what_was_shown(file: TokenFile) -> None:
         assert "telex_" not in str(answer.headers)
 
 
-@proves("doors/documented")
+@proves("hub/documented")
 def test_every_answer_of_the_doors_is_explained_on_a_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
     codes = {json.loads(answer.body)["code"]: answer.status for answer in EVERY}
@@ -207,7 +207,7 @@ def test_every_answer_of_the_doors_is_explained_on_a_page() -> None:
     assert told == {code: str(status) for code, status in codes.items()}
 
 
-@proves("doors/documented")
+@proves("hub/documented")
 def test_every_limit_is_on_the_page_as_it_is() -> None:
     page = PAGE.read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `([a-z_]+)` \| ([\d,.]+) \|", page, flags=re.MULTILINE))

@@ -61,7 +61,7 @@ async def call(app: App, verb: Verb, key: Key, **claims: Any) -> Answered:
     return await ask(app, path + query, method=verb.method, headers=bearer(key.text), peer=STRANGER, body=body)
 
 
-@proves("doors/identity")
+@proves("hub/identity")
 @pytest.mark.parametrize("name", ACTING)
 def test_the_token_of_one_agent_does_not_act_as_another(name: str, tmp_path: Path) -> None:
     verb = ACTING[name]
@@ -74,7 +74,7 @@ def test_the_token_of_one_agent_does_not_act_as_another(name: str, tmp_path: Pat
     assert {(answer.status, answer.code) for answer in answers} == {(403, "identity-differs")}
 
 
-@proves("doors/identity")
+@proves("hub/identity")
 @pytest.mark.parametrize("name", WITH_ROLE)
 def test_the_token_of_one_role_claims_no_other(name: str, tmp_path: Path) -> None:
     async def claim(app: App, dev: Key, _: Key) -> list[Answered]:
@@ -84,7 +84,7 @@ def test_the_token_of_one_role_claims_no_other(name: str, tmp_path: Path) -> Non
     assert {(answer.status, answer.code) for answer in answers} == {(403, "role-claim-differs")}
 
 
-@proves("doors/identity")
+@proves("hub/identity")
 @pytest.mark.parametrize("name", ACTING)
 def test_whoever_leaves_its_name_out_or_says_it_acts_as_itself(name: str, tmp_path: Path) -> None:
     verb = ACTING[name]
@@ -96,7 +96,7 @@ def test_whoever_leaves_its_name_out_or_says_it_acts_as_itself(name: str, tmp_pa
         assert answer.code not in ("identity-differs", "role-claim-differs", "operator-only", "arguments-wrong")
 
 
-@proves("doors/operator")
+@proves("hub/operator")
 @pytest.mark.parametrize("name", FOR_OPERATORS)
 def test_what_is_a_persons_to_do_takes_an_operators_token(name: str, tmp_path: Path) -> None:
     async def both(app: App, dev: Key, operator: Key) -> tuple[Answered, Answered]:
@@ -107,7 +107,7 @@ def test_what_is_a_persons_to_do_takes_an_operators_token(name: str, tmp_path: P
     assert by_operator.status != 403
 
 
-@proves("doors/operator")
+@proves("hub/operator")
 def test_an_agent_does_not_answer_for_a_person_nor_take_another_out_of_the_team(tmp_path: Path) -> None:
     async def tried(app: App, dev: Key, operator: Key) -> list[str | None]:
         approve, leave = VERBS["approve"], VERBS["leave"]
@@ -120,7 +120,7 @@ def test_an_agent_does_not_answer_for_a_person_nor_take_another_out_of_the_team(
     assert over_hub(tmp_path, tried) == ["identity-differs", "identity-differs", None]
 
 
-@proves("doors/identity")
+@proves("hub/identity")
 def test_what_is_sent_is_signed_by_the_token_whatever_it_says(tmp_path: Path) -> None:
     async def sent(app: App, dev: Key, operator: Key) -> list[str]:
         own = await call(app, VERBS["send"], dev, to="lead")
@@ -135,7 +135,7 @@ def test_what_is_sent_is_signed_by_the_token_whatever_it_says(tmp_path: Path) ->
     assert over_hub(tmp_path, sent) == ["dev", "human", "qa"]
 
 
-@proves("doors/identity")
+@proves("hub/identity")
 def test_a_name_given_twice_is_no_way_around(tmp_path: Path) -> None:
     async def twice(app: App, dev: Key, _: Key) -> list[str | None]:
         paths = ("/send?sender=dev&sender=qa&to=lead", "/send?sender=qa&sender=dev&to=lead", "/inbox/dev?agent=qa")
@@ -151,7 +151,7 @@ def test_a_name_given_twice_is_no_way_around(tmp_path: Path) -> None:
     assert inbox in ("identity-differs", "arguments-wrong", '{"answer":[]}')  # the address counts, and it is dev's
 
 
-@proves("doors/identity")
+@proves("hub/identity")
 def test_many_messages_at_once_are_sent_under_the_tokens_name_too(tmp_path: Path) -> None:
     async def batch(app: App, dev: Key, _: Key) -> list[Answered]:
         letters = {"messages": [{"raw": "Good morning.", "to": "lead"}]}
@@ -167,7 +167,7 @@ def test_many_messages_at_once_are_sent_under_the_tokens_name_too(tmp_path: Path
     assert (anothers.code, role.code) == ("identity-differs", "role-claim-differs")
 
 
-@proves("doors/identity")
+@proves("hub/identity")
 def test_the_source_of_a_cloud_event_is_a_claim_like_any_other(tmp_path: Path) -> None:
     async def sent(app: App, dev: Key, _: Key) -> list[str | None]:
         headers = bearer(dev.text) | {"Content-Type": "application/cloudevents+json"}

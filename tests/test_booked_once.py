@@ -87,7 +87,7 @@ TOPICS = {
 }
 
 
-@proves("book/weighed-once")
+@proves("work/checked-once")
 @pytest.mark.parametrize("topic", TOPICS)
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_who_goes_on_with_a_matter_has_each_message_weighed_and_written_once(
@@ -110,7 +110,7 @@ def test_who_goes_on_with_a_matter_has_each_message_weighed_and_written_once(
     run_sync(store.close())
 
 
-@proves("book/weighed-once")
+@proves("work/checked-once")
 def test_what_the_bus_has_said_of_itself_is_read_on_too() -> None:
     """The third failure of a task is handed up by the bus, and whoever got that hands it on."""
     store = MemoryStore()
@@ -122,7 +122,7 @@ def test_what_the_bus_has_said_of_itself_is_read_on_too() -> None:
     assert counting.outcomes == {"stored": 3 + 1}
 
 
-@proves("book/weighed-once")
+@proves("work/checked-once")
 def test_what_others_write_meanwhile_is_read_before_anything_is_kept(tmp_path: Path) -> None:
     """Both have written in the matter themselves, and so may take what they know of it for the newest."""
     stores = [SqliteStore.open(str(tmp_path / "telex.db"), durable=False) for _ in range(2)]
@@ -144,7 +144,7 @@ def test_what_others_write_meanwhile_is_read_before_anything_is_kept(tmp_path: P
         run_sync(store.close())
 
 
-@proves("book/weighed-once")
+@proves("work/checked-once")
 def test_an_id_that_was_used_is_told_as_that_and_not_as_what_it_has_said_before() -> None:
     bus = LocalBus(MemoryStore(), FakeClock())
     first = send(bus, move("m-1", "pending", "assigned"))
@@ -156,7 +156,7 @@ def test_an_id_that_was_used_is_told_as_that_and_not_as_what_it_has_said_before(
     assert set(codes(send(bus, move("m-2", "pending", "assigned")))) == {"transition-not-allowed"}
 
 
-@proves("book/weighed-once")
+@proves("work/checked-once")
 def test_a_message_that_is_repeated_is_told_what_it_was_told_at_first() -> None:
     """A second review of the same cycle would be told that the cycle is out of order."""
     bus = LocalBus(MemoryStore(), FakeClock())
@@ -168,7 +168,7 @@ def test_a_message_that_is_repeated_is_told_what_it_was_told_at_first() -> None:
     assert codes(other) == ["cycle-out-of-order"]
 
 
-@proves("book/weighed-once")
+@proves("work/checked-once")
 @given(talk=TALK)
 def test_two_who_share_a_store_are_told_what_one_alone_would_be(talk: list[tuple[str, str, Any, int]]) -> None:
     """Whatever each of them knows, and whoever has written last."""

@@ -125,7 +125,7 @@ def test_a_place_of_a_kind_that_is_not_known_is_told_so(project: Path) -> None:
     assert stores(project) == []
 
 
-@proves("remote/misspelt")
+@proves("http_client/bad-address")
 @pytest.mark.parametrize("hasty", ["localhost:4477", "127.0.0.1:4477/", "http:/127.0.0.1:4477", "HTTPS:hub"])
 def test_an_address_that_was_nearly_a_hub_makes_no_store_of_that_name(project: Path, hasty: str) -> None:
     with pytest.raises(StoreUnavailable, match="http://HOST:PORT"), telex.connect(hasty):

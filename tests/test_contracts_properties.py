@@ -196,7 +196,7 @@ class Players:
         return self.bus.send(tree, sender=sender, to=to).accepted
 
 
-@proves("contracts/model", "contracts/book-is-the-log")
+@proves("contracts/model", "contracts/from-log")
 @given(st.lists(ACTS, min_size=4, max_size=25), st.integers(0, 25))
 def test_a_team_keeps_to_its_contracts_whatever_it_does(acts: list[Any], crash_after: int) -> None:
     model, players = Model(), Players()

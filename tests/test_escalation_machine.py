@@ -56,7 +56,7 @@ class Matter:
             self.answered_by = who
 
 
-@proves("escalation/book")
+@proves("escalation/from-log")
 @settings(max_examples=EXAMPLES)
 @given(st.sampled_from(SENDERS), st.booleans(), moves)
 def test_the_bus_does_what_the_model_does_and_the_log_alone_tells_it(

@@ -61,7 +61,7 @@ async def follow(bus: LocalBus, query: Query, last: "asyncio.Future[int]", seen:
                 return
 
 
-@proves("waiting/followers/no-gap")
+@proves("notify/followers/no-gap")
 @pytest.mark.parametrize("seed", range(4))
 def test_whoever_follows_sees_all_that_fits_once_and_in_order(tmp_path: Path, seed: int) -> None:
     chance = Random(seed)
@@ -92,7 +92,7 @@ async def _collect(bus: LocalBus, wish: Query, events: list[int]) -> None:
         events.append(event.seq)
 
 
-@proves("waiting/followers/moment")
+@proves("notify/followers/start")
 @pytest.mark.parametrize("moment", [1, 2])
 def test_what_is_written_while_somebody_begins_to_follow_is_not_missed(tmp_path: Path, moment: int) -> None:
     async def play() -> str | None:
@@ -119,7 +119,7 @@ def test_what_is_written_while_somebody_begins_to_follow_is_not_missed(tmp_path:
     assert run(play()) == "n-1"
 
 
-@proves("waiting/followers/behind")
+@proves("notify/followers/behind")
 def test_a_follower_that_does_not_keep_up_misses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "BEHIND_MAX", 10)
     lying: list[int] = []
@@ -147,7 +147,7 @@ def test_a_follower_that_does_not_keep_up_misses_nothing(tmp_path: Path, monkeyp
     assert max(lying) <= 10
 
 
-@proves("waiting/followers/one-read")
+@proves("notify/followers/one-read")
 def test_the_record_is_read_once_for_all_who_follow_it(tmp_path: Path) -> None:
     async def play() -> tuple[int, int]:
         async with hub(tmp_path) as bus:
@@ -184,7 +184,7 @@ async def _until_all_have(seen: list[list[int]], wanted: list[int]) -> None:
         await asyncio.sleep(0.001)
 
 
-@proves("waiting/followers/quiet")
+@proves("notify/followers/quiet")
 def test_who_follows_until_it_is_quiet_is_let_go_then(tmp_path: Path) -> None:
     async def play() -> list[str | None]:
         async with hub(tmp_path) as bus:

@@ -67,7 +67,7 @@ def over(wire: Faulty, patience: float = 60.0) -> SyncBus:
 # --- again -----------------------------------------------------------------------------------------------------------
 
 
-@proves("remote/send-once")
+@proves("http_client/send-once")
 @pytest.mark.parametrize("faults", [["lost"], ["not there", "lost", "lost"], ["busy", "lost"]])
 def test_a_send_whose_answer_was_lost_is_sent_again_and_kept_once(hub: Hub, faults: list[str | None]) -> None:
     wire = Faulty(hub.url, list(faults))
@@ -80,7 +80,7 @@ def test_a_send_whose_answer_was_lost_is_sent_again_and_kept_once(hub: Hub, faul
     bus.close()
 
 
-@proves("remote/own-id")
+@proves("http_client/own-id")
 def test_a_message_that_has_an_id_is_given_no_other(hub: Hub) -> None:
     wire = Faulty(hub.url, ["lost"])
     bus = over(wire)
@@ -91,7 +91,7 @@ def test_a_message_that_has_an_id_is_given_no_other(hub: Hub) -> None:
     bus.close()
 
 
-@proves("remote/ack-again")
+@proves("http_client/ack-again")
 def test_a_receive_and_an_ack_are_asked_again(hub: Hub) -> None:
     wire = Faulty(hub.url, [])
     bus = over(wire)
@@ -105,7 +105,7 @@ def test_a_receive_and_an_ack_are_asked_again(hub: Hub) -> None:
     bus.close()
 
 
-@proves("remote/not-twice")
+@proves("http_client/not-twice")
 def test_what_may_not_be_done_twice_is_not_asked_twice(hub: Hub) -> None:
     wire = Faulty(hub.url, [])
     bus = over(wire)
@@ -118,7 +118,7 @@ def test_what_may_not_be_done_twice_is_not_asked_twice(hub: Hub) -> None:
     bus.close()
 
 
-@proves("remote/away")
+@proves("http_client/unreachable")
 def test_a_hub_that_stays_away_is_said_to_be_away(hub: Hub) -> None:
     bus = over(Faulty(hub.url, ["not there"] * 99), patience=0.0)
     with pytest.raises(StoreUnavailable) as away:
@@ -135,7 +135,7 @@ def test_a_hub_that_stays_away_is_said_to_be_away(hub: Hub) -> None:
     assert message.id == unknown.value.id
 
 
-@proves("remote/told")
+@proves("http_client/warning")
 def test_whoever_waits_for_a_hub_is_told_so_once_and_not_for_a_moment(
     hub: Hub, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -153,7 +153,7 @@ def test_whoever_waits_for_a_hub_is_told_so_once_and_not_for_a_moment(
     assert asked(12) == [f"{hub.url} does not answer; it is asked again for up to 60 s"]
 
 
-@proves("remote/long-poll")
+@proves("http_client/long-poll")
 def test_a_long_wait_is_asked_for_in_steps(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telex.http_client.bus.STEP_SECONDS", 0.05)
     wire = Faulty(hub.url, [])
@@ -204,7 +204,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Process
     found.kill()
 
 
-@proves("remote/restart")
+@proves("http_client/restart")
 def test_a_hub_that_is_killed_and_started_again_is_not_noticed(process: Process) -> None:
     seen: list[str] = []
     came, got = threading.Event(), threading.Event()
@@ -246,7 +246,7 @@ def test_a_hub_that_is_killed_and_started_again_is_not_noticed(process: Process)
 # --- on a loop -------------------------------------------------------------------------------------------------------
 
 
-@proves("remote/async")
+@proves("http_client/async")
 def test_the_same_verbs_are_there_for_an_event_loop(hub: Hub) -> None:
     async def play() -> None:
         async with telex.connect(hub.url) as bus:
@@ -265,7 +265,7 @@ def test_the_same_verbs_are_there_for_an_event_loop(hub: Hub) -> None:
     asyncio.run(play())
 
 
-@proves("remote/trace")
+@proves("http_client/trace")
 def test_the_trace_that_a_message_is_sent_in_reaches_the_hub(hub: Hub) -> None:
     async def play() -> str | None:
         async with telex.connect(hub.url) as bus:
@@ -277,7 +277,7 @@ def test_the_trace_that_a_message_is_sent_in_reaches_the_hub(hub: Hub) -> None:
     assert asyncio.run(play()) == TRACE
 
 
-@proves("remote/look-away")
+@proves("http_client/stop-following")
 def test_whoever_looks_away_in_the_middle_leaves_nothing_open(hub: Hub) -> None:
     async def first(bus: Any) -> str:
         async for _, message in bus.events(Query(kinds=("accepted",)), follow=True):

@@ -28,7 +28,7 @@ NOTE = "The build is red."
 # --- what is said when it cannot be ----------------------------------------------------------------------------------
 
 
-@proves("remote/odd-answers")
+@proves("http_client/odd-answers")
 @pytest.mark.parametrize(
     "status, body, kind",
     [
@@ -64,7 +64,7 @@ def test_a_token_with_a_line_break_is_refused_and_not_repeated() -> None:
     assert "sec" not in wrong.value.say
 
 
-@proves("remote/token")
+@proves("http_client/token")
 def test_the_token_is_shown_and_a_wrong_one_is_told_in_a_sentence(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TELEX_TOKEN", "telex_nobody_gave_this")
     with telex.connect(hub.url) as bus, pytest.raises(NotAMember) as turned_away:
@@ -72,7 +72,7 @@ def test_the_token_is_shown_and_a_wrong_one_is_told_in_a_sentence(hub: Hub, monk
     assert "telex_nobody" not in turned_away.value.say
 
 
-@proves("remote/token-bound")
+@proves("http_client/token-bound")
 def test_with_a_token_one_acts_under_its_name_and_no_other(hub: Hub) -> None:
     with telex.connect(hub.url, token=hub.token("ada", "dev")) as bus:
         assert bus.send(NOTE, sender="ada", to="lead", id="n-1").accepted
@@ -89,7 +89,7 @@ def test_with_a_token_one_acts_under_its_name_and_no_other(hub: Hub) -> None:
         bus.retry("n-1")
 
 
-@proves("remote/misspelt")
+@proves("http_client/bad-address")
 @pytest.mark.parametrize("port", ["99999", "0", "x"])
 def test_a_port_that_there_cannot_be_is_said_at_once(port: str) -> None:
     with (
@@ -99,7 +99,7 @@ def test_a_port_that_there_cannot_be_is_said_at_once(port: str) -> None:
         bus.roster()
 
 
-@proves("remote/extra")
+@proves("http_client/extra")
 def test_without_the_extra_it_is_said_which_one_is_needed(tmp_path: Path) -> None:
     (tmp_path / "httpx2.py").write_text("raise ImportError('not here')\n", encoding="utf-8")
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "TELEX_STORE": "http://127.0.0.1:1"}
@@ -110,7 +110,7 @@ def test_without_the_extra_it_is_said_which_one_is_needed(tmp_path: Path) -> Non
     assert "Traceback" not in done.stderr
 
 
-@proves("remote/odd-ids")
+@proves("http_client/odd-ids")
 @pytest.mark.parametrize("id_", ["a/b", "..", ".", "%2e", "a?b#c", "ä ö", "a+b&c=d", "//", "{id}"])
 def test_a_message_of_any_id_is_found_by_it(hub: Hub, id_: str) -> None:
     with telex.connect(hub.url) as bus:
@@ -132,7 +132,7 @@ def test_what_is_too_large_is_refused_and_not_tried_again(hub: Hub) -> None:
 # --- the guard ------------------------------------------------------------------------------------------------------
 
 
-@proves("remote/guard-links")
+@proves("http_client/guard-links")
 @pytest.mark.parametrize("place", ["hub", "at hand"])
 def test_links_are_followed_on_the_disk_of_whoever_asks(hub: Hub, tmp_path: Path, place: str) -> None:
     leads = {
@@ -180,7 +180,7 @@ def command(hub: Hub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     return run
 
 
-@proves("remote/cli")
+@proves("http_client/cli")
 def test_the_commands_work_with_a_hub_in_the_place_of_a_store(command: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text(NOTE, encoding="utf-8")
     code, out, err = command("send", "--as", "dev", "--to", "lead", "--id", "n-1", "note.txt")
@@ -206,7 +206,7 @@ def test_the_settings_of_a_team_may_name_a_hub(hub: Hub, tmp_path: Path, capsys:
     assert not (tmp_path / ".telex").exists()
 
 
-@proves("remote/cli-store-only")
+@proves("http_client/cli-store-only")
 def test_what_needs_the_store_itself_says_so(command: Callable[..., Any]) -> None:
     code, _, err = command("doctor")
     assert (code, "the store itself" in err) == (1, True), err

@@ -32,7 +32,7 @@ def patient(tmp_path: Path) -> Iterator[Hub]:
 # --- too large --------------------------------------------------------------------------------------------------------
 
 
-@proves("doors/size")
+@proves("hub/size")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -48,7 +48,7 @@ def test_a_body_that_is_said_to_be_too_large_is_refused_unread(hub: Hub, headers
     assert hub.house.came == []
 
 
-@proves("doors/size")
+@proves("hub/size")
 def test_a_body_in_pieces_is_refused_where_it_becomes_too_large(hub: Hub) -> None:
     piece = b"2000\r\n" + b"x" * 0x2000 + b"\r\n"
     answer = hub.asked(post(hub, "Transfer-Encoding: chunked"), piece * 7)
@@ -56,7 +56,7 @@ def test_a_body_in_pieces_is_refused_where_it_becomes_too_large(hub: Hub) -> Non
     assert hub.house.came == []
 
 
-@proves("doors/size")
+@proves("hub/size")
 @pytest.mark.parametrize(
     "headers, body",
     [
@@ -83,14 +83,14 @@ def test_a_length_that_lies_gets_nobody_a_second_request(hub: Hub, headers: tupl
     assert len(hub.house.came) <= 1
 
 
-@proves("doors/size")
+@proves("hub/size")
 @pytest.mark.parametrize("long", [b"GET /" + b"a" * 20_000, b"GET / HTTP/1.1\r\nX-Long: " + b"a" * 20_000])
 def test_a_head_that_is_too_large_is_refused_before_it_ends(hub: Hub, long: bytes) -> None:
     answer = hub.asked(long)
     assert answer.startswith(b"HTTP/1.1 431 ")
 
 
-@proves("doors/size")
+@proves("hub/size")
 @pytest.mark.parametrize("garbage", [b"\x16\x03\x01\x02\x00", b"HELO hub\r\n\r\n", b"GET\r\n\r\n", b"\x00" * 100])
 def test_what_is_no_request_is_told_so(hub: Hub, garbage: bytes) -> None:
     answer = hub.asked(garbage)
@@ -98,7 +98,7 @@ def test_what_is_no_request_is_told_so(hub: Hub, garbage: bytes) -> None:
     assert b'"not-http"' in answer
 
 
-@proves("doors/size")
+@proves("hub/size")
 def test_a_body_of_the_largest_size_comes_whole(hub: Hub) -> None:
     answer = hub.asked(post(hub, "Content-Length: 50000", "Connection: close"), b"x" * 50_000)
     assert answer.startswith(b"HTTP/1.1 200 ")
@@ -134,7 +134,7 @@ def until_let_in(hub: Hub, *headers: str) -> bytes:
     raise AssertionError("there was never room again")
 
 
-@proves("doors/many")
+@proves("hub/overload")
 def test_too_many_connections_are_told_to_come_later(patient: Hub) -> None:
     idle = [socket.create_connection(("127.0.0.1", patient.port), timeout=20) for _ in range(6)]
     answer = patient.asked()
@@ -145,7 +145,7 @@ def test_too_many_connections_are_told_to_come_later(patient: Hub) -> None:
     assert until_let_in(patient).startswith(b"HTTP/1.1 200 ")
 
 
-@proves("doors/many")
+@proves("hub/overload")
 def test_too_many_requests_that_wait_are_told_to_come_later(patient: Hub) -> None:
     waiting = opened(patient, 4)
     answer = patient.asked(head(patient.port, "GET / HTTP/1.1"))
@@ -156,7 +156,7 @@ def test_too_many_requests_that_wait_are_told_to_come_later(patient: Hub) -> Non
     assert until_let_in(patient).startswith(b"HTTP/1.1 200 ")
 
 
-@proves("doors/many")
+@proves("hub/overload")
 def test_one_token_takes_no_room_from_the_others(patient: Hub) -> None:
     greedy, modest = made_token(patient.tokens), made_token(patient.tokens, "qa", "qa")
     theirs, ours = (f"Authorization: {bearer(key.text)['Authorization']}" for key in (greedy, modest))
@@ -167,7 +167,7 @@ def test_one_token_takes_no_room_from_the_others(patient: Hub) -> None:
     assert until_let_in(patient, theirs).startswith(b"HTTP/1.1 200 ")
 
 
-@proves("doors/many")
+@proves("hub/overload")
 def test_viewers_leave_room_for_those_who_work(patient: Hub) -> None:
     viewers = opened(patient, 3, "/wait", "Accept: text/event-stream")
     for spelt in ("text/event-stream", "Text/Event-Stream"):
@@ -177,7 +177,7 @@ def test_viewers_leave_room_for_those_who_work(patient: Hub) -> None:
     assert until_let_in(patient, "Accept: text/event-stream").startswith(b"HTTP/1.1 200 ")
 
 
-@proves("doors/many")
+@proves("hub/overload")
 def test_one_address_beyond_this_machine_has_fewer_connections_than_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,7 +197,7 @@ def test_one_address_beyond_this_machine_has_fewer_connections_than_there_are(
 # --- at the end -------------------------------------------------------------------------------------------------------
 
 
-@proves("doors/stop")
+@proves("hub/stop")
 def test_at_the_end_whoever_waits_is_answered_and_a_stream_is_ended_whole() -> None:
     async def waits(scope: Scope, receive: Receive, send: Send) -> None:
         if header(scope, b"accept"):

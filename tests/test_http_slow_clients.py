@@ -17,7 +17,7 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
     yield from hub_with(SMALL, tmp_path)
 
 
-@proves("doors/slow")
+@proves("hub/slow")
 @pytest.mark.parametrize(
     "begun", [b"", b"G", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: b\r\n", b"\r\n\r\n"], ids=repr
 )
@@ -27,7 +27,7 @@ def test_who_does_not_finish_its_head_is_cut_off(hub: Hub, begun: bytes) -> None
     assert b'"too-slow"' in answer
 
 
-@proves("doors/slow")
+@proves("hub/slow")
 def test_who_sends_its_head_byte_by_byte_is_cut_off_although_something_comes_all_the_time(hub: Hub) -> None:
     with connected(hub.port) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
@@ -36,14 +36,14 @@ def test_who_sends_its_head_byte_by_byte_is_cut_off_although_something_comes_all
     assert not is_open
 
 
-@proves("doors/slow")
+@proves("hub/slow")
 def test_the_second_request_of_a_connection_has_no_more_time_than_the_first(hub: Hub) -> None:
     answer = hub.asked(head(hub.port, "GET / HTTP/1.1") + b"GET /again HTTP/1.1\r\nX-Slow:")
     assert answer.count(b"HTTP/1.1 200 ") == 1
     assert answer.count(b"HTTP/1.1 408 ") == 1
 
 
-@proves("doors/slow")
+@proves("hub/slow")
 @pytest.mark.parametrize(
     "headers, begun",
     [
@@ -59,7 +59,7 @@ def test_who_does_not_finish_its_body_is_cut_off(hub: Hub, headers: tuple[str, .
     assert hub.house.came == []  # nobody was handed half a message
 
 
-@proves("doors/slow")
+@proves("hub/slow")
 def test_a_body_that_goes_on_dripping_after_its_answer_is_not_listened_to_for_ever(hub: Hub) -> None:
     stranger = head(hub.port, "POST /send HTTP/1.1", "Content-Length: 100000", "Authorization: Bearer telex_a_b")
     with connected(hub.port) as connection:
@@ -90,14 +90,14 @@ def dripped(connection: socket.socket) -> tuple[bytes, bool]:
     return heard, True
 
 
-@proves("doors/slow")
+@proves("hub/slow")
 def test_a_connection_that_nobody_uses_any_more_is_closed(hub: Hub) -> None:
     answer = hub.asked(head(hub.port, "GET / HTTP/1.1"))
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert answer.count(b"HTTP/1.1") == 1
 
 
-@proves("doors/slow")
+@proves("hub/slow")
 def test_who_does_not_read_what_it_is_sent_is_cut_off(hub: Hub) -> None:
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -106,7 +106,7 @@ def test_who_does_not_read_what_it_is_sent_is_cut_off(hub: Hub) -> None:
         assert hub.house.given_up.wait(20)
 
 
-@proves("doors/slow")
+@proves("hub/slow")
 @pytest.mark.parametrize("bytes_at_once, pause", [(1_048_576, 0.0), (65_536, 0.04)], ids=["fast", "slowly"])
 def test_who_reads_what_it_is_sent_is_not_cut_off(hub: Hub, bytes_at_once: int, pause: float) -> None:
     with socket.socket() as connection:

@@ -183,7 +183,7 @@ def test_a_lenient_team_delivers_it_as_plain_text(open_team: OpenTeam) -> None:
     assert team.take().message.raw == raw.encode()
 
 
-@proves("bus/unknown-fields/kept")
+@proves("bus/unknown-fields/delivered")
 @every_type
 def test_a_field_that_no_page_knows_is_passed_on_and_noted(team: Team, dialect: Dialect, type_: MessageType) -> None:
     said = speech(dialect, type_, mood="hopeful")

@@ -114,7 +114,7 @@ def test_a_stream_of_higher_classes_leaves_the_order_below_as_it_was(team: Team)
         assert [id_ for id_ in taken if id_.startswith(name)] == [f"{name} {number}" for number in range(6)]
 
 
-@proves("bus/order/another-turn")
+@proves("bus/order/retry")
 def test_what_was_given_back_comes_before_what_was_accepted_after_it(team: Team) -> None:
     first, second = team.note("first"), team.note("second")
     team.bus.nack(team.take().token, agent="lead", reason="not now")
@@ -170,7 +170,7 @@ def test_a_reader_may_keep_a_message_longer_as_often_as_it_says_so(team: Team) -
     assert team.story(lease.message.id).deliveries[0].attempts == 1
 
 
-@proves("bus/lease/lapse-counts")
+@proves("bus/lease/expiry-counts")
 def test_a_lease_that_runs_out_counts_as_an_attempt(team: Team) -> None:
     id_ = team.note()
     for attempt in (1, 2, 3):

@@ -215,7 +215,7 @@ def test_whatever_an_agent_does_shows_that_it_is_here(team: Team, verb: str) -> 
     assert states(team)["lead"] == "here"
 
 
-@proves("bus/presence/leases-lapse")
+@proves("bus/presence/leases-expire")
 def test_what_a_silent_agent_held_is_offered_again(team: Team) -> None:
     for name in ("ada", "bob"):
         team.bus.join(name, role="qa")

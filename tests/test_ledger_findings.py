@@ -125,7 +125,7 @@ def test_text_of_the_length_of_a_timestamp_is_not_one(text: str) -> None:
 # --- what nobody knows -----------------------------------------------------------------------------------------------
 
 
-@proves("common/unknown-fields/kept")
+@proves("common/unknown-fields/delivered")
 @pytest.mark.parametrize("steps", [("mood",), ("payload", "mood"), ("payload", "checks", "mood")])
 def test_an_unknown_field_is_kept_and_noted_at_any_depth(steps: tuple[str, ...]) -> None:
     tree = with_value(VERDICT, steps, {"how": ["good"]})

@@ -106,7 +106,7 @@ def words_of(book: dict[str, Any]) -> dict[str, str]:
     return {topic: encode_state(state) for topic, state in book.items()}
 
 
-@proves("book/long")
+@proves("work/long")
 @given(st.lists(MESSAGES, max_size=14))
 def test_a_state_that_is_written_in_place_is_the_one_that_is_copied(messages: list[WorkMessage]) -> None:
     books: dict[str, dict[str, Any]] = {way: {} for way in WAYS}
@@ -120,7 +120,7 @@ def test_a_state_that_is_written_in_place_is_the_one_that_is_copied(messages: li
     assert all(encode_state(state) == words for state, words in before), "who copies still holds what was before"
 
 
-@proves("book/long")
+@proves("work/long")
 @given(st.lists(MESSAGES, max_size=14))
 def test_what_is_known_of_a_task_is_what_its_list_says(messages: list[WorkMessage]) -> None:
     books: tuple[dict[str, Any], ...] = ({}, {})
@@ -144,7 +144,7 @@ OTHER = TaskStateMachine(
 )
 
 
-@proves("book/long")
+@proves("work/long")
 @given(st.lists(st.tuples(any_step, st.sampled_from([None, TASK_STATES, OTHER])), max_size=20))
 def test_where_a_task_stands_does_not_depend_on_when_somebody_asked(
     played: list[tuple[TaskStep, TaskStateMachine | None]],
@@ -170,7 +170,7 @@ CALLS = st.lists(
 )
 
 
-@proves("book/long")
+@proves("work/long")
 @given(CALLS, st.sampled_from([None, 0.0, 2.0, 3.0, 9.0]), st.booleans())
 def test_the_last_call_to_somebody_is_found_as_if_all_were_looked_through(
     made: list[tuple[str, float, set[str]]], since: float | None, own: bool
@@ -240,7 +240,7 @@ def steps_taken(act: Callable[[], Any]) -> int:
     return count
 
 
-@proves("book/long")
+@proves("work/long")
 @pytest.mark.parametrize("way", ["copied", "owned"])
 @pytest.mark.parametrize("story", STORIES)
 def test_a_message_in_a_long_topic_takes_as_many_steps_as_in_a_short_one(
@@ -265,7 +265,7 @@ def put_down(book: dict[str, Any], one: WorkMessage, keep: Callable[[str, Any], 
             book[topic] = keep(reducer.kind_of(topic), reducer.fold(topic, book.get(topic), one))
 
 
-@proves("book/long")
+@proves("work/long")
 def test_nothing_is_copied_for_whoever_alone_holds_a_state() -> None:
     book: dict[str, Any] = {}
     for number in range(OWN_FROM):  # fewer are as soon copied
@@ -282,7 +282,7 @@ def test_nothing_is_copied_for_whoever_alone_holds_a_state() -> None:
     assert (len(asks), len(calls), asks[OWN_FROM].answer, calls[0].answers["ada"].id) == (OWN_FROM + 4, 4, "a-1", "b-3")
 
 
-@proves("book/long")
+@proves("work/long")
 def test_what_others_hold_is_not_written_into() -> None:
     state = reducer.fold("shutdown", None, said(STOP, "m-0", inboxes=("ada",)))
     ours = mutable_state("shutdown", state)

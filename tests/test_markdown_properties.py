@@ -90,7 +90,7 @@ def saying_everywhere(spoken: Spoken, text: str) -> Tree:
     return type_.example | ({dialect.payload: said} if dialect.payload else said)
 
 
-@proves("rendering/hostile", "rendering/hostile/kept")
+@proves("rendering/hostile", "rendering/hostile/readable")
 @given(spoken=TYPES, text=ONE_LINE.filter(str.strip))
 def test_a_line_stays_a_line(spoken: Spoken, text: str) -> None:
     page = render(saying_everywhere(spoken, text), *spoken, HEADER)
@@ -102,7 +102,7 @@ def test_a_line_stays_a_line(spoken: Spoken, text: str) -> None:
     assert sum(line == words or line.endswith(f": {words}") for line in lines(page)) >= places
 
 
-@proves("rendering/hostile", "rendering/hostile/kept")
+@proves("rendering/hostile", "rendering/hostile/readable")
 @given(spoken=TYPES, text=SEVERAL)
 def test_a_text_of_several_lines_stays_in_its_quotation(spoken: Spoken, text: str) -> None:
     page = render(saying_everywhere(spoken, text), *spoken, HEADER, text)

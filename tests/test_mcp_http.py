@@ -170,7 +170,7 @@ async def _headers(address: str, era: str) -> dict[str, str]:
         return shown
 
 
-@proves("doors/no-mcp")
+@proves("hub/no-mcp")
 def test_a_hub_without_the_sdk_says_at_its_mcp_door_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,7 +139,7 @@ def stop(five: Five) -> dict[str, str]:
     return seen
 
 
-@proves("dispatch/mixed/whole-task")
+@proves("reader_form/mixed/whole-task")
 def test_a_team_of_five_dialects_runs_a_whole_task(five: Five) -> None:
     assigned, progress, blocked, asked, answered, verdict = work(five)
     assert assigned == {"lead": "plan_contract", "dev": MARKDOWN, "qa-lead": MARKDOWN, "worker": "task_assignment"}
@@ -154,7 +154,7 @@ def test_a_team_of_five_dialects_runs_a_whole_task(five: Five) -> None:
     assert verdict == {"lead": "qa_verdict", "cto": "QUALITY_REPORT", "dev": "qa_result", "worker": "review_verdict"}
 
 
-@proves("dispatch/mixed/whole-task")
+@proves("reader_form/mixed/whole-task")
 def test_what_is_said_in_any_dialect_means_the_same_to_the_work(five: Five) -> None:
     work(five)
     team = five.team
@@ -167,7 +167,7 @@ def test_what_is_said_in_any_dialect_means_the_same_to_the_work(five: Five) -> N
     assert team.story("ask-1").answer_by is None
 
 
-@proves("dispatch/mixed/whole-task")
+@proves("reader_form/mixed/whole-task")
 def test_and_it_ends(five: Five) -> None:
     work(five)
     assert stop(five) == dict.fromkeys(set(READS) - {"lead"}, MARKDOWN)
@@ -180,7 +180,7 @@ def test_and_it_ends(five: Five) -> None:
     assert [one.message.type for one in five.given["lead"]].count("shutdown_response") == 4
 
 
-@proves("dispatch/mixed/trace")
+@proves("reader_form/mixed/trace")
 @pytest.mark.parametrize("form", ["tree", "sequence", "mermaid", "svg"])
 def test_the_trace_shows_originals_and_renderings(five: Five, shell: Shell, form: str) -> None:
     work(five)
@@ -193,7 +193,7 @@ def test_the_trace_shows_originals_and_renderings(five: Five, shell: Shell, form
                 assert f"{READS[name]} {leased.rendering.type}" in drawn
 
 
-@proves("dispatch/mixed/trace")
+@proves("reader_form/mixed/trace")
 def test_programs_read_both_in_the_trace(five: Five, shell: Shell) -> None:
     work(five)
     found = [json.loads(line) for line in shell("trace", TASK, "--json").out.splitlines()]

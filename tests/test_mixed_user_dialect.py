@@ -62,7 +62,7 @@ def test_whoever_reads_the_teams_own_dialect_is_given_everything_in_it(team: Tea
     assert on_a_card(team, "olga")["lane"] == "normal"
 
 
-@proves("dispatch/reader/dialect-gone")
+@proves("reader_form/reader/dialect-gone")
 def test_what_waits_in_a_dialect_that_was_taken_away_is_markdown(team: Team) -> None:
     card(team, "max", "moved", to="*", column="review", note="Nearly # there")
     after = team.other(team.settings._replace(own_dialects=()))

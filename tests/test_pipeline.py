@@ -18,7 +18,7 @@ __all__ = ["crew", "open_team", "team"]  # fixtures
 # --- triage, research, plan -------------------------------------------------------------------------------------------
 
 
-@proves("work/triage")
+@proves("pipeline/triage")
 def test_a_triage_without_questions_goes_straight_to_the_plan(team: Team, crew: Callable[..., Crew]) -> None:
     story = crew()
     story.act("architect")
@@ -27,7 +27,7 @@ def test_a_triage_without_questions_goes_straight_to_the_plan(team: Team, crew: 
     assert REQUEST in text_of(team, "W.plan")
 
 
-@proves("work/triage", "work/research")
+@proves("pipeline/triage", "pipeline/research")
 def test_each_question_is_asked_and_the_plan_waits_for_every_answer(team: Team, crew: Callable[..., Crew]) -> None:
     asks = {"research_needed": True, "research_count": 2}
     story = crew(W=asks, W_research_1={"verified": False})
@@ -45,7 +45,7 @@ def test_each_question_is_asked_and_the_plan_waits_for_every_answer(team: Team, 
     assert "question 2 (UNVERIFIED)" not in plan
 
 
-@proves("work/plan", "work/waves")
+@proves("pipeline/plan", "pipeline/waves")
 def test_a_wave_begins_when_the_one_before_is_approved_and_the_last_ends_the_work(
     team: Team, crew: Callable[..., Crew]
 ) -> None:
@@ -57,7 +57,7 @@ def test_a_wave_begins_when_the_one_before_is_approved_and_the_last_ends_the_wor
     assert (story.work().state, pending_dispatches(story.work())) == ("done", ())
 
 
-@proves("work/plan")
+@proves("pipeline/plan")
 def test_a_plan_with_blockers_goes_to_a_person_before_anybody_works(team: Team, crew: Callable[..., Crew]) -> None:
     story = crew(W_plan={"has_blockers": True})
     story.play()
@@ -66,14 +66,14 @@ def test_a_plan_with_blockers_goes_to_a_person_before_anybody_works(team: Team, 
     assert dispatches(team) == ["W", "W.plan", "W.plan.escalated"]
 
 
-@proves("work/plan")
+@proves("pipeline/plan")
 def test_a_plan_without_steps_is_done_at_once(crew: Callable[..., Crew]) -> None:
     story = crew(W_plan={"wave_count": 0, "step_count": None})
     story.play()
     assert story.work().state == "done"
 
 
-@proves("work/plan/size")
+@proves("pipeline/plan/size")
 @pytest.mark.parametrize(
     "where, changes",
     [
@@ -92,7 +92,7 @@ def test_a_size_that_nobody_can_mean_goes_to_a_person(crew: Callable[..., Crew],
 # --- review, revision, approval ---------------------------------------------------------------------------------------
 
 
-@proves("work/review")
+@proves("pipeline/review")
 def test_reviewer_and_auditor_are_asked_at_once_and_told_of_a_failed_check(
     team: Team, crew: Callable[..., Crew]
 ) -> None:
@@ -108,7 +108,7 @@ def test_reviewer_and_auditor_are_asked_at_once_and_told_of_a_failed_check(
     assert f"telex show {submission}" in text_of(team, "W.w1.s1.i0.audit")
 
 
-@proves("work/approval")
+@proves("pipeline/approval")
 def test_a_pass_with_notes_is_a_pass_and_the_notes_reach_the_maker(team: Team, crew: Callable[..., Crew]) -> None:
     story = crew(W_w1_s1_i0_review={"signal": "pass_with_notes", "minor_count": 2})
     story.play()
@@ -118,7 +118,7 @@ def test_a_pass_with_notes_is_a_pass_and_the_notes_reach_the_maker(team: Team, c
     assert team.story("W.w1.s1.lgtm").message.to == "worker"
 
 
-@proves("work/revision")
+@proves("pipeline/revision")
 def test_a_failing_verdict_waits_for_the_other_and_sends_the_step_back(team: Team, crew: Callable[..., Crew]) -> None:
     story = crew(W_plan={"wave_count": 1, "step_count": 1}, W_w1_s1_i0_review={"signal": "fail", "critical_count": 1})
     for role in ("architect", "architect", "worker", "reviewer"):
@@ -134,7 +134,7 @@ def test_a_failing_verdict_waits_for_the_other_and_sends_the_step_back(team: Tea
     assert story.work().state == "done"
 
 
-@proves("work/revision", "work/revision/last")
+@proves("pipeline/revision", "pipeline/revision/last")
 def test_after_the_fifth_revision_a_person_is_asked(team: Team, crew: Callable[..., Crew]) -> None:
     def never(id_: str, type_: str) -> Changes:
         failing = {"signal": "fail", "critical_count": 1} if type_ == "review_verdict" else {}
@@ -157,7 +157,7 @@ def test_after_the_fifth_revision_a_person_is_asked(team: Team, crew: Callable[.
 # --- held up ----------------------------------------------------------------------------------------------------------
 
 
-@proves("work/blocked", "work/resume")
+@proves("pipeline/blocked", "pipeline/resume")
 def test_a_blocked_step_waits_for_a_person_while_the_others_go_on(team: Team, crew: Callable[..., Crew]) -> None:
     story = crew(W_w1_s1_i0={"signal": "blocked"})
     story.play()
@@ -173,7 +173,7 @@ def test_a_blocked_step_waits_for_a_person_while_the_others_go_on(team: Team, cr
     assert story.work().state == "done"
 
 
-@proves("work/escalate", "work/resume")
+@proves("pipeline/escalate", "pipeline/resume")
 @pytest.mark.parametrize("at", ["W", "W_plan", "W_research_1", "W_w1_s1_i0_audit"])
 def test_whoever_asks_for_a_decision_gets_one_wherever_the_work_stands(
     team: Team, crew: Callable[..., Crew], at: str

@@ -36,7 +36,7 @@ def play(crew: Crew, shell: Shell) -> None:
         pass
 
 
-@proves("work/start")
+@proves("pipeline/start")
 def test_a_work_is_begun_once_under_its_id(begun: Callable[..., Crew], shell: Shell, tmp_path: Path) -> None:
     begun()
     assert shell("work", "start", "request.md", "--id", "W").out == "duplicate W for role:architect\n"
@@ -49,7 +49,7 @@ def test_a_work_is_begun_once_under_its_id(begun: Callable[..., Crew], shell: Sh
     assert made["id"].startswith("work-")
 
 
-@proves("work/start")
+@proves("pipeline/start")
 @pytest.mark.parametrize("given", ["a.b", "a b", "x" * 65, "\x1b[2J"])
 def test_an_id_that_cannot_be_used_is_refused_in_words(begun: Callable[..., Crew], shell: Shell, given: str) -> None:
     begun()
@@ -75,7 +75,7 @@ def test_what_asks_for_trouble_stays_text(shell: Shell, team: Team, tmp_path: Pa
     assert crew.work().state == "done"
 
 
-@proves("work/run")
+@proves("pipeline/run")
 def test_run_says_what_it_sends_and_ends_when_all_is_done(begun: Callable[..., Crew], shell: Shell) -> None:
     crew = begun()
     crew.act("architect")
@@ -85,7 +85,7 @@ def test_run_says_what_it_sends_and_ends_when_all_is_done(begun: Callable[..., C
     assert (ran.code, ran.out) == (0, "W is done\n")
 
 
-@proves("work/run")
+@proves("pipeline/run")
 def test_run_ends_with_4_when_nothing_comes(begun: Callable[..., Crew], shell: Shell) -> None:
     begun()
     ran = shell("work", "run", "--wait", "30")
@@ -94,7 +94,7 @@ def test_run_ends_with_4_when_nothing_comes(begun: Callable[..., Crew], shell: S
     assert shell("work", "run", "Z").code == 3
 
 
-@proves("work/run")
+@proves("pipeline/run")
 def test_a_dispatch_that_nobody_can_take_is_told_and_exits_with_2(
     begun: Callable[..., Crew], shell: Shell, tmp_path: Path
 ) -> None:
@@ -110,7 +110,7 @@ def test_a_dispatch_that_nobody_can_take_is_told_and_exits_with_2(
     assert "W.w1.s2.i0.audit to role:auditor" in ran.err
 
 
-@proves("work/show")
+@proves("pipeline/show")
 def test_a_work_is_shown_place_by_place(begun: Callable[..., Crew], shell: Shell) -> None:
     crew = begun(W_w1_s1_i0_review={"signal": "fail", "critical_count": 1}, W_w1_s2_i0={"signal": "blocked"})
     for role in ("architect", "architect", "worker", "reviewer", "auditor"):
@@ -133,7 +133,7 @@ def test_a_work_is_shown_place_by_place(begun: Callable[..., Crew], shell: Shell
     assert shell("work").out == shell("work", "list").out != ""
 
 
-@proves("work/resume")
+@proves("pipeline/resume")
 def test_what_is_held_up_is_set_going_again_from_the_shell(
     begun: Callable[..., Crew], shell: Shell, team: Team
 ) -> None:
@@ -148,7 +148,7 @@ def test_what_is_held_up_is_set_going_again_from_the_shell(
     assert shell("work", "resume", "W", "w9.s1").code == 3
 
 
-@proves("work/odd")
+@proves("pipeline/late-signals")
 def test_hostile_words_in_a_work_are_shown_escaped(begun: Callable[..., Crew], shell: Shell, team: Team) -> None:
     crew = begun(W_plan={"plan_file": "plans/\x1b[31mred.md"})
     play(crew, shell)
@@ -158,7 +158,7 @@ def test_hostile_words_in_a_work_are_shown_escaped(begun: Callable[..., Crew], s
     assert "\x1b" not in ran.out
 
 
-@proves("work/table")
+@proves("pipeline/table")
 def test_the_machine_is_printed_as_a_table_and_a_diagram(shell: Shell) -> None:
     table = shell("work", "--machine").out
     assert all(move.when in table and move.then in table for move in MOVES)
@@ -166,7 +166,7 @@ def test_the_machine_is_printed_as_a_table_and_a_diagram(shell: Shell) -> None:
 
 
 @pytest.mark.slow
-@proves("work/table")
+@proves("pipeline/table")
 def test_how_large_the_machine_is_and_that_nothing_in_it_is_stuck_is_printed(shell: Shell) -> None:
     figure = shell("work", "--machine", "--search").out
     assert "     0  dead ends" in figure

@@ -21,7 +21,7 @@ def found() -> SearchResult:
     return search()
 
 
-@proves("work/ends")
+@proves("pipeline/ends")
 def test_from_every_state_an_end_can_be_reached_and_none_comes_round_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(found().states) > 2_000
     assert (found().dead_ends, found().lost, found().circles) == (0, 0, 0)
@@ -35,7 +35,7 @@ def test_a_work_of_one_step_has_no_dead_end_and_no_loop_either() -> None:
     assert (search(ONE_STEP).dead_ends, search(ONE_STEP).lost, search(ONE_STEP).circles) == (0, 0, 0)
 
 
-@proves("work/ends")
+@proves("pipeline/ends")
 def test_the_longest_way_is_as_long_as_the_revisions_allow() -> None:
     four_steps, tries, signals = 4, 6, 3  # each handed in six times at most, each time with two verdicts
     assert found().longest == 1 + 2 + 1 + four_steps * tries * signals
@@ -60,13 +60,13 @@ def test_the_search_finds_an_endless_loop_that_was_planted(monkeypatch: pytest.M
     assert search(ONE_STEP).circles
 
 
-@proves("work/table")
+@proves("pipeline/table")
 def test_every_row_of_the_table_is_used_and_sends_what_it_says() -> None:
     assert moves_never_made(found()) == []
     assert {(edge.move.when, edge.sent) for edge in found().edges if set(edge.sent) != set(edge.move.sends)} == set()
 
 
-@proves("work/table")
+@proves("pipeline/table")
 def test_table_and_diagram_show_every_move() -> None:
     assert len(rows()) == len(MOVES)
     drawn = [line for line in diagram().splitlines() if " --> " in line]
@@ -85,7 +85,7 @@ def last_word(move: Move) -> str:
 # --- small parts ------------------------------------------------------------------------------------------------------
 
 
-@proves("work/plan")
+@proves("pipeline/plan")
 @given(st.integers(0, 50), st.integers(0, 200))
 def test_steps_are_dealt_out_evenly_and_no_wave_is_empty(waves: int, steps: int) -> None:
     dealt = spread(waves, steps)

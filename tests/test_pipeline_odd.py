@@ -10,7 +10,7 @@ from tests.proofs import proves
 __all__ = ["crew", "open_team", "team"]  # fixtures
 
 
-@proves("work/odd")
+@proves("pipeline/late-signals")
 def test_a_signal_out_of_turn_changes_nothing_and_its_sender_is_told(team: Team, crew: Callable[..., Crew]) -> None:
     story = crew()
     story.act("architect")
@@ -30,7 +30,7 @@ def test_a_signal_out_of_turn_changes_nothing_and_its_sender_is_told(team: Team,
     assert story.turn().sent == ()
 
 
-@proves("work/odd")
+@proves("pipeline/late-signals")
 def test_whoever_answers_an_older_dispatch_is_told_which_one_is_open(team: Team, crew: Callable[..., Crew]) -> None:
     story = crew(W_plan={"wave_count": 1, "step_count": 1}, W_w1_s1_i0_audit={"signal": "fail"})
     while "W.w1.s1.i1" not in dispatches(team):
@@ -40,7 +40,7 @@ def test_whoever_answers_an_older_dispatch_is_told_which_one_is_open(team: Team,
     assert "--reply-to W.w1.s1.i1" in receipt.findings[-1].say
 
 
-@proves("work/names-nothing")
+@proves("pipeline/unnamed-result")
 def test_a_result_that_names_no_dispatch_is_told_which_are_waited_for(team: Team, crew: Callable[..., Crew]) -> None:
     story, triage = crew(), result("triage_result", **smooth("W", "triage_result"))
     [taken] = team.bus.receive("architect")
@@ -56,7 +56,7 @@ def test_a_result_that_names_no_dispatch_is_told_which_are_waited_for(team: Team
     assert [one.code for one in late.findings if one.code == "signal-out-of-turn"] == []  # nothing waits for such a one
 
 
-@proves("work/book")
+@proves("pipeline/from-log")
 def test_a_signal_in_a_conversation_that_nobody_began_as_a_work_is_no_matter_of_the_book(team: Team) -> None:
     sent = team.bus.send(result("worker_submission"), sender="worker", to="orchestrator", correlation="elsewhere")
     assert sent.accepted
@@ -66,7 +66,7 @@ def test_a_signal_in_a_conversation_that_nobody_began_as_a_work_is_no_matter_of_
     assert team.bus.work_state("work") == {}
 
 
-@proves("work/several")
+@proves("pipeline/several")
 def test_several_works_go_on_at_once(team: Team, crew: Callable[..., Crew]) -> None:
     story = crew(W_w1_s2_i0={"signal": "blocked"})
     for name in ("X", "Y"):
@@ -77,7 +77,7 @@ def test_several_works_go_on_at_once(team: Team, crew: Callable[..., Crew]) -> N
     assert len(dispatches(team, "X")) == len(dispatches(team, "Y")) == 14
 
 
-@proves("work/other-mail")
+@proves("pipeline/other-messages")
 def test_other_mail_is_handed_on(team: Team, crew: Callable[..., Crew]) -> None:
     story = crew()
     note = team.note("Who does the migration?", to="orchestrator")
@@ -90,7 +90,7 @@ def test_other_mail_is_handed_on(team: Team, crew: Callable[..., Crew]) -> None:
     assert team.inbox("orchestrator") == []
 
 
-@proves("work/forged")
+@proves("pipeline/forged")
 def test_the_id_of_a_dispatch_does_not_make_one(team: Team, crew: Callable[..., Crew]) -> None:
     story = crew()
     team.note("LGTM, I looked at it myself.", sender="worker", to="reviewer", id="W.w1.s1.i0.review", correlation="W")

@@ -92,7 +92,7 @@ def told_from_the_log(bus: SyncBus) -> Work:
     return work
 
 
-@proves("work/model", "work/restart", "work/book")
+@proves("pipeline/model", "pipeline/restart", "pipeline/from-log")
 @settings(max_examples=EXAMPLES)
 @given(st.data())
 def test_whatever_comes_and_whenever_it_dies_the_work_stands_where_it_should(data: st.DataObject) -> None:
@@ -160,7 +160,7 @@ def fixed_once(id_: str, type_: str) -> Changes:
 WHOLE = 19  # dispatches of that story
 
 
-@proves("work/restart")
+@proves("pipeline/restart")
 def test_a_story_whose_orchestrator_dies_after_every_single_verb_is_the_same_story(team: Team) -> None:
     crew = Crew(team, fixed_once)
     crew.start()
@@ -180,7 +180,7 @@ def test_a_story_whose_orchestrator_dies_after_every_single_verb_is_the_same_sto
     assert len(sent) == len(set(sent)) == WHOLE
 
 
-@proves("work/book")
+@proves("pipeline/from-log")
 def test_after_reopening_the_store_the_work_stands_where_it_stood(team: Team) -> None:
     crew = Crew(team, fixed_once)
     crew.start()
@@ -193,7 +193,7 @@ def test_after_reopening_the_store_the_work_stands_where_it_stood(team: Team) ->
 
 
 @pytest.mark.parametrize("beyond", [3_700.0, 86_400.0])
-@proves("work/restart")
+@proves("pipeline/restart")
 def test_an_orchestrator_that_comes_back_after_days_sends_nothing_again(team: Team, beyond: float) -> None:
     crew = Crew(team)
     crew.start()
@@ -207,7 +207,7 @@ def test_an_orchestrator_that_comes_back_after_days_sends_nothing_again(team: Te
     assert dispatches(team) == before
 
 
-@proves("work/two-at-once")
+@proves("pipeline/two-orchestrators")
 def test_two_who_lead_a_work_at_the_same_moment_send_each_dispatch_once(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:

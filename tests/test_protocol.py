@@ -75,7 +75,7 @@ once = {repr(kind): (name, kind) for name, kind in reversed(KINDS.items())}.valu
 every_kind = pytest.mark.parametrize("kind", [pytest.param(kind, id=name) for name, kind in once])
 
 
-@proves("wire/there-and-back", "wire/schema")
+@proves("protocol/round-trip", "protocol/schema")
 @every_kind
 def test_every_value_comes_back_as_it_was_and_fits_its_schema(kind: Any) -> None:
     schemas = SchemaBuilder()
@@ -92,21 +92,21 @@ def test_every_value_comes_back_as_it_was_and_fits_its_schema(kind: Any) -> None
     there_and_back()
 
 
-@proves("wire/hex")
+@proves("protocol/hex")
 def test_a_digest_is_told_in_hexadecimal_digits() -> None:
     message = Message(1, "a", 0.5, "dev", "dev", "lead", None, None, 3, None, None, b"\x00\xff", b"raw")
     assert plain(message)["digest"] == "00ff"
     assert made(Message, plain(message)) == message
 
 
-@proves("wire/not-a-number")
+@proves("protocol/not-a-number")
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("beside", ["", "\ud800", 2**70], ids=["alone", "half a character", "a long number"])
 def test_what_is_no_number_is_told_as_null(number: float, beside: Any) -> None:
     assert json.loads(encoded({"a": [number], "b": beside})) == {"a": [None], "b": beside}
 
 
-@proves("wire/large-numbers")
+@proves("protocol/large-numbers")
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**400])
 def test_a_number_that_no_store_can_hold_does_not_fit(number: int) -> None:
     with pytest.raises(CodecError):
@@ -116,12 +116,12 @@ def test_a_number_that_no_store_can_hold_does_not_fit(number: int) -> None:
     assert made(int, 2**63 - 1) == 2**63 - 1
 
 
-@proves("wire/newer")
+@proves("protocol/newer")
 def test_a_field_that_a_newer_hub_has_is_left_out() -> None:
     assert made(Finding, {"code": "a", "path": "$", "say": "b", "mood": "good"}) == Finding("a", "$", "b")
 
 
-@proves("wire/no-json")
+@proves("protocol/no-json")
 @pytest.mark.parametrize(
     "text", [b"{", b"NaN", b"1e999", b'["\\ud800", NaN]', b'["\\ud800", 1e999]', b"[" * 10**5, b'["\\ud800"' * 10**5]
 )
@@ -130,7 +130,7 @@ def test_what_is_no_json_is_one_kind_of_error(text: bytes) -> None:
         decoded(text)
 
 
-@proves("wire/half-characters")
+@proves("protocol/surrogates")
 def test_half_a_character_is_told_and_not_taken() -> None:
     text = encoded({"a": "\ud800"})
     assert decoded(text) == {"a": "\ud800"}
@@ -138,7 +138,7 @@ def test_half_a_character_is_told_and_not_taken() -> None:
         decoded(text, halves=False)
 
 
-@proves("wire/any-tree")
+@proves("protocol/any-tree")
 @every_kind
 def test_a_tree_that_fits_nothing_is_a_misfit_and_never_anything_else(kind: Any) -> None:
     @FEWER
@@ -164,14 +164,14 @@ def misfit_of(kind: Any, tree: Any) -> CodecError | None:
 every_verb = pytest.mark.parametrize("name", VERBS)
 
 
-@proves("wire/every-verb")
+@proves("protocol/every-verb")
 def test_every_verb_of_the_bus_has_a_row_or_a_reason() -> None:
     verbs = {name for name in vars(Bus) if not name.startswith("_")}
     assert set(VERBS) | set(NOT_ASKED_FOR) == verbs
     assert not set(VERBS) & set(NOT_ASKED_FOR)
 
 
-@proves("wire/every-verb")
+@proves("protocol/every-verb")
 @every_verb
 def test_a_row_names_arguments_that_its_verb_has(name: str) -> None:
     verb, known = VERBS[name], arguments(name)
@@ -180,7 +180,7 @@ def test_a_row_names_arguments_that_its_verb_has(name: str) -> None:
     assert verb.method == "POST" or not verb.changes
 
 
-@proves("wire/arguments")
+@proves("protocol/arguments")
 @every_verb
 def test_any_tree_is_arguments_or_says_what_is_wrong(name: str) -> None:
     wanted = arguments(name)
@@ -201,7 +201,7 @@ def test_any_tree_is_arguments_or_says_what_is_wrong(name: str) -> None:
     put()
 
 
-@proves("wire/arguments")
+@proves("protocol/arguments")
 @pytest.mark.parametrize("name", [name for name, verb in VERBS.items() if verb.body != "json"])
 def test_any_query_is_arguments_or_says_what_is_wrong(name: str) -> None:
     wanted = arguments(name)
@@ -215,7 +215,7 @@ def test_any_query_is_arguments_or_says_what_is_wrong(name: str) -> None:
     put()
 
 
-@proves("wire/arguments/named")
+@proves("protocol/arguments/named")
 def test_whoever_misspells_an_argument_is_told_the_nearest() -> None:
     found = from_tree(arguments("receive"), {"agnet": "lead", "limit": 1.5, "wiat": 3})
     assert isinstance(found, list)
@@ -227,13 +227,13 @@ def test_whoever_misspells_an_argument_is_told_the_nearest() -> None:
     }
 
 
-@proves("wire/arguments/lists")
+@proves("protocol/arguments/lists")
 @pytest.mark.parametrize("given_", [("acked,leased",), ("acked", "leased")])
 def test_a_list_in_a_query_is_written_with_commas_or_again_and_again(given_: tuple[str, ...]) -> None:
     assert from_texts(arguments("events"), {"kinds": given_}) == {"kinds": ("acked", "leased")}
 
 
-@proves("wire/arguments/lists")
+@proves("protocol/arguments/lists")
 def test_one_value_that_is_given_twice_is_wrong() -> None:
     [wrong] = from_texts(arguments("search"), {"text": ("a", "b")})
     assert isinstance(wrong, Finding)

@@ -52,26 +52,26 @@ def rendered(leased: Lease) -> Rendering:
 # --- which form ------------------------------------------------------------------------------------------------------
 
 
-@proves("dispatch/reader/own-dialect")
+@proves("reader_form/reader/own-dialect")
 @every_type
 def test_a_reader_of_the_dialect_is_given_what_was_sent(dialect: Dialect, type_: MessageType) -> None:
     for reads in ([dialect.name], [f"{dialect.name}@{dialect.version}"], ["plain", dialect.name]):
         assert rendering_for(message_of(dialect, type_), reader(*reads), DIALECTS) is None
 
 
-@proves("dispatch/reader/own-dialect")
+@proves("reader_form/reader/own-dialect")
 def test_of_what_was_handed_over_as_it_was_sent_no_event_says_otherwise(team: Team) -> None:
     leased = given_to(team, "signal-md", "vbw-typed@2.0")
     assert (leased.rendering, leased.raw) == (None, PROGRESS.raw)
     assert team.kinds("up-1") == ["accepted", "leased"]
 
 
-@proves("dispatch/reader/anything")
+@proves("reader_form/reader/anything")
 def test_whoever_reads_anything_is_given_what_was_sent(team: Team) -> None:
     assert given_to(team).raw == PROGRESS.raw
 
 
-@proves("dispatch/reader/anything")
+@proves("reader_form/reader/anything")
 def test_nothing_of_translation_is_imported_for_whoever_reads_anything() -> None:
     script = (
         "import sys, telex\n"
@@ -85,7 +85,7 @@ def test_nothing_of_translation_is_imported_for_whoever_reads_anything() -> None
     assert ran.stdout.strip() == "[]"
 
 
-@proves("dispatch/reader/first-choice")
+@proves("reader_form/reader/first-choice")
 def test_the_first_dialect_with_a_counterpart_is_taken(team: Team) -> None:
     found = rendered(given_to(team, "build-flow", "vbw-handoff"))
     assert (found.dialect, found.type) == ("build-flow", "STATUS_UPDATE")
@@ -97,7 +97,7 @@ def test_the_first_dialect_with_a_counterpart_is_taken(team: Team) -> None:
     assert found_next.dialect == "build-flow"
 
 
-@proves("dispatch/reader/markdown")
+@proves("reader_form/reader/markdown")
 @pytest.mark.parametrize("reads", ["vbw-handoff", "vbw-company", "signal-md", "build-flow"])
 def test_what_no_dialect_of_the_reader_can_say_is_markdown(team: Team, reads: str) -> None:
     team.bus.join("ada", role="dev", dialects=[reads])
@@ -108,7 +108,7 @@ def test_what_no_dialect_of_the_reader_can_say_is_markdown(team: Team, reads: st
     assert b"stop-1" in found.raw, "nobody could answer it"
 
 
-@proves("dispatch/reader/plain")
+@proves("reader_form/reader/plain")
 def test_a_reader_of_plain_is_given_markdown_unless_it_would_rather_have_a_dialect() -> None:
     message = message_of(PROGRESS.dialect, PROGRESS.type)
     for reads, dialect in {
@@ -121,7 +121,7 @@ def test_a_reader_of_plain_is_given_markdown_unless_it_would_rather_have_a_diale
         assert found.dialect == dialect
 
 
-@proves("dispatch/reader/text")
+@proves("reader_form/reader/text")
 @pytest.mark.parametrize(
     "text", ["The build is red.", '{"type": "idle_notification", "from": "dev", "request_id": "7"}']
 )
@@ -135,7 +135,7 @@ def test_what_nobody_typed_comes_as_it_was_sent(team: Team, text: str) -> None:
 PAIRS = [(dialect, type_, to) for dialect, type_ in EVERY_TYPE for to in BUILT_IN if to is not dialect]
 
 
-@proves("dispatch/reader/every-type")
+@proves("reader_form/reader/every-type")
 @pytest.mark.parametrize("dialect, type_, to", PAIRS, ids=lambda one: one.name)
 def test_whatever_is_said_a_reader_of_one_other_dialect_can_read_it(
     dialect: Dialect, type_: MessageType, to: Dialect
@@ -150,7 +150,7 @@ def test_whatever_is_said_a_reader_of_one_other_dialect_can_read_it(
     assert not refusals(checked.findings)
 
 
-@proves("dispatch/reader/shared")
+@proves("reader_form/reader/shared")
 def test_two_who_share_an_inbox_are_each_given_their_own_dialect(team: Team) -> None:
     for name, reads in {"ada": "vbw-handoff", "bob": "build-flow"}.items():
         team.bus.join(name, role="lead", dialects=[reads])
@@ -159,7 +159,7 @@ def test_two_who_share_an_inbox_are_each_given_their_own_dialect(team: Team) -> 
     assert [rendered(team.take(name)).type for name in ("ada", "bob")] == ["dev_progress", "STATUS_UPDATE"]
 
 
-@proves("dispatch/reader/older-version")
+@proves("reader_form/reader/older-version")
 def test_a_version_that_the_team_no_longer_has_is_not_taken_for_the_one_it_has() -> None:
     message = message_of(PROGRESS.dialect, PROGRESS.type)
     now = DIALECTS | {"vbw-typed": PROGRESS.dialect._replace(version="2.1")}
@@ -172,7 +172,7 @@ def test_a_version_that_the_team_no_longer_has_is_not_taken_for_the_one_it_has()
 # --- what should not be, and is ---------------------------------------------------------------------------------------
 
 
-@proves("dispatch/reader/malformed")
+@proves("reader_form/reader/malformed")
 def test_what_a_lenient_team_let_pass_though_it_is_malformed_is_markdown(open_team: OpenTeam) -> None:
     team = open_team(strict=False)
     team.bus.join("ada", role="lead", dialects=["build-flow"])
@@ -199,7 +199,7 @@ def _odd_messages(draw: st.DrawFn) -> tuple[Dialect, MessageType, bytes]:
     return dialect, type_, ascii_json(said.tree)
 
 
-@proves("dispatch/reader/never-fails")
+@proves("reader_form/reader/never-fails")
 @given(_odd_messages(), st.sampled_from([dialect.name for dialect in BUILT_IN]))
 def test_whatever_passed_its_reader_is_given_something(odd: tuple[Dialect, MessageType, bytes], reads: str) -> None:
     dialect, type_, raw = odd

@@ -28,7 +28,7 @@ def refused(team: Team, *reads: str) -> Finding:
     return finding
 
 
-@proves("dispatch/join/versions")
+@proves("reader_form/join/versions")
 def test_a_member_reads_versions_in_the_order_it_names_them(team: Team) -> None:
     wanted = ("build-flow@1.0", "vbw-typed@2.0+approved", "signal-md", "plain")
     team.bus.join("ada", role="dev", dialects=wanted)
@@ -36,7 +36,7 @@ def test_a_member_reads_versions_in_the_order_it_names_them(team: Team) -> None:
     assert ada.dialects == wanted
 
 
-@proves("dispatch/join/family")
+@proves("reader_form/join/family")
 @pytest.mark.parametrize("asked, meant", [("vbw@1.0", "vbw-handoff@1.0"), ("vbw@2.0", "vbw-typed@2.0")])
 def test_versions_of_vbw_are_known_by_its_name(team: Team, asked: str, meant: str) -> None:
     joined = team.bus.join("ada", role="dev", dialects=[asked])
@@ -44,7 +44,7 @@ def test_versions_of_vbw_are_known_by_its_name(team: Team, asked: str, meant: st
     assert joined.dialects == (meant,)
 
 
-@proves("dispatch/join/version-unknown")
+@proves("reader_form/join/version-unknown")
 @pytest.mark.parametrize(
     "asked, nearest",
     [
@@ -62,14 +62,14 @@ def test_a_version_that_nobody_speaks_is_refused_with_what_there_is(team: Team, 
     assert nearest in (finding.expected or "")
 
 
-@proves("dispatch/join/spelling-unknown")
+@proves("reader_form/join/spelling-unknown")
 def test_a_spelling_that_no_field_has_is_refused(team: Team) -> None:
     finding = refused(team, "vbw-typed@2.0+aproved")
     assert (finding.code, finding.nearest) == ("version-unknown", "vbw-typed@2.0+approved")
     assert refused(team, "build-flow+approved").code == "version-unknown"
 
 
-@proves("dispatch/join/version-unknown")
+@proves("reader_form/join/version-unknown")
 def test_a_dialect_that_there_is_not_is_told_apart(team: Team) -> None:
     finding = refused(team, "vbw-typd@2.0")
     assert (finding.code, finding.nearest) == ("dialect-unknown", "vbw-typed")
@@ -90,14 +90,14 @@ def test_a_choice_is_written_as_it_was_read(text: str) -> None:
     assert choice_of(text).text == text
 
 
-@proves("dispatch/join/settings")
+@proves("reader_form/join/settings")
 def test_declared_members_read_versions(tmp_path: Path) -> None:
     text = '[team.members.dev]\ndialects = ["vbw@1.0", "vbw-typed@2.0+approved", "plain"]\n'
     [dev] = read(str(tmp_path / "telex.toml"), text).members
     assert dev.dialects == ("vbw-handoff@1.0", "vbw-typed@2.0+approved", "plain")
 
 
-@proves("dispatch/join/settings")
+@proves("reader_form/join/settings")
 @pytest.mark.parametrize("asked, meant", [("vbw-typed@3.0", "vbw-typed@2.0"), ("vbw@3", "vbw-typed@2.0")])
 def test_a_wrong_version_in_the_settings_is_told_with_its_line(tmp_path: Path, asked: str, meant: str) -> None:
     with pytest.raises(SettingsError) as raised:
@@ -107,7 +107,7 @@ def test_a_wrong_version_in_the_settings_is_told_with_its_line(tmp_path: Path, a
     assert meant in raised.value.say
 
 
-@proves("dispatch/cli/join")
+@proves("reader_form/cli/join")
 def test_the_command_line_takes_versions_and_shows_them(shell: Shell) -> None:
     assert shell("team", "join", "ada", "--role", "dev", "--reads", "vbw@2.0", "--reads", "plain").code == 0
     assert shell("team").out.splitlines()[1].endswith("vbw-typed@2.0, plain")
@@ -115,7 +115,7 @@ def test_the_command_line_takes_versions_and_shows_them(shell: Shell) -> None:
     assert (ran.code, "version-unknown" in ran.err) == (2, True)
 
 
-@proves("dispatch/join/declared")
+@proves("reader_form/join/declared")
 def test_a_declared_member_reads_what_its_declaration_says(telex: Telex) -> None:
     declared = '[team.members.ada]\nrole = "qa"\ndialects = ["vbw@2.0"]\n[team.members.bo]\nrole = "dev"\n'
     Path("telex.toml").write_text(declared)
@@ -134,7 +134,7 @@ def test_a_declared_member_reads_what_its_declaration_says(telex: Telex) -> None
     )
 
 
-@proves("dispatch/join/declared")
+@proves("reader_form/join/declared")
 @pytest.mark.parametrize(
     "written, said, is_same",
     [
@@ -154,7 +154,7 @@ def test_what_is_said_twice_of_a_dialect_means_the_same(
     assert ("reads-differ" in ran.err) != is_same
 
 
-@proves("dispatch/join/no-longer-declared")
+@proves("reader_form/join/no-longer-declared")
 def test_what_the_settings_no_longer_say_of_a_member_no_longer_holds(telex: Telex) -> None:
     silent = '[team.members.ada]\nrole = "qa"\n'
     declared = silent + 'dialects = ["vbw@2.0"]\n'

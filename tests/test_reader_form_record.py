@@ -29,7 +29,7 @@ def told(team: Team) -> Team:
 # --- the record -------------------------------------------------------------------------------------------------------
 
 
-@proves("dispatch/record/event")
+@proves("reader_form/record/event")
 def test_what_a_reader_was_given_is_told_with_its_turn(told: Team) -> None:
     leased = told.take("ada")
     found = leased.rendering
@@ -43,7 +43,7 @@ def test_what_a_reader_was_given_is_told_with_its_turn(told: Team) -> None:
     assert told.kinds("up-1") == ["accepted", "leased", "translated"]
 
 
-@proves("dispatch/record/original")
+@proves("reader_form/record/original")
 def test_only_the_original_is_kept_and_each_turn_renders_it_anew(told: Team) -> None:
     first = told.take("ada")
     told.bus.nack(first.token, agent="ada", reason="not now")
@@ -77,7 +77,7 @@ def payload(leased: Lease) -> dict[str, object]:
 LATER = {"approve": None, "approved": True}  # as a later sender spells it
 
 
-@proves("dispatch/spelling/written")
+@proves("reader_form/spelling/written")
 @pytest.mark.parametrize("reads", ["vbw-typed@2.0+approved", "vbw-typed+approved"])
 def test_a_reader_that_asks_for_the_later_spelling_is_given_it(team: Team, reads: str) -> None:
     leased = answer_read_by_a_lead_of(team, reads)
@@ -94,7 +94,7 @@ def test_a_reader_that_asks_for_the_later_spelling_is_given_it(team: Team, reads
     assert team.take("lead").rendering is None
 
 
-@proves("dispatch/spelling/as-the-page")
+@proves("reader_form/spelling/as-the-page")
 @pytest.mark.parametrize("reads", ["vbw-typed@2.0", "vbw-typed"])
 def test_any_other_reader_of_the_dialect_is_given_the_name_on_the_page(team: Team, reads: str) -> None:
     leased = answer_read_by_a_lead_of(team, reads, **LATER)
@@ -102,7 +102,7 @@ def test_any_other_reader_of_the_dialect_is_given_the_name_on_the_page(team: Tea
     assert "approved" not in payload(leased)
 
 
-@proves("dispatch/spelling/written", "dispatch/spelling/as-the-page")
+@proves("reader_form/spelling/written", "reader_form/spelling/as-the-page")
 @pytest.mark.parametrize("reads, words", [("vbw-typed@2.0+approved", LATER), ("vbw-typed@2.0", {}), (None, LATER)])
 def test_what_is_spelt_as_its_reader_wants_it_is_handed_over_as_it_is(
     team: Team, reads: str | None, words: dict[str, object]
@@ -111,7 +111,7 @@ def test_what_is_spelt_as_its_reader_wants_it_is_handed_over_as_it_is(
     assert (leased.rendering, leased.raw) == (None, leased.message.raw)
 
 
-@proves("dispatch/spelling/as-given")
+@proves("reader_form/spelling/as-given")
 @pytest.mark.parametrize("words", [{}, LATER])
 @pytest.mark.parametrize(
     "reads, later",
@@ -133,7 +133,7 @@ def test_what_a_reader_was_given_is_spelt_as_it_was_then(
     assert shown == leased.raw
 
 
-@proves("dispatch/spelling/written")
+@proves("reader_form/spelling/written")
 def test_what_is_translated_is_spelt_for_its_reader_as_well() -> None:
     update = VBW_TYPED.types["execution_update"]
     later = {**update.fields, "commit": update.fields["commit"]._replace(later_spelling="revision")}
@@ -148,7 +148,7 @@ def test_what_is_translated_is_spelt_for_its_reader_as_well() -> None:
 # --- the command line -------------------------------------------------------------------------------------------------
 
 
-@proves("dispatch/cli/receive")
+@proves("reader_form/cli/receive")
 def test_receive_prints_what_the_reader_reads_and_what_that_cost(told: Team, shell: Shell) -> None:
     ran = shell("receive", "--as", "ada")
     assert json.loads(ran.out)["type"] == "STATUS_UPDATE"
@@ -156,7 +156,7 @@ def test_receive_prints_what_the_reader_reads_and_what_that_cost(told: Team, she
     assert " lost" in ran.err
 
 
-@proves("dispatch/cli/receive")
+@proves("reader_form/cli/receive")
 def test_programs_are_told_where_something_was_lost(told: Team, shell: Shell) -> None:
     facts = json.loads(shell("receive", "--as", "ada", "--json").out)
     original = facts["translated_from"]
@@ -168,7 +168,7 @@ def test_programs_are_told_where_something_was_lost(told: Team, shell: Shell) ->
     assert "translated_from" not in json.loads(shell("receive", "--as", "ada", "--json").out)
 
 
-@proves("dispatch/cli/inbox")
+@proves("reader_form/cli/inbox")
 def test_the_inbox_lists_messages_as_their_reader_will_have_them(told: Team, shell: Shell) -> None:
     assert shell("inbox", "--as", "ada").out.splitlines()[1].split()[:4] == ["up-1", "STATUS", "STATUS_UPDATE", "dev"]
     full = shell("inbox", "--as", "ada", "--full").out
@@ -178,7 +178,7 @@ def test_the_inbox_lists_messages_as_their_reader_will_have_them(told: Team, she
     assert (facts["type"], facts["translated_from"]["type"]) == ("STATUS_UPDATE", "execution_update")
 
 
-@proves("dispatch/cli/show", "dispatch/record/original")
+@proves("reader_form/cli/show", "reader_form/record/original")
 def test_show_prints_the_original_and_who_was_given_it_otherwise(told: Team, shell: Shell) -> None:
     told.take("ada")
     ran = shell("show", "up-1")
@@ -192,7 +192,7 @@ def test_show_prints_the_original_and_who_was_given_it_otherwise(told: Team, she
     assert shell("show", "up-1", "--as", "nobody-of-that-name").code == 3
 
 
-@proves("dispatch/cli/show")
+@proves("reader_form/cli/show")
 def test_show_prints_what_was_given_though_its_reader_reads_something_else_by_now(told: Team, shell: Shell) -> None:
     assert "as ada would be given it now" in shell("show", "up-1", "--as", "ada").err
     given = told.take("ada").raw
@@ -204,7 +204,7 @@ def test_show_prints_what_was_given_though_its_reader_reads_something_else_by_no
     assert json.loads(shell("show", "up-1", "--as", "ada", "--json").out)["given"] is True
 
 
-@proves("dispatch/cli/show")
+@proves("reader_form/cli/show")
 def test_what_was_given_as_it_was_sent_is_shown_so(team: Team, shell: Shell) -> None:
     team.bus.join("ada", role="lead")
     team.say(PROGRESS, to="ada")
@@ -213,7 +213,7 @@ def test_what_was_given_as_it_was_sent_is_shown_so(team: Team, shell: Shell) -> 
     assert shell("show", "up-1", "--as", "ada", "--raw").out.encode() == PROGRESS.raw
 
 
-@proves("dispatch/cli/show")
+@proves("reader_form/cli/show")
 def test_what_comes_once_more_is_shown_as_it_will_come(told: Team, shell: Shell) -> None:
     told.bus.nack(told.take("ada").token, agent="ada", reason="not now")
     told.bus.join("ada", dialects=["vbw-handoff"])
@@ -222,7 +222,7 @@ def test_what_comes_once_more_is_shown_as_it_will_come(told: Team, shell: Shell)
     assert "as ada would be given it now" in ran.err
 
 
-@proves("dispatch/cli/why")
+@proves("reader_form/cli/why")
 def test_every_story_tells_into_what_it_was_translated_and_for_whom(told: Team, shell: Shell) -> None:
     told.take("ada")
     lines = shell("why", "up-1").out.splitlines()

@@ -50,7 +50,7 @@ def is_answered(team: Team, id: str = "ask-1") -> bool:
     return bool(told)
 
 
-@proves("dispatch/reply/named")
+@proves("reader_form/reply/named")
 def test_an_answer_that_names_what_it_was_shown_reaches_the_asker_in_its_own_dialect(mixed: Team) -> None:
     question = ask(mixed)
     assert (question["type"], question["messageId"]) == ("VALIDATION_REQUEST", "ask-1")
@@ -67,7 +67,7 @@ def test_an_answer_that_names_what_it_was_shown_reaches_the_asker_in_its_own_dia
     assert mixed.story("yes-1").message.correlation == mixed.story("ask-1").message.correlation == "1-1-T3"
 
 
-@proves("dispatch/reply/held")
+@proves("reader_form/reply/held")
 def test_an_answer_that_names_nothing_answers_what_its_sender_holds(mixed: Team) -> None:
     question = ask(mixed)
     assert answer(mixed, question, correlationId="").accepted
@@ -76,7 +76,7 @@ def test_an_answer_that_names_nothing_answers_what_its_sender_holds(mixed: Team)
     assert seen(mixed.take("lead"))["payload"]["request_id"] == "ask-1"
 
 
-@proves("dispatch/reply/held")
+@proves("reader_form/reply/held")
 def test_a_dialect_without_ids_answers_what_its_sender_was_shown(mixed: Team) -> None:
     mixed.bus.join("worker", dialects=["signal-md"])
     mixed.bus.send(flow("TASK_ASSIGNMENT", "do-1", "cto", "worker"), sender="cto")
@@ -86,7 +86,7 @@ def test_a_dialect_without_ids_answers_what_its_sender_was_shown(mixed: Team) ->
     assert (answered.reply_to, answered.correlation) == ("do-1", "TASK-001")
 
 
-@proves("dispatch/reply/held")
+@proves("reader_form/reply/held")
 def test_an_answer_about_something_else_is_not_taken_for_one_to_what_its_sender_holds(mixed: Team) -> None:
     ask(mixed)
     other = {"payload": {"taskId": "2-2-T1"}, "correlationId": "2-2-T1"}
@@ -96,7 +96,7 @@ def test_an_answer_about_something_else_is_not_taken_for_one_to_what_its_sender_
     assert (is_answered(mixed), is_answered(mixed, "ask-2")) == (False, True)
 
 
-@proves("dispatch/reply/conversation")
+@proves("reader_form/reply/conversation")
 @pytest.mark.parametrize("task", ["1-1-T3", ""])  # without a task it belongs to no conversation but its own
 def test_an_answer_of_somebody_who_holds_nothing_answers_its_conversation(mixed: Team, task: str) -> None:
     mixed.say(speech_of("vbw-typed", "approval_request", "ask-1", task=task, author_role="lead"), to="cto")
@@ -107,7 +107,7 @@ def test_an_answer_of_somebody_who_holds_nothing_answers_its_conversation(mixed:
     assert mixed.story("yes-1").message.reply_to == "ask-1"
 
 
-@proves("dispatch/reply/doubtful")
+@proves("reader_form/reply/doubtful")
 def test_an_answer_that_could_mean_either_of_two_answers_neither(mixed: Team) -> None:
     question = ask(mixed)
     ask(mixed, "ask-2")
@@ -117,7 +117,7 @@ def test_an_answer_that_could_mean_either_of_two_answers_neither(mixed: Team) ->
     assert not is_answered(mixed, "ask-2")
 
 
-@proves("dispatch/reply/request")
+@proves("reader_form/reply/request")
 @pytest.mark.parametrize("named", [True, False])
 def test_whoever_waits_for_the_answer_is_handed_it_in_its_own_dialect(mixed: Team, named: bool) -> None:
     def meanwhile() -> None:
@@ -132,7 +132,7 @@ def test_whoever_waits_for_the_answer_is_handed_it_in_its_own_dialect(mixed: Tea
     assert mixed.kinds("yes-1") == ["accepted", "leased", "translated"]
 
 
-@proves("dispatch/reply/trace")
+@proves("reader_form/reply/trace")
 def test_a_question_without_a_conversation_is_in_the_trace_that_its_answer_began(mixed: Team, shell: Shell) -> None:
     question = ask(mixed, task="")
     assert question["correlationId"] == "ask-1"
@@ -142,7 +142,7 @@ def test_a_question_without_a_conversation_is_in_the_trace_that_its_answer_began
     assert [line for line in lines if "└─" in line and "VALIDATION_RESPONSE" in line]
 
 
-@proves("dispatch/reply/approve")
+@proves("reader_form/reply/approve")
 @pytest.mark.parametrize("role", ["cto", "worker", "senior"])
 @pytest.mark.parametrize("task", ["1-1-T3", ""])
 def test_whoever_was_asked_can_approve_without_writing_a_message(team: Team, role: str, task: str) -> None:
@@ -160,7 +160,7 @@ def test_whoever_was_asked_can_approve_without_writing_a_message(team: Team, rol
     )
 
 
-@proves("dispatch/reply/approve")
+@proves("reader_form/reply/approve")
 def test_a_role_that_the_dialect_knows_and_does_not_let_answer_is_still_refused(team: Team) -> None:
     team.say(speech_of("vbw-typed", "approval_request", "ask-1", author_role="lead"), to="qa")
     receipt = team.bus.approve("ask-1", approved=True, reason="fine", agent="qa")
@@ -170,7 +170,7 @@ def test_a_role_that_the_dialect_knows_and_does_not_let_answer_is_still_refused(
 # --- agreeing to stop -------------------------------------------------------------------------------------------------
 
 
-@proves("dispatch/stop/outsider")
+@proves("reader_form/stop/outsider")
 @pytest.mark.parametrize("role", ["worker", "cto", "senior"])
 def test_a_role_that_vbw_typed_does_not_know_agrees_under_one_that_it_does(team: Team, role: str) -> None:
     team.bus.join("ada", role=role, dialects=["signal-md"])
@@ -183,14 +183,14 @@ def test_a_role_that_vbw_typed_does_not_know_agrees_under_one_that_it_does(team:
     assert team.story("ada-to-stop-1").message.role == role, "the record says who it was"
 
 
-@proves("dispatch/stop/insider")
+@proves("reader_form/stop/insider")
 def test_a_role_that_vbw_typed_knows_agrees_under_no_other(team: Team) -> None:
     team.bus.join("ada", role="qa", dialects=["signal-md"])
     receipt = reply(team, "ada", request(team), role="dev")
     assert codes(receipt.findings) == ["role-claim-differs"]
 
 
-@proves("dispatch/stop/outsider")
+@proves("reader_form/stop/outsider")
 def test_under_another_role_nothing_else_is_said(team: Team) -> None:
     team.bus.join("ada", role="worker")
     for type_ in ("execution_update", "approval_response", "shutdown_request"):
@@ -199,7 +199,7 @@ def test_under_another_role_nothing_else_is_said(team: Team) -> None:
         assert "role-claim-differs" in codes(receipt.findings)
 
 
-@proves("dispatch/stop/outsider")
+@proves("reader_form/stop/outsider")
 def test_text_in_its_place_is_told_how_to_sign(team: Team) -> None:
     team.bus.join("ada", role="worker")
     request(team)

@@ -22,7 +22,7 @@ from telex.work.rule_set import Book
 from tests.bus_team import speech_of
 from tests.proofs import proves
 from tests.replay_kit import typed
-from tests.test_book import book_of
+from tests.test_work_state import book_of
 
 TEAM = ("lead", "dev", "qa", "docs", "architect")
 PLANS, TASKS = st.sampled_from(["p", "q"]), st.sampled_from(["t1", "t2", "t/3"])

@@ -40,7 +40,7 @@ ROWS: dict[str, TupleView[Item]] = {
 }
 
 
-@proves("book/long", "book/tuples")
+@proves("work/long", "work/tuples")
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row_reads_as_the_tuple_it_stands_for(name: str) -> None:
     row = ROWS[name]
@@ -54,7 +54,7 @@ def test_a_row_reads_as_the_tuple_it_stands_for(name: str) -> None:
             row[place]
 
 
-@proves("book/tuples")
+@proves("work/tuples")
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row_is_equal_to_what_its_tuple_would_be_equal_to_and_found_by_it(name: str) -> None:
     row = ROWS[name]
@@ -69,14 +69,14 @@ def test_a_row_is_equal_to_what_its_tuple_would_be_equal_to_and_found_by_it(name
         assert other != row
 
 
-@proves("book/long")
+@proves("work/long")
 def test_two_who_go_on_from_the_same_place_do_not_meet_again() -> None:
     first = PersistentList([1])
     one, other = first.and_then(2), first.and_then(3)
     assert (list(first), list(one), list(other), list(one.and_then(4))) == ([1], [1, 2], [1, 3], [1, 2, 4])
 
 
-@proves("book/tuples")
+@proves("work/tuples")
 def test_what_a_bus_tells_of_a_task_is_hashed_and_written_as_json_like_any_tuple(team: Team) -> None:
     assert move(team, "pending", "assigned").accepted
     assert tell(team, "VALIDATION_REQUEST", sender=DEV, to=HEAD).accepted
@@ -89,7 +89,7 @@ def test_what_a_bus_tells_of_a_task_is_hashed_and_written_as_json_like_any_tuple
     assert (len(task.steps), len(team.bus.work_state("task")["task:TASK-001"].steps)) == (1, 2)
 
 
-@proves("book/tuples")
+@proves("work/tuples")
 def test_what_a_bus_tells_of_a_shutdown_is_written_as_json(team: Team) -> None:
     stop = speech_of("vbw-typed", "shutdown_request", "stop-1")
     assert team.bus.send(stop.raw, sender=stop.sender, to="dev").accepted

@@ -75,7 +75,7 @@ def run(capsys: Capture, *words: str) -> Ran:
     return Ran(main(list(words)), *capsys.readouterr())
 
 
-@proves("doors/settled")
+@proves("hub/limits-settings")
 def test_a_hub_bears_what_its_settings_say(tmp_path: Path, capsys: Capture) -> None:
     settings = tmp_path / "telex.toml"
     settings.write_text("[hub]\nhead_bytes_max = 8_192\nviewers_max = 1\n", encoding="utf-8")
@@ -96,7 +96,7 @@ def test_a_hub_bears_what_its_settings_say(tmp_path: Path, capsys: Capture) -> N
 # --- where ------------------------------------------------------------------------------------------------------------
 
 
-@proves("doors/where")
+@proves("hub/serve")
 def test_it_says_in_one_line_on_stderr_where_the_page_is_and_there_it_is() -> None:
     with served() as hub:
         assert hub.ask("/readyz") == (200, {"ready": True})
@@ -107,7 +107,7 @@ def test_it_says_in_one_line_on_stderr_where_the_page_is_and_there_it_is() -> No
     assert len(ran.err.splitlines()) == 1
 
 
-@proves("doors/where")
+@proves("hub/serve")
 def test_a_program_is_told_where_it_is_in_a_line_of_json() -> None:
     command = [*COMMAND, "serve", "--port", "0", "--json", "--store", "memory:"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
@@ -118,7 +118,7 @@ def test_a_program_is_told_where_it_is_in_a_line_of_json() -> None:
         assert (running.wait(DOWN_SECONDS), told["url"]) == (DONE, f"http://127.0.0.1:{told['port']}/")
 
 
-@proves("doors/where")
+@proves("hub/serve")
 def test_a_port_that_is_taken_is_told_in_a_sentence(capsys: Capture) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -130,7 +130,7 @@ def test_a_port_that_is_taken_is_told_in_a_sentence(capsys: Capture) -> None:
     assert not Path(".telex").exists()
 
 
-@proves("doors/where")
+@proves("hub/serve")
 @pytest.mark.parametrize(
     "words, code, says",
     [
@@ -152,7 +152,7 @@ def test_what_cannot_be_done_is_told_in_a_sentence(
     assert "Traceback" not in ran.err
 
 
-@proves("doors/where")
+@proves("hub/serve")
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "uvicorn.py").write_text("raise ModuleNotFoundError(name='uvicorn')\n", encoding="utf-8")
     ran = process("serve", "--port", "0", PYTHONPATH=str(tmp_path))
@@ -173,7 +173,7 @@ def test_nothing_heavy_is_imported_for_the_other_commands() -> None:
 # --- whom it lets in --------------------------------------------------------------------------------------------------
 
 
-@proves("doors/strangers")
+@proves("hub/loopback-only")
 @pytest.mark.parametrize("words", [["--host", "0.0.0.0"], ["--host", "::"], ["--tokens-only"]])
 def test_it_does_not_open_to_others_before_there_is_a_token(capsys: Capture, words: list[str]) -> None:
     ran = run(capsys, "serve", "--port", "0", *words)
@@ -181,7 +181,7 @@ def test_it_does_not_open_to_others_before_there_is_a_token(capsys: Capture, wor
     assert "telex token create" in ran.err
 
 
-@proves("doors/strangers")
+@proves("hub/loopback-only")
 def test_a_token_that_is_over_is_none_and_a_store_in_memory_has_none(capsys: Capture, tmp_path: Path) -> None:
     from telex.surfaces.http.token_file import TokenFile
     from tests.auth_kit import made_token
@@ -191,7 +191,7 @@ def test_a_token_that_is_over_is_none_and_a_store_in_memory_has_none(capsys: Cap
     assert run(capsys, "serve", "--port", "0", "--host", "0.0.0.0", "--store", "memory:").code == REFUSED
 
 
-@proves("doors/strangers", "doors/damaged")
+@proves("hub/loopback-only", "hub/damaged")
 def test_a_damaged_list_of_tokens_is_told_before_anything_listens(capsys: Capture, tmp_path: Path) -> None:
     (tmp_path / ".telex").mkdir()
     (tmp_path / ".telex/tokens.json").write_text("{", encoding="utf-8")
@@ -211,7 +211,7 @@ def own_address() -> str | None:
     return None if found.startswith("127.") else found
 
 
-@proves("doors/loopback", "doors/revoked-at-once")
+@proves("hub/loopback", "hub/revoked-at-once")
 def test_a_stranger_comes_in_with_a_token_until_it_is_revoked(capsys: Capture) -> None:
     text = run(capsys, "token", "create", "--agent", "dev").out.strip()
     address = own_address()
@@ -230,7 +230,7 @@ def test_a_stranger_comes_in_with_a_token_until_it_is_revoked(capsys: Capture) -
         assert hub.ask("/roster", shown, host=host)[1]["code"] == "token-not-valid"
 
 
-@proves("doors/host")
+@proves("hub/host")
 def test_a_real_hub_answers_to_its_own_names_only() -> None:
     with served("--host-name", "hub.example.org") as hub:
         assert hub.ask("/roster", {"Host": "evil.example"})[1]["code"] == "host-not-allowed"
@@ -241,7 +241,7 @@ def test_a_real_hub_answers_to_its_own_names_only() -> None:
 # --- how it stops -----------------------------------------------------------------------------------------------------
 
 
-@proves("doors/stop")
+@proves("hub/stop")
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
 def test_told_to_stop_it_answers_whoever_waits_and_keeps_what_it_accepted(capsys: Capture, by: int) -> None:
     with served() as hub, connected(hub.port) as poll, connected(hub.port) as view, connected(hub.port) as idle:
@@ -266,7 +266,7 @@ def test_told_to_stop_it_answers_whoever_waits_and_keeps_what_it_accepted(capsys
 # --- what it logs -----------------------------------------------------------------------------------------------------
 
 
-@proves("doors/log", "doors/secret")
+@proves("hub/log", "hub/secret")
 def test_the_log_has_a_line_for_each_request_and_no_token_and_no_query(capsys: Capture) -> None:
     text = run(capsys, "token", "create", "--agent", "dev").out.strip()
     secret = text.rpartition("_")[2]
@@ -291,7 +291,7 @@ def test_the_log_has_a_line_for_each_request_and_no_token_and_no_query(capsys: C
     assert "\x1b" not in ran.err
 
 
-@proves("doors/log")
+@proves("hub/log")
 def test_without_being_asked_it_logs_nothing() -> None:
     with served() as hub:
         hub.ask("/roster")
@@ -302,7 +302,7 @@ def test_without_being_asked_it_logs_nothing() -> None:
         assert len(hub.stop().err.splitlines()) == 1
 
 
-@proves("doors/settled")
+@proves("hub/limits-settings")
 def test_a_batch_of_the_largest_messages_has_room_whatever_the_settings_say(tmp_path: Path) -> None:
     (tmp_path / "telex.toml").write_text("[hub]\nbody_bytes_max = 65_536\nbodies_bytes_max = 1_048_576\n", "utf-8")
     with served() as hub:
@@ -314,7 +314,7 @@ def test_a_batch_of_the_largest_messages_has_room_whatever_the_settings_say(tmp_
 # --- the demo ---------------------------------------------------------------------------------------------------------
 
 
-@proves("doors/demo")
+@proves("hub/demo")
 def test_a_demo_team_talks_in_a_store_of_its_own(tmp_path: Path) -> None:
     with served("--demo") as hub:
         assert "a demo team talks there" in hub.says

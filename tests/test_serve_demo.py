@@ -29,7 +29,7 @@ def refused(bus: SyncBus) -> list[str]:
     return [message.id for event, message in bus.events() if message is not None and event.kind == "refused"]
 
 
-@proves("doors/demo")
+@proves("hub/demo")
 def test_two_rounds_in_one_store_are_two_whole_stories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "ROUNDS_MAX", 2)
     path, troubles = prepare(str(tmp_path / "demo/telex.db")), list[Exception]()
@@ -44,7 +44,7 @@ def test_two_rounds_in_one_store_are_two_whole_stories(tmp_path: Path, monkeypat
         assert [event.kind for event, _ in bus.events()].count("dissolved") == 2
 
 
-@proves("doors/demo")
+@proves("hub/demo")
 def test_it_stops_in_the_middle_when_nobody_watches_any_more(tmp_path: Path) -> None:
     path, stop, troubles = prepare(str(tmp_path / "demo/telex.db")), threading.Event(), list[Exception]()
     playing = threading.Thread(target=keep_playing, args=(path, str(tmp_path / "demo"), stop, troubles.append))
@@ -57,7 +57,7 @@ def test_it_stops_in_the_middle_when_nobody_watches_any_more(tmp_path: Path) -> 
     assert troubles == []
 
 
-@proves("doors/demo")
+@proves("hub/demo")
 def test_a_round_that_somebody_spoilt_is_told_and_the_next_one_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +76,7 @@ def test_a_round_that_somebody_spoilt_is_told_and_the_next_one_begins(
     assert (len(told), begun) == (1, [0, 1])
 
 
-@proves("doors/demo")
+@proves("hub/demo")
 def test_the_store_of_the_demo_keeps_an_hour_and_no_more() -> None:
     assert loop.SETTINGS.limits.retention_seconds <= 3_600.0
     assert loop.ROUNDS_MAX <= 1_000

@@ -81,7 +81,7 @@ async def until(done: Any) -> None:
         await asyncio.sleep(0.001)
 
 
-@proves("waiting/readers/only-whom-it-concerns")
+@proves("notify/readers/only-affected")
 def test_only_those_look_again_whose_inbox_something_came_into(tmp_path: Path) -> None:
     async def play() -> Counter[str]:
         async with hub(tmp_path) as bus:
@@ -101,7 +101,7 @@ def test_only_those_look_again_whose_inbox_something_came_into(tmp_path: Path) -
     assert others <= 10, "whoever leaves an inbox that others share asks one of them to look, and nobody asks all"
 
 
-@proves("waiting/readers/shared-inbox")
+@proves("notify/readers/shared-inbox")
 def test_a_message_for_a_role_wakes_one_of_it_and_none_is_left_lying(tmp_path: Path) -> None:
     async def play() -> tuple[list[str], int]:
         async with hub(tmp_path) as bus:
@@ -121,7 +121,7 @@ def test_a_message_for_a_role_wakes_one_of_it_and_none_is_left_lying(tmp_path: P
     assert looks <= 40 * 5, "once to take it, twice before it waits again, and one more that is asked on leaving"
 
 
-@proves("waiting/readers/gone-meanwhile")
+@proves("notify/readers/gone-meanwhile")
 def test_a_reader_gone_in_the_moment_it_is_woken_leaves_nothing_lying(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +151,7 @@ def test_a_reader_gone_in_the_moment_it_is_woken_leaves_nothing_lying(
     assert run(play()) == ["n-1"]
 
 
-@proves("waiting/readers/other-name")
+@proves("notify/readers/other-name")
 def test_an_inbox_named_like_a_role_is_left_to_who_comes_by_that_name(tmp_path: Path) -> None:
     async def play() -> list[str]:
         async with hub(tmp_path) as bus:
@@ -171,7 +171,7 @@ def test_an_inbox_named_like_a_role_is_left_to_who_comes_by_that_name(tmp_path: 
     assert run(play()) == ["n-1"]
 
 
-@proves("waiting/readers/other-process")
+@proves("notify/readers/other-process")
 def test_what_another_process_sends_wakes_its_reader(tmp_path: Path) -> None:
     async def play() -> list[str]:
         async with hub(tmp_path) as bus, hub(tmp_path) as other:
@@ -184,7 +184,7 @@ def test_what_another_process_sends_wakes_its_reader(tmp_path: Path) -> None:
     assert run(play()) == ["n-1"]
 
 
-@proves("waiting/readers/backoff")
+@proves("notify/readers/backoff")
 def test_what_was_given_back_comes_again_when_it_falls_due(tmp_path: Path) -> None:
     async def play() -> tuple[str, int]:
         async with hub(tmp_path) as bus:
@@ -200,7 +200,7 @@ def test_what_was_given_back_comes_again_when_it_falls_due(tmp_path: Path) -> No
     assert run(play()) == ("n-1", 2)
 
 
-@proves("waiting/readers/lapse")
+@proves("notify/readers/lease-expired")
 def test_what_another_has_let_lapse_comes_to_who_waits(tmp_path: Path) -> None:
     async def play() -> tuple[str, int]:
         async with hub(tmp_path) as bus:
@@ -212,7 +212,7 @@ def test_what_another_has_let_lapse_comes_to_who_waits(tmp_path: Path) -> None:
     assert run(play()) == ("n-1", 2)
 
 
-@proves("waiting/readers/comes-and-goes")
+@proves("notify/readers/removed")
 def test_who_is_taken_out_of_the_team_waits_no_longer(tmp_path: Path) -> None:
     async def play() -> None:
         async with hub(tmp_path) as bus:
@@ -227,7 +227,7 @@ def test_who_is_taken_out_of_the_team_waits_no_longer(tmp_path: Path) -> None:
     run(play())
 
 
-@proves("waiting/readers/closing")
+@proves("notify/readers/closing")
 def test_who_waits_when_the_bus_is_closed_is_told_so(tmp_path: Path) -> None:
     async def play() -> None:
         async with hub(tmp_path) as bus:
@@ -240,7 +240,7 @@ def test_who_waits_when_the_bus_is_closed_is_told_so(tmp_path: Path) -> None:
     run(play())
 
 
-@proves("waiting/readers/store-away")
+@proves("notify/readers/store-away")
 def test_who_waits_while_the_store_is_away_is_told_so_and_the_next_one_is_served(tmp_path: Path) -> None:
     async def play() -> list[str]:
         async with hub(tmp_path) as bus:
@@ -262,7 +262,7 @@ def test_who_waits_while_the_store_is_away_is_told_so_and_the_next_one_is_served
     assert run(play()) == ["n-1"]
 
 
-@proves("waiting/requests/given-up")
+@proves("notify/requests/given-up")
 def test_who_waits_for_an_answer_is_told_when_none_will_come(tmp_path: Path) -> None:
     async def play() -> None:
         async with hub(tmp_path) as bus:
@@ -277,7 +277,7 @@ def test_who_waits_for_an_answer_is_told_when_none_will_come(tmp_path: Path) -> 
     run(play())
 
 
-@proves("waiting/receipts/acked")
+@proves("notify/receipts/acked")
 def test_who_waits_for_an_ack_is_told_when_it_comes(tmp_path: Path) -> None:
     async def play() -> str:
         async with hub(tmp_path) as bus:
@@ -290,7 +290,7 @@ def test_who_waits_for_an_ack_is_told_when_it_comes(tmp_path: Path) -> None:
     assert run(play()) == "acked"
 
 
-@proves("waiting/housekeeping/share")
+@proves("notify/housekeeping/share")
 def test_housekeeping_takes_a_tenth_of_the_time_and_no_more() -> None:
     clock, store = FakeClock(), _anything(MemoryStore())
     bus, began, steps = LocalBus(store, clock), clock.now(), 0

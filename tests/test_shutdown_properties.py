@@ -137,7 +137,7 @@ def world() -> Iterator[World]:
         yield World(Team(path, QUICK, stack))
 
 
-@proves("shutdown/book/model", "shutdown/book/from-nothing")
+@proves("shutdown/state/model", "shutdown/state/from-log")
 @FEWER
 @given(st.lists(acts, max_size=15))
 def test_the_bus_agrees_with_a_simple_model_and_with_itself_from_nothing(life: list[Act]) -> None:

@@ -19,7 +19,7 @@ def reports_to(team: Team, name: str) -> list[str | None]:
     return [message.reply_to for _, message in team.bus.inbox(name) if message.sender == "telex"]
 
 
-@proves("shutdown/hand-back/own-inbox")
+@proves("shutdown/returned/own-inbox")
 def test_what_was_still_in_its_inbox_is_taken_back_and_its_senders_told(team: Team) -> None:
     joined(team, "ada", "kim")
     held, waiting = team.note(sender="kim", to="ada"), team.note(sender="lead", to="ada")
@@ -40,7 +40,7 @@ def test_what_was_still_in_its_inbox_is_taken_back_and_its_senders_told(team: Te
     ]
 
 
-@proves("shutdown/hand-back/shared-inbox")
+@proves("shutdown/returned/shared-inbox")
 def test_what_it_holds_of_its_role_goes_to_the_others_at_once(team: Team) -> None:
     joined(team, "ada", "kim")
     work = team.note(sender="lead", to="role:dev")
@@ -53,7 +53,7 @@ def test_what_it_holds_of_its_role_goes_to_the_others_at_once(team: Team) -> Non
     assert taken.attempt == 1
 
 
-@proves("shutdown/hand-back/last-of-role")
+@proves("shutdown/returned/last-of-role")
 def test_with_the_last_of_a_role_what_waits_for_the_role_is_handed_back(team: Team) -> None:
     joined(team, "dev", "ada")
     work = team.note(sender="lead", to="role:dev")
@@ -69,7 +69,7 @@ class Killed(BaseException):
     """As kill -9 would: nobody catches this."""
 
 
-@proves("shutdown/hand-back/killed")
+@proves("shutdown/returned/killed")
 def test_killed_between_the_answer_and_the_hand_back(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     joined(team, "ada", "kim")
     own, shared = team.note(sender="lead", to="ada"), team.note(sender="lead", to="role:dev")
@@ -93,7 +93,7 @@ def test_killed_between_the_answer_and_the_hand_back(team: Team, monkeypatch: py
     assert (reports_to(team, "lead"), team.other().work_state("shutdown")) == ([own], before)
 
 
-@proves("shutdown/hand-back/killed")
+@proves("shutdown/returned/killed")
 def test_killed_between_the_end_of_the_team_and_the_hand_back(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     joined(team, "ada")
     work = team.note(sender="lead", to="ada")
@@ -137,7 +137,7 @@ def test_agents_in_threads_of_their_own_all_stop(tmp_path: Path) -> None:
         assert len(report.requests) == 1
 
 
-@proves("shutdown/hand-back/forced")
+@proves("shutdown/returned/forced")
 def test_who_was_stopped_by_force_is_not_said_to_have_done_anything(team: Team) -> None:
     joined(team, "ada", "kim")
     request(team)

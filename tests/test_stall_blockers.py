@@ -21,7 +21,7 @@ moves = st.lists(
 )
 
 
-@proves("stall/blockers-book")
+@proves("stall/blockers-from-log")
 @settings(max_examples=EXAMPLES)
 @given(moves)
 def test_who_is_held_up_is_known_live_after_reopening_and_from_the_log(steps: list[tuple[str, str, bool]]) -> None:

@@ -65,7 +65,7 @@ def test_a_team_that_talks_stalls_nowhere(team: Team, shell: Shell) -> None:
     assert "nothing stalls" in ran.err
 
 
-@proves("stall/wait/blocker", "stall/blockers-book")
+@proves("stall/wait/blocker", "stall/blockers-from-log")
 def test_a_blocker_holds_until_there_is_progress_on_its_task(team: Team) -> None:
     blocked = {"plan_id": "p", "task_id": "p-T1"}
     typed(team, "blocker_report", "b1", "dev", "lead", severity="blocking", **blocked)

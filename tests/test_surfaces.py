@@ -22,7 +22,7 @@ BACKOFF_SECONDS = 60.0  # longer than any wait before a next attempt
 # --- sending ----------------------------------------------------------------------------------------------------------
 
 
-@proves("same/accepted")
+@proves("surfaces/accepted")
 def test_what_is_sent_is_kept_as_it_came_and_says_for_whom(door: Door) -> None:
     text = 'Grüße, \u2028 "quoted"\n\ttabbed\x85 \x1b[31m\n'
     receipt = note(door, text=text)
@@ -31,7 +31,7 @@ def test_what_is_sent_is_kept_as_it_came_and_says_for_whom(door: Door) -> None:
     assert (leased.raw, leased.message.id, leased.message.sender) == (text.encode(), "n-1", "dev")
 
 
-@proves("same/refused")
+@proves("surfaces/refused")
 def test_a_refused_message_comes_back_with_everything_that_is_wrong_and_how_it_would_pass(door: Door) -> None:
     spoken = speech_of("vbw-typed", "qa_verdict", "v-1")
     tree = spoken.tree | {"confidence": "hihg"}
@@ -49,7 +49,7 @@ def test_a_refused_message_comes_back_with_everything_that_is_wrong_and_how_it_w
     assert not receipt.certain
 
 
-@proves("same/duplicate")
+@proves("surfaces/duplicate")
 def test_the_same_message_again_is_a_duplicate_and_tells_how_far_the_first_has_come(door: Door) -> None:
     note(door)
     door.bus.ack(take(door).token, agent="lead")
@@ -58,28 +58,28 @@ def test_the_same_message_again_is_a_duplicate_and_tells_how_far_the_first_has_c
     assert door.bus.receive("lead") == []
 
 
-@proves("same/id-reused")
+@proves("surfaces/id-reused")
 def test_another_message_under_a_used_id_is_refused(door: Door) -> None:
     note(door)
     receipt = door.bus.send("Other words.", sender="dev", to="lead", id="n-1")
     assert codes(receipt.findings) == ["id-reused"]
 
 
-@proves("same/recipient-unknown")
+@proves("surfaces/recipient-unknown")
 def test_an_unknown_recipient_is_refused_with_the_nearest_name(door: Door) -> None:
     receipt = door.bus.send(NOTE, sender="dev", to="laed")
     [finding] = receipt.findings
     assert (finding.code, finding.nearest, finding.found) == ("recipient-unknown", "lead", "laed")
 
 
-@proves("same/role-claim-differs")
+@proves("surfaces/role-claim-differs")
 def test_a_message_signed_with_another_role_is_refused(door: Door) -> None:
     spoken = speech_of("vbw-typed", "qa_verdict")
     receipt = door.bus.send(json.dumps(spoken.tree), sender="dev", to="lead")
     assert "role-claim-differs" in codes(receipt.findings)
 
 
-@proves("same/own-id")
+@proves("surfaces/own-id")
 def test_a_message_with_an_id_of_its_own_keeps_it(door: Door) -> None:
     spoken = speech_of("build-flow", "STATUS_UPDATE", "own-1")
     receipt = door.bus.send(spoken.raw, sender=spoken.sender, to=None)
@@ -89,7 +89,7 @@ def test_a_message_with_an_id_of_its_own_keeps_it(door: Door) -> None:
 # --- receiving --------------------------------------------------------------------------------------------------------
 
 
-@proves("same/lease")
+@proves("surfaces/lease")
 def test_what_one_holds_no_other_is_given(door: Door) -> None:
     note(door)
     leased = take(door)
@@ -98,14 +98,14 @@ def test_what_one_holds_no_other_is_given(door: Door) -> None:
     assert state(door, "n-1") == "leased"
 
 
-@proves("same/acked-twice")
+@proves("surfaces/acked-twice")
 def test_acking_twice_is_as_well_and_says_so(door: Door) -> None:
     note(door)
     token = take(door).token
     assert (door.bus.ack(token, agent="lead"), door.bus.ack(token, agent="lead")) == (True, False)
 
 
-@proves("same/lease-lost")
+@proves("surfaces/lease-lost")
 def test_an_ack_after_the_lease_ran_out_is_refused(door: Door) -> None:
     note(door)
     token = take(door, lease=10.0).token
@@ -116,7 +116,7 @@ def test_an_ack_after_the_lease_ran_out_is_refused(door: Door) -> None:
     assert lost.value.say.startswith("drop the work")
 
 
-@proves("same/dead")
+@proves("surfaces/dead")
 def test_what_is_given_back_waits_longer_each_time_and_is_dead_in_the_end(door: Door) -> None:
     note(door)
     for attempt in (1, 2):
@@ -131,7 +131,7 @@ def test_what_is_given_back_waits_longer_each_time_and_is_dead_in_the_end(door: 
     assert "n-1" in take(door, "dev").raw.decode()  # its sender is told
 
 
-@proves("same/extend")
+@proves("surfaces/extend")
 def test_a_lease_that_was_extended_holds(door: Door) -> None:
     note(door)
     leased = take(door, lease=10.0)
@@ -140,7 +140,7 @@ def test_a_lease_that_was_extended_holds(door: Door) -> None:
     assert door.bus.ack(leased.token, agent="lead") is True
 
 
-@proves("same/wait")
+@proves("surfaces/wait")
 def test_whoever_waits_is_given_what_comes(door: Door) -> None:
     door.bus.receive("lead")
 
@@ -150,7 +150,7 @@ def test_whoever_waits_is_given_what_comes(door: Door) -> None:
     assert door.bus.receive("lead", wait=0.05) == []
 
 
-@proves("same/errors")
+@proves("surfaces/errors")
 def test_what_cannot_be_is_the_same_error_with_the_same_code(door: Door) -> None:
     with pytest.raises(NotFound):
         door.bus.why("no-such")
@@ -166,7 +166,7 @@ def test_what_cannot_be_is_the_same_error_with_the_same_code(door: Door) -> None
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
-@proves("same/request")
+@proves("surfaces/request")
 def test_a_request_comes_back_with_its_reply_leased_to_whoever_asked(wide_door: Door) -> None:
     def reply(bus: Any) -> None:
         [asked] = bus.receive("lead", wait=30.0)
@@ -180,7 +180,7 @@ def test_a_request_comes_back_with_its_reply_leased_to_whoever_asked(wide_door: 
     assert wide_door.bus.ack(answer.token, agent="dev")
 
 
-@proves("same/request-timed-out")
+@proves("surfaces/request-timed-out")
 def test_a_request_that_nobody_answers_says_so_and_goes_on(wide_door: Door) -> None:
     with pytest.raises(RequestTimedOut) as late:
         wide_door.bus.request("Is it green?", sender="dev", to="lead", id="q-1", timeout=0.1)
@@ -194,7 +194,7 @@ def test_a_request_that_nobody_answers_says_so_and_goes_on(wide_door: Door) -> N
 # --- the record -------------------------------------------------------------------------------------------------------
 
 
-@proves("same/why")
+@proves("surfaces/why")
 def test_the_story_of_a_message_is_told_whole(door: Door) -> None:
     note(door, correlation="c-1")
     door.bus.ack(take(door).token, agent="lead")
@@ -204,7 +204,7 @@ def test_the_story_of_a_message_is_told_whole(door: Door) -> None:
     assert [delivery.holder for delivery in story.deliveries] == ["lead"]
 
 
-@proves("same/search")
+@proves("surfaces/search")
 def test_what_was_said_is_found_by_its_words_and_by_its_conversation(wide_door: Door) -> None:
     note(wide_door, "n-1", text="The parser is broken.", correlation="c-1")
     note(wide_door, "n-2", text="The lexer is fine.", correlation="c-1")
@@ -214,7 +214,7 @@ def test_what_was_said_is_found_by_its_words_and_by_its_conversation(wide_door: 
     assert [message.id for _, message in wide_door.bus.inbox("lead")] == ["n-1", "n-2"]
 
 
-@proves("same/settled")
+@proves("surfaces/settled")
 def test_one_can_wait_until_a_message_is_acked(wide_door: Door) -> None:
     note(wide_door)
 
@@ -227,7 +227,7 @@ def test_one_can_wait_until_a_message_is_acked(wide_door: Door) -> None:
     assert story.state == "acked"
 
 
-@proves("same/events")
+@proves("surfaces/events")
 def test_events_are_followed_from_the_past_into_the_future_and_missed_by_nobody(wide_door: Door) -> None:
     note(wide_door, "n-1")
     seen: list[tuple[str, str | None]] = []

@@ -113,7 +113,7 @@ def _said(bus: Any, step: Callable[[Any], Any]) -> Any:
         return {"raised": type(error).__name__, "code": error.code, "say": error.say}
 
 
-@proves("same/alike")
+@proves("surfaces/same-text")
 @pytest.mark.parametrize("other, story", [("http", (*STORY, *MORE)), ("mcp", STORY)], ids=["http", "mcp"])
 def test_a_whole_story_is_told_in_the_same_words(other: str, story: tuple[Step, ...], tmp_path: Path) -> None:
     with ExitStack() as stack:
@@ -129,7 +129,7 @@ def test_the_story_asks_for_every_verb() -> None:
     assert {name for name in vars(Bus) if not name.startswith("_")} == {*VERBS, "close"}
 
 
-@proves("same/check")
+@proves("surfaces/check")
 @pytest.mark.parametrize(
     "raw, sender, to",
     [

@@ -20,7 +20,7 @@ BACKOFF_SECONDS = 60.0  # longer than any wait before a next attempt
 # --- the team ---------------------------------------------------------------------------------------------------------
 
 
-@proves("same/roster")
+@proves("surfaces/roster")
 def test_who_is_there_and_what_waits_for_them(door: Door) -> None:
     note(door)
     assert door.bus.join("ada", role="dev").role == "dev"
@@ -31,7 +31,7 @@ def test_who_is_there_and_what_waits_for_them(door: Door) -> None:
     assert (found["ada"].waiting, found["ada"].leased) == (1, 0)
 
 
-@proves("same/join-refused")
+@proves("surfaces/join-refused")
 def test_joining_with_a_dialect_that_nobody_has_is_refused(door: Door) -> None:
     found = door.bus.join("ada", role="dev", dialects=["build-flow", "klingon"])
     assert isinstance(found, Finding)
@@ -41,7 +41,7 @@ def test_joining_with_a_dialect_that_nobody_has_is_refused(door: Door) -> None:
     assert found.code == "version-unknown"
 
 
-@proves("same/leave")
+@proves("surfaces/leave")
 def test_what_waited_for_whoever_leaves_is_taken_back(wide_door: Door) -> None:
     wide_door.bus.join("ada", role="dev")
     note(wide_door, to="ada")
@@ -51,7 +51,7 @@ def test_what_waited_for_whoever_leaves_is_taken_back(wide_door: Door) -> None:
         wide_door.bus.leave("nobody")
 
 
-@proves("same/shut-down")
+@proves("surfaces/shut-down")
 def test_a_team_is_shut_down_and_whoever_is_silent_is_named(wide_door: Door) -> None:
     note(wide_door)
     take(wide_door)
@@ -69,7 +69,7 @@ def agreed(door: Door, **words: Any) -> None:
     assert receipt.accepted, receipt.findings
 
 
-@proves("same/guard")
+@proves("surfaces/guard")
 def test_a_path_is_allowed_or_refused_with_the_request_to_send(door: Door) -> None:
     agreed(door)
     inside, outside = door.bus.guard(["src/a.py", "docs/a.md"], agent="dev")
@@ -81,14 +81,14 @@ def test_a_path_is_allowed_or_refused_with_the_request_to_send(door: Door) -> No
         door.bus.guard(["src/a.py"], agent="dev", plan="Q")
 
 
-@proves("same/contract")
+@proves("surfaces/contract")
 def test_a_report_outside_its_contract_is_refused(door: Door) -> None:
     agreed(door)
     receipt = door.bus.send(json.dumps(report(files=["docs/a.md"])), sender="dev", to="lead")
     assert "path-outside-contract" in codes(receipt.findings)
 
 
-@proves("same/approve")
+@proves("surfaces/approve")
 def test_a_person_approves_and_whoever_asked_is_given_the_answer(wide_door: Door) -> None:
     agreed(wide_door)
     request = ask(subject="May I touch docs?")
@@ -104,7 +104,7 @@ def test_a_person_approves_and_whoever_asked_is_given_the_answer(wide_door: Door
         wide_door.bus.approve("no-such", approved=True, reason="go on")
 
 
-@proves("same/stall")
+@proves("surfaces/stall")
 def test_who_waits_for_whom_is_told(wide_door: Door) -> None:
     assert wide_door.bus.stall().waits == ()
     agreed(wide_door)
@@ -113,7 +113,7 @@ def test_who_waits_for_whom_is_told(wide_door: Door) -> None:
     assert [(wait.who, wait.whom) for wait in waits] == [("dev", "lead")]
 
 
-@proves("same/escalations")
+@proves("surfaces/escalations")
 def test_what_was_escalated_is_listed_until_it_is_answered(wide_door: Door) -> None:
     assert wide_door.bus.escalations() == []
     raw = speech_of("vbw-company", "escalation", **{"from": "dev", "to": "senior"}).raw
@@ -135,7 +135,7 @@ def died(door: Door, id: str) -> None:
         door.leap(BACKOFF_SECONDS)
 
 
-@proves("same/dead-letters")
+@proves("surfaces/dead-letters")
 def test_dead_letters_are_listed_given_another_turn_or_dropped(wide_door: Door) -> None:
     died(wide_door, "n-1")
     died(wide_door, "n-2")

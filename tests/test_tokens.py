@@ -41,7 +41,7 @@ def kept() -> TokenFile:
 # --- what is shown and what is kept -----------------------------------------------------------------------------------
 
 
-@proves("doors/secret", "doors/token")
+@proves("hub/secret", "hub/token")
 def test_a_token_is_printed_once_and_only_its_hash_is_kept(capsys: Capture, tmp_path: Path) -> None:
     ran = run(capsys, "create", "--agent", "dev")
     text = ran.out.strip()
@@ -57,13 +57,13 @@ def test_a_token_is_printed_once_and_only_its_hash_is_kept(capsys: Capture, tmp_
     assert matching(text, kept().tokens(), NOW) == token
 
 
-@proves("doors/secret")
+@proves("hub/secret")
 def test_no_two_tokens_are_alike() -> None:
     texts = [new_token(agent="dev", role="dev", operator=False, now=NOW)[1] for _ in range(100)]
     assert len({part for text in texts for part in text.split("_")[1:]}) == 200
 
 
-@proves("doors/kept")
+@proves("hub/token-file")
 def test_only_its_owner_may_read_the_file(capsys: Capture) -> None:
     before = os.umask(0)
     try:
@@ -75,7 +75,7 @@ def test_only_its_owner_may_read_the_file(capsys: Capture) -> None:
     assert modes == {"tokens.json": 0o600, "tokens.json-lock": 0o600}
 
 
-@proves("doors/kept")
+@proves("hub/token-file")
 def test_tokens_lie_beside_their_store_and_belong_to_no_other(capsys: Capture) -> None:
     assert tokens_path("/team/.telex/telex.db") == "/team/.telex/tokens.json"
     run(capsys, "create", "--operator", "--store", "one.db")
@@ -83,7 +83,7 @@ def test_tokens_lie_beside_their_store_and_belong_to_no_other(capsys: Capture) -
     assert len(run(capsys, "list", "--store", "one.db", "--json").answers) == 1
 
 
-@proves("doors/token-wrong")
+@proves("hub/token-wrong")
 def test_a_wrong_token_takes_the_same_way_as_an_unknown_one(monkeypatch: pytest.MonkeyPatch) -> None:
     token, text = new_token(agent="dev", role="dev", operator=False, now=NOW)
     compared: list[tuple[str, str]] = []
@@ -99,7 +99,7 @@ def test_a_wrong_token_takes_the_same_way_as_an_unknown_one(monkeypatch: pytest.
     assert {len(value) for pair in compared for value in pair} == {64}
 
 
-@proves("doors/token-wrong")
+@proves("hub/token-wrong")
 @given(st.text(max_size=80))
 def test_no_text_but_its_own_is_a_token(text: str) -> None:
     token, own = new_token(agent="dev", role="dev", operator=False, now=NOW)
@@ -108,7 +108,7 @@ def test_no_text_but_its_own_is_a_token(text: str) -> None:
         assert (matching(shown, known, NOW) is not None) == (shown == own)
 
 
-@proves("doors/secret")
+@proves("hub/secret")
 @pytest.mark.parametrize("around", ["{}", "/messages/{}", "/{}/x", "a {} b", "?token={}&x=1"])
 def test_a_token_in_the_wrong_place_is_masked(around: str) -> None:
     text = new_token(agent="dev", role="dev", operator=False, now=NOW)[1]
@@ -118,7 +118,7 @@ def test_a_token_in_the_wrong_place_is_masked(around: str) -> None:
 # --- making them ------------------------------------------------------------------------------------------------------
 
 
-@proves("doors/token")
+@proves("hub/token")
 def test_a_token_is_bound_to_the_name_and_role_as_they_are_compared(capsys: Capture) -> None:
     assert run(capsys, "create", "--agent", "@agent-Ada", "--role", "QA", "--json").answer["agent"] == "ada"
     assert run(capsys, "create", "--agent", "Dev").code == DONE
@@ -162,7 +162,7 @@ def test_in_a_closed_team_tokens_are_for_those_who_are_declared(capsys: Capture)
     assert run(capsys, "create", "--operator").code == DONE
 
 
-@proves("doors/token-wrong")
+@proves("hub/token-wrong")
 def test_a_token_is_over_when_its_time_has_come(capsys: Capture) -> None:
     text = run(capsys, "create", "--agent", "dev", "--expires", "30d").out.strip()
     now = time.time()

@@ -40,7 +40,7 @@ def kept() -> TokenFile:
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 
-@proves("doors/kept")
+@proves("hub/token-file")
 def test_two_who_make_tokens_at_once_lose_none(tmp_path: Path) -> None:
     words = [*COMMAND, "token", "create", "--operator"]
     makers = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(8)]
@@ -64,7 +64,7 @@ DAMAGED = {
 }
 
 
-@proves("doors/damaged")
+@proves("hub/damaged")
 @pytest.mark.parametrize("raw", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_file_is_an_error_at_every_door_and_is_left_as_it_is(capsys: Capture, raw: bytes) -> None:
     Path(".telex").mkdir()
@@ -81,7 +81,7 @@ def test_a_damaged_file_is_an_error_at_every_door_and_is_left_as_it_is(capsys: C
 GOOD = written(new_token(agent="dev", role="dev", operator=False, now=NOW)[0])
 
 
-@proves("doors/damaged")
+@proves("hub/damaged")
 @pytest.mark.parametrize(
     "field, value",
     [
@@ -96,14 +96,14 @@ def test_an_entry_with_a_value_that_no_token_has_is_damage_too(field: str, value
         read(GOOD | {field: value})
 
 
-@proves("doors/damaged")
+@proves("hub/damaged")
 def test_two_tokens_of_one_id_are_damage() -> None:
     Path("tokens.json").write_text(json.dumps({"tokens": [GOOD, GOOD]}), encoding="utf-8")
     with pytest.raises(StoreDamaged, match="one id"):
         TokenFile("tokens.json").tokens()
 
 
-@proves("doors/damaged")
+@proves("hub/damaged")
 def test_a_damaged_file_stays_an_error_however_often_it_is_asked_and_heals_when_it_is_fixed() -> None:
     file = TokenFile("tokens.json")
     made_token(file)
@@ -125,7 +125,7 @@ def test_a_place_that_cannot_be_used_is_told(capsys: Capture) -> None:
         TokenFile("tokens.json").tokens()
 
 
-@proves("doors/kept")
+@proves("hub/token-file")
 def test_what_a_killed_process_left_half_written_is_not_taken_for_the_file() -> None:
     file = TokenFile("tokens.json")
     key = made_token(file)
@@ -135,7 +135,7 @@ def test_what_a_killed_process_left_half_written_is_not_taken_for_the_file() -> 
     assert not Path("tokens.json-new").exists()
 
 
-@proves("doors/kept")
+@proves("hub/token-file")
 def test_a_write_that_fails_leaves_the_tokens_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     file = TokenFile("tokens.json")
     key = made_token(file)

@@ -26,7 +26,7 @@ def broken(*_: Any) -> NoReturn:
     raise KeyError("words of the message, which are nobody's business here")
 
 
-@proves("dispatch/reader/our-mistake")
+@proves("reader_form/reader/our-mistake")
 def test_a_reader_whose_translation_fails_has_markdown_and_the_record_says_why(
     team: Team, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -45,7 +45,7 @@ def test_a_reader_whose_translation_fails_has_markdown_and_the_record_says_why(
     assert "since Telex failed to translate it (KeyError in" in " ".join(said.split())
 
 
-@proves("dispatch/reader/our-mistake")
+@proves("reader_form/reader/our-mistake")
 def test_what_not_even_markdown_can_say_is_handed_over_as_it_was_sent(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:

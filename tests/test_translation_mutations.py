@@ -59,14 +59,14 @@ def back(sent: Sent, found: Translation, dialect: Dialect) -> list[str]:
     return unreported(sent, found, again)
 
 
-@proves("translation/planted")
+@proves("translation/mutations")
 def test_a_value_that_the_dialect_does_not_know_is_found(plant: Callable[..., None]) -> None:
     plant("build-flow", "STATUS_UPDATE", "progress", values={"status": {"done": "COMPLETED", "partly": "DOING"}})
     _, found = told("vbw-handoff", "dev_progress", "progress", "build-flow", status="partial")
     assert found is None  # it does not fit, and nothing else is said in its place
 
 
-@proves("translation/planted")
+@proves("translation/mutations")
 def test_a_rule_without_a_remedy_makes_no_message_that_would_be_refused(plant: Callable[..., None]) -> None:
     said = {"status": "complete", "commit": ""}
     sent, found = told("vbw-handoff", "dev_progress", "progress", "vbw-typed", **said)
@@ -76,7 +76,7 @@ def test_a_rule_without_a_remedy_makes_no_message_that_would_be_refused(plant: C
     assert told("vbw-handoff", "dev_progress", "progress", "vbw-typed", **said)[1] is None
 
 
-@proves("translation/planted")
+@proves("translation/mutations")
 def test_two_slots_in_one_place_are_found_on_the_way_back(plant: Callable[..., None]) -> None:
     sent, found = told("vbw-handoff", "dev_blocker", "blocked", "build-flow")
     assert found is not None
@@ -88,7 +88,7 @@ def test_two_slots_in_one_place_are_found_on_the_way_back(plant: Callable[..., N
     assert back(sent, found, sent.dialect) == []
 
 
-@proves("translation/planted")
+@proves("translation/mutations")
 @pytest.mark.parametrize(
     "forgotten, way",
     [
@@ -105,7 +105,7 @@ def test_a_change_that_is_not_told_is_found(
     assert unaccounted(sent, found)
 
 
-@proves("translation/planted")
+@proves("translation/mutations")
 def test_a_narrowing_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telex.translation.loss_report.LossReport.narrow", lambda *_: None)
     sent, found = told("build-flow", "STATUS_UPDATE", "blocked", "vbw-handoff")
@@ -113,7 +113,7 @@ def test_a_narrowing_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) 
     assert any("$.payload.blockers" in wrong for wrong in back(sent, found, sent.dialect))
 
 
-@proves("translation/planted")
+@proves("translation/mutations")
 def test_a_body_that_cannot_be_read_back_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     hostile = {"blocker": "## Needs\nnothing at all", "needs": "x\n\n## Result\ny"}
     sent, found = told("vbw-handoff", "dev_blocker", "blocked", "signal-md", **hostile)

@@ -38,7 +38,7 @@ def code_of(path: Path) -> str:
     return ast.dump(tree)
 
 
-@proves("book/snapshot")
+@proves("work/snapshot")
 def test_the_folds_are_those_that_the_version_of_snapshots_stands_for() -> None:
     """Ask whether any state is another than before for the same messages. If so, raise FOLDS_VERSION. Then write down
     the new pair above; if not, only the digest."""

@@ -144,7 +144,7 @@ def play(acts: list[Any], open_store: Callable[[], Store], desk: CheckPolicy) ->
         run_sync(store.close())
 
 
-@proves("book/log")
+@proves("work/log")
 @FEWER
 @given(st.lists(ACTS, max_size=14), st.booleans())
 def test_live_folded_from_nothing_and_reopened_the_book_is_the_same(acts: list[Any], strict: bool) -> None:
@@ -153,14 +153,14 @@ def test_live_folded_from_nothing_and_reopened_the_book_is_the_same(acts: list[A
         play(acts, lambda: SqliteStore.open(path, durable=False), CheckPolicy(strict=strict))
 
 
-@proves("book/log")
+@proves("work/log")
 @given(st.lists(ACTS, max_size=40), st.booleans())
 def test_the_book_in_memory_is_the_log_too(acts: list[Any], strict: bool) -> None:
     store = MemoryStore()
     play(acts, lambda: store, CheckPolicy(strict=strict))
 
 
-@proves("book/snapshot")
+@proves("work/snapshot")
 @FEWER
 @given(st.lists(ACTS, max_size=14))
 def test_snapshots_change_nothing(acts: list[Any]) -> None:
@@ -183,7 +183,7 @@ HARMED += [
 HARMED += ['[1, {"value": "telex.model.contracts:Plan", "of": []}]', "[" * 100_000]
 
 
-@proves("book/snapshot")
+@proves("work/snapshot")
 @pytest.mark.parametrize("words", HARMED, ids=range(len(HARMED)))
 def test_a_snapshot_that_is_none_of_ours_is_taken_for_nothing(words: str) -> None:
     contract = dict(DIALECTS["vbw-typed"].types["plan_contract"].example)
@@ -210,7 +210,7 @@ def same_file(tmp_path: Path) -> Iterator[Callable[[], SqliteStore]]:
         run_sync(store.close())
 
 
-@proves("book/one-after-the-other")
+@proves("work/serialised")
 def test_of_two_processes_that_answer_at_once_one_is_told_that_it_came_second(
     same_file: Callable[[], SqliteStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,7 +235,7 @@ def test_of_two_processes_that_answer_at_once_one_is_told_that_it_came_second(
     assert [one.code for one in refusals(late.findings)] == ["approval-answered"]
 
 
-@proves("book/lenient")
+@proves("work/lenient")
 def test_what_a_lenient_team_lets_pass_though_it_is_refused_changes_nothing() -> None:
     store, desk = MemoryStore(), CheckPolicy(strict=False)
     bus = LocalBus(store, FakeClock(), desk=desk)
@@ -261,7 +261,7 @@ def test_every_name_of_a_deed_leads_to_a_field(dialect: Dialect, type_: MessageT
     assert kind_at(dialect.fields_of(type_), dialect.locate(type_, where)) is not None
 
 
-@proves("book/doctor")
+@proves("work/doctor")
 def test_the_doctor_names_a_topic_that_is_not_what_the_log_says(
     tmp_path: Path, same_file: Callable[[], SqliteStore], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -280,7 +280,7 @@ def test_the_doctor_names_a_topic_that_is_not_what_the_log_says(
     assert "not what the log says: contracts, plan:1-1" in capsys.readouterr().out
 
 
-@proves("book/without-rules")
+@proves("work/without-rules")
 def test_what_a_team_without_rules_of_the_work_says_never_counts(tmp_path: Path) -> None:
     contract = DIALECTS["vbw-typed"].types["plan_contract"].example
     store, clock = MemoryStore(), FakeClock()
@@ -293,7 +293,7 @@ def test_what_a_team_without_rules_of_the_work_says_never_counts(tmp_path: Path)
     assert run_sync(later.work_state("plan"))["plan:1-1"].revisions[0].number == 1
 
 
-@proves("book/one-after-the-other")
+@proves("work/serialised")
 @pytest.mark.parametrize("sent_before", [1, 12], ids=["the patient way", "on the beaten track"])
 def test_whoever_knew_of_no_contract_is_held_to_the_one_that_another_process_has_just_sent(
     same_file: Callable[[], SqliteStore], sent_before: int

@@ -22,7 +22,7 @@ __all__ = ["open_team", "shell", "team"]
 LONG = "x" * 100_000
 
 
-@proves("book/after-its-end")
+@proves("work/after-shutdown")
 def test_who_has_shut_down_is_heard_no_more_though_another_process_has_not_looked_since(team: Team) -> None:
     joined(team, "ada", "kim")
     request(team)
@@ -36,7 +36,7 @@ def test_who_has_shut_down_is_heard_no_more_though_another_process_has_not_looke
     assert other.send("Busy.", sender="kim", to="lead").accepted
 
 
-@proves("book/after-its-end")
+@proves("work/after-shutdown")
 def test_who_has_shut_down_is_handed_nothing_more_by_a_process_that_has_not_looked_since(team: Team) -> None:
     joined(team, "ada", "kim")
     request(team)
@@ -53,7 +53,7 @@ def escalation(team: Team, id_: str, sender: str, to: str, issue: str) -> Receip
     return team.bus.send(said.raw, sender=sender, to=to, id=id_)
 
 
-@proves("book/ids-of-others")
+@proves("work/foreign-ids")
 def test_nobody_puts_a_matter_in_the_place_of_another(team: Team) -> None:
     assert escalation(team, "e-1", "dev", "senior", "first").accepted
     second = escalation(team, "e-1", "security", "lead", "second")
@@ -65,7 +65,7 @@ def test_nobody_puts_a_matter_in_the_place_of_another(team: Team) -> None:
     assert codes(escalation(team, climb, "security", "lead", "third").findings) == ["id-reused"]
 
 
-@proves("book/ids-of-others")
+@proves("work/foreign-ids")
 def test_nobody_asks_to_shut_down_under_the_id_of_another(team: Team) -> None:
     joined(team, "ada", "kim")
     request(team, to="ada")
@@ -79,7 +79,7 @@ def blocker(plan: str, task: str, id_: str) -> Any:
     return tree | {"payload": tree["payload"] | {"plan_id": plan, "task_id": task}}
 
 
-@proves("book/names")
+@proves("work/names")
 def test_names_that_run_together_stay_apart(team: Team) -> None:
     pairs = [("a", "b/c"), ("a/b", "c"), ("a%2Fb", "c"), ("a%252Fb", "c"), ("", "a/b/c"), ("a:b", "c")]
     for number, (plan, task) in enumerate(pairs):
@@ -88,7 +88,7 @@ def test_names_that_run_together_stay_apart(team: Team) -> None:
     assert len(team.bus.stall().waits) == len(pairs)
 
 
-@proves("book/names")
+@proves("work/names")
 def test_one_long_name_does_not_push_a_table_aside(team: Team, shell: Shell) -> None:
     kept(team, contract("P"))
     kept(team, contract(LONG))
@@ -100,7 +100,7 @@ def test_one_long_name_does_not_push_a_table_aside(team: Team, shell: Shell) -> 
         assert len(ran.out) < len(LONG) + 2_000
 
 
-@proves("book/names")
+@proves("work/names")
 def test_a_plan_that_waits_for_thousands_is_no_work_to_look_at(team: Team) -> None:
     """Each wait once brought along the whole contract, and each finding was told."""
     kept(team, contract("P", depends_on=[f"D{number}" for number in range(20_000)]))
@@ -112,7 +112,7 @@ def test_a_plan_that_waits_for_thousands_is_no_work_to_look_at(team: Team) -> No
     assert len(send(team, report("P")).findings) <= team.settings.limits.findings_max
 
 
-@proves("book/snapshot")
+@proves("work/snapshot")
 @given(data=st.data())
 def test_a_snapshot_that_was_harmed_is_taken_for_nothing_wherever_that_was(data: st.DataObject) -> None:
     """A letter changed, a piece lost, or put to another message or topic."""
@@ -136,7 +136,7 @@ def test_a_snapshot_that_was_harmed_is_taken_for_nothing_wherever_that_was(data:
         decode_snapshot(*harmed)
 
 
-@proves("book/snapshot")
+@proves("work/snapshot")
 def test_the_book_does_without_harmed_snapshots(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telex.bus.work_cache.LONG", 2)
     for number in range(5):
@@ -152,7 +152,7 @@ def test_the_book_does_without_harmed_snapshots(team: Team, monkeypatch: pytest.
         assert other.send(report("P"), sender="dev", to="lead").accepted
 
 
-@proves("book/log")
+@proves("work/log")
 def test_what_the_bus_says_by_itself_is_indexed_as_the_log_has_it(team: Team) -> None:
     """It follows from a message about something else, whose matters do not tell where it belongs."""
     for task in ("T-1", "T-2"):

@@ -28,7 +28,7 @@ def torture(kills: int, *more: str) -> dict[str, Any]:
     return verdict
 
 
-@proves("book/killed")
+@proves("work/killed")
 def test_whoever_is_killed_the_book_is_what_the_log_says_and_no_rule_was_broken() -> None:
     verdict = next((one for one in map(torture, (40, 80, 160)) if saw_enough(one) or not one["right"]), None)
     assert verdict is not None, "the processes never got into each other's way"
