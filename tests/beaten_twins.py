@@ -44,7 +44,7 @@ class Twins:
         self.clocks = FakeClock(), FakeClock()
         self.buses = [LocalBus(store, clock, desk=desk) for store, clock in zip(stores, self.clocks, strict=True)]
         self.beaten = 0
-        patient = self.buses[1]._office
+        patient = self.buses[1]._context
         patch.setattr(patient.validators, "_lane", lambda pair: None)
 
         def watched(office: BusContext, raw: bytes, whom: Whom, began: float) -> NewMessage | None:

@@ -96,7 +96,7 @@ def test_whatever_the_address_the_same_inboxes_get_it(twins: OpenTwins, to: str)
 def test_whatever_is_done_in_whatever_order_the_record_is_the_same(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         twins = Twins(patch, (MemoryStore(), MemoryStore()), SMALL)
-        twins.buses[0]._office.validators = LANES
+        twins.buses[0]._context.validators = LANES
         for act in data.draw(st.lists(ACTS, max_size=25)):
             do(twins, act, data)
         assert twins.are_alike()

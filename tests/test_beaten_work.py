@@ -97,7 +97,7 @@ ACTS = st.one_of(
 def test_whatever_is_told_the_books_are_the_same(acts: list[tuple[str, str, tuple[str, str], str]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         twin = Twins(patch, (MemoryStore(), MemoryStore()), STRICT)
-        twin.buses[0]._office.validators = LANES
+        twin.buses[0]._context.validators = LANES
         for number, (what, word, (sender, to), task) in enumerate(acts):
             if what == "up":
                 twin.send(handed_up(number, task), sender=LEADER, to="cto")

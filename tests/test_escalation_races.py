@@ -23,7 +23,7 @@ def test_two_processes_that_have_seen_the_same_deadline_pass_climb_once(team: Te
     team.clock.leap(FIVE_MINUTES)
     seen = [run_sync(bus._bus.store.overdue(team.clock.now(), 9)) for bus in buses]  # before any of them acts
     for bus, [(ask, message, _)] in zip(buses, seen, strict=True):
-        assert run_sync(escalate_further(bus._bus._office, ask, message))
+        assert run_sync(escalate_further(bus._bus._context, ask, message))
     assert levels(team) == ["senior", "lead"]
     assert len(team.inbox("lead")) == 1
     assert team.kinds("e1").count("reply-overdue") == 1

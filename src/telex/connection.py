@@ -115,14 +115,21 @@ class Connection:
 @contextmanager
 def gate(where: str | None, settings: Settings) -> "Iterator[WriteGuard]":
     """As much of a bus as a guard needs. It starts in half the time, and is started for every file."""
-    from telex.bus.guard import WriteGuard, roster_with
+    from telex.bus.guard import WriteGuard
+    from telex.bus.team_state import TeamState, default_roles
 
     clock, store = SteadyClock(), open_store(where, settings)
     dialects = {dialect.name: dialect for dialect in settings.dialects()}
     spoken = (settings.forced,) if settings.forced else tuple(dialects.values())
+    team = TeamState(
+        clock=clock,
+        limits=settings.limits,
+        dialects=dialects,
+        declared=settings.members,
+        default_roles=default_roles(spoken, closed=bool(settings.members)),
+    )
     try:
-        roster = roster_with(run_sync(store.members()), settings.members, spoken)
-        yield WriteGuard(store, clock, dialects, settings.limits, roster)
+        yield WriteGuard(store, clock, team, dialects, settings.limits)
     finally:
         run_sync(store.close())
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from telex.bus.context import BusContext
 from telex.bus.correlate import SendRequest
-from telex.bus.directory import BusContext
 from telex.dialects.schema import ANY, Dialect, MessageType, OneOf, kind_at
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
@@ -28,7 +28,7 @@ def seconds_left(work_message: WorkMessage, now: float) -> float | None:
 async def deciding(context: BusContext, question: Message, deliveries: list[int]) -> list[int]:
     """Those of these deliveries in reply to a request for approval that decide it, whatever else is said to it."""
     topic = topic_of(question.id)
-    approval: Approval | None = (await context.work_cache.of((topic,))).get(topic)
+    approval: Approval | None = (await context.topics((topic,))).get(topic)
     if approval is None or approval.request.by != question.sender:
         return deliveries
     if approval.answer is None:
@@ -56,7 +56,7 @@ async def answer_to(
         NotFound: nobody has asked for anything under that id.
         InvalidValue: the request's dialect has no words for what is to be said.
     """
-    approval: Approval | None = (await context.work_cache.of((topic_of(id_),))).get(topic_of(id_))
+    approval: Approval | None = (await context.topics((topic_of(id_),))).get(topic_of(id_))
     if approval is None:
         raise NotFound(await _not_asked(context, id_))
     request, agent = approval.request, normalised(agent)
@@ -127,15 +127,15 @@ def _in_which_words(
 
 
 async def _not_asked(context: BusContext, id_: str) -> str:
-    from telex.bus.user_dialect_requests import user_dialect_requests
+    from telex.bus.user_dialect_requests import is_user_dialect_request
 
-    if await context.work_cache.of(topics_of_step(id_)):
+    if await context.topics(topics_of_step(id_)):
         return f"{id_[:128]} was handed up, not asked for approval: telex answer {id_[:128]} TEXT answers it."
-    own = await user_dialect_requests(context, id_)
+    own = [message for message in await context.store.find(id_) if is_user_dialect_request(context, message)]
     if own:
         what = f"{own[-1].type} of {own[-1].dialect}, which nobody can decide"
         return f"{id_[:128]} is a {what}: answer it with a message, or with telex answer {id_[:128]} TEXT."
-    known: dict[str, Approval] = await context.work_cache.of_kind("approval")
+    known: dict[str, Approval] = await context.topics_of_kind("approval")
     waiting = [approval.request.id for approval in known.values() if approval.waits]
     close = nearest(id_, waiting)
     meant = f"did you mean {close}?" if close else "telex approvals shows what waits."

@@ -1,19 +1,20 @@
-"""What does a message answer, and to which conversation does it belong? What it does not say itself is found out."""
+"""Correlation of a send: the message it replies to, its conversation, and the pending requests it answers."""
 
 from typing import NamedTuple
 
-from telex.bus.directory import HAND_UP, BusContext
+from telex.bus.context import ESCALATE, BusContext
 from telex.delivery.routing import Route
 from telex.delivery.validator_cache import CheckedMessage, TypeTraits
 from telex.model.message import Message, WorkChange
 from telex.model.roster import ONE_OF_ROLE, Member
+from telex.ports.store import Reads
 from telex.work.actions import COMES_ALONG, DECIDING
 
-APPROVAL = "approval"  # the kind of topic: what was asked for approval
+APPROVAL = "approval"  # kind of topic: one request for approval each
 
 
 class SendRequest(NamedTuple):
-    """What was asked for."""
+    """Arguments of a send."""
 
     raw: bytes
     sender: str
@@ -22,142 +23,147 @@ class SendRequest(NamedTuple):
     id: str | None = None
     reply_to: str | None = None
     correlation: str | None = None
-    answer_within: float | None = None  # seconds; None: as long as its type may take, if it asks at all
+    answer_within: float | None = None  # seconds; None: the default of its type, if it asks for an answer
 
 
 def replace_surrogates(text: str | None) -> str | None:
-    """The text with half characters written out: a refused message may have some, and no store can hold them."""
+    """The text with lone surrogates escaped: a refused message may have some, and no store can hold them."""
     if text is None or text.isascii():
         return text
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-async def infer_reply_to(
-    context: BusContext, request: SendRequest, checked: CheckedMessage, member: Member, inboxes: Route
+def infer_reply_to(
+    context: BusContext,
+    reads: Reads,
+    request: SendRequest,
+    checked: CheckedMessage,
+    *,
+    member: Member,
+    inboxes: Route,
 ) -> SendRequest:
-    """With what it answers and the conversation it belongs to, where the message has no words for that.
+    """Add reply_to and correlation where the message cannot name them.
 
-    A dialect without ids cannot name what it answers. Who writes back to the one whose message it has in hand, and has
-    only that one from there, answers it. What is an answer belongs to the conversation of what it answers.
+    A dialect without ids cannot name what it answers. A sender that holds one message from the recipient answers that
+    one. An answer belongs to the conversation of what it answers.
     """
-    facts, kind = checked.envelope, checked.traits
-    reply_to = facts.reply_to or request.reply_to
-    if reply_to is None and kind is not None and kind.dialect.wire.id is None and kind.replies:
-        held = [
-            message for message in await context.store.held(member.name) if _may_be_answered(message, checked, inboxes)
-        ]
-        if len(held) == 1:
-            request = request._replace(reply_to=held[0].id)
-            reply_to = held[0].id
-    if reply_to is None and kind is not None and _says_yes_or_no(kind):
-        held = [message for message in await context.store.held(member.name) if _is_from(message, inboxes)]
-        if len(held) == 1 and context.action_of(held[0]) == "ask":
-            request = request._replace(reply_to=held[0].id)
-            reply_to = held[0].id
-    if reply_to is None and kind is not None and kind.answers and member.dialects:
-        from telex.bus.render import unnamed_answers  # it may have been shown a request as something else
+    envelope, traits = checked.envelope, checked.traits
+    reply_to = envelope.reply_to or request.reply_to
+    if reply_to is None and traits is not None:
+        reply_to = _held_request(context, reads, traits, member, inboxes)
+        if reply_to is None and traits.answers and member.dialects:
+            from telex.bus.render import unnamed_request  # it may have been shown a request as another type
 
-        reply_to = await unnamed_answers(context, member, kind.answers, facts.correlation, inboxes)
-        request = request._replace(reply_to=reply_to)
-    if reply_to is not None and facts.correlation is None and request.correlation is None:
-        messages = [message for message in await context.store.find(reply_to) if not message.refused]
+            reply_to = unnamed_request(context, reads, member, traits.answers, envelope.correlation, inboxes=inboxes)
+        if reply_to is not None:
+            request = request._replace(reply_to=reply_to)
+    if reply_to is not None and envelope.correlation is None and request.correlation is None:
+        messages = [message for message in reads.find(reply_to) if not message.refused]
         request = request._replace(correlation=messages[-1].correlation if messages else None)
     return request
 
 
-def _may_be_answered(message: Message, checked: CheckedMessage, inboxes: Route) -> bool:
-    kind = checked.traits
-    assert kind is not None
-    fits = message.type in kind.answers or (message.type is None and not kind.answers)
+def _held_request(context: BusContext, reads: Reads, traits: TypeTraits, member: Member, inboxes: Route) -> str | None:
+    """The id of the one message that the sender holds from the recipient and that this may answer."""
+    if traits.dialect.wire.id is None and traits.replies:
+        held = [message for message in reads.held(member.name) if _may_answer(traits, message, inboxes)]
+        if len(held) == 1:
+            return held[0].id
+    if _is_decision_without_request(traits):
+        held = [message for message in reads.held(member.name) if _is_from(message, inboxes)]
+        if len(held) == 1 and context.action_of(held[0]) == "ask":
+            return held[0].id
+    return None
+
+
+def _may_answer(traits: TypeTraits, message: Message, inboxes: Route) -> bool:
+    fits = message.type in traits.answers or (message.type is None and not traits.answers)
     return fits and _is_from(message, inboxes)
 
 
-def _says_yes_or_no(kind: TypeTraits) -> bool:
-    """Is it a dispatch that would decide a request, if only it named one? Its dialect knows no requests."""
-    action = kind.type.deed
-    return kind.action == "dispatch" and action is not None and "decision" in action.field_map
+def _is_decision_without_request(traits: TypeTraits) -> bool:
+    """A dispatch with a decision, in a dialect that has no requests to name."""
+    action = traits.type.deed
+    return traits.action == "dispatch" and action is not None and "decision" in action.field_map
 
 
 def _is_from(message: Message, inboxes: Route) -> bool:
-    """Is it from one of these, or from whoever of a role?"""
+    """Was it sent by an agent or a role among these?"""
     return not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
 
 
-async def requests_answered_by(
+def requests_answered_by(
     context: BusContext,
+    reads: Reads,
     request: SendRequest,
     checked: CheckedMessage,
+    *,
     member: Member,
     inboxes: Route,
     work_change: WorkChange | None,
 ) -> tuple[int, ...]:
-    """The requests that this message answers: the one it names, or those of its conversation that want this type.
+    """Pending requests that this message answers: the one it names, or those of its conversation that want its type.
 
-    An answer goes to whoever asked and comes from somebody else; anything else leaves the asker waiting. To approve or
-    to shut down is answered by what does so, and by nothing else.
+    An answer goes to the sender of the request and comes from somebody else. Requests for approval and for shutdown are
+    answered only by a message that decides them.
     """
-    reply_to, kind = checked.envelope.reply_to or request.reply_to, checked.traits
+    reply_to, traits = checked.envelope.reply_to or request.reply_to, checked.traits
     correlation = checked.envelope.correlation or request.correlation
-    named = await context.store.pending_requests(reply_to, None) if reply_to is not None else []
-    tells = kind is None or (kind.action is not None and kind.action not in COMES_ALONG)
-    wanted = kind.answers if kind is not None else frozenset()
-    settles = tells and (kind is None or kind.action != HAND_UP)  # what hands another matter up is no answer
-    types = wanted | context.types_handing_up if settles else wanted
-    spoken_of = (
-        await context.store.pending_requests(None, correlation, sorted(types))
-        if correlation is not None and types
-        else []
-    )
-    decided = await _decided(context, work_change) if kind is not None and kind.action in DECIDING else ()
-    if not named and not spoken_of:
+    named = reads.pending_requests(reply_to, None) if reply_to is not None else []
+    settles = _settles_escalations(traits)
+    wanted = traits.answers if traits is not None else frozenset()
+    types = wanted | context.escalation_types if settles else wanted
+    related = reads.pending_requests(None, correlation, sorted(types)) if correlation is not None and types else []
+    decided = _decided(context, reads, work_change) if traits is not None and traits.action in DECIDING else ()
+    if not named and not related:
         return decided
-    from telex.bus.escalate import escalations_answered_by, is_escalation  # most messages are no answer
+    from telex.bus.escalate import escalations_answered_by, is_escalation  # most messages answer nothing
 
-    settled = await escalations_answered_by(context, member, kind, named, spoken_of if settles else [], inboxes)
-    found = named if reply_to is not None else [one for one in spoken_of if one[1].type in wanted]
+    settled = escalations_answered_by(
+        context, reads, member, traits, named, related=related if settles else [], inboxes=inboxes
+    )
+    found = named if reply_to is not None else [pair for pair in related if pair[1].type in wanted]
     others = [
-        pending_request.message
-        for pending_request, message in found
-        if not is_escalation(context, message) and not await _waits_on(context, message, kind, work_change)
+        pending.message
+        for pending, message in found
+        if not is_escalation(context, message) and not _wants_another_answer(context, message, traits, work_change)
         if message.sender != member.name and _is_from(message, inboxes)
     ]
     return (*settled, *decided, *others)
 
 
-def with_decided_requests(request: SendRequest, checked: CheckedMessage, work_change: WorkChange | None) -> SendRequest:
-    """With the request that it decides by its task, where it names none: whoever asked is told which."""
-    kind = checked.traits
-    if (
-        kind is None
-        or kind.action not in DECIDING
-        or checked.envelope.reply_to
-        or request.reply_to
-        or work_change is None
-    ):
+def _settles_escalations(traits: TypeTraits | None) -> bool:
+    """A report does not answer an escalation of its conversation, nor does another escalation."""
+    if traits is None:
+        return True
+    return traits.action is not None and traits.action not in COMES_ALONG and traits.action != ESCALATE
+
+
+def with_decided_request(request: SendRequest, checked: CheckedMessage, work_change: WorkChange) -> SendRequest:
+    """Add as reply_to the request that the message decides by its task, where it names none."""
+    if checked.envelope.reply_to or request.reply_to:
         return request
     decided = _requests_in(work_change)
     return request._replace(reply_to=decided[0]) if len(decided) == 1 else request
 
 
 def _requests_in(work_change: WorkChange) -> list[str]:
-    """The requests for approval that a message is about, by the book."""
-    kind = APPROVAL + ":"
-    return [topic.removeprefix(kind) for topic in work_change.topics if topic.startswith(kind)]
+    """The requests for approval that a message changes."""
+    prefix = APPROVAL + ":"
+    return [topic.removeprefix(prefix) for topic in work_change.topics if topic.startswith(prefix)]
 
 
-async def _decided(context: BusContext, work_change: WorkChange | None) -> tuple[int, ...]:
-    """Those that it decides."""
+def _decided(context: BusContext, reads: Reads, work_change: WorkChange | None) -> tuple[int, ...]:
     ids = _requests_in(work_change) if work_change is not None else ()
-    found = [one for id_ in ids for one in await context.store.pending_requests(id_, None)]
-    return tuple(pending_request.message for pending_request, message in found if context.action_of(message) == "ask")
+    found = [pair for id_ in ids for pair in reads.pending_requests(id_, None)]
+    return tuple(pending.message for pending, message in found if context.action_of(message) == "ask")
 
 
-async def _waits_on(
-    context: BusContext, message: Message, kind: TypeTraits | None, work_change: WorkChange | None
+def _wants_another_answer(
+    context: BusContext, message: Message, traits: TypeTraits | None, work_change: WorkChange | None
 ) -> bool:
-    """Does a request want another answer than this? Text in reply is delivered, and whoever asked still has none."""
-    does = context.action_of(message) if context.policy.work else ""
-    if does == "ask":
-        topic = f"{APPROVAL}:{message.id}"
-        return topic in await context.work_cache.of((topic,))
-    return does == "stop" and (work_change is None or kind is None or kind.action != "stopped")
+    """Does a request wait on after this reply? Text in reply is delivered, but decides nothing."""
+    action = context.action_of(message) if context.policy.work else ""
+    if action == "ask":
+        return context.team.topic(f"{APPROVAL}:{message.id}") is not None
+    return action == "stop" and (work_change is None or traits is None or traits.action != "stopped")

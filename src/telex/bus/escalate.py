@@ -1,12 +1,13 @@
-"""What becomes of a matter that was handed up? It climbs when nobody answers, and one answer ends all of it.
+"""Escalations: an unanswered one goes one step up the chain, and one answer ends all of its steps.
 
-Each step of it is a request that waits in the store, so it climbs whoever looks at the clock next, after a crash too.
-Two who look at once climb once: the missed deadline is counted together with the next step, or not at all.
+Each step is a pending request in the store, so any process that handles timeouts takes it further, after a crash too.
+The missed deadline is counted in the same transaction as the next step, so two processes take one step.
 """
 
 import json
 
-from telex.bus.directory import BusContext
+from telex.bus.context import BusContext
+from telex.bus.team_state import Topics
 from telex.delivery import escalation_chain
 from telex.delivery.routing import Route
 from telex.delivery.validator_cache import TypeTraits
@@ -14,7 +15,7 @@ from telex.dialects.schema import Dialect, MessageType
 from telex.model.escalation import NO_DEADLINE, Escalation, waits_for_ever
 from telex.model.message import Message, NewMessage, WorkChange
 from telex.model.roster import TELEX, Member
-from telex.ports.store import PendingRequest
+from telex.ports.store import PendingRequest, Reads, Transaction
 from telex.work import reducer
 from telex.work.escalations import FOLDS, KIND, topic_of
 from telex.work.view import WorkMessage, parse_tree, work_message_from_log
@@ -29,119 +30,125 @@ def is_escalation(context: BusContext, message: Message) -> bool:
     return found is not None and escalation_chain.is_escalation(found[1])
 
 
-async def escalation_of(context: BusContext, message: Message) -> Escalation | None:
-    """What this message is a step of. None: a lenient team let it pass, and it has no part in the work."""
+def escalation_of(context: BusContext, reads: Reads, message: Message) -> Escalation | None:
+    """The escalation that this message is a step of. None: a lenient team let it pass outside the work rules."""
     for id_ in (message.id, message.reply_to):
-        if id_ is None:
-            continue
-        matter: Escalation | None = (await context.work_cache.of([topic_of(id_)])).get(topic_of(id_))
+        matter: Escalation | None = context.team.topic(topic_of(id_)) if id_ is not None else None
         if matter is not None and any(rung.seq == message.seq for rung in matter.rungs):
             return matter
     found = context.type_of(message)
-    brought = next((event for event in await context.store.story(message.seq) if event.kind == "accepted"), None)
-    work_message = (
-        work_message_from_log(message, brought, found[0]) if found is not None and brought is not None else None
-    )
+    accepted = next((event for event in reads.story(message.seq) if event.kind == "accepted"), None)
+    if found is None or accepted is None:
+        return None
+    work_message = work_message_from_log(message, accepted, found[0])
     return FOLDS[KIND](None, work_message) if work_message is not None else None
 
 
-# --- climbing --------------------------------------------------------------------------------------------------------
+# --- timeouts --------------------------------------------------------------------------------------------------------
 
 
-async def escalate_further(context: BusContext, pending_request: PendingRequest, message: Message) -> bool:
-    """Hand an unanswered matter one step up. False: this is none, and late answers are dealt with in another way."""
-    found = context.type_of(message)
-    matter = (
-        await escalation_of(context, message)
-        if found is not None and escalation_chain.is_escalation(found[1])
-        else None
-    )
+async def escalate_further(context: BusContext, request: PendingRequest, message: Message) -> bool:
+    """Take an unanswered escalation one step up. False: the message is none, and its timeout is handled otherwise."""
+    if not is_escalation(context, message):
+        return False
+    return await context.store.transaction(lambda tx: _escalate(context, tx, request, message))
+
+
+def _escalate(context: BusContext, tx: Transaction, request: PendingRequest, message: Message) -> bool:
+    context.team.begin(tx)
+    found, matter = context.type_of(message), escalation_of(context, tx, message)
     if found is None or matter is None:
         return False
-    now, store = context.clock.now(), context.store
-    if not await _is_open(context, matter):  # the answer came in the very moment of this step
-        await store.remind(pending_request, now, None, (), json.dumps({"reason": f"{matter.id} was answered"}))
+    now = context.team.now
+    if not _is_open(tx, matter):
+        tx.remind(request, now, None, (), json.dumps({"reason": f"{matter.id} was answered"}))
         return True
     level = next((rung.level for rung in matter.rungs if rung.seq == message.seq), matter.now.level)
-    up = escalation_chain.climb_from(*found, level, await context.roster())
+    up = escalation_chain.climb_from(*found, level, context.team.roster)
     if up is None:
-        await store.remind(pending_request, now, NO_DEADLINE, (), json.dumps({"reason": "there is nobody above"}))
+        tx.remind(request, now, NO_DEADLINE, (), json.dumps({"reason": "there is nobody above"}))
         return True
-    new_message = await _next_step(context, matter, message, *found, up)
-    detail = json.dumps({"climbed_to": new_message.to, "by": new_message.id}, ensure_ascii=False)
-    await store.remind(pending_request, now, NO_DEADLINE, (), detail, (new_message,))
+    step = _next_step(context, matter, message, *found, up=up)
+    detail = json.dumps({"climbed_to": step.to, "by": step.id}, ensure_ascii=False)
+    tx.remind(request, now, NO_DEADLINE, (), detail, reports=(step,))
     return True
 
 
-async def _next_step(
+def _next_step(
     context: BusContext,
     matter: Escalation,
     message: Message,
     dialect: Dialect,
     type_: MessageType,
+    *,
     up: escalation_chain.EscalationStep,
 ) -> NewMessage:
-    now, new_id, roster = context.clock.now(), context.clock.new_id(), await context.roster()
-    words = parse_tree(message.raw, dialect, type_)
+    now, new_id, roster = context.team.now, context.clock.new_id(), context.team.roster
     tree, new_message = escalation_chain.climbing(
-        matter, words, dialect, type_, up, roster, now, new_id, context.limits
+        matter, parse_tree(message.raw, dialect, type_), dialect, type_, up, roster, now, new_id, context.limits
     )
     work_message = WorkMessage(
-        0,
-        new_id,
-        now,
-        TELEX,
-        TELEX,
-        new_message.to,
-        new_message.inboxes,
-        dialect,
-        type_,
-        tree,
-        new_message.correlation,
-        new_message.reply_to,
+        seq=0,
+        id=new_id,
+        at=now,
+        sender=TELEX,
+        role=TELEX,
+        to=new_message.to,
+        inboxes=new_message.inboxes,
+        dialect=dialect,
+        type=type_,
+        tree=tree,
+        correlation=new_message.correlation,
+        reply_to=new_message.reply_to,
     )
-    about = await context.work_cache.about(work_message, fresh=True)
-    book = {topic: state for topic, (last, state) in about.items() if last}
-    return new_message._replace(work_change=WorkChange(reducer.topics_changed(work_message, book)))
+    topics = reducer.topics_changed(work_message, Topics(context.team))
+    return new_message._replace(work_change=WorkChange(topics))
 
 
-async def _is_open(context: BusContext, matter: Escalation) -> bool:
-    """The first step waits as long as the matter does, and an answer ends both."""
-    asks = await context.store.pending_requests(matter.id, None)
-    return any(pending_request.message == matter.rungs[0].seq for pending_request, _ in asks)
+def _is_open(reads: Reads, matter: Escalation) -> bool:
+    """The first step is pending as long as the escalation is, and an answer ends both."""
+    pending = reads.pending_requests(matter.id, None)
+    return any(request.message == matter.rungs[0].seq for request, _ in pending)
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-async def escalations_answered_by(
-    context: BusContext, member: Member, kind: TypeTraits | None, named: Asked, spoken_of: Asked, inboxes: Route
+def escalations_answered_by(
+    context: BusContext,
+    reads: Reads,
+    member: Member,
+    traits: TypeTraits | None,
+    named: Asked,
+    *,
+    related: Asked,
+    inboxes: Route,
 ) -> tuple[int, ...]:
-    """The requests of every matter that a message settles: the one it names, or those of its conversation, where it
-    goes back to who raised them. What hands another matter up is no answer."""
-    if kind is not None and kind.action == escalation_chain.ESCALATE:
+    """The requests of every escalation that a message answers: the one it names, or those of its conversation where it
+    goes back to their sender. Another escalation is no answer."""
+    if traits is not None and traits.action == escalation_chain.ESCALATE:
         return ()
-    settled: dict[int, None] = {}
-    for found, is_named in ((named, True), (spoken_of, False)):
+    answered: dict[int, None] = {}
+    for found, is_named in ((named, True), (related, False)):
         for _, message in found:
-            if message.seq in settled or not is_escalation(context, message):
+            if message.seq in answered or not is_escalation(context, message):
                 continue
-            matter = await escalation_of(context, message)
-            if matter is not None and await _settles(context, member, matter, message, inboxes, is_named=is_named):
-                settled |= dict.fromkeys(rung.seq for rung in matter.rungs)
-    return tuple(settled)
+            matter = escalation_of(context, reads, message)
+            if matter is not None and _may_settle(context, member, matter, message, inboxes, is_named=is_named):
+                answered |= dict.fromkeys(rung.seq for rung in matter.rungs)
+    return tuple(answered)
 
 
-async def _settles(
+def _may_settle(
     context: BusContext, member: Member, matter: Escalation, message: Message, inboxes: Route, *, is_named: bool
 ) -> bool:
     found = context.type_of(message)
     assert found is not None
-    able = escalation_chain.may_answer(member, matter, *found, await context.roster())
+    able = escalation_chain.may_answer(member, matter, *found, context.team.roster)
     return able and (is_named or escalation_chain.goes_back(matter, inboxes))
 
 
-# --- looking ---------------------------------------------------------------------------------------------------------
+# --- queries ---------------------------------------------------------------------------------------------------------
 
 
 async def escalations(context: BusContext, *, answered: bool) -> list[Escalation]:
@@ -153,10 +160,10 @@ async def escalations(context: BusContext, *, answered: bool) -> list[Escalation
         if is_escalation(context, message)
     }
     if answered:
-        matters: list[Escalation] = list((await context.work_cache.of_kind(KIND)).values())
+        matters: list[Escalation] = list((await context.topics_of_kind(KIND)).values())
     else:
         firsts = {topic_of(message.id) for pending_request, message, _ in asks if pending_request.message in waiting}
-        matters = list((await context.work_cache.of(sorted(firsts))).values())
+        matters = list((await context.topics(sorted(firsts))).values())
     escalations = [await _as_it_is(context, matter, waiting) for matter in matters]
     return sorted(
         (escalation for escalation in escalations if answered or escalation.is_open),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from telex.model.finding import Finding
 
 if TYPE_CHECKING:
-    from telex.bus.directory import BusContext
+    from telex.bus.context import BusContext
     from telex.ports.evidence import Evidence, EvidenceResult
     from telex.work.view import WorkMessage
 

@@ -1,6 +1,6 @@
 """Who is told when a message is given up, and is its answer waited for any longer?"""
 
-from telex.bus.directory import BusContext
+from telex.bus.context import BusContext
 from telex.model.delivery import Delivery
 from telex.model.message import Message, NewMessage
 from telex.ports.store import Settlement

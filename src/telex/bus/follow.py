@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from telex.bus.directory import BusContext
+from telex.bus.context import BusContext
 from telex.bus.maintenance import run_maintenance
 from telex.bus.notify import Notifier
 from telex.model.event import Event

@@ -1,18 +1,18 @@
-"""Did somebody mean to answer something, and did not? Text is no answer to a request to shut down or to approve, and a
-result that belongs to no work is none to a dispatch; its sender is told so.
+"""Hints to a sender whose message answers nothing, though it may be meant as an answer.
 
-It is on the path of every plain text, so nothing is imported while nobody was ever asked to shut down and the text
-replies to nothing.
+Text does not answer a request for shutdown or approval, and a result that belongs to no work does not answer a
+dispatch. Every plain text passes here, so the rules are imported only where there is such a request.
 """
 
 from typing import TYPE_CHECKING
 
-from telex.bus.directory import SHUTDOWN, BusContext
+from telex.bus.context import SHUTDOWN, BusContext
 from telex.delivery.routing import Route
 from telex.delivery.validator_cache import CheckedMessage
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT
 from telex.model.roster import ONE_OF_ROLE, Member
+from telex.ports.store import Reads
 from telex.validation.authorization import may_send
 
 if TYPE_CHECKING:
@@ -20,27 +20,21 @@ if TYPE_CHECKING:
     from telex.work.view import WorkMessage
 
 
-async def missing_answer_hint(
+def missing_answer_hint(
     context: BusContext, member: Member, checked: CheckedMessage, inboxes: Route, reply_to: str | None
 ) -> tuple[Finding, ...]:
-    """A warning to a member that sends whoever asked it for a certain answer something else that might be meant as
-    that."""
-    if checked.traits is not None:
-        return ()
-    stops = await _stops_nobody(context, member, checked, inboxes)
-    return stops if stops or reply_to is None else await _decides_nothing(context, member, checked, reply_to)
+    """A warning for plain text that goes to an agent which waits for a typed answer of the sender."""
+    stops = _shutdown_hint(context, member, checked, inboxes)
+    return stops if stops or reply_to is None else _approval_hint(context, member, checked, reply_to)
 
 
-async def _stops_nobody(
-    context: BusContext, member: Member, checked: CheckedMessage, inboxes: Route
-) -> tuple[Finding, ...]:
-    roster = await context.roster()
-    if not context.was_asked_to_stop:
+def _shutdown_hint(context: BusContext, member: Member, checked: CheckedMessage, inboxes: Route) -> tuple[Finding, ...]:
+    requests = context.team.topic(SHUTDOWN)
+    if requests is None:
         return ()
     from telex.work.shutdown import open_call
 
-    known = (await context.work_cache.of((SHUTDOWN,))).get(SHUTDOWN)
-    call = open_call(known, member, roster) if known is not None else None
+    call = open_call(requests, member, context.team.roster)
     if call is None or {call.by, ONE_OF_ROLE + call.role}.isdisjoint(inboxes):
         return ()
     return _warning(context, member, checked, call)
@@ -49,7 +43,7 @@ async def _stops_nobody(
 def _warning(
     context: BusContext, member: Member, looked: CheckedMessage, call: "ShutdownRequest"
 ) -> tuple[Finding, ...]:
-    """With the answer begun, so that the rest is easily filled in."""
+    """With a draft of the answer."""
     import json
 
     from telex.delivery.system_messages import format_timestamp
@@ -69,17 +63,14 @@ def _warning(
     return (Finding("shutdown-not-answered", ROOT, say, "warning", expected=json.dumps(begun, ensure_ascii=False)),)
 
 
-async def _decides_nothing(
-    context: BusContext, member: Member, checked: CheckedMessage, reply_to: str
-) -> tuple[Finding, ...]:
-    """Text in reply to a request for approval, from somebody who could have decided it."""
+def _approval_hint(context: BusContext, member: Member, checked: CheckedMessage, reply_to: str) -> tuple[Finding, ...]:
+    """Text in reply to a request for approval, from an agent that may decide it."""
     if not context.policy.work or (checked.checked is not None and checked.checked.outcome != "plain"):
         return ()
     from telex.work.approvals import answerers, answering, topic_of
     from telex.work.user_dialect_requests import undecided
 
-    topic = topic_of(reply_to)
-    found = (await context.work_cache.of((topic,))).get(topic)
+    found = context.team.topic(topic_of(reply_to))
     if found is None or not found.waits or found.request.by == member.name:
         return ()
     words, own = answering(found.request, context.dialects), {member.name, member.role, ONE_OF_ROLE + member.role}
@@ -88,13 +79,12 @@ async def _decides_nothing(
     return (undecided(reply_to, words[1].name, "no text"),)
 
 
-async def answers_no_dispatch(context: BusContext, work_message: "WorkMessage") -> tuple[Finding, ...]:
-    """A warning to whoever sends a result that no work will hear of, while some wait for one like it."""
-    if work_message.action != "signal":
-        return ()
+def answers_no_dispatch(context: BusContext, reads: Reads, work_message: "WorkMessage") -> tuple[Finding, ...]:
+    """A warning for a result that belongs to no work, while some work waits for one like it."""
     from telex.work.signals import answers_nothing, topic_of
 
     topic = topic_of(work_message)
-    if topic is not None and await context.work_cache.of((topic,)):
-        return ()  # it belongs to a work, which has its own word for what comes out of turn
-    return answers_nothing(work_message, (await context.work_cache.of_kind("work")).values())
+    if topic is not None and context.team.topic(topic) is not None:
+        return ()  # it belongs to a work, whose own rules apply
+    works = [context.team.topic(name) for name in reads.topics("work")]
+    return answers_nothing(work_message, [work for work in works if work is not None])

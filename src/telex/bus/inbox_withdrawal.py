@@ -1,19 +1,16 @@
-"""What becomes of the messages of somebody who has left or shut down? They are taken back, and their senders told.
+"""Withdrawal of the messages of a member that has left or shut down; their senders are notified.
 
-Somebody may send to an agent in the very moment in which it leaves, and whoever takes the messages back may be killed
-half-way. So the sweep looks after those who are gone as well, and leaving twice is the same as leaving once.
+The process that withdraws them may be killed half-way, so maintenance does it again. Withdrawing twice is the same as
+withdrawing once.
 """
 
-from collections.abc import Sequence
-
-from telex.bus.directory import SHUTDOWN, BusContext
+from telex.bus.context import SHUTDOWN, BusContext
 from telex.bus.failure_notices import dead_letter_notices, keep_request_open
 from telex.delivery import lifecycle
 from telex.model.delivery import Delivery
-from telex.model.event import Event
 from telex.model.message import Message
 from telex.model.roster import ONE_OF_ROLE, Member
-from telex.ports.store import Settlement
+from telex.ports.store import Reads, Settlement
 
 STEP = 200
 
@@ -33,28 +30,17 @@ async def withdraw_messages(context: BusContext, member: Member) -> int:
 async def return_messages(context: BusContext, member: Member) -> int:
     """All that a member that has shut down was to do: what it holds of its role's goes to the others at once."""
     now, reason = context.clock.now(), f"{member.name} has shut down"
-    held = [
-        delivery
-        for message in await context.store.held(member.name)
-        for delivery in await _held(context, message, member)
-    ]
+    held = await context.read(lambda reads: _held_of_role(reads, member))
     await context.store.settle([lifecycle.returned(delivery, now, reason) for delivery in held])
     return await withdraw_messages(context, member)
 
 
-async def withdraw_inbox(context: BusContext, stopped: Sequence[tuple[Member, Event]]) -> None:
-    """Somebody was asked to shut down, or these just have. If nobody comes to this any more, the sweep sees to it."""
-    context.forget_roster()
-    for member, _ in stopped:
-        await return_messages(context, member)
-
-
-async def _held(context: BusContext, message: Message, member: Member) -> list[Delivery]:
-    """Its deliveries that are in the member's hands, out of an inbox that it shares."""
-    deliveries = await context.store.deliveries(message.seq)
+def _held_of_role(reads: Reads, member: Member) -> list[Delivery]:
+    """The deliveries that the member holds out of an inbox that it shares."""
     return [
         delivery
-        for delivery in deliveries
+        for message in reads.held(member.name)
+        for delivery in reads.deliveries(message.seq)
         if (delivery.state, delivery.holder) == ("leased", member.name) and delivery.inbox != member.name
     ]
 
@@ -64,9 +50,9 @@ async def withdraw_inboxes_of_left_members(context: BusContext) -> int:
     for member in (await context.roster()).members.values():
         if member.is_here:
             continue
-        if member.stopped_at is not None and context.stops_seen.get(member.name) != member.stopped_at:
+        if member.stopped_at is not None and context.returned_at.get(member.name) != member.stopped_at:
             done += await return_messages(context, member)  # whoever should have done it may have been killed
-            context.stops_seen[member.name] = member.stopped_at
+            context.returned_at[member.name] = member.stopped_at
         else:
             done += await withdraw_messages(context, member)
     return done
@@ -91,6 +77,6 @@ async def _withdraw(context: BusContext, delivery: Delivery, message: Message, m
 
 async def _has_agreed(context: BusContext, name: str, request: Message) -> bool:
     """Whoever was stopped by force has not said that it is done with anything."""
-    known = (await context.work_cache.of((SHUTDOWN,))).get(SHUTDOWN)
+    known = (await context.topics((SHUTDOWN,))).get(SHUTDOWN)
     answers = [call.answers[name] for call in known.calls if name in call.answers] if known is not None else []
     return any(answer.approved and answer.at >= request.at for answer in answers)

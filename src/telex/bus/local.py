@@ -2,18 +2,18 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
-from telex.bus import maintenance, queries, receive, send
+from telex.bus import maintenance, queries, receive
 from telex.bus.arguments import count, searched, seconds
+from telex.bus.context import BusContext
 from telex.bus.correlate import SendRequest
-from telex.bus.directory import BusContext
 from telex.bus.failure_notices import MAY_ANSWER, keep_request_open
-from telex.bus.fast_path import send_fast
 from telex.bus.follow import follow_events
 from telex.bus.inbox_withdrawal import withdraw_messages
 from telex.bus.notify import Notifier
-from telex.bus.send import Raw, as_bytes
+from telex.bus.send import Raw, Sender, as_bytes
 from telex.bus.work_api import WorkApi
 from telex.delivery import lifecycle
 from telex.errors import NotFound, RequestFailed, RequestTimedOut
@@ -25,7 +25,7 @@ from telex.model.roster import Member
 from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
 from telex.ports.clock import Clock
 from telex.ports.evidence import Evidence
-from telex.ports.store import EVERYTHING, AppendResult, Query, Store
+from telex.ports.store import EVERYTHING, AppendResult, Query, Store, Transaction
 from telex.validation.authorization import normalised
 from telex.validation.check import STRICT, CheckPolicy
 
@@ -44,18 +44,19 @@ class LocalBus(WorkApi):
         work: Mapping[str, Any] | None = None,
         evidence: Evidence | None = None,
     ) -> None:
-        self._office = BusContext(store, clock, desk, members, work, evidence)
-        self._waiting = waiting(self._office)
+        self._context = BusContext(store, clock, desk, members=members, work=work, evidence=evidence)
+        self._sender = Sender(self._context)
+        self._waiting = waiting(self._context)
 
     @property
     def store(self) -> Store:
-        return self._office.store
+        return self._context.store
 
     def carry(self, trace: Callable[[], str | None]) -> None:
         """From here on the trace that a message is sent in, as `ports.trace_context` has it, is written down with
         it.
         """
-        self._office.carried = trace
+        self._context.traceparent = trace
 
     async def send(
         self,
@@ -68,47 +69,26 @@ class LocalBus(WorkApi):
         reply_to: str | None = None,
         correlation: str | None = None,
     ) -> Receipt:
-        context = self._office
-        new_message = None
-        if context.sender_lock.is_taken(sender):
-            await context.sender_lock.wait(sender)
-        if type(raw) is bytes and id is None and reply_to is None and correlation is None:
-            now = context.clock.now()
-            if not context.knows_roster(now):  # where many send at once, only the first of them finds it old
-                await context.roster(now)
-            new_message = send_fast(context, raw, (sender, role, to), now)
-        if new_message is None:
-            request = SendRequest(as_bytes(raw), sender, role, to, id, reply_to, correlation)
-            receipt = await send.send_checked(context, request)
-        else:
-            [appended] = await context.store.append((new_message,))
-            if appended.outcome in ("stale", "stopped"):  # somebody has just begun to keep to contracts, or shut down
-                receipt = await send.send(context, SendRequest(new_message.raw, sender, role, to, new_message.id))
-            elif appended.outcome == "stored":
-                receipt = Receipt(
-                    True, new_message.id, "stored", new_message.inboxes, new_message.dialect, new_message.type
-                )
-            else:
-                request = SendRequest(new_message.raw, sender, role, to)
-                receipt = await send.answer(context, request, None, new_message, appended, new_message.at)
+        request = SendRequest(as_bytes(raw), sender, role, to, id, reply_to=reply_to, correlation=correlation)
+        receipt = await self._sender.send(request)
         self._waiting.nudge()
         return receipt
 
     async def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
     ) -> list[Lease]:
-        return await receive.receive(self._office, self._waiting, agent, role, limit, wait, lease)
+        return await receive.receive(self._context, self._waiting, agent, role, limit, wait, lease)
 
     async def ack(self, token: str, *, agent: str) -> bool:
-        return await receive.ack(self._office, token, agent)
+        return await receive.ack(self._context, token, agent)
 
     async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
-        delivery = await receive.nack(self._office, token, agent, reason, delay)
+        delivery = await receive.nack(self._context, token, agent, reason, delay)
         self._waiting.nudge()
         return delivery
 
     async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
-        return await receive.extend(self._office, token, agent, seconds)
+        return await receive.extend(self._context, token, agent, seconds)
 
     async def request(
         self,
@@ -122,10 +102,12 @@ class LocalBus(WorkApi):
         correlation: str | None = None,
         timeout: float | None = None,
     ) -> Receipt | Lease:
-        context = self._office
+        context = self._context
         within = context.limits.request_seconds if timeout is None else seconds("timeout", timeout)
-        request = SendRequest(as_bytes(raw), sender, role, to, id, reply_to, correlation, within)
-        receipt = await send.send(context, request)
+        request = SendRequest(
+            as_bytes(raw), sender, role, to, id, reply_to=reply_to, correlation=correlation, answer_within=within
+        )
+        receipt = await self._sender.send(request)
         if not receipt.accepted:
             return receipt
         self._waiting.nudge()
@@ -143,7 +125,7 @@ class LocalBus(WorkApi):
         return answer
 
     async def _answer(self, question: Message, deadline: float) -> Lease | None:
-        context = self._office
+        context = self._context
         member = await receive.member_or_raise(context, question.sender)
         dialect = context.dialects.get(question.dialect or "")
         type_ = dialect.types.get(question.type or "") if dialect else None
@@ -170,7 +152,7 @@ class LocalBus(WorkApi):
 
     async def _answers(self, question: Message, inboxes: Sequence[str], wanted: Sequence[str]) -> list[int]:
         """The first of them that there is."""
-        context = self._office
+        context = self._context
         found = await context.store.answers_to(inboxes, question, wanted)
         if found and context.policy.work and context.action_of(question) == "ask":
             from telex.bus.approve import deciding
@@ -181,29 +163,30 @@ class LocalBus(WorkApi):
     # --- what became of it -------------------------------------------------------------------------------------------
 
     async def read(self, id: str, *, agent: str) -> Message:
-        return await queries.read(self._office, id, agent)
+        return await queries.read(self._context, id, agent)
 
     async def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
-        member = await receive.member_or_raise(self._office, agent, role)
+        member = await receive.member_or_raise(self._context, agent, role)
         await self.sweep()
-        return await self.store.waiting(await self._office.inboxes(member), count("limit", limit))
+        return await self.store.waiting(await self._context.inboxes(member), count("limit", limit))
 
     async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
-        roster, name = await self._office.roster(), normalised(agent)
+        roster, name = await self._context.roster(), normalised(agent)
         member = roster.find(name) or roster.members.get(name)
         if member is None:
             raise NotFound(f"{name[:128]} is not in the team: telex team shows who is.")
-        from telex.bus.render import reader_forms
+        from telex.bus.render import reader_form
 
-        return await reader_forms(self._office, message, member)
+        context = self._context
+        return await context.read(lambda reads: reader_form(context, reads, message, member))
 
     async def why(self, id: str) -> list[MessageHistory]:
         await self.sweep()
-        return await queries.why(self._office, id)
+        return await queries.why(self._context, id)
 
     async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> MessageHistory:
         """A message further on than asked for is settled too: one that was acked need not be seen read first."""
-        context, name = self._office, normalised(sender)
+        context, name = self._context, normalised(sender)
         deadline = context.clock.now() + seconds("timeout", timeout)
         subscription = self._waiting.place()
         known: tuple[int, ...] = ()
@@ -230,7 +213,7 @@ class LocalBus(WorkApi):
     async def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
     ) -> AsyncGenerator[tuple[Event, Message | None], None]:
-        looked = follow_events(self._office, self._waiting, searched(query), follow=follow, wait=wait)
+        looked = follow_events(self._context, self._waiting, searched(query), follow=follow, wait=wait)
         async with aclosing(looked) as pages:
             async for page in pages:
                 for one in page:
@@ -243,16 +226,16 @@ class LocalBus(WorkApi):
 
     async def trace(self, correlation: str) -> list[MessageHistory]:
         await self.sweep()
-        return await queries.trace(self._office, correlation)
+        return await queries.trace(self._context, correlation)
 
     # --- the team ----------------------------------------------------------------------------------------------------
 
     async def roster(self) -> list[Presence]:
         await self.sweep()
-        return await queries.presence(self._office)
+        return await queries.presence(self._context)
 
     async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
-        context, reads = self._office, tuple(dialects)
+        context, reads = self._context, tuple(dialects)
         if reads:
             from telex.delivery.dialect_versions import understood
 
@@ -268,20 +251,13 @@ class LocalBus(WorkApi):
                 if (differs := reads_differ(declared, reads, context.limits)) is not None:
                     return differs
                 reads = ()
-        member = await context.member(name, role, joining=True)
-        if isinstance(member, Member) and reads and reads != member.dialects:
-            return await context.upsert_member(member._replace(dialects=reads), context.clock.now(), joining=True)
-        return member
+        return await context.member(name, role, joining=True, dialects=reads)
 
     async def leave(self, name: str) -> int:
-        context, name = self._office, normalised(name)
-        member = (await context.roster()).members.get(name)
-        if member is None or member.joined_at is None:
+        context, name = self._context, normalised(name)
+        member = await context.store.transaction(partial(_leave, context, name), may_use_reserve=True)
+        if member is None:
             raise NotFound(f"{name} is not in the team: telex team shows who is.")
-        if member.left_at is None:
-            now = context.clock.now()
-            await context.store.upsert_member(member._replace(left_at=now), Event(0, now, "left", name))
-            context.forget_roster()
         withdrawn = await withdraw_messages(context, member)
         self._waiting.nudge()
         return withdrawn
@@ -293,7 +269,7 @@ class LocalBus(WorkApi):
         return await self.store.dead(count("limit", limit))
 
     async def retry(self, id: str) -> int:
-        now, roster = self._office.clock.now(), await self._office.roster()
+        now, roster = self._context.clock.now(), await self._context.roster()
         dead = await self._given_up(id)
         here = [
             delivery for delivery in dead if (member := roster.members.get(delivery.inbox)) is None or member.is_here
@@ -305,10 +281,10 @@ class LocalBus(WorkApi):
         return sum(settle_result.done for settle_result in settled)
 
     async def drop(self, id: str, *, reason: str, agent: str = "human") -> int:
-        agent, now = normalised(agent), self._office.clock.now()
+        agent, now = normalised(agent), self._context.clock.now()
         dropped = [
             await keep_request_open(
-                self._office, lifecycle.withdrawn(delivery, agent, now, reason, kind="dropped"), delivery
+                self._context, lifecycle.withdrawn(delivery, agent, now, reason, kind="dropped"), delivery
             )
             for delivery in await self._given_up(id)
         ]
@@ -331,36 +307,50 @@ class LocalBus(WorkApi):
 
         What is here already is left as it is, so that importing twice is the same as importing once.
         """
-        answers: list[AppendResult] = []
-        fresh: list[NewMessage] = []
-        taken: set[tuple[str, str, bytes, float]] = set()
-        for new_message in entries:
-            same = (new_message.sender, new_message.digest, new_message.at)
-            here = [m.seq for m in await self.store.find(new_message.id) if (m.sender, m.digest, m.at) == same]
-            again = bool(here) or (new_message.id, *same) in taken
-            answers.append(AppendResult("duplicate" if again else "stored", here[0] if here else 0))
-            taken.add((new_message.id, *same))
-            if not again:
-                kind = "refused" if new_message.kind == "refused" else "imported"
-                fresh.append(_as_history(new_message, kind))
-        append_results = iter(await self.store.append(fresh) if fresh else ())
-        await self.store.settle(())  # what is here already may not be on disk yet
-        return [next(append_results) if answer.outcome == "stored" else answer for answer in answers]
+        if not entries:
+            return []
+        return await self.store.transaction(partial(_import, entries))
 
     async def sweep(self) -> int:
-        return await maintenance.run_maintenance(self._office)
+        return await maintenance.run_maintenance(self._context)
 
     async def close(self) -> None:
         self._waiting.close()
         await self.store.close()
 
 
+def _leave(context: BusContext, name: str, tx: Transaction) -> Member | None:
+    """The member that leaves, or has left before; None: there is no such member."""
+    context.team.begin(tx)
+    member = context.team.roster.members.get(name)
+    if member is None or member.joined_at is None:
+        return None
+    if member.left_at is None:
+        member = member._replace(left_at=context.team.now)
+        context.team.write_member(tx, member, Event(0, context.team.now, "left", name))
+    return member
+
+
+def _import(entries: Sequence[NewMessage], tx: Transaction) -> list[AppendResult]:
+    """Store the messages that are not stored yet. All are looked up before the first is written."""
+    results: list[AppendResult | NewMessage] = []
+    taken: set[tuple[str, str, bytes, float]] = set()
+    for entry in entries:
+        same = (entry.sender, entry.digest, entry.at)
+        here = [m.seq for m in tx.find(entry.id) if (m.sender, m.digest, m.at) == same]
+        is_new = not here and (entry.id, *same) not in taken
+        taken.add((entry.id, *same))
+        kind = "refused" if entry.kind == "refused" else "imported"
+        results.append(_as_history(entry, kind) if is_new else AppendResult("duplicate", here[0] if here else 0))
+    return [
+        AppendResult("stored", tx.append(result)) if isinstance(result, NewMessage) else result for result in results
+    ]
+
+
 def _as_history(new_message: NewMessage, kind: str) -> NewMessage:
     """Without everything that would make something happen now: it asks nobody, answers nothing and changes no matter of
     the work, whatever the record that it comes from says."""
-    return new_message._replace(
-        kind=kind, inboxes=(), answer_by=None, answers_requests=(), dedup_since=None, inbox_max=None, work_change=None
-    )
+    return new_message._replace(kind=kind, inboxes=(), answer_by=None, answers_requests=(), work_change=None)
 
 
 NEVER_DELIVERED = frozenset({"refused", "recorded"})  # in no inbox: no delivery to wait for

@@ -4,7 +4,7 @@ There is no daemon: whoever uses the bus does a little of this on the way. Every
 leave half done, since each settles only what is still as it was seen.
 """
 
-from telex.bus.directory import BusContext
+from telex.bus.context import BusContext
 from telex.bus.failure_notices import dead_letter_notices, keep_request_open
 from telex.bus.inbox_withdrawal import withdraw_inboxes_of_left_members
 from telex.delivery import lifecycle
@@ -23,7 +23,7 @@ async def run_maintenance(context: BusContext) -> int:
         await expire_leases(context) + await expire_requests(context) + await withdraw_inboxes_of_left_members(context)
     )
     now, limits = context.clock.now(), context.limits
-    if now < context.next_tidying or not await context.store.is_maintenance_due(now):
+    if now < context.next_store_maintenance or not await context.store.is_maintenance_due(now):
         return done
     done += await context.store.maintain(
         now,
@@ -33,7 +33,7 @@ async def run_maintenance(context: BusContext) -> int:
         limit=STEP,
     )
     took = min(context.clock.now() - now, IDLE_SECONDS)
-    context.next_tidying = now + took / TIDYING_SHARE_MAX
+    context.next_store_maintenance = now + took / TIDYING_SHARE_MAX
     return done
 
 
@@ -41,9 +41,9 @@ async def run_if_due(context: BusContext) -> None:
     """Called by whoever receives: lapsed leases every time, the rest once a second, or sooner when much is left."""
     await expire_leases(context)
     now = context.clock.now()
-    if now >= context.next_sweep:
+    if now >= context.next_maintenance:
         done = await run_maintenance(context)
-        context.next_sweep = context.clock.now() + (BUSY_SECONDS if done >= STEP else IDLE_SECONDS)
+        context.next_maintenance = context.clock.now() + (BUSY_SECONDS if done >= STEP else IDLE_SECONDS)
 
 
 async def expire_leases(context: BusContext) -> int:
@@ -84,8 +84,8 @@ async def _remind(
     reports: tuple[NewMessage, ...] = ()
     if decision.due_at is None and deliveries:
         reports = await dead_letter_notices(context, deliveries[0], decision.reason, message)
-    reminded = await context.store.remind(
-        pending_request, now, decision.due_at, decision.again, decision.detail, reports
+    reminded = await context.store.transaction(
+        lambda tx: tx.remind(pending_request, now, decision.due_at, decision.again, decision.detail, reports=reports)
     )
     if reminded and decision.expire:  # only now: the answer may have come in this very moment
         await context.store.settle([lifecycle.expired(delivery, now, decision.reason) for delivery in decision.expire])

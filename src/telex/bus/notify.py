@@ -8,7 +8,7 @@ one reader at a time, on a clock that blocks; `shared_notify` has that of many r
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from telex.bus.directory import BusContext
+from telex.bus.context import BusContext
 
 if TYPE_CHECKING:
     from telex.bus.follow import EventTail
@@ -28,18 +28,18 @@ class Subscription:
     alone = True  # nobody else looks at the clock meanwhile: whoever waits here has to sweep
 
     def __init__(self, context: BusContext) -> None:
-        self._office = context
+        self._context = context
         self._seen = 0
         self._news_at = context.clock.now()
 
     async def arm(self, inboxes: Sequence[str] | None = None, messages: Sequence[int] = ()) -> None:
         """From this moment on, whatever comes into one of these inboxes or happens to one of these messages is news.
         None: whatever happens at all."""
-        self._seen = self._office.store.changes()
+        self._seen = self._context.store.changes()
 
     async def wait(self, until: float) -> None:
         """Return when there are any, or at that moment; now and then without any."""
-        clock, store = self._office.clock, self._office.store
+        clock, store = self._context.clock, self._context.store
         now = clock.now()
         while now < until:
             if store.changes() != self._seen:
@@ -58,7 +58,7 @@ class Notifier:
     tail: "EventTail | None" = None  # where many follow the record: one who reads it for all of them
 
     def __init__(self, context: BusContext) -> None:
-        self._office = context
+        self._context = context
 
     async def begin(self) -> None:
         """Somebody is about to look and then to wait."""
@@ -66,7 +66,7 @@ class Notifier:
     def place(self, *, takes: bool = False) -> Subscription:
         """For somebody who `takes` what comes, or for one who only watches. Of those who take, it is enough that one
         hears of a message."""
-        return Subscription(self._office)
+        return Subscription(self._context)
 
     def nudge(self) -> None:
         """We have written ourselves: whoever waits here may look at once."""

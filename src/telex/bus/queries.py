@@ -1,6 +1,6 @@
 """What became of it? Stories, inboxes, presence: everything is told from what the store has, at this moment."""
 
-from telex.bus.directory import BusContext
+from telex.bus.context import BusContext
 from telex.delivery.lifecycle import state_of
 from telex.errors import NotFound
 from telex.model.event import Event
@@ -16,11 +16,8 @@ async def message_history(context: BusContext, message: Message) -> MessageHisto
     store = context.store
     deliveries = tuple(await store.deliveries(message.seq))
     events = tuple(await store.story(message.seq))
-    asks = [
-        pending_request
-        for pending_request, asked in await store.pending_requests(message.id, None)
-        if asked.seq == message.seq
-    ]
+    pending = await context.read(lambda reads: reads.pending_requests(message.id, None))
+    asks = [request for request, asked in pending if asked.seq == message.seq]
     state = state_of(deliveries, events, refused=message.refused)
     return MessageHistory(message, state, deliveries, events, asks[0].due_at if asks else None)
 
@@ -66,14 +63,14 @@ async def read(context: BusContext, id_: str, agent: str) -> Message:
         if delivery.inbox in inboxes and delivery.state == "stored"
     ]
     if seen:
-        await context.store.record([event for _, event in seen])
+        await context.store.transaction(lambda tx: [tx.record(event) for _, event in seen])
     accepted = [message for message in messages if not message.refused]
     return seen[-1][0] if seen else (accepted or messages)[-1]
 
 
 async def presence(context: BusContext) -> list[Presence]:
     """Everyone who was declared or ever came, whoever else has something waiting, and the inboxes that roles share."""
-    roster, depths, now = await context.roster(), await context.store.depths(), context.clock.now()
+    roster, depths, now = await context.roster(fresh=True), await context.store.depths(), context.clock.now()
     shown = []
     for member in roster.members.values():
         if member.stopped_at is not None:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from telex.bus.arguments import TURN_SECONDS_MIN, count, seconds
+from telex.bus.context import BusContext
 from telex.bus.correlate import replace_surrogates
-from telex.bus.directory import BusContext
 from telex.bus.failure_notices import dead_letter_notices, keep_request_open
 from telex.bus.maintenance import run_if_due
 from telex.bus.notify import LOOKS_APART_SECONDS_MIN, Notifier
@@ -60,7 +60,7 @@ async def receive(
 async def next_poll_at(context: BusContext, inboxes: Sequence[str], now: float) -> float:
     """When somebody who waits alone has to look again, though nobody has written anything."""
     soonest = await context.store.next_deadline(inboxes)
-    due = context.next_sweep if soonest is None else min(context.next_sweep, soonest)
+    due = context.next_maintenance if soonest is None else min(context.next_maintenance, soonest)
     return max(due, now + LOOKS_APART_SECONDS_MIN)
 
 
@@ -99,7 +99,7 @@ async def ack(context: BusContext, token: str, agent: str) -> bool:
     delivery, fence = parse_token(token)
     agent, at = normalised(agent), context.clock.now()
     [settled] = await context.store.settle([lifecycle.acked(delivery, fence, agent, at)])
-    await context.is_here(agent, at)
+    await context.mark_seen(agent)
     if settled.done:
         return True
     now = settled.now
@@ -113,7 +113,7 @@ async def extend(context: BusContext, token: str, agent: str, more: float | None
     now = context.clock.now()
     until = now + (context.limits.lease_seconds if more is None else seconds("seconds", more, TURN_SECONDS_MIN))
     [settled] = await context.store.settle([lifecycle.extended(delivery, fence, normalised(agent), now, until)])
-    await context.is_here(normalised(agent), now)
+    await context.mark_seen(normalised(agent))
     if not settled.done:
         raise lease_lost(settled, fence, normalised(agent))
     return until
@@ -133,7 +133,7 @@ async def nack(context: BusContext, token: str, agent: str, reason: str, delay: 
     )
     settlement = lifecycle.given_back(delivery, agent, now, reason, context.limits, delay=delay, reports=reports)
     [settled] = await context.store.settle([await keep_request_open(context, settlement, delivery)])
-    await context.is_here(agent, now)
+    await context.mark_seen(agent)
     if not settled.done or settled.now is None:
         raise lease_lost(settled, fence, agent)
     return settled.now

@@ -8,37 +8,36 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from telex.bus.directory import BusContext
+from telex.bus.context import BusContext
 from telex.delivery.reader_form import choices_of, markdown_for, rendering_for
 from telex.dialects.registry import PLAIN
 from telex.dialects.schema import Dialect, MessageType
 from telex.model.event import CHANGES, Event, detail_of
 from telex.model.message import Lease, Message, Rendering
 from telex.model.roster import ONE_OF_ROLE, Member
+from telex.ports.store import Reads
 
 
-async def reader_forms(context: BusContext, message: Message, member: Member) -> Rendering | None:
-    """As the member was given it when it last had it; where it has not, or waits for it again, as it would be now."""
-    turn = await _last_turn(context, message, member.name)
-    if turn is None:
+def reader_form(context: BusContext, reads: Reads, message: Message, member: Member) -> Rendering | None:
+    """The form in which the member last got the message; where it has not, or will get it again, as it would now."""
+    last = _last_lease(reads, message, member.name)
+    if last is None:
         return rendered(context, message, member) if member.dialects else None
-    if not turn:
+    if not last:
         return None
-    reads = str(turn.get("reads", turn.get("dialect")))
-    return rendered(context, message, member._replace(dialects=(reads,)))
+    dialects = (str(last.get("reads", last.get("dialect"))),)
+    return rendered(context, message, member._replace(dialects=dialects))
 
 
-async def _last_turn(context: BusContext, message: Message, name: str) -> dict[str, Any] | None:
-    """What is written down of the words in which it was last handed over; nothing, where it was as it had been sent.
-    None: it has not been, or is to be once more."""
-    waits = {
-        delivery.seq: delivery.state == "stored"
-        for delivery in await context.store.deliveries(message.seq)
-        if delivery.attempts
+def _last_lease(reads: Reads, message: Message, name: str) -> dict[str, Any] | None:
+    """Details of the translation in which the message was last leased; empty where it was not translated. None: it was
+    not leased yet, or will be again."""
+    is_stored = {
+        delivery.seq: delivery.state == "stored" for delivery in reads.deliveries(message.seq) if delivery.attempts
     }
     found: dict[str, Any] | None = None
-    for event in await context.store.story(message.seq) if waits else ():
-        if event.agent != name or waits.get(event.delivery or 0, True):
+    for event in reads.story(message.seq) if is_stored else ():
+        if event.agent != name or is_stored.get(event.delivery or 0, True):
             continue
         if event.kind == "leased":
             found = {}
@@ -115,25 +114,28 @@ def _where(error: Exception) -> str:
     return f"{type(error).__name__} in {place}"
 
 
-async def unnamed_answers(
-    context: BusContext, member: Member, answers: frozenset[str], correlation: str | None, inboxes: Sequence[str]
+def unnamed_request(
+    context: BusContext,
+    reads: Reads,
+    member: Member,
+    answers: frozenset[str],
+    correlation: str | None,
+    *,
+    inboxes: Sequence[str],
 ) -> str | None:
-    """The one request that somebody answers who does not say which: of those that it was shown as a type which this
-    answers, the one of the same conversation, or the one in its hands where it speaks of none."""
-    among = await context.store.held(member.name)
+    """The one request that a member answers without naming it: of those that it was shown as a type which this answers,
+    the one of the same conversation, or the one that it holds."""
+    among = reads.held(member.name)
     if correlation is not None:
-        # What belongs to no conversation was shown as one of its own, under its id.
-        asked = [
-            *await context.store.pending_requests(None, correlation),
-            *await context.store.pending_requests(correlation, None),
-        ]
+        # A request without a conversation was shown as one of its own, under its id.
+        asked = [*reads.pending_requests(None, correlation), *reads.pending_requests(correlation, None)]
         same = [message for message in among if correlation in (message.correlation, message.id)]
         among = [*same, *(message for _, message in asked)]
     back = [message for message in among if not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)]
-    shown = [
-        (message.id, await reader_forms(context, message, member)) for message in back if message.sender != member.name
+    forms = [
+        (message.id, reader_form(context, reads, message, member)) for message in back if message.sender != member.name
     ]
-    found = {id_ for id_, rendering in shown if rendering is not None and rendering.type in answers}
+    found = {id_ for id_, form in forms if form is not None and form.type in answers}
     return found.pop() if len(found) == 1 else None
 
 

@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from telex.bus.directory import BusContext
+from telex.bus.context import BusContext
 from telex.bus.follow import EventTail
 from telex.bus.maintenance import run_if_due
 from telex.bus.notify import PAUSE_SECONDS_MIN, Notifier, Subscription, pause
@@ -93,8 +93,8 @@ class SharedNotifier(Notifier):
         """See to it that somebody keeps watch, from before the caller looks."""
         if self._watch is not None and not self._watch.done():
             return
-        version = self._office.store.changes()
-        upto = (await self._office.store.changes_since(None)).upto
+        version = self._context.store.changes()
+        upto = (await self._context.store.changes_since(None)).upto
         if self._watch is None or self._watch.done():  # nobody else has begun meanwhile
             self._version, self._upto, self._sweep_at = version, upto, 0.0
             self._watch = self.loop.create_task(self._keep_watch())
@@ -122,7 +122,7 @@ class SharedNotifier(Notifier):
 
     async def expect(self, inboxes: Iterable[str]) -> None:
         """Something may lie in these inboxes that is not due yet."""
-        for inbox, due_at in (await self._office.store.due_times(list(inboxes))).items():
+        for inbox, due_at in (await self._context.store.due_times(list(inboxes))).items():
             self._expect(inbox, due_at)
 
     def _expect(self, inbox: str, due_at: float) -> None:
@@ -174,10 +174,10 @@ class SharedNotifier(Notifier):
             raise
 
     async def _look_around(self) -> None:
-        context, store, now = self._office, self._office.store, self.clock.now()
+        context, store, now = self._context, self._context.store, self.clock.now()
         swept = now >= self._sweep_at
         if swept:
-            context.next_sweep = min(context.next_sweep, now)
+            context.next_maintenance = min(context.next_maintenance, now)
             await run_if_due(context)
         version = store.changes()
         if version != self._version:
@@ -186,7 +186,7 @@ class SharedNotifier(Notifier):
             swept = True  # what falls due next may have changed as well
         if swept:
             soonest = await store.next_deadline(())
-            due = context.next_sweep if soonest is None else min(context.next_sweep, soonest)
+            due = context.next_maintenance if soonest is None else min(context.next_maintenance, soonest)
             self._sweep_at = max(due, self.clock.now() + SWEEPS_APART_SECONDS_MIN)
         for inbox in [inbox for inbox, due_at in self._due.items() if due_at <= now]:
             del self._due[inbox]

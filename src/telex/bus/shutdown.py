@@ -1,24 +1,25 @@
-"""How does a team shut down so that it really ends? Asked once, waited for until the deadline, told as it is.
+"""Shutdown of a team: every agent is asked once, the answers are waited for, and the team is dissolved.
 
-Everything that is decided here is decided on the book and the roster, and written only if the book has not gone on
-meanwhile. So it may be killed at any point and run again, and two who do it at once ask once and dissolve once.
+Each step is decided inside a transaction, on the work state and the roster of that moment. So it may be killed at any
+point and run again, and two that run at once ask once and dissolve once.
 """
 
 from typing import NamedTuple
 
 from telex.bus.arguments import seconds
-from telex.bus.correlate import SendRequest
-from telex.bus.directory import BusContext
+from telex.bus.context import BusContext
+from telex.bus.decision import event_detail
 from telex.bus.inbox_withdrawal import return_messages
 from telex.bus.maintenance import run_if_due
-from telex.bus.new_message import new_message
 from telex.bus.notify import LOOKS_APART_SECONDS_MIN, Notifier
 from telex.bus.receive import member_or_raise
-from telex.bus.work_cache import check_work_rules, work_message_of_send
-from telex.delivery.validator_cache import Participants
+from telex.bus.work_rules import check_work_rules
+from telex.delivery.routing import Participants
 from telex.dialects.write import write
 from telex.errors import InvalidValue
+from telex.model.digest import digest_of
 from telex.model.finding import Finding, refusals
+from telex.model.message import NewMessage
 from telex.model.roster import EVERYONE, TELEX, Member
 from telex.model.shutdown import (
     NO_SHUTDOWNS,
@@ -30,10 +31,11 @@ from telex.model.shutdown import (
     ShutdownReport,
     ShutdownState,
 )
-from telex.ports.store import Query
+from telex.ports.store import Query, Transaction
 from telex.validation.authorization import may_receive
-from telex.work import shutdown_progress
+from telex.work import reducer, shutdown_progress
 from telex.work.compose import compose
+from telex.work.view import WorkMessage, parse_tree
 
 HANDED_BACK_MAX = 10_000  # messages that a report lists
 TEAM = "team"  # what it is called where nobody has given it a name
@@ -89,18 +91,11 @@ async def shut_down(
             now = context.clock.now()
             await run_if_due(context)
             team_snapshot = await _look(context, run, names)
-            due = [
-                member_shutdown
-                for member_shutdown in team_snapshot.agents
-                if member_shutdown.member.name not in asked and _is_to_be_asked(context, run, member_shutdown)
-            ]
-            if due:
-                refused = await _ask(context, run, due)
+            if _to_be_asked(context, run, team_snapshot, asked):
+                refused = await _ask(context, run, names, asked)
                 if refused:
                     return ShutdownReport(asker.name, (), team_snapshot.agents, findings=refused)
-                if refused is not None:
-                    asked |= {member_shutdown.member.name for member_shutdown in due}
-                continue  # None: somebody else has asked, or answered, in this very moment
+                continue
             calls |= {
                 member_shutdown.call.id
                 for member_shutdown in team_snapshot.agents
@@ -111,7 +106,7 @@ async def shut_down(
                     min((call.at for call in team_snapshot.known.calls if call.id in calls), default=now) + run.seconds
                 )
             if wait and now < until and team_snapshot.any(WAITED):
-                at_least = max(context.next_sweep, now + LOOKS_APART_SECONDS_MIN)
+                at_least = max(context.next_maintenance, now + LOOKS_APART_SECONDS_MIN)
                 await subscription.wait(min(until, at_least))
                 await member_or_raise(context, agent)  # waiting is being here
             elif team_snapshot.any(UNSETTLED) and not force:
@@ -123,16 +118,29 @@ async def shut_down(
 
 
 async def _look(context: BusContext, run: ShutdownRun, names: set[str]) -> TeamSnapshot:
-    """The team as it is. The roster is read first, so that it is not ahead of the book."""
-    context.forget_roster()
-    roster = await context.roster()
-    known = (await context.work_cache.of((TOPIC,))).get(TOPIC, NO_SHUTDOWNS)
+    return await context.read(lambda _: _snapshot(context, run, names))
+
+
+def _snapshot(context: BusContext, run: ShutdownRun, names: set[str]) -> TeamSnapshot:
+    """The team as it is in this transaction or snapshot."""
+    roster = context.team.roster
+    known = context.team.topic(TOPIC) or NO_SHUTDOWNS
     agents = shutdown_progress.members_to_stop(roster, run.asker.name, names)
     names |= {member.name for member in agents}
     return TeamSnapshot(known, tuple(shutdown_progress.shutdown_progress(known, member, roster) for member in agents))
 
 
-# --- asking ----------------------------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------------------------------
+
+
+def _to_be_asked(
+    context: BusContext, run: ShutdownRun, team_snapshot: TeamSnapshot, asked: set[str]
+) -> list[MemberShutdown]:
+    return [
+        member_shutdown
+        for member_shutdown in team_snapshot.agents
+        if member_shutdown.member.name not in asked and _is_to_be_asked(context, run, member_shutdown)
+    ]
 
 
 def _is_to_be_asked(context: BusContext, run: ShutdownRun, member_shutdown: MemberShutdown) -> bool:
@@ -144,56 +152,94 @@ def _is_to_be_asked(context: BusContext, run: ShutdownRun, member_shutdown: Memb
     return type_ is None or context.policy.misdelivery != "refusal" or may_receive(member_shutdown.member.role, type_)
 
 
-async def _ask(context: BusContext, run: ShutdownRun, due: list[MemberShutdown]) -> tuple[Finding, ...] | None:
-    """Ask all of these with one message. What speaks against that, if anything does; None: look again first."""
+async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: set[str]) -> tuple[Finding, ...]:
+    """Ask all that are still to be asked, with one message. What is wrong with it, if anything is."""
     dialect, type_ = context.type_that("stop")
     if dialect is None or type_ is None:
         raise InvalidValue("no dialect of the team can ask anybody to shut down: let it read vbw-typed as well.")
-    now, new_id, asker = context.clock.now(), context.clock.new_id(), run.asker
-    of = {"reason": run.reason, "team": run.team}
-    tree = compose(dialect, type_, of, id=new_id, now=now, sender=asker.role)
+    began, new_id, asker = context.clock.now(), context.clock.new_id(), run.asker
+    fields = {"reason": run.reason, "team": run.team}
+    tree = compose(dialect, type_, fields, id=new_id, now=began, sender=asker.role)
     raw = write(dialect, tree).encode("utf-8", "surrogatepass")
-    checked = context.validators.check(raw, Participants(asker.role, None, asker.name, None))
-    if refusals(checked.findings) or checked.traits is None:
+    checked = context.validators.check(raw, Participants(as_role=asker.role, as_name=asker.name))
+    traits = checked.traits
+    if refusals(checked.findings) or traits is None:
         return checked.findings
-    inboxes = tuple(member_shutdown.member.name for member_shutdown in due)
-    request = SendRequest(raw, asker.name, None, EVERYONE, new_id)
-    work_message = work_message_of_send(request, asker, checked, EVERYONE, inboxes, now)
-    findings, work_change = await check_work_rules(context, work_message)
-    entry = new_message(
-        context, raw, new_id, asker, EVERYONE, dialect.name, type_.name, checked.traits.rank, None, None, inboxes, now,
-        (*checked.findings, *findings), None, (), work_change,
-    )  # fmt: skip
-    # An inbox that is full is no reason not to stop, and its reader is perhaps why it has to.
-    [appended] = await context.store.append((entry._replace(inbox_max=None),))
-    return () if appended.outcome == "stored" else None
+
+    def decide(tx: Transaction) -> tuple[str, ...]:
+        context.team.begin(tx)
+        due = _to_be_asked(context, run, _snapshot(context, run, names), asked)
+        inboxes = tuple(member_shutdown.member.name for member_shutdown in due)
+        if not inboxes:
+            return ()
+        now = context.team.now
+        work_message = WorkMessage(
+            seq=0,
+            id=new_id,
+            at=now,
+            sender=asker.name,
+            role=asker.role,
+            to=EVERYONE,
+            inboxes=inboxes,
+            dialect=dialect,
+            type=type_,
+            tree=parse_tree(raw, dialect, type_),
+        )
+        work = check_work_rules(context, tx, work_message, context.team.roster)
+        # A full inbox is no reason not to ask its agent to stop, so no place is reserved.
+        seq = tx.append(
+            NewMessage(
+                id=new_id,
+                at=now,
+                sender=asker.name,
+                role=asker.role,
+                to=EVERYONE,
+                dialect=dialect.name,
+                type=type_.name,
+                rank=traits.rank,
+                correlation=None,
+                reply_to=None,
+                digest=digest_of(raw),
+                raw=raw,
+                inboxes=inboxes,
+                detail=event_detail(context, now - began, (*checked.findings, *work.findings), inboxes=inboxes),
+                work_change=work.change,
+            )
+        )
+        stored = work_message._replace(seq=seq)
+        before = work.before or {}
+        context.team.put_topics(tx, {topic: reducer.fold(topic, before[topic], stored) for topic in before}, seq)
+        return inboxes
+
+    asked |= set(await context.store.transaction(decide))
+    return ()
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------
 
 
 async def _dissolve(context: BusContext, run: ShutdownRun, names: set[str], *, force: bool) -> bool:
-    """End every membership at once, with the report that says so. False: things have changed, look again."""
+    """End every membership, with the report that says so. False: the team has changed; look at it again."""
     from telex.work.shutdown_report import shutdown_report
 
-    topic = await context.store.topic(TOPIC)
-    team_snapshot = await _look(context, run, names)
-    if team_snapshot.any(UNSETTLED) and not force:
+    def decide(tx: Transaction) -> list[str] | None:
+        context.team.begin(tx)
+        team_snapshot = _snapshot(context, run, names)
+        if team_snapshot.any(UNSETTLED) and not force:
+            return None
+        report = shutdown_report(run.asker, run.team, run.reason, team_snapshot.agents, context.team.now)
+        if report is None:
+            return []  # another process has done it
+        context.team.put_topics(tx, {}, tx.append(report))
+        agents = team_snapshot.agents
+        return [member_shutdown.member.name for member_shutdown in agents if member_shutdown.state in UNSETTLED]
+
+    forced = await context.store.transaction(decide)
+    if forced is None:
         return False
-    last = topic[-1][1].seq if topic else 0
-    new_message = shutdown_report(
-        run.asker, run.team, run.reason, team_snapshot.agents, ((TOPIC, last),), context.clock.now()
-    )
-    if new_message is None:
-        return True  # nobody is left, since somebody else has done it
-    [appended] = await context.store.append((new_message,))
-    if appended.outcome == "stale":
-        return False
-    context.forget_roster()
     roster = await context.roster()
-    for member_shutdown in team_snapshot.agents:
-        if member_shutdown.state in UNSETTLED:
-            await return_messages(context, roster.members[member_shutdown.member.name])
+    for name in forced:
+        await return_messages(context, roster.members[name])
     return True
 
 

@@ -4,7 +4,7 @@ that is over."""
 from collections.abc import Iterator
 from typing import Any
 
-from telex.bus.directory import BusContext
+from telex.bus.context import BusContext
 from telex.bus.escalate import FAR_AWAY, escalations, is_escalation
 from telex.bus.failure_notices import MAY_ANSWER
 from telex.bus.queries import presence
@@ -30,7 +30,7 @@ HERE = "here"
 
 async def stall(context: BusContext) -> Stall:
     roster, here = await context.roster(), await presence(context)
-    book = {kind: await context.work_cache.of_kind(kind) for kind in ("approval", "plan", "blocker", "shutdown")}
+    book = {kind: await context.topics_of_kind(kind) for kind in ("approval", "plan", "blocker", "shutdown")}
     approvals = list(_approvals(context, roster, here, book["approval"]))
     silent = await _silent(context, here)
     waits = [pending_approval.wait for pending_approval in approvals]
@@ -180,7 +180,7 @@ async def _silent(context: BusContext, here: list[Presence]) -> list[IdleConvers
 async def _silence(context: BusContext, presence: Presence) -> IdleConversation:
     """What came only now may still be read in a moment."""
     name, since = presence.member.name, context.clock.now() - context.limits.silent_seconds
-    held = tuple(message.id for message in await context.store.held(name))
+    held = tuple(message.id for message in await context.read(lambda reads: reads.held(name)))
     waiting = await context.store.waiting([name], UNREAD_MAX)
     unread = [message for delivery, message in waiting if delivery.state == "stored" and message.at <= since]
     first: dict[str, Message] = {}  # by sender: what it has waited for longest

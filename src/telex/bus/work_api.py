@@ -6,10 +6,10 @@ Each is imported when it is first used: a send needs none of them.
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from telex.bus import send
-from telex.bus.directory import BusContext
+from telex.bus.context import BusContext
 from telex.bus.maintenance import run_maintenance
 from telex.bus.notify import Notifier
+from telex.bus.send import Sender
 from telex.model.roster import HUMAN
 from telex.ports.bus import Receipt
 
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 class WorkApi:
     """A part of the bus; see `telex.ports.bus.Bus` for what each verb does."""
 
-    _office: BusContext
+    _context: BusContext
     _waiting: Notifier
+    _sender: Sender
 
     async def work_state(self, kind: str) -> dict[str, Any]:
         from telex.model.tuple_view import with_tuples
 
-        return {topic: with_tuples(state) for topic, state in (await self._office.work_cache.of_kind(kind)).items()}
+        return {topic: with_tuples(state) for topic, state in (await self._context.topics_of_kind(kind)).items()}
 
     async def guard(
         self,
@@ -42,23 +43,21 @@ class WorkApi:
     ) -> "list[PathVerdict]":
         from telex.bus.guard import WriteGuard, guard
 
-        context = self._office
-        gate = WriteGuard(
-            context.store, context.clock, context.dialects, context.limits, await context.roster(), context.work_cache
-        )
+        context = self._context
+        gate = WriteGuard(context.store, context.clock, context.team, context.dialects, context.limits)
         return await guard(gate, paths, agent, role, plan, resolve)
 
     async def escalations(self, *, answered: bool = False) -> "list[Escalation]":
         from telex.bus.escalate import escalations
 
-        await run_maintenance(self._office)
-        return await escalations(self._office, answered=answered)
+        await run_maintenance(self._context)
+        return await escalations(self._context, answered=answered)
 
     async def stall(self) -> "Stall":
         from telex.bus.stall import stall
 
-        await run_maintenance(self._office)
-        return await stall(self._office)
+        await run_maintenance(self._context)
+        return await stall(self._context)
 
     async def approve(
         self,
@@ -73,9 +72,9 @@ class WorkApi:
     ) -> Receipt:
         from telex.bus.approve import answer_to
 
-        context = self._office
+        context = self._context
         request = await answer_to(context, id, agent, approved, reason, conditions, modifications, role)
-        receipt = await send.send(context, request)
+        receipt = await self._sender.send(request)
         self._waiting.nudge()
         return receipt
 
@@ -91,6 +90,6 @@ class WorkApi:
     ) -> "ShutdownReport":
         from telex.bus.shutdown import shut_down
 
-        report = await shut_down(self._office, self._waiting, agent, reason, deadline, team, force, wait)
+        report = await shut_down(self._context, self._waiting, agent, reason, deadline, team, force, wait)
         self._waiting.nudge()
         return report

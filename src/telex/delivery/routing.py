@@ -1,8 +1,10 @@
-"""Who should hear it? From an address to inboxes, by the roster, or a refusal that names who is there.
+"""Routing: from an address to inboxes by the roster, or a refusal that names who is there.
 
 An address is an agent's name, `role:qa` (one of that role takes it), `all:qa` (each of them gets it) or `*` (everyone
 else in the team). Nothing is ever put into an inbox that nobody reads.
 """
+
+from typing import NamedTuple
 
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT
@@ -11,6 +13,15 @@ from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, Member, Roste
 from telex.validation.authorization import normalised
 
 Route = tuple[str, ...]
+
+
+class Participants(NamedTuple):
+    """Sender and recipient of a message, as far as the roster knows them."""
+
+    as_role: str | None = None
+    to_role: str | None = None
+    as_name: str | None = None
+    to_name: str | None = None
 
 
 def normal_address(address: str) -> str:

@@ -9,6 +9,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from telex.delivery.routing import Participants
 from telex.dialects.field_access import get_path
 from telex.dialects.schema import PRIORITIES, Dialect, MessageType
 from telex.model.finding import Finding
@@ -24,15 +25,6 @@ OPENED_AFTER = 8  # messages of one pair
 LANES_MAX = 512  # pairs whose lane is kept open
 PAIRS_MAX = 8 * LANES_MAX  # counted that have no lane yet
 STATUS = PRIORITIES.index("STATUS")  # the priority of plain text
-
-
-class Participants(NamedTuple):
-    """Between whom: what the door knows of the sender, and of the one recipient if there is one."""
-
-    as_role: str | None = None
-    to_role: str | None = None
-    as_name: str | None = None
-    to_name: str | None = None
 
 
 class TypeTraits(NamedTuple):

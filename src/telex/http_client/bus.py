@@ -3,7 +3,8 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from telex.delivery.validator_cache import Participants, ValidatorCache
+from telex.delivery.routing import Participants
+from telex.delivery.validator_cache import ValidatorCache
 from telex.http_client.call import ask, question
 from telex.http_client.transport import RetryTransport
 from telex.model.delivery import Delivery

@@ -24,20 +24,11 @@ class Message(NamedTuple):
 
 
 class WorkChange(NamedTuple):
-    """What a message has to do with the work: written together with it, or not at all."""
+    """What a message changes in the work: stored together with it."""
 
-    topics: tuple[str, ...] = ()  # those it belongs to, see work; it is stored as long as the store is
-    # topics it was weighed against, and the last number each had then
-    expected_versions: tuple[tuple[str, int], ...] = ()
+    topics: tuple[str, ...] = ()  # those whose state it changes; it is stored as long as the store is
     reports: tuple["NewMessage", ...] = ()  # messages that follow from it
-    members: tuple[tuple[Member, Event], ...] = ()  # who changes with it, and the event that tells it
-
-    def dated(self, at: float) -> "WorkChange":
-        """As of the moment in which the message is stored: nothing that follows from it happens before it."""
-        if not self.members and not self.reports:
-            return self
-        members = tuple((member._replace(stopped_at=at), event._replace(at=at)) for member, event in self.members)
-        return self._replace(members=members, reports=tuple(report._replace(at=at) for report in self.reports))
+    members: tuple[tuple[Member, Event], ...] = ()  # members that change with it, and the events that say so
 
 
 class NewMessage(NamedTuple):
@@ -60,8 +51,6 @@ class NewMessage(NamedTuple):
     detail: str | None = None  # JSON for that event: findings, how long it took
     answer_by: float | None = None  # it asks for an answer, due at this moment
     answers_requests: tuple[int, ...] = ()  # requests that wait for this one, by number: they wait no longer
-    dedup_since: float | None = None  # an equal id from this moment on is the same message; None: never look
-    inbox_max: int | None = None
     work_change: WorkChange | None = None  # None: it has no part in the work
 
 

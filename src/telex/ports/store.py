@@ -6,22 +6,32 @@ Each verb is all-or-nothing for each item it is given. The verbs are async so th
 that never waits may be driven without an event loop.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from telex.model.delivery import Delivery, State
 from telex.model.event import Event
 from telex.model.message import Lease, Message, NewMessage
 from telex.model.roster import Member
 
+T = TypeVar("T")
+ROSTER = ""  # in `Transaction.changed`: a member was written. No topic has this name
+
 
 class AppendResult(NamedTuple):
-    """What became of an entry."""
+    """What happened to a message that was to be stored."""
 
-    # stale: what it was weighed against has gone on; stopped: its sender has shut down in the meantime
-    outcome: Literal["stored", "duplicate", "id-reused", "inbox-full", "stale", "stopped"]
+    outcome: Literal["stored", "duplicate", "id-reused", "inbox-full"]
     seq: int  # the message's number; of the earlier one for a duplicate; 0 where nothing was stored
     inbox: str | None = None  # the one that was full
+
+
+class EarlierMessage(NamedTuple):
+    """A message that was accepted before, under an id that is used again."""
+
+    seq: int
+    digest: bytes
+    to: str
 
 
 class Settlement(NamedTuple):
@@ -100,11 +110,117 @@ class Query(NamedTuple):
 EVERYTHING = Query()
 
 
+class Reads(Protocol):
+    """Synchronous reads on one snapshot. In a transaction they see everything written in it so far."""
+
+    @property
+    def position(self) -> int:
+        """The number of the last event; in a transaction, of the last one before it."""
+
+    @property
+    def changed(self) -> Sequence[str]:
+        """What this transaction has written so far: names of topics, and ROSTER for each member."""
+
+    def topics_since(self, position: int) -> Iterable[str]:
+        """Topics that a message after that event belongs to."""
+
+    def roster_changed_since(self, position: int) -> bool:
+        """Has any member joined, left or stopped after that event?"""
+
+    def members(self) -> list[Member]: ...
+
+    def find(self, id: str) -> list[Message]: ...
+
+    def pending_requests(
+        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
+    ) -> list[tuple[PendingRequest, Message]]: ...
+
+    def held(self, holder: str) -> list[Message]: ...
+
+    def deliveries(self, message: int) -> list[Delivery]: ...
+
+    def story(self, message: int) -> list[Event]: ...
+
+    def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]: ...
+
+    def topics(self, kind: str) -> list[str]: ...
+
+    def snapshot(self, topic: str) -> tuple[int, str] | None: ...
+
+    def keep_snapshot(self, topic: str, seq: int, text: str) -> None:
+        """Save the state of a topic after that message. It only saves time: it need not survive anything."""
+
+
+class Transaction(Reads, Protocol):
+    """A write transaction, as a decision sees it. Other processes cannot write until it is committed."""
+
+    def earlier(self, sender: str, id: str, since: float) -> EarlierMessage | None:
+        """The message that this sender has sent under this id since then. Refused and imported ones do not count."""
+
+    def full_inbox(self, inboxes: Iterable[str], limit: int) -> str | None:
+        """An inbox with so many open deliveries that it takes no more. None: a place is reserved in each."""
+
+    def append(self, message: NewMessage) -> int:
+        """Store a message with its event, its deliveries and its work change, and release the requests it answers. Its
+        number, which is also that of its event."""
+
+    def record(self, event: Event) -> int:
+        """Store an event. Its number."""
+
+    def upsert_member(self, member: Member, event: Event) -> None:
+        """Store a member as it now is, with the event that made it so."""
+
+    def mark_seen(self, name: str, at: float) -> None:
+        """Store when a member was last active."""
+
+    def remind(
+        self,
+        request: PendingRequest,
+        at: float,
+        due_at: float | None,
+        inboxes: Sequence[str],
+        detail: str,
+        *,
+        reports: Sequence[NewMessage] = (),
+    ) -> bool:
+        """Count a missed deadline, if the request still has as many attempts as given: an event `reply-overdue`, the
+        next deadline, and a new delivery in each of these inboxes with an event `request-repeated`. Without a next
+        deadline there is an event `expired`, and the request is not pending any more. The reports are stored with it.
+        False: the request was answered or reminded of meanwhile, and nothing is stored."""
+
+
+class Cache(Protocol):
+    """State of a process that follows from the log; see `Store.register_cache`."""
+
+    def committed(self, before: int, after: int, changes: int) -> None:
+        """A transaction between these event numbers was committed, with so many entries in `changed`."""
+
+    def forget(self) -> None:
+        """A decision or a transaction was undone: what the cache took from it is wrong."""
+
+
 class Store(Protocol):
-    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        """Keep each message with its deliveries, its event and its part in the work, durably. Repeating an entry does
-        not keep it twice. One whose topics have gone on since it was weighed is `stale`, and one whose
-        sender has shut down is `stopped`, unless it repeats an entry: nothing of either is stored."""
+    def transaction(
+        self,
+        decide: Callable[[Transaction], T],
+        *,
+        prefetch_id: str | None = None,
+        may_use_reserve: bool = False,
+    ) -> Awaitable[T]:
+        """Run a decision inside a write transaction, and return its answer once everything it wrote is durable.
+
+        Decisions run in the order of the calls; those that are submitted together may share one commit. A decision is
+        synchronous, may run more than once, and changes nothing outside the transaction but registered caches. If it
+        raises, nothing of it is stored, the others of its commit are not affected, and the error reaches its caller.
+        `prefetch_id`: an id that the decision will look up with `earlier`. `may_use_reserve`: it frees more than it
+        stores, and may use the space that is kept free for a full disk.
+        """
+
+    async def read(self, query: Callable[[Reads], T]) -> T:
+        """Run several reads on one snapshot."""
+
+    def register_cache(self, cache: Cache) -> None:
+        """Tell a cache about every commit and every rollback of this process."""
 
     async def lease(
         self,
@@ -134,28 +250,6 @@ class Store(Protocol):
     async def overdue(self, now: float, limit: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
         """Requests whose answer is late."""
 
-    async def remind(
-        self,
-        pending_request: PendingRequest,
-        at: float,
-        due_at: float | None,
-        inboxes: Sequence[str],
-        detail: str,
-        reports: Sequence[NewMessage] = (),
-    ) -> bool:
-        """Count a missed deadline, unless `pending_request.attempts` has changed: an event `reply-overdue`, the next
-        deadline, and the message once more in these inboxes (each with an event `request-repeated`). Without a next
-        deadline also an event `expired`, and the request is no longer pending. The reports are stored with it."""
-
-    async def pending_requests(
-        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
-    ) -> list[tuple[PendingRequest, Message]]:
-        """Requests still waiting for an answer that have this id, or else belong to this conversation; only those of
-        these types, unless any will do. Most messages ask this, whatever waits: it must not mean looking through it."""
-
-    async def record(self, events: Sequence[Event]) -> None:
-        """Write down what happened beside messages. Their `seq` is given by the store."""
-
     async def message(self, seq: int) -> Message | None: ...
 
     async def find(self, id: str) -> list[Message]:
@@ -163,21 +257,6 @@ class Store(Protocol):
 
     async def thread(self, correlation: str, limit: int) -> list[Message]:
         """Every message of a conversation, oldest first."""
-
-    async def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
-        """What belongs to a topic, in order, each with the event that brought it; only what came after that number."""
-
-    async def topics(self, kind: str) -> list[str]:
-        """The topics of that kind: `plan:1-1` is one of kind `plan`, and `contracts` the only one of its own."""
-
-    async def snapshot(self, topic: str) -> tuple[int, str] | None:
-        """What was last written down of a topic: up to which message, and the words. None: nothing, or it was lost."""
-
-    async def keep_snapshot(self, topic: str, seq: int, words: str) -> None:
-        """Write that down, in the place of what was. Nothing is promised about its surviving anything."""
-
-    async def held(self, holder: str) -> list[Message]:
-        """What somebody has leased at the moment, oldest first."""
 
     async def deliveries(self, message: int) -> list[Delivery]: ...
 
@@ -212,11 +291,6 @@ class Store(Protocol):
 
     async def members(self) -> list[Member]: ...
 
-    async def upsert_member(self, member: Member, event: Event | None, *, back: bool = False) -> Member:
-        """Write down a member as it now is, with the event that made it so. Where somebody else has joined under that
-        name and in another role meanwhile, or it has shut down and does not come `back` expressly, that stands: the
-        member as it is."""
-
     async def seen(self, name: str, at: float) -> None:
         """The member was active. Nothing is promised about this surviving a crash."""
 
@@ -230,9 +304,6 @@ class Store(Protocol):
 
     def changes(self) -> int:
         """A number that is another one whenever anybody has written. Cheap enough to ask fifty times a second."""
-
-    def others(self) -> int:
-        """A number that is another one whenever somebody else has written; our own writes do not change it."""
 
     async def latest_at(self) -> float:
         """When the last event happened here, by the clock of whoever wrote it; 0.0 in an empty store. What was imported

@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from telex.delivery import membership
-from telex.delivery.routing import Route, normal_address, role_at, route
-from telex.delivery.validator_cache import Participants
+from telex.delivery.routing import Participants, Route, normal_address, role_at, route
 from telex.model.event import COMING_AND_GOING, Event, detail_of
 from telex.model.finding import Finding
 from telex.model.limits import Limits

@@ -1,67 +1,77 @@
-"""What does a store promise, said in plain Python? Everything is in dicts, and gone with the process.
+"""Memory store: the store contract in plain Python, for tests, simulation and replay.
 
-This one is for tests and simulations, and the reference for the others: where two stores differ, it is this one that
-can be read in five minutes. No verb ever waits, so each is done whole before anybody else has a turn.
+Everything is in dicts and gone with the process. No verb ever waits, so each is done before another one begins.
 """
 
 import json
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from heapq import nsmallest
 from itertools import islice
+from typing import TypeVar
 
 from telex.model.delivery import OPEN, Delivery
 from telex.model.event import Event
-from telex.model.message import Lease, Message, NewMessage
+from telex.model.message import Lease, Message
 from telex.model.roster import TELEX, Member
-from telex.ports.store import AppendResult, Beside, Changes, PendingRequest, Query, Settlement, SettleResult
+from telex.ports.store import (
+    Beside,
+    Cache,
+    Changes,
+    PendingRequest,
+    Query,
+    Reads,
+    Settlement,
+    SettleResult,
+    Transaction,
+)
 from telex.stores.memory_tables import MemoryTables
+from telex.stores.memory_transaction import MemoryReads, MemoryTransaction
 from telex.stores.query_match import matches_query
+
+T = TypeVar("T")
 
 
 class MemoryStore(MemoryTables):
-    # --- keeping ----------------------------------------------------------------------------------------------------
+    def __init__(self) -> None:
+        super().__init__()
+        self._caches: list[Cache] = []
 
-    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        return [self._append(new_message) for new_message in entries]
+    # --- transactions -----------------------------------------------------------------------------------------------
 
-    def _append(self, new_message: NewMessage) -> AppendResult:
-        assert new_message.kind == "accepted" or not new_message.inboxes, "only what was accepted is delivered"
-        earlier = self._earlier(new_message)
-        if earlier is not None:
-            if (earlier.digest, earlier.to) != (new_message.digest, new_message.to):
-                return AppendResult("id-reused", earlier.seq)
-            self._tell(new_message.at, "duplicate", agent=new_message.sender, message=earlier.seq)
-            return AppendResult("duplicate", earlier.seq)
-        if new_message.dedup_since is not None and self._has_stopped(new_message.sender):
-            return AppendResult("stopped", 0)
-        if new_message.work_change is not None and any(
-            last != (self._topics.get(name) or [0])[-1] for name, last in new_message.work_change.expected_versions
-        ):
-            return AppendResult("stale", 0)
-        for inbox in new_message.inboxes:
-            if new_message.inbox_max is not None and len(self._open[inbox]) >= new_message.inbox_max:
-                return AppendResult("inbox-full", 0, inbox)
-        seq = self._keep(new_message)
-        for asked in new_message.answers_requests:
-            if self._wait_no_longer(asked):
-                self._tell(
-                    new_message.at, "answered", agent=new_message.sender, message=asked, detail=json.dumps({"by": seq})
-                )
-        return AppendResult("stored", seq)
+    def register_cache(self, cache: Cache) -> None:
+        self._caches.append(cache)
 
-    def _earlier(self, new_message: NewMessage) -> Message | None:
-        """The message that this one repeats, or whose id it uses."""
-        seq = self._ids.get((new_message.sender, new_message.id))
-        if seq is None or new_message.dedup_since is None:
-            return None
-        return self._messages[seq] if self._messages[seq].at >= new_message.dedup_since else None
+    async def transaction(
+        self,
+        decide: Callable[[Transaction], T],
+        *,
+        prefetch_id: str | None = None,
+        may_use_reserve: bool = False,
+    ) -> T:
+        return self.decide(decide)
 
-    async def record(self, events: Sequence[Event]) -> None:
-        for event in events:
-            self._last_event += 1
-            self._write(event._replace(seq=self._last_event))
+    def decide(self, decide: Callable[[Transaction], T]) -> T:
+        """The transaction, for a caller that needs no coroutine."""
+        marks = (self._last_event, self._last_delivery, self._latest_at)
+        self._journal, self._changed = [], []
+        try:
+            answer = decide(MemoryTransaction(self))
+        except BaseException:
+            self._undo(marks)
+            for cache in self._caches:
+                cache.forget()
+            raise
+        self._journal = None
+        self._committed(marks[0])
+        return answer
+
+    def _committed(self, before: int) -> None:
+        for cache in self._caches:
+            cache.committed(before, self._last_event, len(self._changed))
+
+    async def read(self, query: Callable[[Reads], T]) -> T:
+        return query(MemoryReads(self))
 
     # --- delivering -------------------------------------------------------------------------------------------------
 
@@ -89,11 +99,11 @@ class MemoryStore(MemoryTables):
         attempt, fence = stored.attempts + 1, stored.fence + 1
         delivery = stored._replace(state="leased", due_at=until, attempts=attempt, fence=fence, holder=holder)
         self._put(delivery)
-        self._tell(now, "leased", agent=holder, of=delivery, detail=json.dumps({"until": until, "attempt": attempt}))
+        self._record(now, "leased", agent=holder, of=delivery, detail=json.dumps({"until": until, "attempt": attempt}))
         lease = Lease(self._messages[delivery.message], delivery.seq, delivery.inbox, attempt, fence, until)
         event = beside(lease) if beside is not None else None
         if event is not None:
-            self._tell(event.at, event.kind, agent=event.agent, of=delivery, detail=event.detail)
+            self._record(event.at, event.kind, agent=event.agent, of=delivery, detail=event.detail)
         return lease
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
@@ -105,11 +115,11 @@ class MemoryStore(MemoryTables):
             return SettleResult(False, delivery)
         attempts = delivery.attempts if wanted.attempts is None else wanted.attempts
         now = self._put(delivery._replace(state=wanted.becomes, due_at=wanted.due_at, attempts=attempts))
-        self._tell(wanted.at, wanted.kind, agent=wanted.agent, of=now, detail=wanted.detail)
+        self._record(wanted.at, wanted.kind, agent=wanted.agent, of=now, detail=wanted.detail)
         if wanted.release:
-            self._wait_no_longer(now.message)
+            self._release_request(now.message)
         for report in wanted.reports:
-            self._keep(report)
+            self._store(report)
         return SettleResult(True, now)
 
     async def lapsed(self, now: float, limit: int) -> list[tuple[Delivery, Message]]:
@@ -163,41 +173,6 @@ class MemoryStore(MemoryTables):
             for pending_request in late
         ]
 
-    async def remind(
-        self,
-        pending_request: PendingRequest,
-        at: float,
-        due_at: float | None,
-        inboxes: Sequence[str],
-        detail: str,
-        reports: Sequence[NewMessage] = (),
-    ) -> bool:
-        stands = self._asks.get(pending_request.message)
-        if stands is None or stands.attempts != pending_request.attempts:
-            return False
-        self._tell(at, "reply-overdue", message=pending_request.message, detail=detail)
-        for inbox in inboxes:
-            self._tell(at, "request-repeated", of=self._deliver(pending_request.message, inbox), detail=detail)
-        if due_at is None:
-            self._wait_no_longer(pending_request.message)
-            self._tell(at, "expired", message=pending_request.message, detail=detail)
-        else:
-            self._asks[pending_request.message] = PendingRequest(
-                pending_request.message, due_at, pending_request.attempts + 1
-            )
-        for report in reports:
-            self._keep(report)
-        return True
-
-    async def pending_requests(
-        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
-    ) -> list[tuple[PendingRequest, Message]]:
-        if id is None and correlation is None:
-            return []
-        found = self._asked.get(("id", id) if id is not None else ("correlation", correlation), {})
-        asked = [(self._asks[seq], self._messages[seq]) for seq in sorted(found)]
-        return [one for one in asked if types is None or one[1].type in types]
-
     async def answers_to(self, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[int]:
         def answers(other: Message) -> bool:
             if other.reply_to is None:
@@ -214,36 +189,19 @@ class MemoryStore(MemoryTables):
         return self._messages.get(seq)
 
     async def find(self, id: str) -> list[Message]:
-        return [message for message in self._messages.values() if message.id == id]
+        return MemoryReads(self).find(id)
 
     async def thread(self, correlation: str, limit: int) -> list[Message]:
         return [message for message in self._messages.values() if message.correlation == correlation][:limit]
 
-    async def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
-        seqs = self._topics.get(name, [])
-        return [(self._events[seq], self._messages[seq]) for seq in seqs[bisect_right(seqs, after) :]]
-
-    async def topics(self, kind: str) -> list[str]:
-        return sorted(name for name in self._topics if name == kind or name.startswith(kind + ":"))
-
-    async def snapshot(self, topic: str) -> tuple[int, str] | None:
-        return self._snapshots.get(topic)
-
-    async def keep_snapshot(self, topic: str, seq: int, words: str) -> None:
-        self._snapshots[topic] = seq, words
-
-    async def held(self, holder: str) -> list[Message]:
-        held = sorted(seq for seq in self._leased if self._deliveries[seq].holder == holder)
-        return [self._messages[self._deliveries[seq].message] for seq in held]
-
     async def deliveries(self, message: int) -> list[Delivery]:
-        return [self._deliveries[seq] for seq in self._deliveries_of.get(message, ())]
+        return MemoryReads(self).deliveries(message)
 
     async def delivery(self, seq: int) -> Delivery | None:
         return self._deliveries.get(seq)
 
     async def story(self, message: int) -> list[Event]:
-        return [self._events[seq] for seq in self._events_of.get(message, ())]
+        return MemoryReads(self).story(message)
 
     async def events(self, query: Query, limit: int) -> list[tuple[Event, Message | None]]:
         events = reversed(self._events.values()) if query.newest_first else self._events.values()
@@ -257,18 +215,8 @@ class MemoryStore(MemoryTables):
     async def members(self) -> list[Member]:
         return list(self._members.values())
 
-    async def upsert_member(self, member: Member, event: Event | None, *, back: bool = False) -> Member:
-        known = self._members.get(member.name)
-        if known is not None and known.stands_against(member, back=back):
-            return known
-        self._members[member.name] = member
-        self._writes += 1
-        await self.record([] if event is None else [event])
-        return member
-
     async def seen(self, name: str, at: float) -> None:
-        if name in self._members:
-            self._members[name] = self._members[name]._replace(seen_at=at)
+        self._mark_seen(name, at)
 
     async def maintain(
         self, now: float, *, same_since: float, keep_since: float, silent_since: float, limit: int
@@ -285,9 +233,9 @@ class MemoryStore(MemoryTables):
         return done
 
     def _forget_ids(self, same_since: float, limit: int) -> int:
-        old = [key for key, seq in self._ids.items() if self._messages[seq].at < same_since][:limit]
+        old = [key for key, seq in self._accepted.items() if self._messages[seq].at < same_since][:limit]
         for key in old:
-            del self._ids[key]
+            del self._accepted[key]
         return len(old)
 
     def _tell_silence(self, now: float, silent_since: float, limit: int) -> int:
@@ -298,14 +246,14 @@ class MemoryStore(MemoryTables):
         silent = [
             (correlation, thread)
             for correlation, thread in threads.items()
-            if thread[-1].at < silent_since and self._told_silent.get(correlation) != thread[-1].seq
+            if thread[-1].at < silent_since and self._idle.get(correlation) != thread[-1].seq
         ]
         for correlation, thread in silent[:limit]:
             deliveries = [self._deliveries[seq] for message in thread for seq in self._deliveries_of[message.seq]]
             waiting = sum(delivery.state in OPEN for delivery in deliveries)
             detail = json.dumps({"correlation": correlation, "messages": len(thread), "open": waiting})
-            self._tell(now, "conversation-idle", message=thread[-1].seq, detail=detail)
-            self._told_silent[correlation] = thread[-1].seq
+            self._record(now, "conversation-idle", message=thread[-1].seq, detail=detail)
+            self._idle[correlation] = thread[-1].seq
         return len(silent[:limit])
 
     def _prune_messages(self, keep_since: float, limit: int) -> int:
@@ -327,9 +275,6 @@ class MemoryStore(MemoryTables):
     def changes(self) -> int:
         return self._writes
 
-    def others(self) -> int:
-        return 0  # nobody else can write here
-
     async def latest_at(self) -> float:
         return self._latest_at
 
@@ -338,5 +283,5 @@ class MemoryStore(MemoryTables):
 
 
 def _turn(delivery: Delivery) -> tuple[int, int, int]:
-    """Its place in the order of offering: by priority, and first in, first out."""
+    """Its place in the order of offering: by class, and first come, first served."""
     return delivery.rank, delivery.message, delivery.seq

@@ -1,16 +1,20 @@
-"""Where does the memory store put things, so that what is looked up in two ways is the same thing?
+"""Tables of the memory store, and the writes that keep them consistent with each other.
 
-Every write goes through one of these, and only here are the dicts changed that must agree with each other.
+Every write goes through a method here. While a decision runs, each write also leaves its inverse in a journal, so that
+a decision that raises can be undone.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from telex.model.delivery import AT_ONCE, MOVES, OPEN, Delivery
 from telex.model.event import BRINGING, COMING_AND_GOING, ELSEWHERE, Event
 from telex.model.message import Message, NewMessage, WorkChange
 from telex.model.roster import Member
-from telex.ports.store import Changes, PendingRequest
+from telex.ports.store import ROSTER, Changes, PendingRequest
+
+Undo = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class MemoryTables:
@@ -22,75 +26,130 @@ class MemoryTables:
         self._members: dict[str, Member] = {}
         self._topics: dict[str, list[int]] = defaultdict(list)  # by topic: the messages that belong to it
         self._snapshots: dict[str, tuple[int, str]] = {}
-        self._told_silent: dict[str, int] = {}  # by correlation: the message after which its silence was told
-        # What follows could be found by looking through the above, and is here so that it is found at once.
-        self._ids: dict[tuple[str, str], int] = {}  # by sender and id: the newest message that was not refused
+        self._idle: dict[str, int] = {}  # by correlation: the message after which it was recorded as idle
+        # Indexes of the tables above.
+        self._by_id: dict[str, list[int]] = defaultdict(list)  # messages
+        self._accepted: dict[tuple[str, str], int] = {}  # by sender and id: the newest accepted message
         self._open: dict[str, set[int]] = defaultdict(set)  # by inbox: deliveries that are stored or leased
         self._leased: set[int] = set()
         self._deliveries_of: dict[int, list[int]] = defaultdict(list)  # by message
         self._events_of: dict[int, list[int]] = defaultdict(list)  # by message
-        self._asked: dict[tuple[str, str | None], dict[int, None]] = defaultdict(dict)  # those, by id or conversation
+        self._asked: dict[tuple[str, str | None], dict[int, None]] = defaultdict(dict)  # asks by id or conversation
         self._last_event = self._last_delivery = self._writes = 0
         self._latest_at = 0.0
+        self._changed: list[str] = []  # by the decision that runs: topics, and ROSTER for each member
+        self._journal: list[Undo] | None = None  # inverses of its writes; None: no decision runs
 
-    def _keep(self, new_message: NewMessage) -> int:
-        seq = self._tell(
-            new_message.at,
-            new_message.kind,
-            agent=new_message.sender,
-            message=self._last_event + 1,
-            detail=new_message.detail,
-        )
-        refused = new_message.kind == "refused"
-        self._messages[seq] = Message(
-            seq,
-            new_message.id,
-            new_message.at,
-            new_message.sender,
-            new_message.role,
-            new_message.to,
-            new_message.dialect,
-            new_message.type,
-            new_message.rank,
-            new_message.correlation,
-            new_message.reply_to,
-            new_message.digest,
-            new_message.raw,
-            refused,
-        )
+    # --- journal -----------------------------------------------------------------------------------------------------
+
+    def _undo(self, marks: tuple[int, int, float]) -> None:
+        journal, self._journal = self._journal or [], None
+        for inverse, arguments in reversed(journal):
+            inverse(*arguments)
+        self._last_event, self._last_delivery, self._latest_at = marks
+
+    def _set(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        if self._journal is not None:
+            inverse = (table.__setitem__, (key, table[key])) if key in table else (table.pop, (key,))
+            self._journal.append(inverse)
+        table[key] = value
+
+    def _add(self, items: list[Any], item: Any) -> None:
+        items.append(item)
+        if self._journal is not None:
+            self._journal.append((items.pop, ()))
+
+    def _put_in(self, numbers: set[int], number: int, belongs: bool) -> None:
+        if (number in numbers) == belongs:
+            return
+        change, inverse = (numbers.add, numbers.discard) if belongs else (numbers.discard, numbers.add)
+        change(number)
+        if self._journal is not None:
+            self._journal.append((inverse, (number,)))
+
+    # --- writes ------------------------------------------------------------------------------------------------------
+
+    def _store(self, new_message: NewMessage) -> int:
+        """Store a message with everything that belongs to it. Its number."""
+        assert new_message.kind == "accepted" or not new_message.inboxes, "only accepted messages are delivered"
+        seq = self._last_event + 1
+        self._write(Event(seq, new_message.at, new_message.kind, new_message.sender, seq, detail=new_message.detail))
+        # A NewMessage begins with the fields of a Message, in their order.
+        self._set(self._messages, seq, Message(seq, *new_message[:12], new_message.kind == "refused"))
+        self._add(self._by_id[new_message.id], seq)
         if new_message.kind == "accepted":
-            self._ids[new_message.sender, new_message.id] = seq
+            self._set(self._accepted, (new_message.sender, new_message.id), seq)
         for inbox in new_message.inboxes:
             self._deliver(seq, inbox)
         if new_message.answer_by is not None:
-            self._wait_for_answer(PendingRequest(seq, new_message.answer_by, 0))
+            self._add_request(PendingRequest(seq, new_message.answer_by, 0))
         if new_message.work_change is not None:
-            self._take_part(new_message.work_change, seq)
+            self._change_work(new_message.work_change, seq)
+        for request in new_message.answers_requests:
+            if self._release_request(request):
+                detail = f'{{"by": {seq}}}'
+                self._record(new_message.at, "answered", agent=new_message.sender, message=request, detail=detail)
         return seq
 
-    def _take_part(self, work_change: WorkChange, seq: int) -> None:
+    def _change_work(self, work_change: WorkChange, seq: int) -> None:
         for topic in work_change.topics:
-            self._topics[topic].append(seq)
+            self._add(self._topics[topic], seq)
+            self._changed.append(topic)
         for member, event in work_change.members:
-            self._members[member.name] = member
-            self._last_event += 1
-            self._write(event._replace(seq=self._last_event))
+            self._put_member(member, event)
         for report in work_change.reports:
-            self._keep(report)
+            self._store(report)
 
-    def _wait_for_answer(self, pending_request: PendingRequest) -> None:
-        self._asks[pending_request.message] = pending_request
-        for key in _names(self._messages[pending_request.message]):
-            self._asked[key][pending_request.message] = None
+    def _put_member(self, member: Member, event: Event) -> None:
+        self._set(self._members, member.name, member)
+        self._changed.append(ROSTER)
+        self._write(event._replace(seq=self._last_event + 1))
 
-    def _wait_no_longer(self, message: int) -> bool:
-        """For an answer to this message. Was it waited for?"""
-        if self._asks.pop(message, None) is None:
+    def _mark_seen(self, name: str, at: float) -> None:
+        member = self._members.get(name)
+        if member is not None and (member.seen_at is None or member.seen_at < at):
+            self._set(self._members, name, member._replace(seen_at=at))
+            self._writes += 1
+
+    def _add_request(self, request: PendingRequest) -> None:
+        self._set(self._asks, request.message, request)
+        for key in _request_keys(self._messages[request.message]):
+            self._set(self._asked[key], request.message, None)
+
+    def _release_request(self, message: int) -> bool:
+        """No answer to this message is waited for any longer. Was one?"""
+        request = self._asks.pop(message, None)
+        if request is None:
             return False
-        for key in _names(self._messages[message]):
+        for key in _request_keys(self._messages[message]):
             del self._asked[key][message]
-            if not self._asked[key]:
-                del self._asked[key]
+        if self._journal is not None:
+            self._journal.append((self._add_request, (request,)))
+        return True
+
+    def _remind(
+        self,
+        request: PendingRequest,
+        at: float,
+        due_at: float | None,
+        inboxes: Iterable[str],
+        detail: str,
+        *,
+        reports: Iterable[NewMessage],
+    ) -> bool:
+        pending = self._asks.get(request.message)
+        if pending is None or pending.attempts != request.attempts:
+            return False
+        self._record(at, "reply-overdue", message=request.message, detail=detail)
+        for inbox in inboxes:
+            self._record(at, "request-repeated", of=self._deliver(request.message, inbox), detail=detail)
+        if due_at is None:
+            self._release_request(request.message)
+            self._record(at, "expired", message=request.message, detail=detail)
+        else:
+            self._set(self._asks, request.message, PendingRequest(request.message, due_at, request.attempts + 1))
+        for report in reports:
+            self._store(report)
         return True
 
     def _has_stopped(self, name: str) -> bool:
@@ -99,20 +158,20 @@ class MemoryTables:
 
     def _deliver(self, message: int, inbox: str) -> Delivery:
         self._last_delivery += 1
-        self._deliveries_of[message].append(self._last_delivery)
+        self._add(self._deliveries_of[message], self._last_delivery)
         return self._put(Delivery(self._last_delivery, message, inbox, self._messages[message].rank, "stored", AT_ONCE))
 
     def _put(self, delivery: Delivery) -> Delivery:
-        """Write down a delivery as it now is."""
+        """Store a delivery as it now is."""
         before = self._deliveries.get(delivery.seq)
         assert before is None or delivery.state in MOVES[before.state], f"{before} may not become {delivery.state}"
-        self._deliveries[delivery.seq] = delivery
-        _keep_in(self._open[delivery.inbox], delivery.seq, delivery.state in OPEN)
-        _keep_in(self._leased, delivery.seq, delivery.state == "leased")
+        self._set(self._deliveries, delivery.seq, delivery)
+        self._put_in(self._open[delivery.inbox], delivery.seq, delivery.state in OPEN)
+        self._put_in(self._leased, delivery.seq, delivery.state == "leased")
         self._writes += 1
         return delivery
 
-    def _tell(
+    def _record(
         self,
         at: float,
         kind: str,
@@ -122,19 +181,30 @@ class MemoryTables:
         of: Delivery | None = None,
         detail: str | None = None,
     ) -> int:
-        """Write an event. Its number."""
-        self._last_event += 1
+        """Store an event. Its number."""
+        seq = self._last_event + 1
         if of is None:
-            event = Event(self._last_event, at, kind, agent, message, detail=detail)
+            self._write(Event(seq, at, kind, agent, message, detail=detail))
         else:
-            event = Event(self._last_event, at, kind, agent, of.message, of.seq, of.inbox, detail)
-        self._write(event)
-        return self._last_event
+            self._write(
+                Event(
+                    seq=seq,
+                    at=at,
+                    kind=kind,
+                    agent=agent,
+                    message=of.message,
+                    delivery=of.seq,
+                    inbox=of.inbox,
+                    detail=detail,
+                )
+            )
+        return seq
 
     def _write(self, event: Event) -> None:
-        self._events[event.seq] = event
+        self._last_event = event.seq
+        self._set(self._events, event.seq, event)
         if event.message is not None:
-            self._events_of[event.message].append(event.seq)
+            self._add(self._events_of[event.message], event.seq)
         if event.kind not in ELSEWHERE:
             self._latest_at = event.at
         self._writes += 1
@@ -154,10 +224,11 @@ class MemoryTables:
         )
 
     def _remove(self, seq: int) -> None:
-        """Take a message off every shelf, with all that belongs to it."""
+        """Delete a message with all that belongs to it."""
         message = self._messages.pop(seq)
-        if self._ids.get((message.sender, message.id)) == seq:
-            del self._ids[message.sender, message.id]
+        self._by_id[message.id].remove(seq)
+        if self._accepted.get((message.sender, message.id)) == seq:
+            del self._accepted[message.sender, message.id]
         for delivery in self._deliveries_of.pop(seq, ()):
             del self._deliveries[delivery]
         for event in self._events_of.pop(seq, ()):
@@ -180,13 +251,6 @@ class MemoryTables:
         return self._events[self._events_of[message][-1]].at
 
 
-def _names(message: Message) -> tuple[tuple[str, str | None], ...]:
-    """What a request is found by while it waits."""
+def _request_keys(message: Message) -> tuple[tuple[str, str | None], ...]:
+    """What a pending request is found by."""
     return ("id", message.id), ("correlation", message.correlation)
-
-
-def _keep_in(numbers: set[int], number: int, belongs: bool) -> None:
-    if belongs:
-        numbers.add(number)
-    else:
-        numbers.discard(number)

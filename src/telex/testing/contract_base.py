@@ -4,7 +4,7 @@ A promise is an `async def` that is given an open store. It is driven by `run`, 
 event loop, and one that is a network away brings its own.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,14 +13,53 @@ import pytest
 from telex.client import run_sync
 from telex.model.delivery import Delivery
 from telex.model.digest import digest_of
+from telex.model.event import Event
 from telex.model.message import Lease, NewMessage
+from telex.model.roster import Member
 from telex.ports.clock import Clock
-from telex.ports.store import AppendResult, Settlement, SettleResult, Store
+from telex.ports.store import AppendResult, Reads, Settlement, SettleResult, Store, Transaction
 from telex.testing.clock import FakeClock
 
 T = TypeVar("T")
 Contract = TypeVar("Contract", bound="ContractBase")
 ESCALATION, ERROR, VALIDATION, STATUS = range(4)  # ranks: the lowest is served first
+
+
+async def append(
+    store: Store, messages: Sequence[NewMessage], *, dedup_since: float | None = None, inbox_max: int | None = None
+) -> list[AppendResult]:
+    """Store these messages in one transaction, as a bus does: not twice, and not into a full inbox."""
+
+    def decide(tx: Transaction) -> list[AppendResult]:
+        return [_append(tx, message, dedup_since, inbox_max) for message in messages]
+
+    return await store.transaction(decide, prefetch_id=messages[0].id if dedup_since is not None else None)
+
+
+def _append(tx: Transaction, message: NewMessage, dedup_since: float | None, inbox_max: int | None) -> AppendResult:
+    is_accepted = message.kind == "accepted"
+    if is_accepted and dedup_since is not None:
+        earlier = tx.earlier(message.sender, message.id, dedup_since)
+        if earlier is not None and (earlier.digest, earlier.to) != (message.digest, message.to):
+            return AppendResult("id-reused", earlier.seq)
+        if earlier is not None:
+            tx.record(Event(0, message.at, "duplicate", message.sender, earlier.seq))
+            return AppendResult("duplicate", earlier.seq)
+    full = tx.full_inbox(message.inboxes, inbox_max) if inbox_max is not None else None
+    if full is not None:
+        return AppendResult("inbox-full", 0, full)
+    return AppendResult("stored", tx.append(message))
+
+
+async def read(store: Store, query: Callable[[Reads], T]) -> T:
+    """One read that a store offers only on a snapshot."""
+    return await store.read(query)
+
+
+async def put_member(store: Store, member: Member, event: Event | None = None) -> None:
+    """Store a member; by default with the event that it has joined."""
+    joined = event or Event(0, member.joined_at or 0.0, "joined", member.name)
+    await store.transaction(lambda tx: tx.upsert_member(member, joined))
 
 
 def promise(test: Callable[[Contract, Store], Awaitable[None]]) -> Callable[[Contract], None]:
@@ -76,7 +115,7 @@ class ContractBase:
         return self.clock.now()
 
     def entry(self, id: str, *inboxes: str, raw: bytes = b'{"type": "note"}', **changes: Any) -> NewMessage:
-        """A message from dev for these inboxes, which repeats one of the last hour if that has the same id."""
+        """A message from dev for these inboxes."""
         made = NewMessage(
             id=id,
             at=self.now,
@@ -91,19 +130,25 @@ class ContractBase:
             digest=digest_of(raw),
             raw=raw,
             inboxes=inboxes,
-            dedup_since=self.now - 3600.0,
         )
         return made._replace(**changes)
 
     def report(self, id: str, inbox: str) -> NewMessage:
         """What the bus itself tells somebody: never taken for a repetition, and never too much for an inbox."""
-        return self.entry(id, inbox, sender="telex", role="telex", rank=ERROR, dedup_since=None)
+        return self.entry(id, inbox, sender="telex", role="telex", rank=ERROR)
 
-    async def keep(self, store: Store, *entries: NewMessage) -> list[int]:
-        """Append, and see that every one was stored. Their numbers."""
-        appended = await store.append(entries)
-        assert [append_result.outcome for append_result in appended] == ["stored"] * len(entries)
-        return [append_result.seq for append_result in appended]
+    async def append(
+        self, store: Store, *messages: NewMessage, dedup_since: float | None = None, inbox_max: int | None = None
+    ) -> list[AppendResult]:
+        """Store messages of which none repeats one of the last hour."""
+        since = self.now - 3600.0 if dedup_since is None else dedup_since
+        return await append(store, messages, dedup_since=since, inbox_max=inbox_max)
+
+    async def keep(self, store: Store, *messages: NewMessage, inbox_max: int | None = None) -> list[int]:
+        """Store messages, and see that every one was stored. Their numbers."""
+        results = await self.append(store, *messages, inbox_max=inbox_max)
+        assert [result.outcome for result in results] == ["stored"] * len(messages)
+        return [result.seq for result in results]
 
     async def take(self, store: Store, *inboxes: str, limit: int = 1, holder: str = "lead") -> list[Lease]:
         now = self.now
@@ -135,9 +180,11 @@ class ContractBase:
         [settled] = await store.settle([settlement])
         return settled
 
-    async def append_one(self, store: Store, new_message: NewMessage) -> AppendResult:
-        [appended] = await store.append([new_message])
-        return appended
+    async def append_one(
+        self, store: Store, message: NewMessage, *, dedup_since: float | None = None, inbox_max: int | None = None
+    ) -> AppendResult:
+        [result] = await self.append(store, message, dedup_since=dedup_since, inbox_max=inbox_max)
+        return result
 
     async def only_delivery(self, store: Store, message: int) -> Delivery:
         [delivery] = await store.deliveries(message)

@@ -25,7 +25,7 @@ class EventPromises(ContractBase):
         seqs = await self.keep(store, verdict, note, refused)
         await self.clock.sleep(10.0)
         await self.settle_one(store, self.ack(await self.take_one(store, "lead")))
-        await store.record([Event(0, self.now, "joined", "kim")])
+        await store.transaction(lambda tx: tx.record(Event(0, self.now, "joined", "kim")))
         return seqs
 
     @promise
@@ -134,9 +134,11 @@ class EventPromises(ContractBase):
     @promise
     async def test_what_is_recorded_beside_messages_is_told(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
-        await store.record(
-            [Event(0, self.now, "read", "lead", seq, None, "lead", "{}"), Event(0, self.now, "left", "qa")]
-        )
+        events = [
+            Event(0, self.now, "read", "lead", message=seq, inbox="lead", detail="{}"),
+            Event(0, self.now, "left", "qa"),
+        ]
+        await store.transaction(lambda tx: [tx.record(event) for event in events])
         [_, (read, message), (left, nothing)] = await store.events(Query(), 10)
         assert read[1:] == (self.now, "read", "lead", seq, None, "lead", "{}")
         assert (message and message.id, left.agent, nothing) == ("m1", "qa", None)
@@ -175,7 +177,7 @@ class EventPromises(ContractBase):
         seqs = await self.keep(store, *(self.entry(f"m{number}", "lead", correlation="T1") for number in range(5)))
         await store.settle([self.ack(lease) for lease in await self.take(store, "lead", limit=5)])
         await self.keep(store, self.entry("refused", kind="refused"))
-        await store.record([Event(0, self.now, "joined", "kim")])
+        await store.transaction(lambda tx: tx.record(Event(0, self.now, "joined", "kim")))
         await self.clock.sleep(10.0)
         await self.keep(store, self.entry("young", "qa"))
         await self._tidy(store, keep=self.now - 5.0)

@@ -74,14 +74,14 @@ class MessagePromises(ContractBase):
     async def test_the_same_message_again_is_a_duplicate_and_kept_once(self, store: Store) -> None:
         new_message = self.entry("m1", "lead")
         [seq] = await self.keep(store, new_message)
-        assert await store.append([new_message]) == [AppendResult("duplicate", seq)]
+        assert await self.append(store, new_message) == [AppendResult("duplicate", seq)]
         assert [event.kind for event in await store.story(seq)] == ["accepted", "duplicate"]
         assert ids(await self.take(store, "lead", limit=10)) == ["m1"]
 
     @promise
     async def test_the_same_message_twice_at_once_is_kept_once(self, store: Store) -> None:
         new_message = self.entry("m1", "lead")
-        outcomes = [appended.outcome for appended in await store.append([new_message, new_message, new_message])]
+        outcomes = [appended.outcome for appended in await self.append(store, new_message, new_message, new_message)]
         assert outcomes == ["stored", "duplicate", "duplicate"]
         assert len(await store.find("m1")) == 1
 
@@ -112,14 +112,14 @@ class MessagePromises(ContractBase):
         new_message = self.entry("m1", "lead")
         await self.keep(store, new_message)
         later = new_message._replace(at=new_message.at + 7200.0)
-        edge = later._replace(dedup_since=new_message.at)
-        assert (await self.append_one(store, edge)).outcome == "duplicate"
-        assert (await self.append_one(store, later._replace(dedup_since=new_message.at + 1.0))).outcome == "stored"
-        assert (await self.append_one(store, later._replace(dedup_since=new_message.at + 1.0))).outcome == "duplicate"
+        since = new_message.at
+        assert (await self.append_one(store, later, dedup_since=since)).outcome == "duplicate"
+        assert (await self.append_one(store, later, dedup_since=since + 1.0)).outcome == "stored"
+        assert (await self.append_one(store, later, dedup_since=since + 1.0)).outcome == "duplicate"
 
     @promise
     async def test_a_refused_message_does_not_use_up_its_id(self, store: Store) -> None:
-        await self.keep(store, self.entry("m1", kind="refused", dedup_since=None))
+        await self.keep(store, self.entry("m1", kind="refused"))
         assert (await self.append_one(store, self.entry("m1", "lead"))).outcome == "stored"
 
     # --- refused and full -------------------------------------------------------------------------------------------
@@ -147,32 +147,32 @@ class MessagePromises(ContractBase):
 
     @promise
     async def test_a_full_inbox_takes_nothing_more_until_something_is_settled(self, store: Store) -> None:
-        first, second, third = (self.entry(f"m{number}", "lead", inbox_max=2) for number in range(3))
-        await self.keep(store, first, second)
+        first, second, third = (self.entry(f"m{number}", "lead") for number in range(3))
+        await self.keep(store, first, second, inbox_max=2)
         lease = await self.take_one(store, "lead")  # what is leased still lies in the inbox
-        assert await self.append_one(store, third) == AppendResult("inbox-full", 0, "lead")
+        assert await self.append_one(store, third, inbox_max=2) == AppendResult("inbox-full", 0, "lead")
         assert await store.find("m2") == []
         await self.settle_one(store, self.ack(lease))
-        assert (await self.append_one(store, third)).outcome == "stored"
+        assert (await self.append_one(store, third, inbox_max=2)).outcome == "stored"
 
     @promise
     async def test_one_full_inbox_stops_a_broadcast_as_a_whole(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "qa"))
-        broadcast = self.entry("m2", "lead", "qa", to="*", inbox_max=1)
-        assert await self.append_one(store, broadcast) == AppendResult("inbox-full", 0, "qa")
+        broadcast = self.entry("m2", "lead", "qa", to="*")
+        assert await self.append_one(store, broadcast, inbox_max=1) == AppendResult("inbox-full", 0, "qa")
         assert await self.take(store, "lead") == []
 
     @promise
     async def test_a_full_inbox_is_noticed_within_one_write(self, store: Store) -> None:
-        entries = [self.entry(f"m{number}", "lead", inbox_max=3) for number in range(5)]
-        outcomes = [appended.outcome for appended in await store.append(entries)]
+        entries = [self.entry(f"m{number}", "lead") for number in range(5)]
+        outcomes = [appended.outcome for appended in await self.append(store, *entries, inbox_max=3)]
         assert outcomes == ["stored"] * 3 + ["inbox-full"] * 2
 
     # --- finding ----------------------------------------------------------------------------------------------------
 
     @promise
     async def test_find_has_every_message_of_an_id_oldest_first(self, store: Store) -> None:
-        refused = self.entry("m1", kind="refused", dedup_since=None)
+        refused = self.entry("m1", kind="refused")
         first, second = await self.keep(store, refused, self.entry("m1", "lead"))
         await self.keep(store, self.entry("m2", "lead"))
         assert [(message.seq, message.refused) for message in await store.find("m1")] == [

@@ -1,10 +1,31 @@
 """Does whoever asked get an answer, or hear that there is none? The part of the store contract on requests."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
+from telex.model.message import Message, NewMessage
 from telex.ports.store import PendingRequest, Store
-from telex.testing.contract_base import ContractBase, ids, promise
+from telex.testing.contract_base import ContractBase, ids, promise, read
+
+
+async def remind(
+    store: Store,
+    request: PendingRequest,
+    at: float,
+    due_at: float | None,
+    inboxes: Sequence[str],
+    detail: str,
+    *,
+    reports: Sequence[NewMessage] = (),
+) -> bool:
+    return await store.transaction(lambda tx: tx.remind(request, at, due_at, inboxes, detail, reports=reports))
+
+
+async def pending_requests(
+    store: Store, id: str | None, correlation: str | None, types: Sequence[str] | None = None
+) -> list[tuple[PendingRequest, Message]]:
+    return await read(store, lambda reads: reads.pending_requests(id, correlation, types))
 
 
 class RequestPromises(ContractBase):
@@ -23,8 +44,8 @@ class RequestPromises(ContractBase):
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now + 1.0))
         await self.settle_one(store, self.ack(await self.take_one(store, "lead")))
         pending_request, at = PendingRequest(seq, self.now + 1.0, 0), self.now
-        assert await store.remind(pending_request, at, at + 5.0, ["lead"], '{"attempt": 1}')
-        assert not await store.remind(pending_request, at, at + 9.0, ["lead"], "{}"), "somebody else was faster"
+        assert await remind(store, pending_request, at, at + 5.0, ["lead"], '{"attempt": 1}')
+        assert not await remind(store, pending_request, at, at + 9.0, ["lead"], "{}"), "somebody else was faster"
         [(again, _, deliveries)] = await store.overdue(at + 5.0, 10)
         assert again == PendingRequest(seq, at + 5.0, 1)
         assert [delivery.state for delivery in deliveries] == ["acked", "stored"]
@@ -36,8 +57,8 @@ class RequestPromises(ContractBase):
     async def test_a_request_may_be_waited_for_no_longer_and_its_sender_told(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
         pending_request = PendingRequest(seq, self.now, 0)
-        assert await store.remind(pending_request, self.now, None, [], "{}", [self.report("r1", "dev")])
-        assert not await store.remind(pending_request, self.now, None, [], "{}", [self.report("r2", "dev")])
+        assert await remind(store, pending_request, self.now, None, [], "{}", reports=[self.report("r1", "dev")])
+        assert not await remind(store, pending_request, self.now, None, [], "{}", reports=[self.report("r2", "dev")])
         assert await store.overdue(self.now + 999.0, 10) == []
         assert [event.kind for event in await store.story(seq)] == ["accepted", "reply-overdue", "expired"]
         assert ids(await self.take(store, "dev", limit=10)) == ["r1"]
@@ -56,8 +77,11 @@ class RequestPromises(ContractBase):
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
         await self.keep(store, self.entry("m2", "dev", sender="lead"))
         other = self.entry("m2", "dev", sender="lead", raw=b"other", answers_requests=(seq,))
-        full = self.entry("m3", "dev", sender="lead", inbox_max=1, answers_requests=(seq,))
-        assert [appended.outcome for appended in await store.append([other, full])] == ["id-reused", "inbox-full"]
+        full = self.entry("m3", "dev", sender="lead", answers_requests=(seq,))
+        assert [appended.outcome for appended in await self.append(store, other, full, inbox_max=1)] == [
+            "id-reused",
+            "inbox-full",
+        ]
         assert [pending_request.message for pending_request, _, _ in await store.overdue(self.now, 10)] == [seq]
 
     @promise
@@ -67,11 +91,11 @@ class RequestPromises(ContractBase):
         await self.keep(store, self.entry("m3", "lead", correlation="T1"), self.entry("m4", "lead", answer_by=self.now))
         assert [
             (pending_request.message, message.id)
-            for pending_request, message in await store.pending_requests("m2", "T9")
+            for pending_request, message in await pending_requests(store, "m2", "T9")
         ] == [(second, "m2")]
-        assert [message.seq for _, message in await store.pending_requests(None, "T1")] == [first, second]
-        assert await store.pending_requests("m3", None) == []
-        assert await store.pending_requests(None, None) == []
+        assert [message.seq for _, message in await pending_requests(store, None, "T1")] == [first, second]
+        assert await pending_requests(store, "m3", None) == []
+        assert await pending_requests(store, None, None) == []
 
     @promise
     async def test_requests_that_wait_may_be_asked_for_by_their_types(self, store: Store) -> None:
@@ -80,11 +104,11 @@ class RequestPromises(ContractBase):
         await self.keep(store, *(self.entry(name, "lead", type=type_, **wait) for name, type_ in types.items()))
         await self.keep(store, self.entry("m5", "lead", type="question", correlation="T2", answer_by=self.now))
         for wanted in (["question"], ["review", "question"], ["review", "review"], ["verdict"], []):
-            found = [message.id for _, message in await store.pending_requests(None, "T1", wanted)]
+            found = [message.id for _, message in await pending_requests(store, None, "T1", wanted)]
             assert found == [name for name, type_ in types.items() if type_ in wanted]
-        assert [message.id for _, message in await store.pending_requests(None, "T1", None)] == list(types)
-        assert [message.id for _, message in await store.pending_requests("m2", None, ["review"])] == ["m2"]
-        assert await store.pending_requests("m2", None, ["question"]) == []
+        assert [message.id for _, message in await pending_requests(store, None, "T1", None)] == list(types)
+        assert [message.id for _, message in await pending_requests(store, "m2", None, ["review"])] == ["m2"]
+        assert await pending_requests(store, "m2", None, ["question"]) == []
 
     @promise
     async def test_a_request_is_found_as_long_as_it_waits_and_no_longer(self, store: Store) -> None:
@@ -95,13 +119,13 @@ class RequestPromises(ContractBase):
         await self.keep(store, self.entry("the answer", "dev", sender="lead", answers_requests=seqs[:1]))
         taken = {lease.message.id: lease for lease in await self.take(store, "lead", limit=5)}
         await store.settle([self.bury(taken["released"])._replace(release=True)])
-        await store.remind(PendingRequest(seqs[2], self.now, 0), self.now, None, [], "{}")
-        await store.remind(PendingRequest(seqs[3], self.now, 0), self.now, self.now + 9.0, [], "{}")
+        await remind(store, PendingRequest(seqs[2], self.now, 0), self.now, None, [], "{}")
+        await remind(store, PendingRequest(seqs[3], self.now, 0), self.now, self.now + 9.0, [], "{}")
         if self.reopens:
             store = await self.reopen(store)
         for name in names:
-            assert bool(await store.pending_requests(name, None)) == (name in names[3:])
-        found = await store.pending_requests(None, "T1")
+            assert bool(await pending_requests(store, name, None)) == (name in names[3:])
+        found = await pending_requests(store, None, "T1")
         assert [pending_request for pending_request, _ in found] == [
             PendingRequest(seqs[3], self.now + 9.0, 1),
             PendingRequest(seqs[4], self.now, 0),

@@ -1,12 +1,22 @@
-"""Would a lie be noticed? Stores that break one promise each, for tests of the tests."""
+"""Faulty stores: each breaks one promise of the store contract, to test the tests."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar, cast
 
 from telex.model.delivery import Delivery
+from telex.model.event import Event
 from telex.model.message import Lease, Message, NewMessage
-from telex.ports.store import AppendResult, Beside, PendingRequest, Settlement, SettleResult, Store
+from telex.ports.store import (
+    Beside,
+    EarlierMessage,
+    PendingRequest,
+    Settlement,
+    SettleResult,
+    Store,
+    Transaction,
+)
 
+T = TypeVar("T")
 LOST_EVERY = 20  # appends
 
 
@@ -19,8 +29,22 @@ class FaultyStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        return await self.inner.append(entries)
+    def transaction(
+        self,
+        decide: Callable[[Transaction], T],
+        *,
+        prefetch_id: str | None = None,
+        may_use_reserve: bool = False,
+    ) -> Awaitable[T]:
+        """A subclass that breaks a transaction gives the decision another one in its place."""
+        return self.inner.transaction(
+            lambda tx: decide(cast(Transaction, self.faulty(tx))),
+            prefetch_id=prefetch_id,
+            may_use_reserve=may_use_reserve,
+        )
+
+    def faulty(self, tx: Transaction) -> Any:
+        return tx
 
     async def lease(
         self,
@@ -38,6 +62,68 @@ class FaultyStore:
         return await self.inner.settle(settlements)
 
 
+class FaultyTransaction:
+    """A transaction as it is. Each of those below has one flaw."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self.tx: Any = tx
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.tx, name)
+
+
+class _NothingEarlier(FaultyTransaction):
+    def earlier(self, sender: str, id: str, since: float) -> None:
+        return None
+
+
+class _LosesSome(FaultyTransaction):
+    def __init__(self, tx: Transaction, store: "Lossy") -> None:
+        super().__init__(tx)
+        self._store = store
+
+    def append(self, message: NewMessage) -> int:
+        self._store.appends += 1
+        lost = self._store.appends % LOST_EVERY == 0 and message.kind == "accepted"
+        seq: int = self.tx.record(Event(0, message.at, "read")) if lost else self.tx.append(message)
+        return seq
+
+
+class _FindsWrong(FaultyTransaction):
+    def __init__(self, tx: Transaction, store: "FalseDuplicate") -> None:
+        super().__init__(tx)
+        self._store = store
+
+    def earlier(self, sender: str, id: str, since: float) -> EarlierMessage | None:
+        self._store.lookups += 1
+        if self._store.lookups % LOST_EVERY == 0:
+            return EarlierMessage(1, cast(bytes, _Anything()), cast(str, _Anything()))
+        found: EarlierMessage | None = self.tx.earlier(sender, id, since)
+        return found
+
+
+class _Anything:
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _NoReports(FaultyTransaction):
+    def remind(
+        self,
+        request: PendingRequest,
+        at: float,
+        due_at: float | None,
+        inboxes: Sequence[str],
+        detail: str,
+        *,
+        reports: Sequence[NewMessage] = (),
+    ) -> bool:
+        done: bool = self.tx.remind(request, at, due_at, inboxes, detail)
+        return done
+
+
 class NoFencing(FaultyStore):
     """Takes an ack from whoever had the message once."""
 
@@ -48,8 +134,8 @@ class NoFencing(FaultyStore):
 class NoDedup(FaultyStore):
     """Keeps a message as often as it is sent."""
 
-    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        return await self.inner.append([new_message._replace(dedup_since=None) for new_message in entries])
+    def faulty(self, tx: Transaction) -> Any:
+        return _NothingEarlier(tx)
 
 
 class ReadIsAck(FaultyStore):
@@ -77,15 +163,10 @@ class Lossy(FaultyStore):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._appends = 0
+        self.appends = 0
 
-    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        answers = []
-        for new_message in entries:
-            self._appends += 1
-            lost = self._appends % LOST_EVERY == 0 and new_message.kind == "accepted"
-            answers += [AppendResult("stored", 0)] if lost else await self.inner.append([new_message])
-        return answers
+    def faulty(self, tx: Transaction) -> Any:
+        return _LosesSome(tx, self)
 
 
 class FalseDuplicate(FaultyStore):
@@ -93,13 +174,10 @@ class FalseDuplicate(FaultyStore):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._appends = 0
+        self.lookups = 0
 
-    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        self._appends += 1
-        if self._appends % LOST_EVERY == 0 and entries[0].kind == "accepted":
-            return [AppendResult("duplicate", 1) for _ in entries]
-        return await self.inner.append(entries)
+    def faulty(self, tx: Transaction) -> Any:
+        return _FindsWrong(tx, self)
 
 
 class LastInFirstOut(FaultyStore):
@@ -137,16 +215,8 @@ class NoReports(FaultyStore):
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle([settlement._replace(reports=()) for settlement in settlements])
 
-    async def remind(
-        self,
-        pending_request: PendingRequest,
-        at: float,
-        due_at: float | None,
-        inboxes: Sequence[str],
-        detail: str,
-        reports: Sequence[NewMessage] = (),
-    ) -> bool:
-        return await self.inner.remind(pending_request, at, due_at, inboxes, detail)
+    def faulty(self, tx: Transaction) -> Any:
+        return _NoReports(tx)
 
 
 class NoAttempts(FaultyStore):

@@ -58,10 +58,13 @@ def check_rules(work_message: WorkMessage, book: Book, context: RuleContext) -> 
     )
 
 
+@cache
+def follow_up_rules(action: str) -> tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]], ...]:
+    return tuple(rules.follow_ups for rules in rules_for(action) if rules.follow_ups is not nothing)
+
+
 def follow_up_messages(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[DraftMessage, ...]:
-    return tuple(
-        draft for rules in rules_for(work_message.action) for draft in rules.follow_ups(work_message, book, context)
-    )
+    return tuple(draft for rule in follow_up_rules(work_message.action) for draft in rule(work_message, book, context))
 
 
 def stopping(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Member, ...]:

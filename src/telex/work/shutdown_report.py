@@ -1,4 +1,4 @@
-"""How does a team end? With one message, the report to whoever asked, and with it every other membership."""
+"""Shutdown report: the message that dissolves a team, with the end of every other membership."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -19,13 +19,9 @@ def shutdown_report(
     team: str,
     reason: str,
     agents: Sequence[MemberShutdown],
-    expects: tuple[tuple[str, int], ...],
     now: float,
 ) -> NewMessage | None:
-    """What is written when a team is dissolved. None: there is nobody whose membership could end.
-
-    Its id says which memberships it ends, so that two who do it at once do it once.
-    """
+    """The report to the agent that asked for the shutdown. None: nobody's membership is left to end."""
     gone = [
         member_shutdown
         for member_shutdown in agents
@@ -61,10 +57,7 @@ def shutdown_report(
         digest=digest_of(raw),
         raw=raw,
         inboxes=(asker.name,),
-        dedup_since=0.0,
-        work_change=WorkChange(
-            (), expects, (), (*(_gone(member_shutdown, asker, now) for member_shutdown in gone), over)
-        ),
+        work_change=WorkChange(members=(*(_gone(member_shutdown, asker, now) for member_shutdown in gone), over)),
     )
 
 

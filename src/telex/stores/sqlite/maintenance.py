@@ -8,12 +8,12 @@ from itertools import takewhile
 
 from telex.model.digest import number_of
 from telex.model.event import Event
-from telex.stores.sqlite.batch import Batch
 from telex.stores.sqlite.connection import SqliteConnection
 from telex.stores.sqlite.dedup import IDS, INDEXED, put_in
 from telex.stores.sqlite.reads import CORRELATION, TOLD
 from telex.stores.sqlite.rows import Row, first_delivery, last_delivery
 from telex.stores.sqlite.schema import DELIVERY_BITS
+from telex.stores.sqlite.transaction import SqliteTransaction
 
 BUSY_SECONDS, IDLE_SECONDS = 0.05, 1.0  # between two steps, when much is left to do and when not
 _BEFORE = "SELECT seq, id, correlation, at FROM messages WHERE seq > ? ORDER BY seq LIMIT ?"
@@ -104,7 +104,7 @@ def forget_ids(file: SqliteConnection, same_since: float, now: float, limit: int
     return len(old)
 
 
-def mark_idle(file: SqliteConnection, batch: Batch, now: float, silent_since: float, limit: int) -> int:
+def mark_idle(file: SqliteConnection, tx: SqliteTransaction, now: float, silent_since: float, limit: int) -> int:
     """A conversation whose last message is that old is over; whatever in it is still open is said."""
     if _mark(file, "known") < (file.value("SELECT max(seq) FROM messages") or 0):
         return 0  # a later message might not be findable yet
@@ -116,9 +116,7 @@ def mark_idle(file: SqliteConnection, batch: Batch, now: float, silent_since: fl
         messages, last = file.rows("SELECT count(*), max(seq) FROM known WHERE number = ?", (number,))[0]
         if last == seq:
             detail = {"correlation": correlation, "messages": messages, "open": file.value(_STILL_OPEN, (number,))}
-            batch.event(
-                Event(0, now, "conversation-idle", None, seq, None, None, json.dumps(detail, ensure_ascii=False))
-            )
+            tx.record(Event(0, now, "conversation-idle", message=seq, detail=json.dumps(detail, ensure_ascii=False)))
     if passed:
         _set_mark(file, "silent", passed)
     return len(rows)

@@ -1,4 +1,4 @@
-"""What is asked of the file? Every question, as one or two statements."""
+"""Reads of the SQLite store, each one or two statements."""
 
 from collections.abc import Sequence
 
@@ -68,6 +68,24 @@ def topic(file: SqliteConnection, name: str, after: int) -> list[tuple[Event, Me
 def topics(file: SqliteConnection, kind: str) -> list[str]:
     sql = "SELECT DISTINCT name FROM topics WHERE name = ?1 OR (name >= ?1 || ':' AND name < ?1 || ';') ORDER BY name"
     return [name for (name,) in file.rows(sql, (kind,))]
+
+
+def topics_since(file: SqliteConnection, position: int) -> list[str]:
+    return [name for (name,) in file.rows("SELECT DISTINCT name FROM topics WHERE seq > ?", (position,))]
+
+
+def any_event_since(file: SqliteConnection, position: int, kinds: Sequence[str]) -> bool:
+    sql = f"SELECT 1 FROM events WHERE seq > ? AND kind IN ({', '.join('?' * len(kinds))}) LIMIT 1"
+    return bool(file.rows(sql, (position, *kinds)))
+
+
+def last_event(file: SqliteConnection) -> int:
+    return int(file.value("SELECT max(seq) FROM events") or 0)
+
+
+def snapshot(file: SqliteConnection, topic_: str) -> tuple[int, str] | None:
+    row = file.row("SELECT seq, words FROM snapshots WHERE topic = ?", (topic_,))
+    return (row[0], row[1]) if row else None
 
 
 def held(file: SqliteConnection, holder: str) -> list[Message]:
@@ -154,7 +172,7 @@ def due_times(file: SqliteConnection, inboxes: Sequence[str]) -> dict[str, float
 def changes_since(file: SqliteConnection, after: int | None) -> Changes:
     """The events first: what is written while we look is then told twice, and not left out."""
     if after is None:
-        return Changes(int(file.value("SELECT max(seq) FROM events") or 0))
+        return Changes(last_event(file))
     told = file.rows(_TOLD_SINCE, (after,))
     if not told:
         return Changes(after)
@@ -245,11 +263,6 @@ def dead(file: SqliteConnection, limit: int) -> list[tuple[Delivery, Message]]:
 
 def members(file: SqliteConnection) -> list[Member]:
     return [_member_of(row) for row in file.rows(f"SELECT {_MEMBER} FROM members ORDER BY name")]
-
-
-def member_called(file: SqliteConnection, name: str) -> Member | None:
-    row = file.row(f"SELECT {_MEMBER} FROM members WHERE name = ?", (name,))
-    return _member_of(row) if row else None
 
 
 def _member_of(row: Row) -> Member:

@@ -1,45 +1,53 @@
-"""The default store: one file, many processes, no daemon. Kept means on disk.
+"""SQLite store, the default: one file, many processes, no daemon. Stored means synced to disk.
 
 `SqliteStore.open(path)` never waits for an event loop and may be driven without one; with `grouped=True` it belongs to
-a running loop, and what its callers ask for in one turn shares one transaction.
+a running loop, and jobs that are submitted in one turn of it share one transaction.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Any, TypeVar
 
-from telex.errors import OutcomeUnknown, StoreError, StoreUnavailable
+from telex.errors import StoreError, StoreUnavailable
 from telex.model.delivery import Delivery
 from telex.model.event import ELSEWHERE, Event
-from telex.model.message import Lease, Message, NewMessage
+from telex.model.message import Lease, Message
 from telex.model.roster import Member
-from telex.ports.store import AppendResult, Beside, Changes, PendingRequest, Query, Settlement, SettleResult
-from telex.stores.sqlite import reads as reads
-from telex.stores.sqlite import writes as writes
-from telex.stores.sqlite.batch import Batch, Expects
+from telex.ports.store import (
+    Beside,
+    Cache,
+    Changes,
+    PendingRequest,
+    Query,
+    Reads,
+    Settlement,
+    SettleResult,
+    Transaction,
+)
+from telex.stores.sqlite import reads, writes
 from telex.stores.sqlite.connection import SqliteConnection
-from telex.stores.sqlite.dedup import PrefetchResult, RecentIds
+from telex.stores.sqlite.dedup import RecentIds
+from telex.stores.sqlite.quota import InboxQuota
+from telex.stores.sqlite.transaction import FailedJob, SqliteReads, SqliteTransaction, WriteJob
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from telex.stores.group_commit import Asked, GroupCommit
+    from telex.stores.group_commit import GroupCommit
 
 T = TypeVar("T")
-Work = Callable[[Batch], T]
-INDEX_STEP = 2_000  # messages indexed in one transaction when somebody is waiting for it
+INDEX_STEP = 2_000  # messages indexed in one transaction when a caller waits for it
 
 
 class SqliteStore:
     def __init__(self, file: SqliteConnection, *, grouped: bool = False) -> None:
         self._file = file
-        self._room, self._tail = writes.InboxQuota(), RecentIds()
-        self._weighed: dict[Expects, int] = {}  # by what was expected: up to which number nothing had changed
-        self._written = 0
-        self._group: GroupCommit | None = self._grouping() if grouped else None
+        self._quota, self._recent_ids = InboxQuota(), RecentIds()
+        self._caches: list[Cache] = []
+        self._transactions = 0
+        self._group: GroupCommit | None = self._group_commit() if grouped else None
 
-    def _grouping(self) -> "GroupCommit":
+    def _group_commit(self) -> "GroupCommit":
         from telex.stores.group_commit import GroupCommit
 
         return GroupCommit(self._run)
@@ -63,22 +71,87 @@ class SqliteStore:
     def path(self) -> str:
         return self._file.path
 
-    # --- writing -----------------------------------------------------------------------------------------------------
+    # --- transactions ------------------------------------------------------------------------------------------------
 
-    async def append(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
+    def register_cache(self, cache: Cache) -> None:
+        self._caches.append(cache)
+
+    def transaction(
+        self,
+        decide: Callable[[Transaction], T],
+        *,
+        prefetch_id: str | None = None,
+        may_use_reserve: bool = False,
+    ) -> Awaitable[T]:
+        job = WriteJob(decide, may_use_reserve=may_use_reserve, prefetch_id=prefetch_id, is_decision=True)
+        return self._submit(job)
+
+    def _submit(self, job: WriteJob) -> Awaitable[Any]:
+        return self._run_one(job) if self._group is None else self._group.submit(job)
+
+    async def _run_one(self, job: WriteJob) -> Any:
+        [answer] = self._run([job])
+        if type(answer) is FailedJob:
+            raise answer.error
+        return answer
+
+    def _run(self, jobs: Sequence[WriteJob]) -> list[Any]:
+        """Run these jobs in one transaction. What can be looked up without the lock is looked up before."""
+        ids = {job.prefetch_id for job in jobs if job.prefetch_id is not None}
+        ahead = self._recent_ids.prefetch(self._file, ids) if ids else None
+        transactions: list[SqliteTransaction] = []  # a full disk may take two attempts
+
+        def work() -> list[Any]:
+            if transactions:
+                self._forget()
+            tx = SqliteTransaction(self._file, self._recent_ids, self._quota, self._forget_caches)
+            transactions.append(tx)
+            if ids:
+                tx.prefetch(ids, ahead)
+            answers = [tx.run(job) for job in jobs]
+            tx.commit()
+            return answers
+
+        durable, may_use_reserve = any(job.durable for job in jobs), all(job.may_use_reserve for job in jobs)
+        self._transactions += 1
         try:
-            if self._group is not None:
-                return await self._group.submit(entries)  # type: ignore[no-any-return]
-            return self._keep(entries)
-        except OutcomeUnknown as error:
-            raise OutcomeUnknown(error.say, entries[0].id if entries else None) from error
+            answers = self._file.write_transaction(work, durable=durable, may_use_reserve=may_use_reserve)
+        except BaseException:
+            self._forget()
+            raise
+        self._committed(transactions[-1])
+        return answers
 
-    def _keep(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        ahead = writes.prefetch(self._file, self._tail, entries)
-        return self._once(lambda batch: self._append(batch, entries, ahead), True, False)
+    def _committed(self, tx: SqliteTransaction) -> None:
+        last = tx.next - 1
+        self._recent_ids.wrote(tx.stored, tx.id_numbers, tx.position + 1, last)
+        for cache in self._caches:
+            cache.committed(tx.position, last, len(tx.changed))
 
-    def _append(self, batch: Batch, entries: Sequence[NewMessage], ahead: PrefetchResult | None) -> list[AppendResult]:
-        return writes.append(self._file, batch, self._tail, self._room, entries, ahead)
+    def _forget(self) -> None:
+        """A transaction was rolled back: what was taken from it is wrong."""
+        self._quota, self._recent_ids = InboxQuota(), RecentIds()
+        self._forget_caches()
+
+    def _forget_caches(self) -> None:
+        for cache in self._caches:
+            cache.forget()
+
+    async def read(self, query: Callable[[Reads], T]) -> T:
+        snapshots: list[tuple[str, int, str]] = []
+
+        def run() -> T:
+            view = SqliteReads(self._file, reads.last_event(self._file))
+            answer = query(view)
+            snapshots.extend(view.snapshots)
+            return answer
+
+        answer = self._file.read_transaction(run)
+        if snapshots:
+            await self._submit(WriteJob(lambda tx: [tx.keep_snapshot(*one) for one in snapshots], durable=False))
+        return answer
+
+    # --- writes ------------------------------------------------------------------------------------------------------
 
     async def lease(
         self,
@@ -91,23 +164,21 @@ class SqliteStore:
         beside: Beside | None = None,
     ) -> list[Lease]:
         if not only and not self._anything_due(inboxes, now):
-            return []  # told without a lock: most readers find nothing most of the time
-        file = self._file
+            return []  # answered without a lock: most readers find nothing most of the time
 
-        def work(batch: Batch) -> list[Lease]:
-            return writes.lease(file, batch, inboxes, holder, now, until, limit, only, beside)
+        def work(tx: SqliteTransaction) -> list[Lease]:
+            return writes.lease(tx, inboxes, holder, now, until, limit=limit, only=only, beside=beside)
 
+        job = WriteJob(work, durable=False, may_use_reserve=True)
         if self._group is None:
-            return self._once(work, False, True)
-        from telex.stores.group_commit import WriteJob
+            answer: list[Lease] = await self._submit(job)
+            return answer
 
-        def give_back(leases: list[Lease]) -> WriteJob:
+        def undo(leases: list[Lease]) -> WriteJob:
             returned = [writes.returned(lease, holder, now) for lease in leases]
-            return WriteJob(
-                lambda batch: [writes.settle(file, batch, settlement) for settlement in returned], False, True
-            )
+            return job._replace(work=lambda tx: [writes.settle(tx, settlement) for settlement in returned])
 
-        leases: list[Lease] = await self._group.submit_or_undo(WriteJob(work, False, True), give_back)
+        leases: list[Lease] = await self._group.submit_or_undo(job, undo)
         return leases
 
     def _anything_due(self, inboxes: Sequence[str], now: float) -> bool:
@@ -115,121 +186,38 @@ class SqliteStore:
         return any(self._file.rows(sql, (inbox, now)) for inbox in inboxes)
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        file = self._file
-        promised = not settlements or any(settlement.kind != "extended" for settlement in settlements)
-        return await self._write(
-            lambda batch: [writes.settle(file, batch, settlement) for settlement in settlements],
-            promised=promised,
-            freeing=True,
-        )
+        durable = not settlements or any(settlement.kind != "extended" for settlement in settlements)
 
-    async def remind(
-        self,
-        pending_request: PendingRequest,
-        at: float,
-        due_at: float | None,
-        inboxes: Sequence[str],
-        detail: str,
-        reports: Sequence[NewMessage] = (),
-    ) -> bool:
-        file = self._file
-        return await self._write(
-            lambda batch: writes.remind(file, batch, pending_request, at, due_at, inboxes, detail, reports)
-        )
+        def work(tx: SqliteTransaction) -> list[SettleResult]:
+            return [writes.settle(tx, settlement) for settlement in settlements]
 
-    async def record(self, events: Sequence[Event]) -> None:
-        await self._write(lambda batch: [batch.event(event) for event in events])
-
-    async def upsert_member(self, member: Member, event: Event | None, *, back: bool = False) -> Member:
-        return await self._write(
-            lambda batch: writes.upsert_member(self._file, batch, member, event, back), freeing=True
-        )
+        settled: list[SettleResult] = await self._submit(WriteJob(work, durable, may_use_reserve=True))
+        return settled
 
     async def seen(self, name: str, at: float) -> None:
-        sql = "UPDATE members SET seen_at = ? WHERE name = ? AND (seen_at IS NULL OR seen_at < ?)"
-        await self._write(lambda batch: self._file.run(sql, (at, name, at)), promised=False, freeing=True)
+        await self._submit(WriteJob(lambda tx: tx.mark_seen(name, at), durable=False, may_use_reserve=True))
 
     async def maintain(
         self, now: float, *, same_since: float, keep_since: float, silent_since: float, limit: int
     ) -> int:
-        from telex.stores.sqlite import maintenance as tidy
+        from telex.stores.sqlite import maintenance
 
         file = self._file
-        if not tidy.is_anything_to_do(file, now, same_since, keep_since, silent_since):
+        if not maintenance.is_anything_to_do(file, now, same_since, keep_since, silent_since):
             return 0
 
-        def work(batch: Batch) -> int:
-            self._leave_no_long_tail(batch)  # before ids are forgotten, or they would be put in for good
-            done = (
-                tidy.index(file, limit) + tidy.index_texts(file, limit) + tidy.forget_ids(file, same_since, now, limit)
-            )
-            done += tidy.index_events(file, limit * tidy.EVENTS_EACH)
-            done += tidy.mark_idle(file, batch, now, silent_since, limit) + tidy.prune(file, keep_since, now, limit)
-            tidy.next_time(file, now, done, limit)
+        def work(tx: SqliteTransaction) -> int:
+            tx.leave_short_tail()  # before ids are removed from the index, or they would be put into it for good
+            done = maintenance.index(file, limit) + maintenance.index_texts(file, limit)
+            done += maintenance.forget_ids(file, same_since, now, limit)
+            done += maintenance.index_events(file, limit * maintenance.EVENTS_EACH)
+            done += maintenance.mark_idle(file, tx, now, silent_since, limit)
+            done += maintenance.prune(file, keep_since, now, limit)
+            maintenance.next_time(file, now, done, limit)
             return done
 
-        done = await self._write(work, promised=False, freeing=True)
+        done: int = await self._submit(WriteJob(work, durable=False, may_use_reserve=True))
         self._file.hold_ballast()
-        return done
-
-    def _leave_no_long_tail(self, batch: Batch) -> None:
-        """What we have not put into the index of ids, the next to send has to read up."""
-        if self._tail.is_long:
-            self._tail.catch_up(self._file, batch.first - 1, batch.indexed, leaving=True)
-
-    async def _write(self, work: "Work[T]", *, promised: bool = True, freeing: bool = False) -> T:
-        if self._group is None:
-            done = self._once(work, promised, freeing)
-            self._room.grew()
-            return done
-        from telex.stores.group_commit import WriteJob
-
-        answer: T = await self._group.submit(WriteJob(work, promised, freeing))
-        return answer
-
-    def _run(self, asked: "Sequence[Asked]") -> list[Any]:
-        """What was asked for in one turn: all messages to be kept are looked at together, then the rest is done."""
-        from telex.stores.group_commit import WriteJob
-
-        jobs = [one for one in asked if isinstance(one, WriteJob)]
-        entries = [new_message for one in asked if not isinstance(one, WriteJob) for new_message in one]
-        ahead = writes.prefetch(self._file, self._tail, entries) if entries else None
-
-        def together(batch: Batch) -> list[Any]:
-            append_results = self._append(batch, entries, ahead) if entries else []
-            # messages, each sent by itself
-            if not jobs and len(append_results) == len(asked) and max(map(len, asked)) == 1:
-                return [[append_result] for append_result in append_results]
-            rest = iter(append_results)
-            return [one.work(batch) if isinstance(one, WriteJob) else list(islice(rest, len(one))) for one in asked]
-
-        keeping = len(jobs) < len(asked)
-        promised = keeping or any(job.promised for job in jobs)
-        answers = self._once(together, promised, not keeping and all(job.freeing for job in jobs))
-        if jobs:
-            self._room.grew()
-        return answers
-
-    def _once(self, work: "Work[T]", promised: bool, freeing: bool) -> T:
-        attempts: list[Batch] = []  # on a full disk there may be two
-
-        def transaction() -> T:
-            if attempts:
-                self._tail = RecentIds()  # what it took for indexed has been undone
-            attempts.append(batch := Batch(self._file, self._weighed))
-            done = work(batch)
-            batch.write()
-            return done
-
-        self._written += 1
-        try:
-            done = self._file.write_transaction(transaction, durable=promised, may_use_reserve=freeing)
-        except BaseException:
-            self._tail = RecentIds()  # what it took for indexed may have been undone
-            self._room.grew()
-            raise
-        batch = attempts[-1]
-        self._tail.wrote(batch.kept, batch.numbers, batch.first, batch.next - 1)
         return done
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -251,23 +239,6 @@ class SqliteStore:
         await self._catch_up("told")  # whoever asks for a conversation will ask for the story of each message
         return self._file.read_transaction(lambda: reads.thread(self._file, correlation, limit))
 
-    async def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
-        return self._file.read_transaction(lambda: reads.topic(self._file, name, after))
-
-    async def topics(self, kind: str) -> list[str]:
-        return reads.topics(self._file, kind)
-
-    async def snapshot(self, topic: str) -> tuple[int, str] | None:
-        row = self._file.row("SELECT seq, words FROM snapshots WHERE topic = ?", (topic,))
-        return (row[0], row[1]) if row else None
-
-    async def keep_snapshot(self, topic: str, seq: int, words: str) -> None:
-        sql = "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)"
-        await self._write(lambda batch: self._file.run(sql, (topic, seq, words)), promised=False)
-
-    async def held(self, holder: str) -> list[Message]:
-        return reads.held(self._file, holder)
-
     async def deliveries(self, message: int) -> list[Delivery]:
         return reads.deliveries(self._file, message)
 
@@ -279,11 +250,6 @@ class SqliteStore:
 
     async def depths(self) -> dict[str, tuple[int, int, float]]:
         return self._file.read_transaction(lambda: reads.depths(self._file))
-
-    async def pending_requests(
-        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
-    ) -> list[tuple[PendingRequest, Message]]:
-        return reads.pending_requests(self._file, id, correlation, types)
 
     async def answers_to(self, inboxes: Sequence[str], message: Message, types: Sequence[str]) -> list[int]:
         return self._file.read_transaction(lambda: reads.answers_to(self._file, inboxes, message, types))
@@ -315,24 +281,21 @@ class SqliteStore:
 
     async def _catch_up(self, mark: str) -> None:
         """Index what is not indexed yet, in steps that let others write in between."""
-        from telex.stores.sqlite import maintenance as tidy
+        from telex.stores.sqlite import maintenance
 
-        step = {"known": tidy.index, "texts": tidy.index_texts, "told": tidy.index_events}[mark]
+        step = {"known": maintenance.index, "texts": maintenance.index_texts, "told": maintenance.index_events}[mark]
         table = "events" if mark == "told" else "messages"
         behind = f"SELECT 1 FROM {table} WHERE seq > coalesce((SELECT value FROM marks WHERE name = ?), 0) LIMIT 1"
         while self._file.rows(behind, (mark,)):
-            await self._write(lambda batch: step(self._file, INDEX_STEP), promised=False)
+            await self._submit(WriteJob(lambda _: step(self._file, INDEX_STEP), durable=False))
 
     async def is_maintenance_due(self, now: float) -> bool:
-        from telex.stores.sqlite import maintenance as tidy
+        from telex.stores.sqlite import maintenance
 
-        return tidy.is_due(self._file, now)
+        return maintenance.is_due(self._file, now)
 
     def changes(self) -> int:
-        return self._written << 32 ^ self._file.data_version()
-
-    def others(self) -> int:
-        return self._file.data_version()
+        return self._transactions << 32 ^ self._file.data_version()
 
     async def latest_at(self) -> float:
         return float(
@@ -341,8 +304,8 @@ class SqliteStore:
 
     async def close(self) -> None:
         try:
-            if self._tail.is_long:
-                with suppress(StoreError):  # it only saves time, and is not worth the room kept for a full disk
-                    self._once(self._leave_no_long_tail, False, False)
+            if self._recent_ids.is_long:
+                with suppress(StoreError):  # it only saves time, and is not worth the reserve of a full disk
+                    self._run([WriteJob(lambda tx: tx.leave_short_tail(), durable=False)])
         finally:
             self._file.close()

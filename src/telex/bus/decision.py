@@ -1,0 +1,511 @@
+"""Decision of one send, inside a write transaction.
+
+The steps run in this order: sender and route, arguments, duplicates, correlation, work rules, answered requests, inbox
+quota, append. Each step returns an outcome that ends the send, or None to go on with the next one. Nothing is written
+before the last check has passed; a refusal is recorded in the same transaction and adds no member.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from telex.bus.context import BusContext
+from telex.bus.correlate import SendRequest, replace_surrogates
+from telex.delivery.lifecycle import state_of
+from telex.delivery.routing import Participants, Route, normal_address, route
+from telex.delivery.validator_cache import STATUS, CheckedMessage, TypeTraits
+from telex.model.event import Event, detail_of
+from telex.model.finding import Finding, refusals
+from telex.model.json_path import ROOT
+from telex.model.limits import Limits
+from telex.model.message import NewMessage, WorkChange
+from telex.model.roster import ONE_OF_ROLE, Member, Roster
+from telex.ports.bus import Receipt
+from telex.ports.store import Transaction
+from telex.validation.authorization import normalised
+from telex.work.actions import COMES_ALONG, DECIDING
+from telex.work.view import UNWEIGHED, WorkMessage, parse_tree
+
+if TYPE_CHECKING:
+    from telex.bus.work_rules import WorkDecision
+
+SHUT_DOWN, STOPPING = "sender-has-shut-down", ("stop", "stopped")
+ESCALATIONS = ("escalations",)
+_NEW = tuple.__new__  # makes a NamedTuple in half the time
+_FINDING_FIELDS = frozenset(Finding._fields)
+_NO_RECIPIENT = Finding(
+    "recipient-missing", ROOT, "Say who is to receive it: --to NAME, role:ROLE, all:ROLE or * for everyone."
+)
+
+
+class PreparedSend(NamedTuple):
+    """A send that was checked, before its transaction."""
+
+    request: SendRequest
+    checked: CheckedMessage
+    participants: Participants  # those that it was checked for
+    id: str  # its own, or made here: a decision that runs again keeps it
+    has_own_id: bool  # then it may be a duplicate
+    digest: bytes
+    began: float
+    evidence: tuple[Finding, ...] = ()
+
+
+class StoredSend(NamedTuple):
+    """Stored, and members have stopped with it: their messages are returned after the commit."""
+
+    receipt: Receipt
+    stopped: tuple[Member, ...]
+
+
+class RefusedSend(NamedTuple):
+    message: NewMessage
+    checked: CheckedMessage
+    findings: tuple[Finding, ...]
+
+
+DecidedSend = Receipt | StoredSend | RefusedSend
+
+
+class Decision:
+    __slots__ = (
+        "_address",
+        "_checked",
+        "_context",
+        "_correlation",
+        "_findings",
+        "_inboxes",
+        "_joins",
+        "_member",
+        "_now",
+        "_prepared",
+        "_reply_to",
+        "_request",
+        "_tx",
+        "_work",
+        "_work_message",
+    )
+
+    def __init__(self, context: BusContext, prepared: PreparedSend, tx: Transaction) -> None:
+        self._context, self._prepared, self._tx = context, prepared, tx
+        self._request, self._checked = prepared.request, prepared.checked
+        self._findings: tuple[Finding, ...] = prepared.evidence
+        self._work: WorkDecision | None = None
+        self._work_message: WorkMessage | None = None
+
+    @classmethod
+    def make(cls, context: BusContext, prepared: PreparedSend, tx: Transaction) -> DecidedSend:
+        context.team.begin(tx)
+        decision = cls(context, prepared, tx)
+        return (
+            decision._resolve_route()
+            or decision._check_arguments()
+            or decision._check_duplicate()
+            or decision._check_work_rules()
+            or decision._append()
+        )
+
+    # --- sender, recipient, arguments --------------------------------------------------------------------------------
+
+    def _resolve_route(self) -> DecidedSend | None:
+        team, key = self._context.team, self._request[1:4]
+        found = team.routes.get(key) or team.route(key)
+        if isinstance(found, Finding):
+            return self._refuse_sender(found)
+        self._now = team.now
+        if self._now >= found.seen_until and not found.joins:
+            team.mark_seen(self._tx, key, found)
+        self._member, self._address, self._joins = found.member, found.address, found.joins
+        prepared = self._prepared
+        if found.participants is not prepared.participants and found.participants != prepared.participants:
+            # The roster has changed since the message was checked.
+            self._checked = self._context.validators.check(self._request.raw, found.participants)
+        inboxes = found.route
+        if inboxes is None:
+            self._address = _addressed(self._checked, self._roster)
+            inboxes = route(self._address, self._member, self._roster) if self._address is not None else _NO_RECIPIENT
+        self._inboxes = inboxes
+        return None
+
+    @property
+    def _roster(self) -> Roster:
+        team = self._context.team
+        return team.roster_with(self._member) if self._joins else team.roster
+
+    def _refuse_sender(self, finding: Finding) -> DecidedSend:
+        """A sender that has shut down may repeat what it sent before, not knowing whether it was stored."""
+        context, request = self._context, self._request
+        self._now, self._checked = context.team.now, context.validators.check(request.raw, Participants())
+        limit = context.limits.id_characters_max
+        name, role = replace_surrogates(request.sender[:limit]), replace_surrogates((request.role or "")[:limit])
+        self._member, self._address, self._joins, self._inboxes = Member(name or "", role or ""), None, False, finding
+        if finding.code == SHUT_DOWN and self._own_id is not None:
+            to = request.to
+            address = normal_address(to) if to is not None else _addressed(self._checked, context.team.roster)
+            repeated = self._repeated(normalised(request.sender), address)
+            if repeated is not None:
+                return repeated
+        return self._refuse((finding,))
+
+    @property
+    def _own_id(self) -> str | None:
+        return replace_surrogates(self._checked.envelope.id or self._request.id)
+
+    def _check_arguments(self) -> DecidedSend | None:
+        request, envelope, limits = self._request, self._checked.envelope, self._context.limits
+        findings: tuple[Finding, ...] = ()
+        if request.id is not None:
+            findings += _check_id(request.id, envelope.id, limits, "--id")
+        if request.reply_to is not None:
+            findings += _check_id(request.reply_to, None, limits, "--reply-to")
+        if request.correlation is not None:
+            findings += _check_id(request.correlation, envelope.correlation, limits, "--correlation")
+        if isinstance(self._inboxes, Finding):
+            if not findings and self._prepared.has_own_id:
+                repeated = self._repeated(self._member.name, self._address)
+                if repeated is not None:
+                    return repeated
+            return self._refuse((*findings, self._inboxes))
+        result = self._checked.checked
+        return self._refuse(findings) if findings or (result is not None and not result.valid) else None
+
+    # --- duplicates --------------------------------------------------------------------------------------------------
+
+    def _check_duplicate(self) -> DecidedSend | None:
+        prepared = self._prepared
+        if not prepared.has_own_id:
+            return None
+        since = self._now - self._context.limits.dedup_window_seconds
+        earlier = self._tx.earlier(self._member.name, prepared.id, since)
+        if earlier is None:
+            return None
+        if (earlier.digest, earlier.to) != (prepared.digest, self._address):
+            return self._refuse((_id_reused(prepared.id),))
+        self._tx.record(Event(0, self._now, "duplicate", self._member.name, earlier.seq))
+        return self._duplicate(earlier.seq)
+
+    def _repeated(self, sender: str, address: str | None) -> Receipt | None:
+        """The receipt of the same message from before, where its sender or recipient has left since."""
+        since = self._now - self._context.limits.dedup_window_seconds
+        earlier = self._tx.earlier(sender, self._own_id or self._prepared.id, since)
+        if earlier is None or (earlier.digest, earlier.to) != (self._prepared.digest, address):
+            return None
+        return self._duplicate(earlier.seq)
+
+    def _duplicate(self, seq: int) -> Receipt:
+        """The state that the stored message has now, with the findings that it was stored with."""
+        deliveries, story = self._tx.deliveries(seq), self._tx.story(seq)
+        listed = detail_of(story[0]).get("findings") if story else None
+        dialect, type_, _ = _type_of(self._checked)
+        return Receipt(
+            accepted=True,
+            id=self._own_id or self._prepared.id,
+            state=state_of(deliveries, story, refused=False),
+            to=tuple(dict.fromkeys(delivery.inbox for delivery in deliveries)),
+            dialect=dialect,
+            type=type_,
+            findings=tuple(Finding(**one) for one in listed or () if one.keys() <= _FINDING_FIELDS),
+            duplicate=True,
+        )
+
+    # --- correlation and work rules ----------------------------------------------------------------------------------
+
+    def _correlate(self) -> None:
+        envelope, traits = self._checked.envelope, self._checked.traits
+        reply_to = envelope.reply_to or self._request.reply_to
+        if reply_to is not None or (
+            traits is not None and (traits.replies or traits.answers or traits.action == "dispatch")
+        ):
+            from telex.bus.correlate import infer_reply_to
+
+            self._request = infer_reply_to(
+                self._context, self._tx, self._request, self._checked, member=self._member, inboxes=self._route
+            )
+            reply_to = envelope.reply_to or self._request.reply_to
+        self._reply_to, self._correlation = reply_to, envelope.correlation or self._request.correlation
+
+    @property
+    def _route(self) -> Route:
+        assert not isinstance(self._inboxes, Finding)
+        return self._inboxes
+
+    def _check_work_rules(self) -> DecidedSend | None:
+        """Plain text gets a hint, a type with an action is held to the rules, a user's own type decides nothing."""
+        self._correlate()
+        context, checked, traits = self._context, self._checked, self._checked.traits
+        if traits is None:
+            self._findings = self._hints()
+        elif traits.action is not None and (checked.checked is None or not refusals(checked.findings)):
+            if traits.idle is None or not context.team.is_empty(traits.idle):
+                self._apply_work_rules(traits)
+        elif traits.type.meaning is not None and self._reply_to is not None:
+            from telex.bus.user_dialect_requests import decides_no_approval
+
+            self._findings = decides_no_approval(context, self._as_work_message(traits))
+        if self._findings and refusals(self._findings):
+            if context.policy.strict:
+                return self._refuse(self._findings)
+            self._work = None  # a lenient team lets it pass, and nothing follows from it
+        return None
+
+    def _hints(self) -> tuple[Finding, ...]:
+        if self._request.reply_to is None and self._context.team.is_empty(("shutdown",)):
+            return ()
+        from telex.bus.hints import missing_answer_hint
+
+        return missing_answer_hint(self._context, self._member, self._checked, self._route, self._request.reply_to)
+
+    def _apply_work_rules(self, traits: TypeTraits) -> None:
+        from telex.bus.work_rules import check_work_rules
+
+        message = self._work_message = self._as_work_message(traits)
+        work = check_work_rules(self._context, self._tx, message, self._roster, self._findings)
+        self._work, self._findings = work, work.findings
+        if work.change is not None and traits.action in DECIDING and self._reply_to is None:
+            from telex.bus.correlate import with_decided_request
+
+            self._request = with_decided_request(self._request, self._checked, work.change)
+            self._reply_to = self._request.reply_to
+
+    def _as_work_message(self, traits: TypeTraits) -> WorkMessage:
+        decode = _json_decoder() if self._checked.checked is None else None  # compiled validators have imported it
+        tree = parse_tree(self._request.raw, traits.dialect, traits.type, decode)
+        return _NEW(
+            WorkMessage,
+            (
+                0,
+                self._prepared.id,
+                self._now,
+                self._member.name,
+                self._member.role,
+                self._address or "",
+                self._inboxes,
+                traits.dialect,
+                traits.type,
+                tree,
+                self._correlation,
+                self._reply_to,
+            ),
+        )
+
+    # --- append ------------------------------------------------------------------------------------------------------
+
+    def _append(self) -> DecidedSend:
+        context, tx, team = self._context, self._tx, self._context.team
+        answered = self._answered_requests()
+        limit = context.limits.inbox_max
+        full = tx.full_inbox(self._route, limit)
+        if full is not None:
+            return self._refuse((_inbox_full(limit, full),))
+        if self._joins:
+            team.add_member(tx, self._member)
+        change = self._work.change if self._work is not None else None
+        findings = (*self._checked.findings, *self._findings) if self._findings else self._checked.findings
+        message = self._new_message(findings, self._answer_by(), answered, change)
+        seq = tx.append(message)
+        if change is not None:
+            self._update_topics(seq, message)
+        receipt = Receipt(
+            accepted=True,
+            id=message.id,
+            state="stored",
+            to=message.inboxes,
+            dialect=message.dialect,
+            type=message.type,
+            findings=findings,
+        )
+        stopped = change.members if change is not None else ()
+        return StoredSend(receipt, tuple(member for member, _ in stopped)) if stopped else receipt
+
+    def _answered_requests(self) -> tuple[int, ...]:
+        traits = self._checked.traits
+        is_decision = traits is not None and traits.action in DECIDING
+        may_answer = self._reply_to is not None or is_decision
+        if not may_answer and (self._correlation is None or not self._may_answer_in_conversation(traits)):
+            return ()
+        from telex.bus.correlate import requests_answered_by
+
+        change = self._work.change if self._work is not None else None
+        return requests_answered_by(
+            self._context,
+            self._tx,
+            self._request,
+            self._checked,
+            member=self._member,
+            inboxes=self._route,
+            work_change=change,
+        )
+
+    def _may_answer_in_conversation(self, traits: TypeTraits | None) -> bool:
+        """Any message but a report may answer an escalation of its conversation."""
+        if traits is None or traits.answers:
+            return True
+        settles = traits.action is not None and traits.action not in COMES_ALONG
+        return settles and not self._context.team.is_empty(ESCALATIONS)
+
+    def _answer_by(self) -> float | None:
+        """When an answer is due: where answers can be told from other messages, or the sender waits for one."""
+        traits, limits, message = self._checked.traits, self._context.limits, self._work_message
+        if self._request.answer_within is not None:
+            return self._now + self._request.answer_within
+        if traits is None or not (traits.asks or traits.action == "escalate"):
+            return None
+        if message is not None and message.action == "escalate":
+            from telex.delivery.escalation_chain import deadline_of
+
+            return deadline_of(message.text("level"), message.inboxes, message.at, limits)
+        if not traits.asks:
+            return None
+        if traits.action == "ask" and message is not None:
+            from telex.bus.approve import seconds_left
+
+            return self._now + (seconds_left(message, self._now) or limits.request_seconds)
+        return self._now + limits.request_seconds
+
+    def _update_topics(self, seq: int, message: NewMessage) -> None:
+        """Put the topics into the cache as they are after the message, as it was stored."""
+        from telex.work import reducer
+
+        work, stored = self._work, self._work_message
+        assert work is not None
+        assert stored is not None
+        stored = stored._replace(seq=seq, reply_to=message.reply_to)
+        states = {topic: reducer.fold(topic, state, stored) for topic, state in (work.before or {}).items()}
+        self._context.team.put_topics(self._tx, states, seq)
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+
+    def _new_message(
+        self,
+        findings: tuple[Finding, ...],
+        answer_by: float | None,
+        answered: tuple[int, ...],
+        change: WorkChange | None,
+    ) -> NewMessage:
+        dialect, type_, rank = _type_of(self._checked)
+        address, correlation, reply_to = self._address or "", self._correlation, self._reply_to
+        if self._checked.checked is not None:  # what the compiled validator passes has no lone surrogates
+            address = replace_surrogates(address) or ""
+            correlation, reply_to = replace_surrogates(correlation), replace_surrogates(reply_to)
+        prepared, member, inboxes = self._prepared, self._member, self._route
+        named = inboxes if inboxes != (address,) or (change is not None and change.topics) else ()
+        return _NEW(
+            NewMessage,
+            (
+                prepared.id,
+                self._now,
+                member.name,
+                member.role,
+                address,
+                dialect,
+                type_,
+                rank,
+                correlation,
+                reply_to,
+                prepared.digest,
+                self._request.raw,
+                inboxes,
+                "accepted",
+                event_detail(self._context, self._now - prepared.began, findings, inboxes=named),
+                answer_by,
+                answered,
+                change,
+            ),
+        )
+
+    def _refuse(self, findings: tuple[Finding, ...]) -> RefusedSend:
+        """Record the refused message; it is delivered to nobody."""
+        request, checked, context = self._request, self._checked, self._context
+        findings = (*checked.findings, *findings)
+        id_, reply_to = self._prepared.id, checked.envelope.reply_to or request.reply_to
+        if any(finding.code == "id-not-allowed" for finding in findings):
+            id_ = replace_surrogates(checked.envelope.id) or context.clock.new_id()  # one that can be shown
+            reply_to = checked.envelope.reply_to
+        dialect, type_, rank = _type_of(checked)
+        message = NewMessage(
+            id=id_,
+            at=self._now,
+            sender=self._member.name,
+            role=self._member.role,
+            to=replace_surrogates(self._address or request.to) or "",
+            dialect=dialect,
+            type=type_,
+            rank=rank,
+            correlation=replace_surrogates(checked.envelope.correlation or request.correlation),
+            reply_to=replace_surrogates(reply_to),
+            digest=self._prepared.digest,
+            raw=request.raw,
+            kind="refused",
+            detail=event_detail(context, self._now - self._prepared.began, findings),
+        )
+        self._tx.append(message)
+        return RefusedSend(message, checked, findings)
+
+
+@cache
+def _json_decoder() -> Callable[[bytes], Any]:
+    import msgspec
+
+    decode: Callable[[bytes], Any] = msgspec.json.decode
+    return decode
+
+
+def event_detail(
+    context: BusContext, took_seconds: float, findings: tuple[Finding, ...], *, inboxes: Route = ()
+) -> str:
+    """JSON of the event that stores a message. `inboxes` are given where the address does not say them, and for
+    messages of the work, whose state is folded from them. A message that no work rules were applied to never counts
+    for the work."""
+    detail = f'{{"took": {took_seconds * 1000:.3f}'
+    if not context.policy.work:
+        detail += f', "{UNWEIGHED}": true'
+    if inboxes:
+        detail += f', "inboxes": {json.dumps(inboxes, ensure_ascii=False)}'
+    if context.traceparent is not None and (trace := context.traceparent()) is not None:
+        detail += f', "traceparent": "{trace}"'
+    if findings:
+        listed = [{name: value for name, value in one._asdict().items() if value is not None} for one in findings]
+        detail += f', "findings": {json.dumps(listed, ensure_ascii=False)}'
+    return detail + "}"
+
+
+def _addressed(checked: CheckedMessage, roster: Roster) -> str | None:
+    """The recipient that the message itself names: an agent, or any agent of a role."""
+    if checked.envelope.recipient is None:
+        return None
+    name = normal_address(checked.envelope.recipient)
+    by_role = checked.dialect is not None and checked.dialect.addresses == "roles"
+    return ONE_OF_ROLE + name if by_role and roster.find(name) is None and roster.of_role(name) else name
+
+
+def _type_of(checked: CheckedMessage) -> tuple[str | None, str | None, int]:
+    """Dialect, type and rank. A frame of a coding tool has a type, though it is not of our dialects."""
+    traits = checked.traits
+    if traits is not None:
+        return traits.dialect.name, traits.type.name, traits.rank
+    dialect = checked.dialect.name if checked.dialect is not None else None
+    return dialect, replace_surrogates(checked.checked.type) if checked.checked is not None else None, STATUS
+
+
+def _check_id(given: str, own: str | None, limits: Limits, option: str) -> tuple[Finding, ...]:
+    """What is wrong with an id that the caller passed beside the message."""
+    if own is not None and given != own:
+        say = f"Leave out {option}: the message has one of its own, {own}."
+        return (Finding("id-differs", ROOT, say, expected=own, found=given[: limits.found_characters_max]),)
+    if not given or not given.isprintable() or len(given) > limits.id_characters_max:
+        wanted = f"1 to {limits.id_characters_max} characters that can all be seen"
+        say = f"Choose an id of {wanted}, or leave out {option}."
+        return (Finding("id-not-allowed", ROOT, say, expected=wanted, found=given[: limits.found_characters_max]),)
+    return ()
+
+
+def _id_reused(id_: str) -> Finding:
+    say = f"Give it an id of its own: {id_} was sent before, with other words."
+    return Finding("id-reused", ROOT, say, expected="an id not used before", found=id_)
+
+
+def _inbox_full(limit: int, inbox: str) -> Finding:
+    messages = f"{limit:,} {'message' if limit == 1 else 'messages'}"
+    say = f"Try again later, or send it to another agent: {inbox} has {messages} waiting and takes no more."
+    return Finding("inbox-full", ROOT, say, expected=f"fewer than {messages}", found=inbox)

@@ -1,0 +1,357 @@
+"""Cache of the roster, the routes and the states of topics, valid as of one event number.
+
+A transaction that begins at that number finds the cache right, because the lock keeps everybody else from writing. One
+that begins later marks the topics that were written in between, which are then read on from where the cache stands, and
+reads the roster again if a member joined, left or stopped. What a transaction writes goes into the cache at once;
+after a rollback the cache is empty. Outside a transaction the cache is a guess, good for choosing a validator only.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from telex.delivery.routing import Participants, Route, normal_address, role_at, route
+from telex.dialects.schema import Dialect
+from telex.model.event import Event
+from telex.model.finding import Finding
+from telex.model.limits import Limits
+from telex.model.message import Message
+from telex.model.roster import HUMAN, Member, Roster, roster_of
+from telex.ports.clock import Clock
+from telex.ports.store import ROSTER, Reads, Store, Transaction
+from telex.validation.authorization import normalised
+from telex.work.snapshots import LONG, decode_snapshot, encode_snapshot
+from telex.work.view import work_message_from_log
+
+T = TypeVar("T")
+TOPICS_MAX, ROUTES_MAX = 20_000, 4096  # cached at a time; beyond that all are read again as they are needed
+EMPTY = (0, None)  # a topic without messages
+UNREADABLE: Any = object()  # state of a topic whose messages are all of a dialect that the team no longer has
+
+RouteKey = tuple[str, str | None, str | None]  # sender, the role it claims, recipient; all as the caller gave them
+
+
+class CachedRoute(NamedTuple):
+    """Sender and recipient of a message, resolved by the roster."""
+
+    member: Member
+    address: str | None  # None: the message itself names its recipient
+    route: Route | Finding | None
+    participants: Participants
+    joins: bool  # the sender is new, or comes back: its first message makes it a member
+    seen_until: float  # when the sender's activity has to be written down again
+
+
+class TeamState:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        limits: Limits,
+        dialects: Mapping[str, Dialect],
+        declared: Sequence[Member],
+        default_roles: tuple[str, ...],
+    ) -> None:
+        self._clock, self._limits, self._dialects = clock, limits, dialects
+        self._declared = {member.name: member for member in declared}
+        self._default_roles = default_roles
+        self._seen_seconds = limits.silent_seconds / 4
+        self.now = 0.0
+        self.forget()
+
+    def forget(self) -> None:
+        """Empty the cache: what it holds may have been rolled back."""
+        self.position = -1  # the number of the event that the cache is valid for
+        self._roster: Roster | None = None
+        self._members: dict[str, Member] = {}  # the members that the roster was made of
+        self.routes: dict[RouteKey, CachedRoute] = {}
+        self._topics: dict[str, tuple[int, Any]] = {}  # by name: the number of its last message, and its state
+        self._outdated: set[str] = set()  # topics with messages that are not folded into their cached state
+        self.reads: Reads | None = None  # the transaction or snapshot under way
+        self._known_changes = 0  # how many of its changes the cache has
+
+    # --- transactions ------------------------------------------------------------------------------------------------
+
+    def begin(self, reads: Reads) -> None:
+        """Bring the cache up to date with a transaction or snapshot. Each decision of a transaction calls this."""
+        if reads is not self.reads:
+            self.reads, self._known_changes = reads, 0
+            self.now = self._clock.now()
+            if reads.position != self.position:
+                self._catch_up(reads)
+        if len(reads.changed) != self._known_changes:
+            self._note_changes(reads)
+
+    def _catch_up(self, reads: Reads) -> None:
+        if self._roster is None or reads.roster_changed_since(self.position):
+            self.load_members(reads.members())
+        if self._topics:
+            self._outdated.update(self._topics.keys() & set(reads.topics_since(self.position)))
+        self.position = reads.position
+
+    def _note_changes(self, reads: Reads) -> None:
+        """Another job of the same transaction has written."""
+        news = reads.changed[self._known_changes :]
+        if ROSTER in news:
+            self.load_members(reads.members())
+        self._outdated.update(self._topics.keys() & set(news))
+        self._known_changes = len(reads.changed)
+
+    def end(self) -> None:
+        """A snapshot is over."""
+        self.reads, self._known_changes = None, 0
+
+    def committed(self, before: int, after: int, changes: int) -> None:
+        """A transaction of this process was committed. The cache stays valid if it has all of its changes."""
+        if self.position == before and changes == self._known_changes:
+            self.position = after
+        self.end()
+
+    # --- members and routes ------------------------------------------------------------------------------------------
+
+    @property
+    def roster(self) -> Roster:
+        assert self._roster is not None, "the roster is known only in a transaction or snapshot"
+        return self._roster
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._roster is not None
+
+    def load_members(self, members: Iterable[Member]) -> None:
+        joined = {member.name: member for member in members}
+        for name, member in self._declared.items():
+            joined[name] = joined.get(name, member).as_declared(member)
+        if self._roster is None or joined != self._members:
+            self._members, self._roster = joined, roster_of(joined.values(), self._default_roles)
+            self.routes.clear()
+
+    def resolve_member(self, name: str, role: str | None, *, joining: bool = False) -> Member | Finding:
+        """The member that acts under this name. One that is new or comes back is returned as it will be stored."""
+        name, role = normalised(name), normalised(role) if role is not None else None
+        member = self.roster.find(name)
+        if member is None:
+            from telex.delivery.membership import newcomer
+
+            closed = bool(self._declared)
+            found = newcomer(name, role, self.roster, self._limits, closed=closed, joining=joining)
+            return found if isinstance(found, Finding) else self._joined(found)
+        if role is not None and role != member.role:
+            from telex.delivery.membership import role_differs
+
+            return role_differs(member, role, self._limits)
+        return member if member.joined_at is not None else self._joined(member)
+
+    def _joined(self, member: Member) -> Member:
+        return member._replace(joined_at=self.now, seen_at=self.now, left_at=None, stopped_at=None)
+
+    def is_member(self, member: Member) -> bool:
+        """False: it is new, and has to be stored."""
+        known = self.roster.members.get(member.name)
+        return known is not None and known.is_here and known.joined_at is not None
+
+    def route(self, key: RouteKey) -> CachedRoute | Finding:
+        """Resolve sender and recipient. Routes of members are cached until the roster changes."""
+        found = self.routes.get(key)
+        if found is not None:
+            return found
+        sender, role, to = key
+        member = self.resolve_member(sender, role)
+        if isinstance(member, Finding):
+            return member
+        joins = not self.is_member(member)
+        found = self._route_of(member, to, self.roster_with(member), joins)
+        if not joins and not isinstance(found.route, Finding) and len(self.routes) < ROUTES_MAX:
+            self.routes[key] = found
+        return found
+
+    def _route_of(self, member: Member, to: str | None, roster: Roster, joins: bool) -> CachedRoute:
+        seen_until = (member.seen_at or 0.0) + self._seen_seconds
+        if to is None:
+            participants = Participants(as_role=member.role, as_name=member.name)
+            return CachedRoute(member, None, None, participants, joins, seen_until)
+        address = normal_address(to)
+        participants = Participants(
+            as_role=member.role,
+            to_role=role_at(address, roster),
+            as_name=member.name,
+            to_name=address if roster.find(address) is not None else None,
+        )
+        return CachedRoute(member, address, route(address, member, roster), participants, joins, seen_until)
+
+    def roster_with(self, member: Member) -> Roster:
+        """The roster with a member that joins in this transaction."""
+        roster = self.roster
+        if roster.members.get(member.name) is member:
+            return roster
+        return roster._replace(members={**roster.members, member.name: member})
+
+    def add_member(self, tx: Transaction, member: Member) -> None:
+        """Store a member that joins or comes back."""
+        detail = json.dumps({"role": member.role} | ({"reads": member.dialects} if member.dialects else {}))
+        declared = self._declared.get(member.name)
+        is_declared = declared is not None and bool(declared.dialects)  # then telex.toml says what it reads
+        stored = member._replace(dialects=()) if is_declared else member
+        self.write_member(tx, member, Event(0, self.now, "joined", member.name, detail=detail), stored)
+
+    def write_member(self, tx: Transaction, member: Member, event: Event, stored: Member | None = None) -> None:
+        tx.upsert_member(stored or member, event)
+        self.put_member(member)
+        self._known_changes = len(tx.changed)
+
+    def put_member(self, member: Member) -> None:
+        """A member was written: the cache has it as it now is."""
+        declared = self._declared.get(member.name)
+        member = member.as_declared(declared) if declared is not None else member
+        self._members = {**self._members, member.name: member}
+        self._roster = self.roster._replace(members={**self.roster.members, member.name: member})
+        self.routes.clear()
+
+    def mark_seen(self, tx: Transaction, key: RouteKey, found: CachedRoute) -> None:
+        """Write down that the sender is active, a few times in the span after which it would be shown as silent."""
+        name = found.member.name
+        member = self.roster.members.get(name)
+        if member is None or self.now - (member.seen_at or 0.0) > self._seen_seconds:
+            tx.mark_seen(name, self.now)
+            self.put_seen(name, self.now)
+        if key in self.routes:
+            self.routes[key] = found._replace(seen_until=self.now + self._seen_seconds)
+
+    def put_seen(self, name: str, at: float) -> None:
+        if self._roster is not None and (member := self._roster.members.get(name)) is not None:
+            seen = member._replace(seen_at=at)
+            self._members = {**self._members, name: seen}
+            self._roster = self._roster._replace(members={**self._roster.members, name: seen})
+
+    # --- topics ------------------------------------------------------------------------------------------------------
+
+    def topic(self, name: str) -> Any:
+        """The state of a topic; None where it has none."""
+        last, state = self._topic(name)
+        return state if last and state is not UNREADABLE else None
+
+    def is_empty(self, names: tuple[str, ...]) -> bool:
+        """Was nothing ever written in these topics?"""
+        for name in names:  # noqa: SIM110 - `all` takes three times as long, and every message asks
+            if self._topic(name)[0]:
+                return False
+        return True
+
+    def _topic(self, name: str) -> tuple[int, Any]:
+        found = self._topics.get(name)
+        if found is None or (self._outdated and name in self._outdated):
+            return self._read_on(name, found)
+        return found
+
+    def _read_on(self, name: str, known: tuple[int, Any] | None) -> tuple[int, Any]:
+        reads = self.reads
+        assert reads is not None, "topics are read only in a transaction or snapshot"
+        last, state = known or _snapshot(reads, name)
+        news = reads.topic(name, last)
+        if news:
+            last, state = self._fold(name, state, news)
+        if len(news) >= LONG and state is not UNREADABLE:
+            text = encode_snapshot(name, last, state)
+            reads.keep_snapshot(name, last, text)
+            state = decode_snapshot(name, last, text)  # the folded state was written in place and stays private
+        if len(self._topics) >= TOPICS_MAX:
+            self._topics.clear()
+            self._outdated.clear()
+        self._outdated.discard(name)
+        self._topics[name] = last, state
+        return last, state
+
+    def _fold(self, name: str, state: Any, news: Sequence[tuple[Event, Message]]) -> tuple[int, Any]:
+        from telex.work import reducer
+
+        own: Callable[[str, Any], Any] | None = None
+        if len(news) >= LONG:  # then it is folded in place
+            from telex.work.mutable_state import mutable_state as own
+        for event, message in news:
+            dialect = self._dialects.get(message.dialect or "")
+            work_message = work_message_from_log(message, event, dialect) if dialect is not None else None
+            if work_message is not None:
+                state = reducer.fold(name, None if state is UNREADABLE else state, work_message)
+            elif dialect is None and state is None:
+                state = UNREADABLE
+            if own is not None and state is not None and state is not UNREADABLE:
+                state = own(reducer.kind_of(name), state)
+        return news[-1][1].seq, state
+
+    def put_topics(self, tx: Transaction, states: Mapping[str, Any], seq: int) -> None:
+        """A message was appended under this number, and these are the states of its topics after it. Topics of the
+        messages that follow from it are read on when they are needed."""
+        for name, state in states.items():
+            self._topics[name] = seq, state
+            self._outdated.discard(name)
+        self._known_changes += len(states)
+        if len(tx.changed) != self._known_changes:
+            self._note_changes(tx)
+
+
+def _snapshot(reads: Reads, name: str) -> tuple[int, Any]:
+    found = reads.snapshot(name)
+    try:
+        return EMPTY if found is None else (found[0], decode_snapshot(name, *found))
+    except ValueError:  # of another version, or damaged: the log has everything
+        return EMPTY
+
+
+async def read_snapshot(store: Store, team: TeamState, query: Callable[[Reads], T]) -> T:
+    """Run several reads on one snapshot, with the roster and the topics of that moment in `team`."""
+
+    def run(reads: Reads) -> T:
+        team.begin(reads)
+        try:
+            return query(reads)
+        finally:
+            team.end()
+
+    return await store.read(run)
+
+
+def states_of(team: TeamState, names: Iterable[str]) -> dict[str, Any]:
+    """The states of these topics; those without messages are left out."""
+    states = {name: team.topic(name) for name in names}
+    return {name: state for name, state in states.items() if state is not None}
+
+
+def default_roles(dialects: Iterable[Dialect], *, closed: bool) -> tuple[str, ...]:
+    """Roles that are members by their own name without having been declared. A human always is."""
+    if closed:
+        return (HUMAN,)
+    return tuple(dict.fromkeys([*(normalised(role) for dialect in dialects for role in dialect.roles), HUMAN]))
+
+
+class Topics(Mapping[str, Any]):
+    """States of topics by name, each read when a rule asks for it. A topic without messages is not in it."""
+
+    __slots__ = ("_changed", "_team")
+
+    def __init__(self, team: TeamState, changed: Mapping[str, Any] | None = None) -> None:
+        self._team, self._changed = team, changed
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if self._changed is not None and name in self._changed:
+            return self._changed[name]
+        state = self._team.topic(name)
+        return default if state is None else state
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def __getitem__(self, name: str) -> Any:
+        state = self.get(name)
+        if state is None:
+            raise KeyError(name)
+        return state
+
+    def after(self, changed: Mapping[str, Any]) -> "Topics":
+        """The same, with these states in place of the stored ones."""
+        return Topics(self._team, changed)
+
+    def __iter__(self) -> Iterator[str]:
+        raise TypeError("topics are read by name")
+
+    def __len__(self) -> int:
+        raise TypeError("topics are read by name")

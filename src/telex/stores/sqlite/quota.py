@@ -1,0 +1,43 @@
+"""Inbox quota: how many messages may still be put into each inbox before its deliveries are counted again."""
+
+from collections.abc import Callable
+
+from telex.stores.sqlite.connection import SqliteConnection
+
+_OPEN = """SELECT (SELECT count(*) FROM deliveries WHERE state = 0 AND inbox = ?1)
++ (SELECT count(*) FROM deliveries WHERE state = 1 AND inbox = ?1)"""
+UNCOUNTED_SHARE = 16  # one in so many free places may be taken after other processes wrote, without counting again
+
+
+class InboxQuota:
+    """Counting a deep inbox for every send would cost more than the send itself.
+
+    A count stays exact as long as this process alone writes and reserves every place. After other processes wrote, each
+    process may use a sixteenth of the places that were free at its last count before it counts again. Near the limit
+    that is none, and every send counts.
+    """
+
+    def __init__(self) -> None:
+        self._used: dict[str, int] = {}  # at the last count, and reserved since
+        self._counted_at: dict[str, int] = {}  # the file's data version at the last count
+        self._uncounted: dict[str, int] = {}  # places that may be reserved without counting, whatever others write
+
+    def reserve(self, file: SqliteConnection, inbox: str, limit: int, flush: Callable[[], None]) -> bool:
+        """Reserve one place, if there is one. `flush` writes the rows of this transaction before they are counted."""
+        used, uncounted = self._used.get(inbox, 0), self._uncounted.get(inbox, 0)
+        if uncounted < 1 and (used >= limit or self._counted_at.get(inbox) != file.data_version()):
+            flush()
+            used = file.value(_OPEN, (inbox,))
+            uncounted = max(0, limit - used) // UNCOUNTED_SHARE
+            self._counted_at[inbox] = file.data_version()
+            self._used[inbox], self._uncounted[inbox] = used, uncounted
+            if used >= limit:
+                return False
+        self._used[inbox] = used + 1
+        self._uncounted[inbox] = max(0, uncounted - 1)
+        return True
+
+    def recount(self) -> None:
+        """Something was put into an inbox without a reservation, or a reservation was dropped: count before relying on
+        the counts again."""
+        self._counted_at.clear()

@@ -1,0 +1,387 @@
+"""Write transaction of the SQLite store: rows gathered for several jobs, written table by table.
+
+Jobs that arrive together share one transaction and one commit, so a group of sends costs four statements and not four
+for each. Rows wait in lists until the commit or until a job reads, whichever comes first: a read sees everything that
+was written before it in the same transaction. The file lock is held throughout, so a read is also current.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import apsw
+
+from telex.errors import StoreError
+from telex.model.delivery import AT_ONCE, Delivery
+from telex.model.digest import number_of
+from telex.model.event import COMING_AND_GOING, Event
+from telex.model.message import Message, NewMessage, WorkChange
+from telex.model.roster import Member
+from telex.ports.store import ROSTER, EarlierMessage, PendingRequest
+from telex.stores.sqlite import reads
+from telex.stores.sqlite.connection import SqliteConnection
+from telex.stores.sqlite.dedup import INDEXED, PrefetchResult, RecentIds, prefetch_ids, put_in
+from telex.stores.sqlite.quota import InboxQuota
+from telex.stores.sqlite.rows import (
+    INSERT_ASK,
+    INSERT_DELIVERIES,
+    INSERT_DELIVERY,
+    INSERT_EVENT,
+    INSERT_MESSAGE,
+    INSERT_TOPIC,
+    STANDING,
+    STORED,
+    Row,
+    first_delivery,
+    last_delivery,
+)
+from telex.stores.sqlite.schema import DELIVERY_BITS
+
+# One statement, because every transaction asks all of it while other processes wait for the lock.
+_BEGIN = f"""SELECT (SELECT max(seq) FROM events), ({INDEXED}),
+EXISTS (SELECT 1 FROM members WHERE stopped_at IS NOT NULL)"""
+_SEEN = "UPDATE members SET seen_at = ? WHERE name = ? AND (seen_at IS NULL OR seen_at < ?)"
+_EXPIRE_REQUEST = "DELETE FROM asks WHERE message = ? AND attempts = ?"
+_REPEAT_REQUEST = "UPDATE asks SET due_at = ?, attempts = attempts + 1 WHERE message = ? AND attempts = ?"
+JOINED_FROM = 8  # messages to one inbox each: SQLite then copies their deliveries from the message rows
+
+
+class WriteJob(NamedTuple):
+    """One caller's part of a write transaction."""
+
+    work: Callable[[Any], Any]  # called with the SqliteTransaction; may run again in another transaction
+    durable: bool = True  # synced to disk before the caller gets its answer
+    may_use_reserve: bool = False  # may use the space that is reserved for a full disk
+    prefetch_id: str | None = None  # message id whose earlier use is looked up for the whole group at once
+    is_decision: bool = False  # writes only through the transaction, so that its rows can be dropped when it fails
+
+
+class FailedJob(NamedTuple):
+    """Answer of a job that raised: nothing of it was written, and the other jobs of its transaction went on."""
+
+    error: Exception
+
+
+class _Mark(NamedTuple):
+    """Lengths of the row lists when a job began."""
+
+    pending: int
+    events: int
+    deliveries: int
+    topics: int
+    changed: int
+    next: int
+
+
+class SqliteReads:
+    """Reads that a decision needs, on one snapshot of the file."""
+
+    def __init__(self, file: SqliteConnection, position: int) -> None:
+        self.file = file
+        self.position = position  # the number of the last event; in a transaction, of the last one before it
+        self.changed: list[str] = []  # written in this transaction: names of topics, and ROSTER for each member
+        self.snapshots: list[tuple[str, int, str]] = []  # to be saved after a read
+
+    def flush(self) -> None:
+        """Write the gathered rows, so that the next read sees them. Outside a transaction there are none."""
+
+    def topics_since(self, position: int) -> list[str]:
+        self.flush()
+        return reads.topics_since(self.file, position)
+
+    def roster_changed_since(self, position: int) -> bool:
+        self.flush()
+        return reads.any_event_since(self.file, position, COMING_AND_GOING)
+
+    def members(self) -> list[Member]:
+        return reads.members(self.file)
+
+    def find(self, id: str) -> list[Message]:
+        self.flush()
+        return reads.find(self.file, id)
+
+    def pending_requests(
+        self, id: str | None, correlation: str | None, types: Sequence[str] | None = None
+    ) -> list[tuple[PendingRequest, Message]]:
+        self.flush()
+        return reads.pending_requests(self.file, id, correlation, types)
+
+    def held(self, holder: str) -> list[Message]:
+        self.flush()
+        return reads.held(self.file, holder)
+
+    def deliveries(self, message: int) -> list[Delivery]:
+        self.flush()
+        return reads.deliveries(self.file, message)
+
+    def story(self, message: int) -> list[Event]:
+        self.flush()
+        return reads.story(self.file, message)
+
+    def topic(self, name: str, after: int = 0) -> list[tuple[Event, Message]]:
+        self.flush()
+        return reads.topic(self.file, name, after)
+
+    def topics(self, kind: str) -> list[str]:
+        self.flush()
+        return reads.topics(self.file, kind)
+
+    def snapshot(self, topic: str) -> tuple[int, str] | None:
+        return reads.snapshot(self.file, topic)
+
+    def keep_snapshot(self, topic: str, seq: int, text: str) -> None:
+        self.snapshots.append((topic, seq, text))
+
+
+class SqliteTransaction(SqliteReads):
+    def __init__(
+        self, file: SqliteConnection, recent_ids: RecentIds, quota: InboxQuota, forget: Callable[[], None]
+    ) -> None:
+        last, indexed, self.any_stopped = file.rows(_BEGIN)[0]
+        super().__init__(file, int(last or 0))
+        self._recent_ids, self._quota = recent_ids, quota
+        self._forget = forget  # empties the caches when a job has failed
+        self.indexed = int(indexed)
+        self.next = self.position + 1
+        self.stored: list[tuple[int, NewMessage]] = []  # every message written so far, with its number
+        self.id_numbers: dict[str, int] = {}  # of the ids that were looked up
+        self._earlier: dict[tuple[str, str], list[Row]] = {}  # accepted before this transaction, by sender and id
+        self._accepted: dict[tuple[str, str], tuple[NewMessage, int]] = {}  # accepted in it
+        self._pending: list[tuple[int, NewMessage]] = []  # numbered messages whose rows are not made yet
+        self._events: list[Row] = []
+        self._deliveries: list[Row] = []
+        self._topics: list[Row] = []
+        self._mark = _Mark(0, 0, 0, 0, 0, self.next)
+        self._in_file = False  # the running job has written to the file: only a rollback can undo it
+        self._caught_up = False
+
+    # --- jobs --------------------------------------------------------------------------------------------------------
+
+    def run(self, job: WriteJob) -> Any:
+        """The job's answer, or a FailedJob after its rows were dropped.
+
+        Raises:
+            Exception: the file failed, or the job after some of its rows had reached it: everything must roll back.
+        """
+        self._in_file = not job.is_decision
+        self._set_mark()
+        try:
+            return job.work(self)
+        except (apsw.Error, StoreError):
+            raise  # the file has failed, not the job
+        except Exception as error:
+            if self._in_file:
+                raise
+            self._drop_since_mark()
+            self._forget()
+            return FailedJob(error)
+
+    def _set_mark(self) -> None:
+        self._mark = _Mark(
+            len(self._pending),
+            len(self._events),
+            len(self._deliveries),
+            len(self._topics),
+            len(self.changed),
+            self.next,
+        )
+
+    def _drop_since_mark(self) -> None:
+        pending, events, deliveries, topics, changed, self.next = self._mark
+        del self._pending[pending:], self._events[events:], self._deliveries[deliveries:], self._topics[topics:]
+        del self.changed[changed:]
+        self._accepted = {key: found for key, found in self._accepted.items() if found[1] < self.next}
+        self._quota.recount()
+
+    def flush(self) -> None:
+        if not (self._pending or self._events or self._deliveries or self._topics):
+            return
+        self._in_file = self._in_file or self.next != self._mark.next
+        if self._pending:
+            pending, self._pending = self._pending, []
+            self._make_rows(pending)
+        for sql, rows in (
+            (INSERT_EVENT, self._events),
+            (INSERT_DELIVERY, self._deliveries),
+            (INSERT_TOPIC, self._topics),
+        ):
+            self.file.run_many(sql, rows)
+            rows.clear()
+        if not self._in_file:
+            self._set_mark()
+
+    def commit(self) -> None:
+        """Write what is left. Ids of messages that are never deduplicated are made findable here."""
+        self.flush()
+        others = [(number_of(message.id), seq) for seq, message in self.stored if message.kind != "accepted"]
+        put_in(self.file, others)
+
+    def _make_rows(self, numbered: list[tuple[int, NewMessage]]) -> None:
+        """Make the rows of these messages, a table at a time: for many messages at once that is what costs."""
+        self._events += [
+            (seq, message.at, message.kind, message.sender, None, None, None, message.detail)
+            for seq, message in numbered
+        ]
+        # A NewMessage begins with the columns of a message, in their order.
+        rows = [(seq, *message[:12], STANDING.get(message.kind, 0)) for seq, message in numbered]
+        self.file.run_many(INSERT_MESSAGE, rows)
+        first, last = numbered[0][0], numbered[-1][0]
+        is_one_run = last - first == len(numbered) - 1
+        if len(numbered) >= JOINED_FROM and is_one_run and all(m.inboxes == (m.to,) for _, m in numbered):
+            self.file.run_many(INSERT_DELIVERIES, [(first, last)])
+        else:
+            self._deliveries += [
+                (number, seq, inbox, message.rank, STORED, AT_ONCE)
+                for seq, message in numbered
+                for number, inbox in enumerate(message.inboxes, seq << DELIVERY_BITS)
+            ]
+        requests = [
+            (seq, message.answer_by, message.id, message.correlation, message.type)
+            for seq, message in numbered
+            if message.answer_by is not None
+        ]
+        self.file.run_many(INSERT_ASK, requests)
+        self.stored += numbered
+
+    # --- deduplication and quotas ------------------------------------------------------------------------------------
+
+    def prefetch(self, ids: set[str], ahead: PrefetchResult | None) -> None:
+        """Look up earlier messages of these ids. `ahead` was looked up before the lock was taken, and is used where
+        nothing was indexed since."""
+        if not self._caught_up:
+            self._catch_up()
+        if ahead is None or ahead.indexed != self._recent_ids.indexed:
+            ahead = prefetch_ids(self.file, self._recent_ids, ids)
+        self.id_numbers |= ahead.numbers
+        self._earlier |= ahead.earlier
+        if not self._recent_ids.knows_none_of(ids):
+            for id_ in ids:
+                for sender, *rest in self._recent_ids.messages(id_):
+                    self._earlier.setdefault((sender, id_), []).append(tuple(rest))
+
+    def _catch_up(self) -> None:
+        self._recent_ids.catch_up(self.file, self.position, self.indexed)
+        self._caught_up = True
+
+    def leave_short_tail(self) -> None:
+        """Put this process's latest ids into the index, which the next process that sends would have to read."""
+        if self._recent_ids.is_long:
+            self._recent_ids.catch_up(self.file, self.position, self.indexed, leaving=True)
+
+    def earlier(self, sender: str, id: str, since: float) -> EarlierMessage | None:
+        """The message that this sender sent under this id since then."""
+        accepted = self._accepted.get((sender, id))
+        if accepted is not None:
+            message, seq = accepted
+            return EarlierMessage(seq, message.digest, message.to)
+        if id not in self.id_numbers:
+            self.prefetch({id}, None)
+        for at, to, digest, seq in self._earlier.get((sender, id), ()):
+            if at >= since:
+                return EarlierMessage(seq, digest, to)
+        return None
+
+    def full_inbox(self, inboxes: Iterable[str], limit: int) -> str | None:
+        """An inbox that has no room for one more message. Otherwise room is reserved in each of them."""
+        for inbox in inboxes:
+            if not self._quota.reserve(self.file, inbox, limit, self.flush):
+                return inbox
+        return None
+
+    # --- writes ------------------------------------------------------------------------------------------------------
+
+    def append(self, message: NewMessage) -> int:
+        """Number a message; its rows, and those of everything that is stored with it, are written later."""
+        if not self._caught_up:
+            self._catch_up()
+        seq = self.next
+        self.next = seq + 1
+        self._pending.append((seq, message))
+        if message.kind == "accepted":
+            self._accepted[message.sender, message.id] = message, seq
+            if message.id not in self.id_numbers:
+                self.id_numbers[message.id] = number_of(message.id)
+        if message.work_change is not None:
+            self._change_work(message.work_change, seq)
+        if message.answers_requests:
+            self._answer_requests(message, seq)
+        return seq
+
+    def _change_work(self, change: WorkChange, seq: int) -> None:
+        self._topics += [(name, seq) for name in change.topics]
+        self.changed += change.topics
+        for member, event in change.members:
+            self.upsert_member(member, event)
+        for report in change.reports:
+            self.append(report)
+        if change.reports:
+            self._quota.recount()  # reports take room without reserving it
+
+    def _answer_requests(self, message: NewMessage, seq: int) -> None:
+        self.flush()  # the request may have been sent in this transaction
+        for request in message.answers_requests:
+            self.write("DELETE FROM asks WHERE message = ?", (request,))
+            if self.file.changed():
+                self.record(Event(0, message.at, "answered", message.sender, request, detail=f'{{"by": {seq}}}'))
+
+    def record(self, event: Event) -> int:
+        seq = self.next
+        self.next = seq + 1
+        self._events.append((seq, *event[1:]))
+        return seq
+
+    def upsert_member(self, member: Member, event: Event) -> None:
+        times = (member.joined_at, member.seen_at, member.left_at, member.stopped_at)
+        row = (member.name, member.role, " ".join(member.dialects), *times)
+        self.write("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        self.changed.append(ROSTER)
+        self.any_stopped = self.any_stopped or member.stopped_at is not None
+        self.record(event)
+
+    def mark_seen(self, name: str, at: float) -> None:
+        self.write(_SEEN, (at, name, at))
+
+    def keep_snapshot(self, topic: str, seq: int, text: str) -> None:
+        self.write("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (topic, seq, text))
+
+    def remind(
+        self,
+        request: PendingRequest,
+        at: float,
+        due_at: float | None,
+        inboxes: Sequence[str],
+        detail: str,
+        *,
+        reports: Sequence[NewMessage] = (),
+    ) -> bool:
+        self.flush()
+        if due_at is None:
+            self.write(_EXPIRE_REQUEST, (request.message, request.attempts))
+        else:
+            self.write(_REPEAT_REQUEST, (due_at, request.message, request.attempts))
+        if not self.file.changed():
+            return False
+        self.record(Event(0, at, "reply-overdue", None, request.message, detail=detail))
+        bounds = (first_delivery(request.message), last_delivery(request.message))
+        last, rank = self.file.rows("SELECT max(seq), max(rank) FROM deliveries WHERE seq BETWEEN ? AND ?", bounds)[0]
+        for number, inbox in enumerate(inboxes, last + 1):
+            self._deliveries.append((number, request.message, inbox, rank, STORED, AT_ONCE))
+            self.record(Event(0, at, "request-repeated", None, request.message, number, inbox, detail))
+        if due_at is None:
+            self.record(Event(0, at, "expired", None, request.message, detail=detail))
+        for report in reports:
+            self.append(report)
+        self._quota.recount()
+        return True
+
+    def write(self, sql: str, bindings: Row) -> None:
+        """Run a statement now. Only a rollback can undo it."""
+        self._in_file = True
+        self.file.run(sql, bindings)
+
+    def write_many(self, sql: str, rows: list[Row]) -> None:
+        self._in_file = True
+        self.file.run_many(sql, rows)
+
+    def has_stopped(self, name: str) -> bool:
+        sql = "SELECT 1 FROM members WHERE name = ? AND stopped_at IS NOT NULL"
+        return bool(self.any_stopped) and self.file.row(sql, (name,)) is not None
