@@ -119,7 +119,8 @@ class TeamState:
         return self._roster is not None
 
     def load_members(self, members: Iterable[Member]) -> None:
-        joined = {member.name: member for member in members}
+        """Make the roster of the stored members, by name, and of the declared ones that have not joined yet."""
+        joined = {member.name: member for member in sorted(members)}
         for name, member in self._declared.items():
             joined[name] = joined.get(name, member).as_declared(member)
         if self._roster is None or joined != self._members:
@@ -200,12 +201,9 @@ class TeamState:
         self._known_changes = len(tx.changed)
 
     def put_member(self, member: Member) -> None:
-        """A member was written: the cache has it as it now is."""
-        declared = self._declared.get(member.name)
-        member = member.as_declared(declared) if declared is not None else member
-        self._members = {**self._members, member.name: member}
-        self._roster = self.roster._replace(members={**self.roster.members, member.name: member})
-        self.routes.clear()
+        """A member was written: the roster has it as it would be read."""
+        joined = [one for one in self._members.values() if one.joined_at is not None and one.name != member.name]
+        self.load_members([*joined, member])
 
     def mark_seen(self, tx: Transaction, key: RouteKey, found: CachedRoute) -> None:
         """Write down that the sender is active, a few times in the span after which it would be shown as silent."""

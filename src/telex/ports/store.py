@@ -157,7 +157,7 @@ class Transaction(Reads, Protocol):
     def earlier(self, sender: str, id: str, since: float) -> EarlierMessage | None:
         """The message that this sender has sent under this id since then. Refused and imported ones do not count."""
 
-    def full_inbox(self, inboxes: Iterable[str], limit: int) -> str | None:
+    def full_inbox(self, inboxes: tuple[str, ...], limit: int) -> str | None:
         """An inbox with so many open deliveries that it takes no more. None: a place is reserved in each."""
 
     def append(self, message: NewMessage) -> int:

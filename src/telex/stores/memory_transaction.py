@@ -1,7 +1,7 @@
 """Reads and write transaction of the memory store."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from telex.model.delivery import Delivery
 from telex.model.event import COMING_AND_GOING, Event
@@ -79,7 +79,7 @@ class MemoryTransaction(MemoryReads):
             return None
         return EarlierMessage(message.seq, message.digest, message.to)
 
-    def full_inbox(self, inboxes: Iterable[str], limit: int) -> str | None:
+    def full_inbox(self, inboxes: tuple[str, ...], limit: int) -> str | None:
         return next((inbox for inbox in inboxes if len(self._tables._open[inbox]) >= limit), None)
 
     def append(self, message: NewMessage) -> int:

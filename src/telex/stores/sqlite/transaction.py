@@ -5,7 +5,7 @@ for each. Rows wait in lists until the commit or until a job reads, whichever co
 was written before it in the same transaction. The file lock is held throughout, so a read is also current.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import apsw
@@ -153,6 +153,7 @@ class SqliteTransaction(SqliteReads):
         self._mark = _Mark(0, 0, 0, 0, 0, self.next)
         self._in_file = False  # the running job has written to the file: only a rollback can undo it
         self._caught_up = False
+        self._reserved: tuple[str, ...] = ()  # the inboxes in which the last reservation was made
 
     # --- jobs --------------------------------------------------------------------------------------------------------
 
@@ -280,11 +281,12 @@ class SqliteTransaction(SqliteReads):
                 return EarlierMessage(seq, digest, to)
         return None
 
-    def full_inbox(self, inboxes: Iterable[str], limit: int) -> str | None:
+    def full_inbox(self, inboxes: tuple[str, ...], limit: int) -> str | None:
         """An inbox that has no room for one more message. Otherwise room is reserved in each of them."""
         for inbox in inboxes:
             if not self._quota.reserve(self.file, inbox, limit, self.flush):
                 return inbox
+        self._reserved = inboxes
         return None
 
     # --- writes ------------------------------------------------------------------------------------------------------
@@ -296,6 +298,8 @@ class SqliteTransaction(SqliteReads):
         seq = self.next
         self.next = seq + 1
         self._pending.append((seq, message))
+        if message.inboxes and message.inboxes is not self._reserved:
+            self._quota.recount()
         if message.kind == "accepted":
             self._accepted[message.sender, message.id] = message, seq
             if message.id not in self.id_numbers:
@@ -313,8 +317,6 @@ class SqliteTransaction(SqliteReads):
             self.upsert_member(member, event)
         for report in change.reports:
             self.append(report)
-        if change.reports:
-            self._quota.recount()  # reports take room without reserving it
 
     def _answer_requests(self, message: NewMessage, seq: int) -> None:
         self.flush()  # the request may have been sent in this transaction
@@ -372,6 +374,10 @@ class SqliteTransaction(SqliteReads):
             self.append(report)
         self._quota.recount()
         return True
+
+    def recount_inboxes(self) -> None:
+        """Deliveries were changed: count the open ones before the next reservation."""
+        self._quota.recount()
 
     def write(self, sql: str, bindings: Row) -> None:
         """Run a statement now. Only a rollback can undo it."""

@@ -80,6 +80,7 @@ def settle(tx: SqliteTransaction, settlement: Settlement) -> SettleResult:
     if not settlement.holds_for(delivery):
         return SettleResult(False, delivery)
     assert settlement.becomes in MOVES[delivery.state], f"{delivery.state} may not become {settlement.becomes}"
+    tx.recount_inboxes()
     attempts = delivery.attempts if settlement.attempts is None else settlement.attempts
     tx.write(
         "UPDATE deliveries SET state = ?, due_at = ?, attempts = ? WHERE seq = ?",
