@@ -69,8 +69,8 @@ class LocalBus(WorkApi):
         reply_to: str | None = None,
         correlation: str | None = None,
     ) -> Receipt:
-        request = SendRequest(as_bytes(raw), sender, role, to, id, reply_to=reply_to, correlation=correlation)
-        receipt = await self._sender.send(request)
+        given = (as_bytes(raw), sender, role, to, id, reply_to, correlation, None)
+        receipt = await self._sender.send(SendRequest._make(given))
         self._waiting.nudge()
         return receipt
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import asyncio
 
 Raw = bytes | str | dict[str, Any]
+_NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
 CLAIMING = frozenset({"progress", "commit"})  # actions whose claims can be looked up in a repository
 
 
@@ -72,15 +73,9 @@ class Sender:
         own_id = checked.envelope.id or request.id
         if own_id is not None and checked.checked is not None:
             own_id = replace_surrogates(own_id)
-        return PreparedSend(
-            request=request,
-            checked=checked,
-            participants=participants,
-            id=own_id or context.clock.new_id(),
-            has_own_id=own_id is not None,
-            digest=digest_of(request.raw),
-            began=began,
-        )
+        id_, has_own_id = own_id or context.clock.new_id(), own_id is not None
+        digest = digest_of(request.raw)
+        return _NEW(PreparedSend, (request, checked, participants, id_, has_own_id, digest, began, ()))
 
     def _submit(self, prepared: PreparedSend) -> Awaitable[DecidedSend]:
         """Take a place in the store's queue. Nothing may be awaited before this: it keeps the order of one sender."""

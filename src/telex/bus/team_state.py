@@ -66,7 +66,9 @@ class TeamState:
         self._members: dict[str, Member] = {}  # the members that the roster was made of
         self.routes: dict[RouteKey, CachedRoute] = {}
         self._topics: dict[str, tuple[int, Any]] = {}  # by name: the number of its last message, and its state
-        self._outdated: set[str] = set()  # topics with messages that are not folded into their cached state
+        self._outdated: dict[
+            str, tuple[int, Any]
+        ] = {}  # the same, where later messages are not folded in
         self.reads: Reads | None = None  # the transaction or snapshot under way
         self._known_changes = 0  # how many of its changes the cache has
 
@@ -86,7 +88,7 @@ class TeamState:
         if self._roster is None or reads.roster_changed_since(self.position):
             self.load_members(reads.members())
         if self._topics:
-            self._outdated.update(self._topics.keys() & set(reads.topics_since(self.position)))
+            self._mark_outdated(reads.topics_since(self.position))
         self.position = reads.position
 
     def _note_changes(self, reads: Reads) -> None:
@@ -94,8 +96,14 @@ class TeamState:
         news = reads.changed[self._known_changes :]
         if ROSTER in news:
             self.load_members(reads.members())
-        self._outdated.update(self._topics.keys() & set(news))
+        self._mark_outdated(news)
         self._known_changes = len(reads.changed)
+
+    def _mark_outdated(self, names: Iterable[str]) -> None:
+        for name in names:
+            found = self._topics.pop(name, None)
+            if found is not None:
+                self._outdated[name] = found
 
     def end(self) -> None:
         """A snapshot is over."""
@@ -237,14 +245,14 @@ class TeamState:
 
     def _topic(self, name: str) -> tuple[int, Any]:
         found = self._topics.get(name)
-        if found is None or (self._outdated and name in self._outdated):
-            return self._read_on(name, found)
-        return found
+        return found if found is not None else self._read_on(name)
 
-    def _read_on(self, name: str, known: tuple[int, Any] | None) -> tuple[int, Any]:
+    def _read_on(self, name: str) -> tuple[int, Any]:
+        """Read the messages of a topic that are not folded into its cached state, and fold them in."""
         reads = self.reads
         assert reads is not None, "topics are read only in a transaction or snapshot"
-        last, state = known or _snapshot(reads, name)
+        known = self._outdated.pop(name, None)
+        last, state = known if known is not None else _snapshot(reads, name)
         news = reads.topic(name, last)
         if news:
             last, state = self._fold(name, state, news)
@@ -255,7 +263,6 @@ class TeamState:
         if len(self._topics) >= TOPICS_MAX:
             self._topics.clear()
             self._outdated.clear()
-        self._outdated.discard(name)
         self._topics[name] = last, state
         return last, state
 
@@ -281,7 +288,6 @@ class TeamState:
         messages that follow from it are read on when they are needed."""
         for name, state in states.items():
             self._topics[name] = seq, state
-            self._outdated.discard(name)
         self._known_changes += len(states)
         if len(tx.changed) != self._known_changes:
             self._note_changes(tx)
@@ -324,16 +330,16 @@ def default_roles(dialects: Iterable[Dialect], *, closed: bool) -> tuple[str, ..
 class Topics(Mapping[str, Any]):
     """States of topics by name, each read when a rule asks for it. A topic without messages is not in it."""
 
-    __slots__ = ("_changed", "_team")
+    __slots__ = ("_changed", "_team", "_topic")
 
     def __init__(self, team: TeamState, changed: Mapping[str, Any] | None = None) -> None:
-        self._team, self._changed = team, changed
+        self._team, self._changed, self._topic = team, changed, team._topic
 
     def get(self, name: str, default: Any = None) -> Any:
         if self._changed is not None and name in self._changed:
             return self._changed[name]
-        state = self._team.topic(name)
-        return default if state is None else state
+        last, state = self._topic(name)
+        return state if last and state is not UNREADABLE else default
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None

@@ -26,29 +26,32 @@ class WorkDecision(NamedTuple):
     before: Mapping[str, Any] | None = None  # the topics it changes, as they were
 
 
+NO_CHANGE = WorkDecision()
+
+
 def check_work_rules(
     context: BusContext, reads: Reads, message: WorkMessage, roster: Roster, evidence: tuple[Finding, ...] = ()
 ) -> WorkDecision:
     """Apply the rules to a message, on the topics of the transaction. `evidence`: what its claims were found to be."""
-    topics = Topics(context.team)
+    topics, action = Topics(context.team), message.action
     rules = RuleContext(message.at, roster, context.limits, context.work, context.dialects)
-    if message.action == "signal":
+    if action == "signal":
         from telex.bus.hints import answers_no_dispatch
 
         evidence = (*evidence, *answers_no_dispatch(context, reads, message))
     findings = reducer.check_rules(message, topics, rules)
-    if refusals(findings):
+    if findings and refusals(findings):
         from telex.bus.user_dialect_requests import findings_left
 
         left = findings_left(context, reads, message, findings)
         return WorkDecision((*evidence, *(findings if left is None else left)))
     findings = (*evidence, *findings)
-    if refusals(evidence):
+    if evidence and refusals(evidence):
         return WorkDecision(findings)
     changed = reducer.topics_changed(message, topics)
-    follow_ups = reducer.follow_up_rules(message.action)
-    if not changed and not follow_ups and message.action != "stopped":
-        return WorkDecision(findings)
+    follow_ups = reducer.action_rules(action).follow_ups
+    if not changed and not follow_ups and action != "stopped":
+        return WorkDecision(findings) if findings else NO_CHANGE
     before = {topic: topics.get(topic) for topic in changed}
     after = topics.after({topic: reducer.fold(topic, state, message) for topic, state in before.items()})
     reports = tuple(

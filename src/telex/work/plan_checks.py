@@ -1,7 +1,7 @@
 """Checks of a message against the contracts: its plan, task, dependencies, budget and files."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 
 from telex.dialects.schema import Dialect, MessageType, OneOf, kind_at
 from telex.model.contracts import ContractIndex, Grant, Plan, Revision
@@ -37,7 +37,7 @@ from telex.work.plan_lookup import (
 from telex.work.rule_set import Book, RuleContext
 from telex.work.view import WorkMessage
 
-KNOWN_PLANS_MAX, KNOWN_PATHS_MAX, KNOWN_CHARACTERS_MAX = 16, 256, 256  # a team works on few plans and files at a time
+KNOWN_PLANS_MAX, KNOWN_PATHS_MAX, KNOWN_CHARACTERS_MAX = 256, 256, 256  # a team works on few plans and files at a time
 NO_GROUND = RuleContext(0.0, Roster({}))  # where there is neither a store nor a team
 
 
@@ -163,13 +163,9 @@ def _files(work_message: WorkMessage, plans: list[Plan], context: RuleContext) -
 
 
 def _judging(plans: list[Plan]) -> Callable[[str], PathDecision]:
-    """What says what these contracts say to a path."""
-    each = [_answers_of(plan.id, plan.revisions[-1], plan.grants) for plan in plans]
-    return (
-        each[0].judge
-        if len(each) == 1
-        else partial(judge, scopes=[path_decision_cache.scope for path_decision_cache in each])
-    )
+    """The decision of these contracts on a path."""
+    caches = [_decisions_of(plan) for plan in plans]
+    return caches[0].judge if len(caches) == 1 else partial(judge, scopes=[cache.scope for cache in caches])
 
 
 class PathDecisionCache:
@@ -191,10 +187,21 @@ class PathDecisionCache:
         return judged
 
 
-@lru_cache(maxsize=KNOWN_PLANS_MAX)
-def _answers_of(plan: str, revision: Revision, grants: tuple[Grant, ...]) -> PathDecisionCache:
-    """By all of a plan that has a say in it; how far it has come has none."""
-    return PathDecisionCache(ContractScope(Plan(plan, (revision,), grants=grants)))
+_DECISIONS: dict[int, tuple[Revision, tuple[Grant, ...], PathDecisionCache]] = {}  # by identity of the revision
+
+
+def _decisions_of(plan: Plan) -> PathDecisionCache:
+    """Cached by the parts of a plan that decide on paths. By identity, because hashing a contract takes longer than a
+    decision."""
+    revision, grants = plan.revisions[-1], plan.grants
+    known = _DECISIONS.get(id(revision))
+    if known is not None and known[0] is revision and known[1] is grants:
+        return known[2]
+    if len(_DECISIONS) >= KNOWN_PLANS_MAX:
+        _DECISIONS.clear()
+    decisions = PathDecisionCache(ContractScope(Plan(plan.id, (revision,), grants=grants)))
+    _DECISIONS[id(revision)] = revision, grants, decisions
+    return decisions
 
 
 def _not_to_be_touched(

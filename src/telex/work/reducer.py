@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from telex.dialects.schema import Dialect
 from telex.model.event import Event
@@ -21,15 +21,22 @@ def rules_for(deed: str) -> tuple[WorkRules, ...]:
     return tuple(module.CHAPTERS[deed] for module in modules)
 
 
-@cache
-def rule_checks(deed: str) -> tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[Finding]], ...]:
-    """What weighs it: not every chapter has something to say against anybody."""
-    return tuple(rules.check for rules in rules_for(deed) if rules.check is not nothing)
+class ActionRules(NamedTuple):
+    """The rules of one action, without those that say nothing."""
+
+    checks: tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[Finding]], ...]
+    topics_changed: tuple[Callable[[WorkMessage, Book], Topics], ...]
+    follow_ups: tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]], ...]
 
 
 @cache
-def _belonging(deed: str) -> tuple[Callable[[WorkMessage, Book], Topics], ...]:
-    return tuple(rules.topics_changed for rules in rules_for(deed) if rules.topics_changed is not nothing)
+def action_rules(action: str) -> ActionRules:
+    rules = rules_for(action)
+    return ActionRules(
+        tuple(rule.check for rule in rules if rule.check is not nothing),
+        tuple(rule.topics_changed for rule in rules if rule.topics_changed is not nothing),
+        tuple(rule.follow_ups for rule in rules if rule.follow_ups is not nothing),
+    )
 
 
 @cache
@@ -47,24 +54,25 @@ def topics_needed(work_message: WorkMessage, book: Book) -> set[str]:
 
 
 def topics_changed(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
-    found = [topic for belongs in _belonging(work_message.action) for topic in belongs(work_message, book)]
-    return tuple(dict.fromkeys(found)) if len(found) > 1 else tuple(found)
+    found: tuple[str, ...] = ()
+    for changed in action_rules(work_message.action).topics_changed:
+        if topics := changed(work_message, book):
+            found = (*found, *topics)
+    return tuple(dict.fromkeys(found)) if len(found) > 1 else found
 
 
 def check_rules(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    """What speaks against it, and what its sender should know."""
-    return tuple(
-        [finding for check in rule_checks(work_message.action) for finding in check(work_message, book, context)]
-    )
-
-
-@cache
-def follow_up_rules(action: str) -> tuple[Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]], ...]:
-    return tuple(rules.follow_ups for rules in rules_for(action) if rules.follow_ups is not nothing)
+    """What the rules find in a message."""
+    found: tuple[Finding, ...] = ()
+    for check in action_rules(work_message.action).checks:
+        if findings := check(work_message, book, context):
+            found = (*found, *findings)
+    return found
 
 
 def follow_up_messages(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[DraftMessage, ...]:
-    return tuple(draft for rule in follow_up_rules(work_message.action) for draft in rule(work_message, book, context))
+    follow_ups = action_rules(work_message.action).follow_ups
+    return tuple([draft for rule in follow_ups for draft in rule(work_message, book, context)])
 
 
 def stopping(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Member, ...]:

@@ -1,12 +1,17 @@
 """Inbox quota: how many messages may still be put into each inbox before its deliveries are counted again."""
 
-from collections.abc import Callable
+from typing import Protocol
 
-from telex.stores.sqlite.connection import SqliteConnection
-
-_OPEN = """SELECT (SELECT count(*) FROM deliveries WHERE state = 0 AND inbox = ?1)
-+ (SELECT count(*) FROM deliveries WHERE state = 1 AND inbox = ?1)"""
 UNCOUNTED_SHARE = 16  # one in so many free places may be taken after other processes wrote, without counting again
+
+
+class InboxCounter(Protocol):
+    """The write transaction, as far as a quota needs it."""
+
+    @property
+    def data_version(self) -> int: ...
+
+    def count_open(self, inbox: str) -> int: ...
 
 
 class InboxQuota:
@@ -22,14 +27,13 @@ class InboxQuota:
         self._counted_at: dict[str, int] = {}  # the file's data version at the last count
         self._uncounted: dict[str, int] = {}  # places that may be reserved without counting, whatever others write
 
-    def reserve(self, file: SqliteConnection, inbox: str, limit: int, flush: Callable[[], None]) -> bool:
-        """Reserve one place, if there is one. `flush` writes the rows of this transaction before they are counted."""
+    def reserve(self, counter: "InboxCounter", inbox: str, limit: int) -> bool:
+        """Reserve one place, if there is one."""
         used, uncounted = self._used.get(inbox, 0), self._uncounted.get(inbox, 0)
-        if uncounted < 1 and (used >= limit or self._counted_at.get(inbox) != file.data_version()):
-            flush()
-            used = file.value(_OPEN, (inbox,))
+        if uncounted < 1 and (used >= limit or self._counted_at.get(inbox) != counter.data_version):
+            used = counter.count_open(inbox)
             uncounted = max(0, limit - used) // UNCOUNTED_SHARE
-            self._counted_at[inbox] = file.data_version()
+            self._counted_at[inbox] = counter.data_version
             self._used[inbox], self._uncounted[inbox] = used, uncounted
             if used >= limit:
                 return False

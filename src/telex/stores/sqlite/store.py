@@ -83,8 +83,7 @@ class SqliteStore:
         prefetch_id: str | None = None,
         may_use_reserve: bool = False,
     ) -> Awaitable[T]:
-        job = WriteJob(decide, may_use_reserve=may_use_reserve, prefetch_id=prefetch_id, is_decision=True)
-        return self._submit(job)
+        return self._submit(WriteJob(decide, True, may_use_reserve, prefetch_id, True))
 
     def _submit(self, job: WriteJob) -> Awaitable[Any]:
         return self._run_one(job) if self._group is None else self._group.submit(job)

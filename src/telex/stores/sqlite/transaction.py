@@ -6,6 +6,7 @@ was written before it in the same transaction. The file lock is held throughout,
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import apsw
@@ -39,6 +40,8 @@ from telex.stores.sqlite.schema import DELIVERY_BITS
 # One statement, because every transaction asks all of it while other processes wait for the lock.
 _BEGIN = f"""SELECT (SELECT max(seq) FROM events), ({INDEXED}),
 EXISTS (SELECT 1 FROM members WHERE stopped_at IS NOT NULL)"""
+_COUNT_OPEN = """SELECT (SELECT count(*) FROM deliveries WHERE state = 0 AND inbox = ?1)
++ (SELECT count(*) FROM deliveries WHERE state = 1 AND inbox = ?1)"""
 _SEEN = "UPDATE members SET seen_at = ? WHERE name = ? AND (seen_at IS NULL OR seen_at < ?)"
 _EXPIRE_REQUEST = "DELETE FROM asks WHERE message = ? AND attempts = ?"
 _REPEAT_REQUEST = "UPDATE asks SET due_at = ?, attempts = attempts + 1 WHERE message = ? AND attempts = ?"
@@ -59,17 +62,6 @@ class FailedJob(NamedTuple):
     """Answer of a job that raised: nothing of it was written, and the other jobs of its transaction went on."""
 
     error: Exception
-
-
-class _Mark(NamedTuple):
-    """Lengths of the row lists when a job began."""
-
-    pending: int
-    events: int
-    deliveries: int
-    topics: int
-    changed: int
-    next: int
 
 
 class SqliteReads:
@@ -150,7 +142,8 @@ class SqliteTransaction(SqliteReads):
         self._events: list[Row] = []
         self._deliveries: list[Row] = []
         self._topics: list[Row] = []
-        self._mark = _Mark(0, 0, 0, 0, 0, self.next)
+        self._job_first = self.next  # the first number of the running job
+        self._job_changed = 0  # the length of `changed` when it began
         self._in_file = False  # the running job has written to the file: only a rollback can undo it
         self._caught_up = False
         self._reserved: tuple[str, ...] = ()  # the inboxes in which the last reservation was made
@@ -164,7 +157,7 @@ class SqliteTransaction(SqliteReads):
             Exception: the file failed, or the job after some of its rows had reached it: everything must roll back.
         """
         self._in_file = not job.is_decision
-        self._set_mark()
+        self._job_first, self._job_changed = self.next, len(self.changed)
         try:
             return job.work(self)
         except (apsw.Error, StoreError):
@@ -172,31 +165,24 @@ class SqliteTransaction(SqliteReads):
         except Exception as error:
             if self._in_file:
                 raise
-            self._drop_since_mark()
-            self._forget()
+            self._drop_job()
             return FailedJob(error)
 
-    def _set_mark(self) -> None:
-        self._mark = _Mark(
-            len(self._pending),
-            len(self._events),
-            len(self._deliveries),
-            len(self._topics),
-            len(self.changed),
-            self.next,
-        )
-
-    def _drop_since_mark(self) -> None:
-        pending, events, deliveries, topics, changed, self.next = self._mark
-        del self._pending[pending:], self._events[events:], self._deliveries[deliveries:], self._topics[topics:]
-        del self.changed[changed:]
-        self._accepted = {key: found for key, found in self._accepted.items() if found[1] < self.next}
+    def _drop_job(self) -> None:
+        """Drop the rows of the running job. None of them is in the file."""
+        first = self.next = self._job_first
+        self._pending = [row for row in self._pending if row[0] < first]
+        self._events = [row for row in self._events if row[0] < first]
+        self._topics = [row for row in self._topics if row[1] < first]
+        self._accepted = {key: found for key, found in self._accepted.items() if found[1] < first}
+        del self.changed[self._job_changed :]
         self._quota.recount()
+        self._forget()
 
     def flush(self) -> None:
         if not (self._pending or self._events or self._deliveries or self._topics):
             return
-        self._in_file = self._in_file or self.next != self._mark.next
+        self._in_file = self._in_file or self.next != self._job_first
         if self._pending:
             pending, self._pending = self._pending, []
             self._make_rows(pending)
@@ -207,8 +193,6 @@ class SqliteTransaction(SqliteReads):
         ):
             self.file.run_many(sql, rows)
             rows.clear()
-        if not self._in_file:
-            self._set_mark()
 
     def commit(self) -> None:
         """Write what is left. Ids of messages that are never deduplicated are made findable here."""
@@ -284,7 +268,7 @@ class SqliteTransaction(SqliteReads):
     def full_inbox(self, inboxes: tuple[str, ...], limit: int) -> str | None:
         """An inbox that has no room for one more message. Otherwise room is reserved in each of them."""
         for inbox in inboxes:
-            if not self._quota.reserve(self.file, inbox, limit, self.flush):
+            if not self._quota.reserve(self, inbox, limit):
                 return inbox
         self._reserved = inboxes
         return None
@@ -374,6 +358,16 @@ class SqliteTransaction(SqliteReads):
             self.append(report)
         self._quota.recount()
         return True
+
+    @cached_property
+    def data_version(self) -> int:
+        """Changes whenever another process has written."""
+        return self.file.data_version()
+
+    def count_open(self, inbox: str) -> int:
+        """The deliveries in this inbox that are stored or leased."""
+        self.flush()
+        return int(self.file.value(_COUNT_OPEN, (inbox,)))
 
     def recount_inboxes(self) -> None:
         """Deliveries were changed: count the open ones before the next reservation."""
