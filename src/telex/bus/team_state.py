@@ -66,9 +66,7 @@ class TeamState:
         self._members: dict[str, Member] = {}  # the members that the roster was made of
         self.routes: dict[RouteKey, CachedRoute] = {}
         self._topics: dict[str, tuple[int, Any]] = {}  # by name: the number of its last message, and its state
-        self._outdated: dict[
-            str, tuple[int, Any]
-        ] = {}  # the same, where later messages are not folded in
+        self._outdated: dict[str, tuple[int, Any]] = {}  # the same, where later messages are not folded in
         self.reads: Reads | None = None  # the transaction or snapshot under way
         self._known_changes = 0  # how many of its changes the cache has
 

@@ -34,12 +34,6 @@ class Member(NamedTuple):
         """This, as telex.toml has it. What it reads may be left to itself to say when it joins."""
         return self._replace(role=declared.role, dialects=declared.dialects or self.dialects, declared=True)
 
-    def stands_against(self, other: "Member", *, back: bool) -> bool:
-        """Is this, which is written down, not to be written over by what somebody says of it who may not have known?"""
-        if self.stopped_at is not None and other.stopped_at is None and not back:
-            return True
-        return self.left_at is None and self.role != other.role
-
     @property
     def inboxes(self) -> tuple[str, str]:
         """Where its messages wait: its own inbox, and the one it shares with its role."""

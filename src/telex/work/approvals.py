@@ -104,7 +104,7 @@ def asks_in_task(work_message: WorkMessage, book: Book) -> RequestIndex:
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
-def _ask_wanted(work_message: WorkMessage, book: Book) -> Topics:
+def _ask_topics(work_message: WorkMessage, book: Book) -> Topics:
     return (topic_of(work_message.id),)
 
 
@@ -136,11 +136,6 @@ def deadline_of(work_message: WorkMessage) -> float | None:
 
 
 # --- answering --------------------------------------------------------------------------------------------------------
-
-
-def _answer_wanted(work_message: WorkMessage, book: Book) -> Topics:
-    name = meant(work_message, book)
-    return (*task_topic(work_message), *((topic_of(name), *topics_of_step(name)) if name is not None else ()))
 
 
 def _answer_belongs(work_message: WorkMessage, book: Book) -> Topics:
@@ -276,9 +271,9 @@ def _fold(state: Approval | None, work_message: WorkMessage) -> Any:
     return Approval(state.request, answered(work_message, state.request.kind))
 
 
-_ANSWER = WorkRules(_answer_wanted, _answer_belongs, _weigh_answer)
+_ANSWER = WorkRules(_answer_belongs, _weigh_answer)
 CHAPTERS: dict[str, WorkRules] = {
-    "ask": WorkRules(_ask_wanted, _ask_wanted, _weigh_ask),
+    "ask": WorkRules(_ask_topics, _weigh_ask),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
 }

@@ -4,7 +4,6 @@ The topic `blockers` has one message only, the first blocker there was: as long 
 means nothing here, and nothing has to be read to know that.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from telex.work.rule_set import Book, Fold, Topics, WorkRules
@@ -37,12 +36,6 @@ def topic_at(plan: str, task: str) -> str:
     if "%" in plan or "/" in plan:
         plan = plan.replace("%", "%25").replace("/", "%2F")
     return f"{KIND}:{plan}/{task}"
-
-
-def _wanted(work_message: WorkMessage, book: Book) -> Iterator[str]:
-    yield ANY
-    if _holds_up(work_message) or ANY in book:
-        yield topic_of(work_message)
 
 
 def _belongs(work_message: WorkMessage, book: Book) -> Topics:
@@ -83,6 +76,6 @@ def _since(state: float | None, work_message: WorkMessage) -> float:
     return work_message.at if state is None else state
 
 
-_CHAPTER = WorkRules(_wanted, _belongs)
+_CHAPTER = WorkRules(_belongs)
 CHAPTERS: dict[str, WorkRules] = {"blocker": _CHAPTER, "progress": _CHAPTER, "status": _CHAPTER}
 FOLDS: dict[str, Fold] = {KIND: _fold, ANY: _since}

@@ -31,15 +31,6 @@ def topic_of_request(request_id: str) -> str:
 def for_dispatches(answer: WorkRules) -> WorkRules:
     """What a chapter has to say to a dispatch that answers a request: the same as to any answer."""
 
-    def wanted(work_message: WorkMessage, book: Book) -> Topics:
-        if not _may_decide(work_message):
-            return ()
-        return (
-            answer.topics_needed(work_message, book)
-            if _decides(work_message, book)
-            else (topic_of_request(work_message.reply_to or ""),)
-        )
-
     def belongs(work_message: WorkMessage, book: Book) -> Topics:
         return (
             answer.topics_changed(work_message, book)
@@ -50,7 +41,7 @@ def for_dispatches(answer: WorkRules) -> WorkRules:
     def weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> Iterable[Finding]:
         return answer.check(work_message, book, context) if _decides(work_message, book) else ()
 
-    return WorkRules(wanted, belongs, nothing if answer.check is nothing else weigh)
+    return WorkRules(belongs, nothing if answer.check is nothing else weigh)
 
 
 def _may_decide(work_message: WorkMessage) -> bool:

@@ -27,13 +27,6 @@ def topics_of_step(id_: str) -> tuple[str, str]:
     return topic_of(id_), f"{CLIMB}:{id_}"
 
 
-def _wanted(work_message: WorkMessage, book: Book) -> Iterator[str]:
-    yield ANY
-    yield from topics_of_step(work_message.id)
-    if _may_climb(work_message):
-        yield topic_of(str(work_message.reply_to))
-
-
 def _belongs(work_message: WorkMessage, book: Book) -> Iterator[str]:
     """A climb belongs to what it climbs with. The bus also raises matters itself, in reply to something else."""
     if ANY not in book:
@@ -95,5 +88,5 @@ def _since(state: float | None, work_message: WorkMessage) -> float:
     return work_message.at if state is None else state
 
 
-CHAPTERS: dict[str, WorkRules] = {"escalate": WorkRules(_wanted, _belongs, _weigh)}
+CHAPTERS: dict[str, WorkRules] = {"escalate": WorkRules(_belongs, _weigh)}
 FOLDS: dict[str, Fold] = {KIND: _fold, CLIMB: _climbed, ANY: _since}

@@ -30,7 +30,6 @@ from telex.work.plan_lookup import (
     asked_plan,
     candidates,
     contracts_in,
-    covering,
     meant,
     plan_in,
     request_of,
@@ -55,21 +54,6 @@ def _contract_topics(work_message: WorkMessage, book: Book) -> Topics:
     return (CONTRACTS, _own_topic(work_message))
 
 
-def _progress_wanted(work_message: WorkMessage, book: Book) -> Topics:
-    yield CONTRACTS
-    contracts = contracts_in(book)
-    if contracts is None:
-        return
-    yield _own_topic(work_message)
-    if _own_topic(work_message) not in book and work_message.text("plan") in contracts.plans:
-        return  # it says itself what it depends on, once it is known
-    plan = plan_in(book, work_message.text("plan"))
-    if plan is not None and plan.words is not None:
-        yield from map(topic_of, plan.words.depends_on)
-    else:
-        yield from map(topic_of, covering(contracts, work_message.sender, work_message.role))
-
-
 def _progress_belongs(work_message: WorkMessage, book: Book) -> Topics:
     """Most reports change nothing: then they are no part of the plan's story, and are pruned like any message. The list
     of contracts hears of one only when the plan closes by it, or opens again."""
@@ -86,41 +70,14 @@ def _review_topics(work_message: WorkMessage, book: Book) -> Topics:
     return (_own_topic(work_message),)
 
 
-def _ask_wanted(work_message: WorkMessage, book: Book) -> Topics:
-    return _task_wanted(work_message, book) if widens(work_message) else ()
-
-
 def _ask_belongs(work_message: WorkMessage, book: Book) -> Topics:
     plan = meant(work_message, book) if widens(work_message) else None
     return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
 
 
-def _answer_wanted(work_message: WorkMessage, book: Book) -> Topics:
-    yield CONTRACTS
-    contracts = contracts_in(book)
-    if contracts is not None:
-        yield from map(topic_of, contracts.asks.get(request_of(work_message), ()))
-
-
 def _answer_belongs(work_message: WorkMessage, book: Book) -> Topics:
     plan = asked_plan(work_message, book)
     return (CONTRACTS, topic_of(plan.id)) if plan is not None else ()
-
-
-def _task_wanted(work_message: WorkMessage, book: Book) -> Topics:
-    yield CONTRACTS
-    contracts = contracts_in(book)
-    if contracts is not None:
-        yield from map(topic_of, candidates(contracts, work_message))
-        yield from map(topic_of, covering(contracts, work_message.sender, work_message.role))
-
-
-def _files_wanted(work_message: WorkMessage, book: Book) -> Topics:
-    return _task_wanted(work_message, book) if work_message.texts("files") else ()
-
-
-def _none(work_message: WorkMessage, book: Book) -> Topics:
-    return ()
 
 
 # --- a plan -----------------------------------------------------------------------------------------------------------
@@ -274,15 +231,15 @@ def _latest(asks: dict[str, Any]) -> dict[str, Any]:
     return asks
 
 
-_ANSWER = WorkRules(_answer_wanted, _answer_belongs, check_answer)
+_ANSWER = WorkRules(_answer_belongs, check_answer)
 CHAPTERS: dict[str, WorkRules] = {
-    "contract": WorkRules(_contract_topics, _contract_topics, check_contract),
-    "progress": WorkRules(_progress_wanted, _progress_belongs, check_progress),
-    "review": WorkRules(_review_topics, _review_topics, check_review),
-    "ask": WorkRules(_ask_wanted, _ask_belongs, check_request),
+    "contract": WorkRules(_contract_topics, check_contract),
+    "progress": WorkRules(_progress_belongs, check_progress),
+    "review": WorkRules(_review_topics, check_review),
+    "ask": WorkRules(_ask_belongs, check_request),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
-    "commit": WorkRules(_files_wanted, _none, check_files),
-    "signal": WorkRules(_files_wanted, _none, check_files),
+    "commit": WorkRules(check=check_files),
+    "signal": WorkRules(check=check_files),
 }
 FOLDS: dict[str, Fold] = {"plan": fold_plan, CONTRACTS: fold_contracts}

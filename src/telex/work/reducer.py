@@ -49,10 +49,6 @@ def kind_of(topic: str) -> str:
     return topic.partition(":")[0]
 
 
-def topics_needed(work_message: WorkMessage, book: Book) -> set[str]:
-    return {topic for rules in rules_for(work_message.action) for topic in rules.topics_needed(work_message, book)}
-
-
 def topics_changed(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
     found: tuple[str, ...] = ()
     for changed in action_rules(work_message.action).topics_changed:
@@ -68,11 +64,6 @@ def check_rules(work_message: WorkMessage, book: Book, context: RuleContext) -> 
         if findings := check(work_message, book, context):
             found = (*found, *findings)
     return found
-
-
-def follow_up_messages(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[DraftMessage, ...]:
-    follow_ups = action_rules(work_message.action).follow_ups
-    return tuple([draft for rule in follow_ups for draft in rule(work_message, book, context)])
 
 
 def stopping(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Member, ...]:

@@ -44,14 +44,13 @@ def nothing(*_: Any) -> tuple[()]:
 
 
 class WorkRules(NamedTuple):
-    # Topics that must be known to judge the message, as far as that can be told from those known so far. It is asked
-    # again until it names no more.
-    topics_needed: Callable[[WorkMessage, Book], Topics]
+    """The rules of one module for one action. Each reads the topics it needs from `book`."""
+
     # Topics that the message belongs to once it is stored: only those whose state it changes.
-    topics_changed: Callable[[WorkMessage, Book], Topics]
-    # What speaks against it, and what its sender should know.
+    topics_changed: Callable[[WorkMessage, Book], Topics] = nothing
+    # What the rules find in it.
     check: Callable[[WorkMessage, Book, RuleContext], Iterable[Finding]] = nothing
-    # What follows by itself.
+    # Messages that follow from it.
     follow_ups: Callable[[WorkMessage, Book, RuleContext], Iterable[DraftMessage]] = nothing
 
 

@@ -15,10 +15,6 @@ from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
 from telex.work.view import WorkMessage
 
 
-def _topic(work_message: WorkMessage, book: Book) -> tuple[str]:
-    return (TOPIC,)
-
-
 def _belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
     """An answer to nothing changes nothing, whoever has let it pass."""
     shutdown_state: ShutdownState = book.get(TOPIC, NO_SHUTDOWNS)
@@ -120,7 +116,7 @@ def parts(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[
 
 
 CHAPTERS: dict[str, WorkRules] = {
-    "stop": WorkRules(_topic, _belongs, _weigh_call),
-    "stopped": WorkRules(_topic, _belongs, _weigh_answer),
+    "stop": WorkRules(_belongs, _weigh_call),
+    "stopped": WorkRules(_belongs, _weigh_answer),
 }
 FOLDS: dict[str, Fold] = {TOPIC: _fold}

@@ -43,11 +43,6 @@ def topic_of(work_message: WorkMessage) -> str | None:
     )
 
 
-def _wanted(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
-    topic = topic_of(work_message)
-    return (topic,) if topic is not None else ()
-
-
 def _signal_belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
     """Odd ones too, since they are listed; but nothing is said of a work that nobody has begun."""
     topic = topic_of(work_message)
@@ -170,7 +165,7 @@ def _truth(work_message: WorkMessage, name: str) -> bool | None:
 
 
 CHAPTERS: dict[str, WorkRules] = {
-    "signal": WorkRules(_wanted, _signal_belongs, _weigh),
-    "dispatch": WorkRules(_wanted, _dispatch_belongs, _weigh_dispatch),
+    "signal": WorkRules(_signal_belongs, _weigh),
+    "dispatch": WorkRules(_dispatch_belongs, _weigh_dispatch),
 }
 FOLDS: dict[str, Fold] = {"work": fold}

@@ -36,7 +36,6 @@ from telex.work.rule_set import (
     RuleContext,
     Topics,
     WorkRules,
-    nothing,
 )
 from telex.work.view import WorkMessage
 
@@ -316,15 +315,15 @@ def _decided(request: TaskRequest, work_message: WorkMessage) -> TaskRequest:
     return TaskRequest(request.id, request.by, request.at, request.kind, decision_of(work_message), work_message.id)
 
 
-_ANSWER = WorkRules(_answered_topics, _answered_topics)
+_ANSWER = WorkRules(_answered_topics)
 CHAPTERS: dict[str, WorkRules] = {
-    "ask": WorkRules(_own_topic, _own_topic),
+    "ask": WorkRules(_own_topic),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
-    "commit": WorkRules(_own_topic, nothing, _weigh_commit),
-    "assign": WorkRules(_own_topic, _own_topic),
-    "status": WorkRules(_status_topic, _status_topic, follow_ups=_escalation),
-    "move": WorkRules(_own_topic, _own_topic, _weigh_move, _escalation),
-    "escalate": WorkRules(nothing, nothing),
+    "commit": WorkRules(check=_weigh_commit),
+    "assign": WorkRules(_own_topic),
+    "status": WorkRules(_status_topic, follow_ups=_escalation),
+    "move": WorkRules(_own_topic, _weigh_move, _escalation),
+    "escalate": WorkRules(),
 }
 FOLDS: dict[str, Fold] = {"task": _fold}
