@@ -9,6 +9,7 @@ from pathlib import Path
 from bench import (
     beside,
     cold,
+    contracts,
     cycle,
     durable,
     guard,
@@ -33,6 +34,7 @@ ROOMS = {
     "many messages": many,
     "a log replayed": replay,
     "durable sends": durable,
+    "contracts": contracts,
     "there and back": cycle,
     "a million kept": kept,
     "waiting readers": waiting,
