@@ -59,7 +59,7 @@ def test_other_dialects_are_looked_up_alike(
 
 
 @proves("evidence/every-message")
-def test_the_beaten_track_does_not_lead_around_it(repository: Repository, team: Team) -> None:
+def test_a_pair_that_sends_much_is_looked_up_each_time(repository: Repository, team: Team) -> None:
     repository.commit({"a.py": "1"})
     tree = speech_of("vbw-typed", "execution_update").tree
     for number in range(20):

@@ -1,23 +1,31 @@
-"""Does a sender still take the quick way while others write? Nearly all of what they write is not about the team."""
+"""Cache of the roster and of routes: every change of the team reaches the next send, and nothing else makes it read."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import telex
-from telex.bus import send
-from telex.bus.correlate import SendRequest
-from telex.bus.directory import BusContext
+from telex.client import SyncBus, run_sync
 from telex.clock import SteadyClock
 from telex.config import Settings
+from telex.delivery.validator_cache import OPENED_AFTER
 from telex.dialects.builtin.vbw_typed import EXECUTION_UPDATE
+from telex.model.roster import Member
 from telex.ports.bus import Receipt
+from telex.stores.sqlite import reads
+from telex.stores.sqlite.connection import SqliteConnection
+from tests.bus_team import OpenTeam, Team, codes, open_team, team
 from tests.contract_team import typed
+
+__all__ = ["open_team", "team"]  # fixtures
+Buses = Callable[[Team], tuple[SyncBus, SyncBus]]
 
 
 class Ticking:
-    """Every look at the clock is a moment later: whatever is remembered for milliseconds is old each time."""
+    """A clock that goes on by a moment whenever it is read, so that nothing is new enough to be believed."""
 
     def __init__(self) -> None:
         self.now = 1_790_000_000.0
@@ -27,23 +35,75 @@ class Ticking:
         return self.now
 
 
-def test_others_who_write_slow_nobody_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ticking = Ticking()
-    clock = SteadyClock(wall=ticking, monotonic=ticking)
-    patient: list[str] = []
-    send_now = send.send_checked
+def update(bus: SyncBus, number: int, **who: Any) -> Receipt:
+    return bus.send(json.dumps(typed(EXECUTION_UPDATE, id=f"u-{number}")).encode(), **who)
 
-    async def counted(office: BusContext, asked: SendRequest) -> Receipt:
-        patient.append(asked.sender)
-        return await send_now(office, asked)
 
-    monkeypatch.setattr(send, "send_checked", counted)
-    store = tmp_path / "telex.db"
+def warmed(bus: SyncBus, **who: Any) -> None:
+    """So many messages that the route is cached and the validator compiled."""
+    for number in range(-OPENED_AFTER - 2, 0):
+        assert update(bus, number, **who).accepted
+
+
+def test_messages_of_other_processes_do_not_make_a_sender_read_the_roster_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticking, files, members = Ticking(), list[SqliteConnection](), reads.members
+
+    def counted(file: SqliteConnection) -> list[Member]:
+        files.append(file)
+        return members(file)
+
+    monkeypatch.setattr(reads, "members", counted)
+    store, clock = tmp_path / "telex.db", SteadyClock(wall=ticking, monotonic=ticking)
     with telex.connect(store, settings=Settings(), clock=clock) as bus, telex.connect(store) as other:
         for number in range(30):
-            update = json.dumps(typed(EXECUTION_UPDATE, id=f"u-{number}")).encode()
-            assert bus.send(update, sender="dev", to="lead").accepted
+            assert update(bus, number, sender="dev", to="lead").accepted
             assert other.send("all is well", sender="lead", to="dev").accepted
-            if number == 15:
-                patient.clear()
-    assert patient.count("dev") == 0
+            if number == 2:  # both have joined by now
+                files.clear()
+        assert bus._bus.store._file not in files
+
+
+@pytest.fixture(params=["the same process", "another process"])
+def buses(request: pytest.FixtureRequest) -> Buses:
+    """The bus that sends, and the one through which the team changes."""
+    is_same = request.param == "the same process"
+    return lambda team: (team.bus, team.bus if is_same else team.other())
+
+
+def test_a_member_that_joins_gets_the_next_broadcast(team: Team, buses: Buses) -> None:
+    (bus, other), who = buses(team), {"sender": "dev", "to": "all:lead"}
+    warmed(bus, **who)
+    other.join("lena", role="lead")
+    assert "lena" in update(bus, 1, **who).to
+
+
+def test_a_member_that_has_left_gets_nothing_more(team: Team, buses: Buses) -> None:
+    (bus, other), who = buses(team), {"sender": "dev", "to": "lena"}
+    bus.join("lena", role="lead")
+    warmed(bus, **who)
+    other.leave("lena")
+    assert codes(update(bus, 1, **who).findings) == ["recipient-has-left"]
+
+
+def test_a_member_that_comes_back_in_another_role_sends_in_that_role(team: Team, buses: Buses) -> None:
+    (bus, other), who = buses(team), {"sender": "ada", "to": "lead"}
+    bus.join("ada", role="dev")
+    warmed(bus, **who)
+    other.leave("ada")
+    other.join("ada", role="qa")
+    assert "role-may-not-send" in codes(update(bus, 1, **who).findings)
+
+
+def test_the_activity_of_a_sender_is_written_down_now_and_then(open_team: OpenTeam) -> None:
+    silent_seconds, seen = 0.1, set[float]()
+    team = open_team(silent_seconds=silent_seconds)
+    for number in range(200):
+        team.clock.leap(silent_seconds / 50)
+        assert update(team.bus, number, sender="dev", to="lead").accepted
+        [seen_at] = [one.seen_at for one in run_sync(team.bus._bus.store.members()) if one.name == "dev"]
+        assert seen_at is not None
+        assert team.clock.now() - seen_at < silent_seconds, "it would be shown as silent"
+        seen.add(seen_at)
+    assert 3 < len(seen) < 20, "not for every message"

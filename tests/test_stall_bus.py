@@ -92,7 +92,7 @@ def test_a_status_that_says_blocked_is_a_blocker_too(team: Team) -> None:
 
 
 @proves("stall/wait/blocker")
-def test_progress_on_the_beaten_track_frees_its_task_too(team: Team) -> None:
+def test_progress_of_a_pair_that_has_sent_much_frees_its_task_too(team: Team) -> None:
     blocked = speech_of("vbw-handoff", "dev_blocker")
     task = {name: blocked.tree[name] for name in ("task", "plan_id")}
 
@@ -100,7 +100,7 @@ def test_progress_on_the_beaten_track_frees_its_task_too(team: Team) -> None:
         raw = speech_of("vbw-handoff", "dev_progress", commit=f"abc{number:04}", **task).raw
         assert team.bus.send(raw, sender="dev", to="lead").accepted
 
-    for number in range(12):  # by then the pair is known, and nothing is looked up any more
+    for number in range(12):  # by then its validator is compiled
         report(number)
     assert team.bus.send(blocked.raw, sender="dev", to="lead").accepted
     assert pairs(team.bus) == {("dev", "lead")}

@@ -294,7 +294,7 @@ def test_what_a_team_without_rules_of_the_work_says_never_counts(tmp_path: Path)
 
 
 @proves("work/serialised")
-@pytest.mark.parametrize("sent_before", [1, 12], ids=["the patient way", "on the beaten track"])
+@pytest.mark.parametrize("sent_before", [1, 12], ids=["first message", "compiled validator"])
 def test_whoever_knew_of_no_contract_is_held_to_the_one_that_another_process_has_just_sent(
     same_file: Callable[[], SqliteStore], sent_before: int
 ) -> None:
