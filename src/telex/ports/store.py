@@ -158,7 +158,7 @@ class Transaction(Reads, Protocol):
         """The message that this sender has sent under this id since then. Refused and imported ones do not count."""
 
     def full_inbox(self, inboxes: tuple[str, ...], limit: int) -> str | None:
-        """An inbox with so many open deliveries that it takes no more. None: a place is reserved in each."""
+        """An inbox with so many open deliveries that it takes no more, if there is one."""
 
     def append(self, message: NewMessage) -> int:
         """Store a message with its event, its deliveries and its work change, and release the requests it answers. Its

@@ -130,7 +130,7 @@ class SqliteTransaction(SqliteReads):
     ) -> None:
         last, indexed, self.any_stopped = file.rows(_BEGIN)[0]
         super().__init__(file, int(last or 0))
-        self._recent_ids, self._quota = recent_ids, quota
+        self._recent_ids, self.quota = recent_ids, quota
         self._forget = forget  # empties the caches when a job has failed
         self.indexed = int(indexed)
         self.next = self.position + 1
@@ -146,7 +146,6 @@ class SqliteTransaction(SqliteReads):
         self._job_changed = 0  # the length of `changed` when it began
         self._in_file = False  # the running job has written to the file: only a rollback can undo it
         self._caught_up = False
-        self._reserved: tuple[str, ...] = ()  # the inboxes in which the last reservation was made
 
     # --- jobs --------------------------------------------------------------------------------------------------------
 
@@ -176,7 +175,7 @@ class SqliteTransaction(SqliteReads):
         self._topics = [row for row in self._topics if row[1] < first]
         self._accepted = {key: found for key, found in self._accepted.items() if found[1] < first}
         del self.changed[self._job_changed :]
-        self._quota.recount()
+        self.quota.recount()
         self._forget()
 
     def flush(self) -> None:
@@ -266,11 +265,10 @@ class SqliteTransaction(SqliteReads):
         return None
 
     def full_inbox(self, inboxes: tuple[str, ...], limit: int) -> str | None:
-        """An inbox that has no room for one more message. Otherwise room is reserved in each of them."""
+        """An inbox that has no room for one more message."""
         for inbox in inboxes:
-            if not self._quota.reserve(self, inbox, limit):
+            if not self.quota.has_room(self, inbox, limit):
                 return inbox
-        self._reserved = inboxes
         return None
 
     # --- writes ------------------------------------------------------------------------------------------------------
@@ -282,8 +280,7 @@ class SqliteTransaction(SqliteReads):
         seq = self.next
         self.next = seq + 1
         self._pending.append((seq, message))
-        if message.inboxes and message.inboxes is not self._reserved:
-            self._quota.recount()
+        self.quota.add(message.inboxes)
         if message.kind == "accepted":
             self._accepted[message.sender, message.id] = message, seq
             if message.id not in self.id_numbers:
@@ -356,7 +353,7 @@ class SqliteTransaction(SqliteReads):
             self.record(Event(0, at, "expired", None, request.message, detail=detail))
         for report in reports:
             self.append(report)
-        self._quota.recount()
+        self.quota.add(inboxes)
         return True
 
     @cached_property
@@ -368,10 +365,6 @@ class SqliteTransaction(SqliteReads):
         """The deliveries in this inbox that are stored or leased."""
         self.flush()
         return int(self.file.value(_COUNT_OPEN, (inbox,)))
-
-    def recount_inboxes(self) -> None:
-        """Deliveries were changed: count the open ones before the next reservation."""
-        self._quota.recount()
 
     def write(self, sql: str, bindings: Row) -> None:
         """Run a statement now. Only a rollback can undo it."""

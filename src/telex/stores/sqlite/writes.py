@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from telex.model.delivery import AT_ONCE, MOVES
+from telex.model.delivery import AT_ONCE, MOVES, OPEN
 from telex.model.event import Event
 from telex.model.message import Lease
 from telex.ports.store import Beside, Settlement, SettleResult
@@ -80,7 +80,6 @@ def settle(tx: SqliteTransaction, settlement: Settlement) -> SettleResult:
     if not settlement.holds_for(delivery):
         return SettleResult(False, delivery)
     assert settlement.becomes in MOVES[delivery.state], f"{delivery.state} may not become {settlement.becomes}"
-    tx.recount_inboxes()
     attempts = delivery.attempts if settlement.attempts is None else settlement.attempts
     tx.write(
         "UPDATE deliveries SET state = ?, due_at = ?, attempts = ? WHERE seq = ?",
@@ -98,6 +97,8 @@ def settle(tx: SqliteTransaction, settlement: Settlement) -> SettleResult:
             detail=settlement.detail,
         )
     )
+    if settlement.becomes in OPEN and delivery.state not in OPEN:
+        tx.quota.add((delivery.inbox,))
     for report in settlement.reports:
         tx.append(report)
     if settlement.release:
