@@ -8,11 +8,13 @@ from pathlib import Path
 import apsw
 
 from bench.measure import Turn
+from telex.model.delivery import AT_ONCE
 from telex.model.digest import digest_of, number_of
+from telex.model.event import Event
 from telex.model.message import NewMessage
-from telex.stores.sqlite.batch import Batch
 from telex.stores.sqlite.connection import Row, SqliteConnection
-from telex.stores.sqlite.rows import INSERT_DELIVERY, INSERT_EVENT, INSERT_MESSAGE
+from telex.stores.sqlite.reads import last_event
+from telex.stores.sqlite.rows import INSERT_DELIVERY, INSERT_EVENT, INSERT_MESSAGE, STORED, first_delivery
 
 SYNCS = 500
 
@@ -36,6 +38,34 @@ def syncs(folder: Path, size: int = 4096) -> Turn:
         os.close(descriptor)
 
 
+class Rows:
+    """The rows that the store writes for messages of one transaction."""
+
+    def __init__(self, last: int) -> None:
+        self.last = last  # the number of the last event
+        self.events: list[Row] = []
+        self.messages: list[Row] = []
+        self.deliveries: list[Row] = []
+        self.ids: list[Row] = []
+        self.topics: list[Row] = []
+
+    def message(self, message: NewMessage) -> int:
+        seq = self.event(Event(0, message.at, message.kind, message.sender, detail=message.detail))
+        self.messages.append((seq, *message[:12], 0))
+        self.deliveries += [
+            (number, seq, inbox, message.rank, STORED, AT_ONCE)
+            for number, inbox in enumerate(message.inboxes, first_delivery(seq))
+        ]
+        self.ids.append((number_of(message.id), seq))
+        self.topics += [(name, seq) for name in (message.work_change.topics if message.work_change else ())]
+        return seq
+
+    def event(self, event: Event) -> int:
+        self.last += 1
+        self.events.append((self.last, *event[1:]))
+        return self.last
+
+
 class RawGroups:
     """The rows that the store writes for a message, put in with nothing around them, so many to a transaction."""
 
@@ -49,26 +79,25 @@ class RawGroups:
         batches = self._batches(raws, group)
         execute, many, each = self._cursor.execute, self._cursor.executemany, []
         start = before = time.perf_counter()
-        for batch, ids in batches:
+        for batch in batches:
             execute("BEGIN IMMEDIATE")
             many(INSERT_EVENT, batch.events)
             many(INSERT_MESSAGE, batch.messages)
             many(INSERT_DELIVERY, batch.deliveries)
-            many("INSERT INTO recent VALUES (?, ?)", ids)
+            many("INSERT INTO recent VALUES (?, ?)", batch.ids)
             execute("COMMIT")
             after = time.perf_counter()
             each.append(after - before)
             before = after
         return Turn(len(raws), before - start, each)
 
-    def _batches(self, raws: Sequence[bytes], group: int) -> list[tuple[Batch, list[Row]]]:
-        batches: list[tuple[Batch, list[Row]]] = []
+    def _batches(self, raws: Sequence[bytes], group: int) -> list[Rows]:
+        batches: list[Rows] = []
         for first in range(0, len(raws), group):
-            batch = Batch(self._file)
-            batch.next = batches[-1][0].next if batches else batch.next
+            batch = Rows(batches[-1].last if batches else last_event(self._file))
             for raw in raws[first : first + group]:
                 batch.message(entry(raw))
-            batches.append((batch, [(number_of(one.id), seq) for seq, one in batch.kept]))
+            batches.append(batch)
         return batches
 
     def close(self) -> None:

@@ -13,16 +13,15 @@ from pathlib import Path
 
 import apsw
 
-from bench.floors import entry
+from bench.floors import Rows, entry
 from bench.peers import CACHE
 from bench.samples import updates
 from telex.model.digest import number_of
 from telex.model.event import Event
 from telex.model.message import NewMessage
-from telex.stores.sqlite.batch import Batch
 from telex.stores.sqlite.connection import SqliteConnection
 from telex.stores.sqlite.dedup import IDS
-from telex.stores.sqlite.reads import CORRELATION, TOLD
+from telex.stores.sqlite.reads import CORRELATION, TOLD, last_event
 from telex.stores.sqlite.rows import CODES, INSERT_EVENT, INSERT_MESSAGE, INSERT_TOPIC, first_delivery
 from telex.stores.sqlite.schema import MIGRATIONS
 
@@ -68,7 +67,7 @@ def _fill(path: Path, kept: int, entries: Iterator[NewMessage]) -> None:
     began = time.time() - SPREAD_SECONDS
     known: list[tuple[int, int]] = []
     for first in range(0, kept, STEP):
-        batch = Batch(file)
+        batch = Rows(last_event(file))
         deliveries = []
         for number, one in enumerate(islice(entries, STEP), first):
             at = began + SPREAD_SECONDS * number / kept
@@ -89,7 +88,7 @@ def _fill(path: Path, kept: int, entries: Iterator[NewMessage]) -> None:
     cursor.execute("INSERT INTO texts (rowid, body) SELECT seq, CAST(raw AS TEXT) FROM messages")
     cursor.execute("INSERT INTO told SELECT message, seq FROM events WHERE message IS NOT NULL ORDER BY message, seq")
     last = known[-1][1]
-    marks = [(name, last) for name in ("known", "texts", "recent", "silent", IDS)] + [(TOLD, batch.next - 1)]
+    marks = [(name, last) for name in ("known", "texts", "recent", "silent", IDS)] + [(TOLD, batch.last)]
     cursor.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", marks)
     cursor.execute("COMMIT")
     cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,30 +1,39 @@
-"""What tests of the store on disk share: a message to be kept, and a disk that is full once."""
+"""What tests of the store on disk share: messages to be stored, and a disk that is full once."""
 
 from typing import Any
 
 import apsw
 
+from telex.bus.run_sync import run_sync
 from telex.model.digest import digest_of
 from telex.model.message import NewMessage
-from telex.stores.sqlite.batch import Batch
+from telex.ports.store import Store
+from telex.stores.sqlite.transaction import SqliteTransaction
+from telex.testing.contract_base import append
 
 NOW = 1_790_000_000.0
+SINCE = NOW - 3600.0
 
 
-def entry(id_: str, to: str = "lead", inbox_max: int | None = None) -> NewMessage:
+def entry(id_: str, to: str = "lead") -> NewMessage:
     raw = b"all is well"
-    first = (id_, NOW, "dev", "dev", to, None, None, 3, None, None, digest_of(raw), raw, (to,))
-    return NewMessage(*first, dedup_since=NOW - 3600.0, inbox_max=inbox_max)
+    return NewMessage(id_, NOW, "dev", "dev", to, None, None, 3, None, None, digest_of(raw), raw, (to,))
 
 
-def full_at_first(write: Any) -> Any:
-    """In place of `Batch.write`: the first transaction is undone at its end, the next finds room."""
-    tried: list[Batch] = []
+def outcomes(store: Store, *messages: NewMessage, inbox_max: int | None = None) -> list[str]:
+    """What becomes of these messages, which are sent in one transaction."""
+    results = run_sync(append(store, messages, dedup_since=SINCE, inbox_max=inbox_max))
+    return [result.outcome for result in results]
 
-    def writing(batch: Batch) -> None:
-        write(batch)
-        tried.append(batch)
+
+def full_at_first(commit: Any) -> Any:
+    """In place of `SqliteTransaction.commit`: the first transaction is undone at its end, the next finds room."""
+    tried: list[SqliteTransaction] = []
+
+    def committing(tx: SqliteTransaction) -> None:
+        commit(tx)
+        tried.append(tx)
         if len(tried) == 1:
             raise apsw.FullError("no room")
 
-    return writing
+    return committing

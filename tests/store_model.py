@@ -59,17 +59,17 @@ class Model:
         found = [lying for lying in self.lying if lying.inbox in inboxes and lying.state in states]
         return sorted(found, key=lambda lying: (lying.rank, lying.message, lying.seq))
 
-    def outcome(self, entry: NewMessage) -> str:
+    def outcome(self, entry: NewMessage, dedup_since: float, inbox_max: int | None) -> str:
         """What an append should answer."""
         for kept in reversed(self.kept):
             same = (kept.entry.sender, kept.entry.id) == (entry.sender, entry.id) and kept.entry.kind == "accepted"
-            if same and not kept.pruned and entry.dedup_since is not None and kept.entry.at >= entry.dedup_since:
+            if same and not kept.pruned and kept.entry.at >= dedup_since:
                 alike = (kept.entry.raw, kept.entry.to) == (entry.raw, entry.to)
                 if alike:
                     self.tell(kept.seq, entry.at, "duplicate")
                 return "duplicate" if alike else "id-reused"
         for inbox in entry.inboxes:
-            if entry.inbox_max is not None and len(self.turn((inbox,), ("stored", "leased"))) >= entry.inbox_max:
+            if inbox_max is not None and len(self.turn((inbox,), ("stored", "leased"))) >= inbox_max:
                 return "inbox-full"
         return "stored"
 

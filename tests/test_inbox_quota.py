@@ -1,16 +1,18 @@
 """Does an inbox take as much as it may, and not one more, whoever puts it there and however it comes?"""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from telex.bus.run_sync import run_sync
 from telex.model.message import WorkChange
-from telex.ports.store import Settlement
+from telex.ports.store import Settlement, Transaction
 from telex.stores.sqlite.store import SqliteStore
-from tests.store_kit import NOW, entry
+from telex.testing.contract_base import append
+from telex.testing.contract_requests import remind
+from tests.store_kit import NOW, SINCE, entry, outcomes
 
 Open = Callable[[], SqliteStore]
 
@@ -20,10 +22,9 @@ def open_(tmp_path: Path) -> Open:
     return lambda: SqliteStore.open(str(tmp_path / "telex.db"), durable=False)
 
 
-def put(store: SqliteStore, count: int, *, inbox_max: int | None = 10, first: int = 0) -> Sequence[str]:
+def put(store: SqliteStore, count: int, *, inbox_max: int | None = 10, first: int = 0) -> list[str]:
     """As one group, as sends that come together are."""
-    entries = [entry(f"m-{number}", inbox_max=inbox_max) for number in range(first, first + count)]
-    return [one.outcome for one in run_sync(store.append(entries))]
+    return outcomes(store, *(entry(f"m-{number}") for number in range(first, first + count)), inbox_max=inbox_max)
 
 
 def test_an_inbox_takes_what_it_may_and_not_one_more(open_: Open) -> None:
@@ -63,12 +64,29 @@ def test_what_comes_along_in_the_same_group_counts(open_: Open) -> None:
     """Reports always find room, and take it from those behind them."""
     store = open_()
     put(store, 7)
-    report = entry("report")._replace(sender="telex", dedup_since=None)
-    told = entry("told", "qa", 10)._replace(
-        work_change=WorkChange(("work",), (), (report, report._replace(id="other")))
-    )
-    group = [told, entry("unlimited"), *(entry(f"n-{number}", inbox_max=10) for number in range(2))]
-    assert [one.outcome for one in run_sync(store.append(group))] == ["stored", "stored", "inbox-full", "inbox-full"]
+    report = entry("report")._replace(sender="telex")
+    reports = WorkChange(("work",), (report, report._replace(id="other")))
+
+    def decide(tx: Transaction) -> list[str | None]:
+        tx.append(entry("told", "qa")._replace(work_change=reports))
+        tx.append(entry("unlimited"))
+        return [tx.full_inbox(("lead",), 10) for _ in range(2)]
+
+    assert run_sync(store.transaction(decide)) == ["lead", "lead"]
+
+
+def test_dead_letters_that_are_taken_up_again_count_and_so_do_reports_of_failures(open_: Open) -> None:
+    store = open_()
+    put(store, 4, inbox_max=4)
+    leases = run_sync(store.lease(("lead",), "lead", NOW, NOW + 60.0, 4))
+    died = [Settlement(lease.delivery, "leased", "dead", NOW, "dead", fence=lease.fence) for lease in leases]
+    run_sync(store.settle(died))
+    assert put(store, 1, inbox_max=4, first=10) == ["stored"]
+    [held] = run_sync(store.lease(("lead",), "lead", NOW, NOW + 60.0, 1))
+    report = Settlement(held.delivery, "leased", "dead", NOW, "dead", reports=(entry("report"),))
+    again = [Settlement(lease.delivery, "dead", "stored", NOW, "retried") for lease in leases[:2]]
+    run_sync(store.settle([report, *again]))
+    assert put(store, 2, inbox_max=4, first=20) == ["stored", "inbox-full"]
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -77,14 +95,14 @@ def test_what_we_put_in_by_another_way_counts(tmp_path: Path, grouped: bool) -> 
 
     async def asked_again() -> list[str]:
         store = SqliteStore.open(str(tmp_path / "telex.db"), durable=False, grouped=grouped)
-        asking = entry("q", inbox_max=3)._replace(answer_by=NOW + 1.0)
-        [kept] = await store.append([asking])
+        asking = entry("q")._replace(answer_by=NOW + 1.0)
+        [stored] = await append(store, [asking], dedup_since=SINCE, inbox_max=3)
         [(ask, _, _)] = await store.overdue(NOW + 2.0, 10)
-        assert ask.message == kept.seq
-        await store.remind(ask, NOW + 2.0, NOW + 9.0, ("lead",), "{}")
-        later = [entry(f"m-{number}", inbox_max=3) for number in range(2)]
-        outcomes: list[str] = [one.outcome for one in await store.append(later)]
+        assert ask.message == stored.seq
+        await remind(store, ask, NOW + 2.0, NOW + 9.0, ("lead",), "{}")
+        later = [entry(f"m-{number}") for number in range(2)]
+        results = await append(store, later, dedup_since=SINCE, inbox_max=3)
         await store.close()
-        return outcomes
+        return [result.outcome for result in results]
 
     assert asyncio.run(asked_again()) == ["stored", "inbox-full"]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from telex.delivery import membership, validator_cache
 from telex.delivery.routing import Route, normal_address, route
-from telex.delivery.validator_cache import OPENED_AFTER, Participants, ValidatorCache
+from telex.delivery.routing import Participants
+from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event
 from telex.model.finding import Finding

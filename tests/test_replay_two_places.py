@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from telex.delivery.validator_cache import OPENED_AFTER, Participants, ValidatorCache
+from telex.delivery.routing import Participants
+from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
 from telex.dialects.toml.loader import declare

@@ -11,6 +11,7 @@ from telex.model.message import NewMessage
 from telex.ports.store import Query, Store
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
+from telex.testing.contract_base import append
 
 LETTERS = st.sampled_from("abAB12 éÉßẞåñ_-./'\"*():^+\n\t日本語\u0301\u00ad\u200b😀½")
 TEXT = st.text(LETTERS, max_size=12)
@@ -22,7 +23,7 @@ def found(store: Store, bodies: list[str], wanted: str) -> list[str]:
         NewMessage(f"m{number}", 1.0, "dev", "dev", "lead", None, None, 3, None, None, digest_of(raw), raw, ("lead",))
         for number, raw in enumerate(raws)
     ]
-    run_sync(store.append(made))
+    run_sync(append(store, made))
     told = run_sync(store.events(Query(text=wanted, kinds=("accepted",)), 100))
     run_sync(store.close())
     return [message.id for _, message in told if message is not None]

@@ -81,7 +81,9 @@ def test_nothing_more_is_accepted_from_it(open_team: OpenTeam, strict: bool) -> 
     request(team)
     update = speech_of("vbw-typed", "execution_update").tree
     updates = [json.dumps(update | {"id": f"update-{number}"}).encode() for number in range(20)]
-    assert all(team.bus.send(raw, sender="ada", to="lead").accepted for raw in updates)  # the validator is compiled by now
+    assert all(
+        team.bus.send(raw, sender="ada", to="lead").accepted for raw in updates
+    )  # the validator is compiled by now
     agrees(team, "ada", "stop-1")
     raw = json.dumps(update | {"id": "one-more"}).encode()
     for role in (None, "dev", "qa"):

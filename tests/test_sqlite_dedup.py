@@ -10,9 +10,10 @@ import pytest
 from telex.bus.run_sync import run_sync
 from telex.model.message import WorkChange
 from telex.stores.sqlite import dedup
-from telex.stores.sqlite.batch import Batch
 from telex.stores.sqlite.store import SqliteStore
-from tests.store_kit import NOW, entry, full_at_first
+from telex.stores.sqlite.transaction import SqliteTransaction
+from telex.testing.contract_base import append
+from tests.store_kit import NOW, SINCE, entry, full_at_first, outcomes
 
 Open = Callable[[], SqliteStore]
 
@@ -29,7 +30,7 @@ def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
 
 def sent(store: SqliteStore, *ids: str) -> list[str]:
     """What becomes of each, sent one after the other."""
-    return [run_sync(store.append([entry(id_)]))[0].outcome for id_ in ids]
+    return [outcome for id_ in ids for outcome in outcomes(store, entry(id_))]
 
 
 def numbered(prefix: str, count: int) -> list[str]:
@@ -114,7 +115,8 @@ def test_a_sieve_in_which_too_much_was_caught_is_begun_anew(open_: Open, monkeyp
     store = open_()
     for number in range(1_000):
         later = NOW + number * 600.0
-        [kept] = run_sync(store.append([entry(f"m-{number}")._replace(at=later, dedup_since=later - 3600.0)]))
+        message = entry(f"m-{number}")._replace(at=later)
+        [kept] = run_sync(append(store, [message], dedup_since=later - 3600.0))
         assert kept.outcome == "stored"
         run_sync(store.maintain(later, same_since=later - 3600.0, keep_since=0.0, silent_since=0.0, limit=100))
     looks = looks_at_the_index(store, monkeypatch)
@@ -161,41 +163,42 @@ def test_what_we_index_ourselves_between_our_look_and_our_question_is_seen(open_
         assert sent(second, f"b-{number}") + sent(first, f"a-{number}") == ["stored"] * 2
     assert sent(second, "another") == ["stored"]
     again = [entry(id_) for id_ in (*numbered("a", turns), *numbered("b", turns))]
-    assert [one.outcome for one in run_sync(first.append(again))] == ["duplicate"] * turns * 2
+    assert outcomes(first, *again) == ["duplicate"] * turns * 2
 
 
 def test_a_group_of_which_some_was_refused_and_some_reported_on_is_kept_once(open_: Open) -> None:
-    """As many were kept as were sent, and yet not the same: a report came along, and a message was stale."""
+    """As many were stored as were sent, and yet not the same: a report came along, and an inbox was full."""
     store = open_()
-    report = entry("report", "qa")._replace(sender="telex", dedup_since=None)
-    told, stale = WorkChange(("work",), (), (report,)), WorkChange((), (("blockers", 7),))
-    group = [entry("told")._replace(work_change=told), entry("stale")._replace(work_change=stale)]
-    assert [one.outcome for one in run_sync(store.append(group))] == ["stored", "stale"]
-    assert sent(store, "told", "stale", "report") == ["duplicate", "stored", "stored"]
+    report = entry("report", "qa")._replace(sender="telex")
+    told = entry("told")._replace(work_change=WorkChange(("work",), (report,)))
+    assert outcomes(store, told, entry("full"), inbox_max=1) == ["stored", "inbox-full"]
+    assert sent(store, "told", "full", "report") == ["duplicate", "stored", "stored"]
 
 
-def test_nothing_to_be_kept_beside_something_is_answered_with_nothing(tmp_path: Path) -> None:
-    async def together() -> list[list[str]]:
+def test_a_decision_that_writes_nothing_shares_a_transaction_with_one_that_does(tmp_path: Path) -> None:
+    async def together() -> list[Any]:
         store = SqliteStore.open(str(tmp_path / "telex.db"), durable=False, grouped=True)
-        answers = await asyncio.gather(store.append([]), store.append([entry("m")]))
+        answers = await asyncio.gather(
+            store.transaction(lambda tx: tx.position), append(store, [entry("m")], dedup_since=SINCE)
+        )
         await store.close()
-        return [[one.outcome for one in answer] for answer in answers]
+        return answers
 
-    assert asyncio.run(asyncio.wait_for(together(), 10.0)) == [[], ["stored"]]
+    position, [appended] = asyncio.run(asyncio.wait_for(together(), 10.0))
+    assert (position, appended.outcome) == (0, "stored")
 
 
-def test_a_matter_that_others_go_on_with_is_noticed_however_often_it_was_not(open_: Open) -> None:
+def test_a_topic_that_others_have_written_since_is_noticed(open_: Open) -> None:
     first, second = open_(), open_()
-    weighed = WorkChange((), (("contracts", 0), ("blockers", 0)))
 
-    def outcome(store: SqliteStore, id_: str, part: WorkChange) -> str:
-        return run_sync(store.append([entry(id_)._replace(work_change=part)]))[0].outcome
+    def written(id_: str, topic: str) -> list[str]:
+        position = run_sync(first.read(lambda reads: reads.position))
+        assert outcomes(second, entry(id_)._replace(work_change=WorkChange((topic,)))) == ["stored"]
+        return run_sync(first.read(lambda reads: [*reads.topics_since(position)]))
 
-    assert [outcome(first, f"m-{number}", weighed) for number in range(3)] == ["stored"] * 3
-    assert outcome(second, "elsewhere", WorkChange(("work",), (("work", 0),))) == "stored"
-    assert outcome(first, "still", weighed) == "stored"
-    assert outcome(second, "plan", WorkChange(("contracts",), (("contracts", 0),))) == "stored"
-    assert [outcome(first, f"n-{number}", weighed) for number in range(2)] == ["stale"] * 2
+    assert sent(first, *numbered("m", 3)) == ["stored"] * 3
+    topics = {"a": "work", "b": "contracts", "c": "work"}
+    assert [written(*one) for one in topics.items()] == [["work"], ["contracts"], ["work"]]
 
 
 # --- a full disk, a wrong clock --------------------------------------------------------------------------------------
@@ -212,7 +215,7 @@ def test_what_was_undone_for_want_of_room_and_done_again_leaves_no_id_out(
     store = open_()
     sent(store, *numbered("m", 6))
     with monkeypatch.context() as patched:
-        patched.setattr(Batch, "write", full_at_first(Batch.write))
+        patched.setattr(SqliteTransaction, "commit", full_at_first(SqliteTransaction.commit))
         tidied(store, NOW)
     assert sent(store, *numbered("m", 6)) == ["duplicate"] * 6
     assert sent(open_(), *numbered("m", 6)) == ["duplicate"] * 6
@@ -224,7 +227,7 @@ def test_whoever_leaves_a_full_disk_leaves_the_room_that_is_kept_for_it(
     store = open_()
     sent(store, *numbered("m", 6))
     with monkeypatch.context() as patched:
-        patched.setattr(Batch, "write", full_at_first(Batch.write))
+        patched.setattr(SqliteTransaction, "commit", full_at_first(SqliteTransaction.commit))
         run_sync(store.close())
     assert Path(f"{store.path}-ballast").exists()
     assert sent(open_(), *numbered("m", 6)) == ["duplicate"] * 6
@@ -234,7 +237,7 @@ def test_ids_from_a_clock_gone_wrong_are_not_forgotten_with_those_around_them(op
     store, days = open_(), 3 * 86_400.0
     ahead = entry("ahead")._replace(at=NOW + days)
     assert sent(store, "before") == ["stored"]
-    assert [one.outcome for one in run_sync(store.append([ahead]))] == ["stored"]
+    assert outcomes(store, ahead) == ["stored"]
     tidied(store, NOW + 7200.0)
     assert sent(store, "before", "ahead") == ["duplicate" if same else "stored" for same in (False, True)]
 
@@ -252,6 +255,6 @@ def test_history_that_is_taken_in_leaves_little_to_look_through(open_: Open, mon
     monkeypatch.setattr(dedup, "TAIL_MAX", 8)
     store = open_()
     for number in range(40):
-        run_sync(store.append([entry(f"h-{number}")._replace(kind="imported", inboxes=(), dedup_since=None)]))
+        assert outcomes(store, entry(f"h-{number}")._replace(kind="imported", inboxes=())) == ["stored"]
         assert number + 1 - int(store._file.value(dedup.INDEXED)) <= 4
     assert [len(run_sync(store.find(f"h-{number}"))) for number in range(40)] == [1] * 40

@@ -7,22 +7,13 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-pytest.register_assert_rewrite(
-    "telex.testing.contract_requests",
-    "telex.testing.contract_base",
-    "telex.testing.contract_delivery",
-    "telex.testing.contract_messages",
-    "telex.testing.contract_events",
-    "telex.testing.contract_members",
-)
-
-from telex.ports.store import Store  # noqa: E402 - the promises must not be imported before they are rewritten
-from telex.stores.memory import MemoryStore  # noqa: E402
-from telex.stores.sqlite import dedup  # noqa: E402
-from telex.stores.sqlite.store import SqliteStore  # noqa: E402
-from telex.testing import FakeClock, StoreContract  # noqa: E402
-from telex.testing.contract_base import ids, promise  # noqa: E402
-from telex.testing.faulty_stores import BUGS  # noqa: E402
+from telex.ports.store import Store
+from telex.stores.memory import MemoryStore
+from telex.stores.sqlite import dedup
+from telex.stores.sqlite.store import SqliteStore
+from telex.testing import FakeClock, StoreContract
+from telex.testing.contract_base import ids, promise
+from telex.testing.faulty_stores import BUGS
 
 T = TypeVar("T")
 
@@ -60,8 +51,9 @@ class TestSqliteInGroups(TestSqlite):
 
     @promise
     async def test_what_is_sent_at_once_is_kept_once_each(self, store: Store) -> None:
-        entries = [self.entry(f"m{number % 40}", "lead", inbox_max=30) for number in range(80)]
-        outcomes = [one.outcome for [one] in await asyncio.gather(*(store.append([entry]) for entry in entries))]
+        entries = [self.entry(f"m{number % 40}", "lead") for number in range(80)]
+        sends = (self.append_one(store, entry, inbox_max=30) for entry in entries)
+        outcomes = [result.outcome for result in await asyncio.gather(*sends)]
         assert outcomes == ["stored"] * 30 + ["inbox-full"] * 10 + ["duplicate"] * 30 + ["inbox-full"] * 10
         taken = await asyncio.gather(*(self.take(store, "lead", limit=7) for _ in range(6)))
         assert [ids(leases) for leases in taken if leases] == [

@@ -23,6 +23,8 @@ from telex.stores.memory import MemoryStore
 from telex.stores.sqlite import dedup
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.clock import FakeClock
+from telex.testing.contract_base import append
+from telex.testing.contract_requests import pending_requests, remind
 from telex.testing.faulty_stores import BUGS
 from tests.store_model import Lying, Model
 
@@ -74,18 +76,26 @@ class StoreMachine(RuleBasedStateMachine):
         answer_in=st.sampled_from([None, 5.0, 50.0]),
         times=st.integers(1, 2),
     )
-    def append(self, inboxes: tuple[str, ...], answer_in: float | None, times: int, **given: Any) -> None:
+    def append(
+        self, inboxes: tuple[str, ...], inbox_max: int | None, answer_in: float | None, times: int, **given: Any
+    ) -> None:
         entry = self.entry(inboxes=inboxes, **given)
         entry = entry._replace(answer_by=None if answer_in is None else self.now + answer_in)
-        for appended in self.run(self.store.append([entry] * times)):
-            assert appended.outcome == self.model.outcome(entry)
+        self.append_all([entry] * times, inbox_max)
+
+    def append_all(self, entries: list[NewMessage], inbox_max: int | None = None) -> None:
+        """In one transaction."""
+        since = self.now - WINDOW_SECONDS
+        results = self.run(append(self.store, entries, dedup_since=since, inbox_max=inbox_max))
+        for entry, appended in zip(entries, results, strict=True):
+            assert appended.outcome == self.model.outcome(entry, since, inbox_max), entry.id
             if appended.outcome == "stored":
                 self.keep(entry, appended.seq)
 
     @rule(id=st.sampled_from(["a", "b"]))
     def append_refused(self, id: str) -> None:
-        entry = self.entry(id=id, kind="refused", dedup_since=None)
-        [appended] = self.run(self.store.append([entry]))
+        entry = self.entry(id=id, kind="refused")
+        [appended] = self.run(append(self.store, [entry]))
         assert appended.outcome == "stored"
         self.keep(entry, appended.seq)
 
@@ -111,7 +121,7 @@ class StoreMachine(RuleBasedStateMachine):
     def settle(self, data: st.DataObject, what: str, fenced: bool, timely: bool, delay: float, release: bool) -> None:
         token = data.draw(st.sampled_from(self.tokens[-6:]))
         was, becomes, kind = SETTLEMENTS[what]
-        report = self.entry(id=f"report-{len(self.model.kept)}", sender="telex", inboxes=("dev",), dedup_since=None)
+        report = self.entry(id=f"report-{len(self.model.kept)}", sender="telex", inboxes=("dev",))
         settlement = Settlement(
             delivery=token.delivery,
             was=was,  # type: ignore[arg-type]
@@ -148,7 +158,7 @@ class StoreMachine(RuleBasedStateMachine):
         due_at, attempts = self.model.asks[message]
         ask = PendingRequest(message, due_at, attempts - 1 if late else attempts)
         next_at = None if due_in is None else self.now + due_in
-        assert self.run(self.store.remind(ask, self.now, next_at, inboxes, "{}")) == (not late)
+        assert self.run(remind(self.store, ask, self.now, next_at, inboxes, "{}")) == (not late)
         if late:
             return
         del self.model.asks[message]
@@ -167,7 +177,7 @@ class StoreMachine(RuleBasedStateMachine):
         answer = self.entry(
             id=f"answer-{len(self.model.kept)}", sender="kim", inboxes=("dev",), answers_requests=(message,)
         )
-        [appended] = self.run(self.store.append([answer]))
+        [appended] = self.run(append(self.store, [answer]))
         assert appended.outcome == "stored"
         self.keep(answer, appended.seq)
         if self.model.asks.pop(message, None) is not None:
@@ -201,7 +211,7 @@ class StoreMachine(RuleBasedStateMachine):
         }
         assert overdue == {seq: ask for seq, ask in self.model.asks.items() if ask[0] <= self.now}
         found = [
-            (ask.message, ask.due_at, ask.attempts) for ask, _ in self.run(self.store.pending_requests(None, "T1"))
+            (ask.message, ask.due_at, ask.attempts) for ask, _ in self.run(pending_requests(self.store, None, "T1"))
         ]
         assert found == [(seq, *ask) for seq, ask in sorted(self.model.asks.items())]
         counts = {inbox: depth[:2] for inbox, depth in self.run(self.store.depths()).items()}
@@ -264,7 +274,6 @@ class StoreMachine(RuleBasedStateMachine):
             "correlation": "T1",
             "reply_to": None,
             "raw": b"{}",
-            "dedup_since": self.now - WINDOW_SECONDS,
         }
         made = plain | given
         return NewMessage(digest=digest_of(made["raw"]), **made)

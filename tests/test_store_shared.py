@@ -12,18 +12,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from telex.model.message import NewMessage
 from telex.ports.store import Store
 from telex.stores.sqlite import dedup
-from telex.stores.sqlite.batch import Batch
+from telex.stores.sqlite.transaction import SqliteTransaction
 from tests.store_kit import full_at_first
 from tests.test_store_machine import INBOXES, SOME_INBOXES, WINDOW_SECONDS, SqliteMachine
 
 TINY: dict[str, Any] = {"LEFT_MAX": 1, "GAP_MAX": 4, "WORN_AFTER": 30, "SLOTS": 64}
 OTHERS = 2
-TOGETHER = st.lists(
-    st.tuples(st.sampled_from("abcdefgh"), SOME_INBOXES, st.sampled_from([None, 2, 4, 9])), min_size=2, max_size=10
-)
+TOGETHER = st.lists(st.tuples(st.sampled_from("abcdefgh"), SOME_INBOXES), min_size=2, max_size=10)
 
 
 class SharedMachine(SqliteMachine):
@@ -44,9 +41,9 @@ class SharedMachine(SqliteMachine):
     def another_goes_on(self, which: int) -> None:
         self.store, self.others[which] = self.others[which], self.store
 
-    @rule(wanted=TOGETHER)
-    def append_together(self, wanted: list[tuple[str, tuple[str, ...], int | None]]) -> None:
-        self.append_all([self.entry(id=one, inboxes=inboxes, inbox_max=most) for one, inboxes, most in wanted])
+    @rule(wanted=TOGETHER, inbox_max=st.sampled_from([None, 2, 4, 9]))
+    def append_together(self, wanted: list[tuple[str, tuple[str, ...]]], inbox_max: int | None) -> None:
+        self.append_all([self.entry(id=id_, inboxes=inboxes) for id_, inboxes in wanted], inbox_max)
 
     @rule(first=st.integers(0, 20), count=st.integers(8, 12), inbox=st.sampled_from(INBOXES))
     def append_many(self, first: int, count: int, inbox: str) -> None:
@@ -56,15 +53,9 @@ class SharedMachine(SqliteMachine):
     @rule()
     def tidy_on_a_full_disk(self) -> None:
         """Everything is undone at the end, and done again with the room that was kept for this."""
-        with patch.object(Batch, "write", full_at_first(Batch.write)):
+        with patch.object(SqliteTransaction, "commit", full_at_first(SqliteTransaction.commit)):
             since = self.now - WINDOW_SECONDS
             self.run(self.store.maintain(self.now, same_since=since, keep_since=-1.0, silent_since=-1.0, limit=1000))
-
-    def append_all(self, entries: list[NewMessage]) -> None:
-        for entry, appended in zip(entries, self.run(self.store.append(entries)), strict=True):
-            assert appended.outcome == self.model.outcome(entry), entry.id
-            if appended.outcome == "stored":
-                self.keep(entry, appended.seq)
 
 
 TestSharedMachine = SharedMachine.TestCase

@@ -155,7 +155,7 @@ class EventPromises(ContractBase):
     @promise
     async def test_what_was_imported_does_not_move_the_clock(self, store: Store) -> None:
         await self.keep(store, self.entry("m1", "lead"))
-        await self.keep(store, self.entry("m2", at=self.now + 80_000.0, kind="imported", dedup_since=None))
+        await self.keep(store, self.entry("m2", at=self.now + 80_000.0, kind="imported"))
         assert await store.latest_at() == self.now
 
     @promise
