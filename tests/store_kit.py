@@ -1,8 +1,10 @@
-"""What tests of the store on disk share: messages to be stored, and a disk that is full once."""
+"""What tests of stores share: messages to be stored, a disk that is full once, an act just before a transaction."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import apsw
+import pytest
 
 from telex.bus.run_sync import run_sync
 from telex.model.digest import digest_of
@@ -37,3 +39,15 @@ def full_at_first(commit: Any) -> Any:
             raise apsw.FullError("no room")
 
     return committing
+
+
+def before_next_transaction(patch: pytest.MonkeyPatch, store: Store, act: Callable[[], object]) -> None:
+    """What its caller knows was read before this; what its decision reads comes after it."""
+    transaction = store.transaction
+
+    def late(decide: Callable[[Any], Any], **how: Any) -> Awaitable[Any]:
+        patch.setattr(store, "transaction", transaction)
+        act()
+        return transaction(decide, **how)
+
+    patch.setattr(store, "transaction", late)

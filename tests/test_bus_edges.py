@@ -4,12 +4,10 @@ import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import telex
-from telex.bus.directory import BusContext
 from telex.client import SyncBus, run_sync
 from telex.clock import SteadyClock
 from telex.config import Settings
@@ -20,7 +18,8 @@ from telex.model.limits import LIMITS
 from telex.model.message import NewMessage
 from telex.model.roster import Member
 from telex.stores.group_commit import GroupCommit
-from tests.bus_team import OpenTeam, Team, flow, open_team, team
+from tests.bus_team import OpenTeam, Team, codes, flow, open_team, team
+from tests.store_kit import before_next_transaction
 
 __all__ = ["open_team", "team"]
 
@@ -173,38 +172,24 @@ def test_a_dead_letter_of_somebody_who_has_left_is_not_put_back(team: Team) -> N
         team.bus.retry(note)
 
 
-def test_what_was_sent_while_its_recipient_left_is_taken_back_by_whoever_comes_by(team: Team) -> None:
+def test_a_recipient_who_has_left_by_the_moment_of_storing_gets_nothing(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
     team.bus.join("ada", role="qa")
     sender = team.other()
-    sender.send("One.", sender="dev", to="ada")
-    with pytest.MonkeyPatch.context() as late:
-        late.setattr(BusContext, "roster", _as_it_was(BusContext.roster))
-        late.setattr(BusContext, "find_cached_route", lambda *_: None)
-        sender.roster()
-        team.bus.leave("ada")
-        kept = sender.send("Two.", sender="dev", to="ada")
-    assert kept.accepted
-    assert team.story(kept.id).state == "withdrawn"
+    assert sender.send("One.", sender="dev", to="ada").accepted
+    before_next_transaction(monkeypatch, sender._bus.store, lambda: team.bus.leave("ada"))
+    late = sender.send("Two.", sender="dev", to="ada")
+    assert (late.accepted, codes(late.findings)) == (False, ["recipient-has-left"])
 
 
-def _as_it_was(real: Any) -> Any:
-    """A sender that has looked at the roster a moment before, and does not look again."""
-    seen: list[Any] = []
-
-    async def stale(self: BusContext, now: float | None = None) -> Any:
-        if not seen:
-            seen.append(await real(self, now))
-        return seen[0]
-
-    return stale
-
-
-def test_two_who_join_under_one_name_in_one_moment_are_not_both_told_yes(team: Team) -> None:
-    other = team.other()
-    with pytest.MonkeyPatch.context() as late:
-        late.setattr(BusContext, "roster", _as_it_was(BusContext.roster))
-        first, second = team.bus.join("ada", role="qa"), other.join("ada", role="lead")
-    assert isinstance(first, Member)
+def test_two_who_join_under_one_name_in_one_moment_are_not_both_told_yes(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, first = team.other(), list[Member | Finding]()
+    before_next_transaction(monkeypatch, other._bus.store, lambda: first.append(team.bus.join("ada", role="qa")))
+    second = other.join("ada", role="lead")
+    assert isinstance(first[0], Member)
     assert isinstance(second, Finding)
     assert second.code == "role-differs"
 

@@ -6,11 +6,12 @@ import apsw
 import pytest
 
 from telex.bus.escalate import escalate_further
-from telex.client import SyncBus, run_sync
+from telex.client import run_sync
 from telex.errors import TelexError
 from tests.bus_team import Team, open_team, team
 from tests.console_examples import FailingCursor
 from tests.proofs import proves
+from tests.store_kit import before_next_transaction
 from tests.test_escalation import FIVE_MINUTES, answered, escalate, levels, matter
 
 __all__ = ["open_team", "team"]  # fixtures
@@ -34,7 +35,7 @@ def test_an_answer_in_the_very_moment_of_a_climb_ends_it(team: Team, monkeypatch
     escalate(team)
     team.clock.leap(FIVE_MINUTES)
     slow, quick = team.other(), team.other()
-    _let_another_be_quicker(slow, quick, monkeypatch)
+    before_next_transaction(monkeypatch, slow._bus.store, quick.sweep)
     assert slow.send("Keep the session.", sender="senior", to="dev", reply_to="e1").accepted
     assert levels(team) == ["senior", "lead"], "the other climbed before the answer was written"
     assert answered(team)
@@ -44,18 +45,6 @@ def test_an_answer_in_the_very_moment_of_a_climb_ends_it(team: Team, monkeypatch
     assert levels(team) == ["senior", "lead"]
     assert team.story(matter(team).now.id).answer_by is None
     assert team.inbox("architect") == []
-
-
-def _let_another_be_quicker(slow: SyncBus, quick: SyncBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the moment in which one has looked and the moment in which it writes, the other does what is due."""
-    store = slow._bus.store
-    append = store.append
-
-    async def appending(entries: Any) -> Any:
-        quick.sweep()
-        return await append(entries)
-
-    monkeypatch.setattr(store, "append", appending)
 
 
 @proves("escalation/climb/crash")

@@ -45,10 +45,10 @@ def test_what_is_imported_is_history_whatever_it_says_of_itself() -> None:
             asked = await door.bus.send(b"Is it red?", sender="qa", to="lead")
             before = [one.member for one in await door.bus.roster()]
             told = Event(0, 1.0, "stopped", "qa")
-            part = WorkChange(
-                ("approval:a-1",), (), (entry("report", inboxes=("qa",), kind="accepted"),), ((thrown_out, told),)
+            change = WorkChange(
+                ("approval:a-1",), (entry("report", inboxes=("qa",), kind="accepted"),), ((thrown_out, told),)
             )
-            hostile = entry("h-1", inboxes=("lead",), answer_by=1.0, answers=(1, 2), inbox_max=0, part=part)
+            hostile = entry("h-1", inboxes=("lead",), answer_by=1.0, answers_requests=(1, 2), work_change=change)
             body = {"entries": [plain(hostile)]}
             answer = await door.client.post("/import", json=body)
             assert answer.status_code == 200, answer.text

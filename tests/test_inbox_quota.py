@@ -72,7 +72,10 @@ def test_what_comes_along_in_the_same_group_counts(open_: Open) -> None:
         tx.append(entry("unlimited"))
         return [tx.full_inbox(("lead",), 10) for _ in range(2)]
 
-    assert run_sync(store.transaction(decide)) == ["lead", "lead"]
+    async def together() -> list[str | None]:
+        return await store.transaction(decide)
+
+    assert run_sync(together()) == ["lead", "lead"]
 
 
 def test_dead_letters_that_are_taken_up_again_count_and_so_do_reports_of_failures(open_: Open) -> None:

@@ -22,6 +22,7 @@ from telex.errors import StoreError, StoreTooNew
 from telex.stores.sqlite import connection
 from telex.stores.sqlite.schema import MIGRATIONS, VERSION
 from telex.stores.sqlite.store import SqliteStore
+from telex.testing.contract_requests import pending_requests
 from tests.bus_team import flow
 
 IDS = [f"m{number}" for number in range(5)]
@@ -187,10 +188,10 @@ def test_requests_that_wait_in_a_file_of_the_second_version_are_found_and_answer
     older.close()
     assert version(store) == (2, None)
     opened_now = SqliteStore.open(str(store))
-    assert [message.id for _, message in run_sync(opened_now.pending_requests("ask-1", None))] == ["ask-1"]
-    found = run_sync(opened_now.pending_requests(None, "T0", ["VALIDATION_REQUEST"]))
+    assert [message.id for _, message in run_sync(pending_requests(opened_now, "ask-1", None))] == ["ask-1"]
+    found = run_sync(pending_requests(opened_now, None, "T0", ["VALIDATION_REQUEST"]))
     assert [message.id for _, message in found] == ["ask-0", "ask-2"]
-    assert run_sync(opened_now.pending_requests(None, "T0", ["TASK_ASSIGNMENT"])) == []
+    assert run_sync(pending_requests(opened_now, None, "T0", ["TASK_ASSIGNMENT"])) == []
     run_sync(opened_now.close())
     with telex.connect(store, settings=Settings()) as bus:
         assert bus.approve("ask-0", approved=True, agent="cto", reason="It is simple.").accepted

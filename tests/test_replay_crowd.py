@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from telex.delivery import membership, validator_cache
-from telex.delivery.routing import Route, normal_address, route
-from telex.delivery.routing import Participants
+from telex.delivery.routing import Participants, Route, normal_address, route
 from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event

@@ -7,11 +7,10 @@ import pytest
 
 from telex.connection import connect
 from telex.errors import NotAMember
-from telex.model.event import Event
 from telex.model.roster import Member
-from telex.stores.sqlite.store import SqliteStore
 from tests.bus_team import QUICK, OpenTeam, Team, codes, open_team, speech_of, team
 from tests.proofs import proves
+from tests.store_kit import before_next_transaction
 from tests.shutdown_kit import agrees, joined, reply, request
 
 __all__ = ["open_team", "team"]
@@ -52,16 +51,13 @@ def test_who_acts_for_it_elsewhere_without_having_heard_does_not_bring_it_back(
 ) -> None:
     """One process takes ada for new and is about to write that down; meanwhile another was ada, and has shut down."""
     with connect(tmp_path / "t.db", settings=QUICK) as here, connect(tmp_path / "t.db", settings=QUICK) as there:
-        enlist = SqliteStore.upsert_member
 
-        async def late(store: SqliteStore, member: Member, event: Event | None, *, back: bool = False) -> Member:
-            monkeypatch.setattr(SqliteStore, "upsert_member", enlist)
+        def shut_down() -> None:
             there.join("ada", role="dev")
             there.send(speech_of("vbw-typed", "shutdown_request", "stop-1").raw, sender="lead", to="ada")
             agrees(there, "ada", "stop-1")
-            return await enlist(store, member, event, back=back)
 
-        monkeypatch.setattr(SqliteStore, "upsert_member", late)
+        before_next_transaction(monkeypatch, here._bus.store, shut_down)
         if first == "send":
             receipt = here.send("I am new here", sender="ada", role="dev", to="lead")
             assert (receipt.accepted, codes(receipt.findings)) == (False, [SHUT_DOWN])

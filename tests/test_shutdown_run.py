@@ -11,6 +11,7 @@ from telex.model.roster import Member
 from telex.model.shutdown import ShutdownReport
 from tests.bus_team import OpenTeam, Team, codes, open_team, team
 from tests.proofs import proves
+from tests.store_kit import before_next_transaction
 from tests.shutdown_kit import PHASE, agrees, asked, joined, reply, states
 
 __all__ = ["open_team", "team"]
@@ -74,14 +75,7 @@ def test_two_who_run_it_at_once_ask_once_and_get_the_same_report(team: Team) -> 
 def test_a_request_of_another_that_comes_first_is_not_repeated(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     joined(team, "ada")
     other = team.other()
-    append = team.bus._bus.store.append
-
-    async def late(entries):  # type: ignore[no-untyped-def]
-        monkeypatch.undo()
-        run(other, wait=False)
-        return await append(entries)
-
-    monkeypatch.setattr(team.bus._bus.store, "append", late)
+    before_next_transaction(monkeypatch, team.bus._bus.store, lambda: run(other, wait=False))
     run(team, wait=False)
     assert len(asked(team)) == 1
 

@@ -17,7 +17,7 @@ from telex.connection import Connection
 from telex.errors import OutcomeUnknown, StoreFull
 from telex.ports.bus import Receipt
 from telex.stores.sqlite import connection, dedup
-from telex.stores.sqlite.batch import Batch
+from telex.stores.sqlite.transaction import SqliteTransaction
 
 NOTE = "all is well\n"
 
@@ -310,11 +310,11 @@ def test_what_was_undone_is_not_taken_for_indexed(store: Path, monkeypatch: pyte
         send(bus, "m1")
         send(bus, "m2")
         with monkeypatch.context() as patched:
-            patched.setattr(Batch, "write", _no_room)
+            patched.setattr(SqliteTransaction, "commit", _no_room)
             with pytest.raises(StoreFull):
                 send(bus, "m3")
         assert [send(bus, name).duplicate for name in ("m1", "m2", "m3", "m1")] == [True, True, False, True]
 
 
-def _no_room(batch: Batch) -> None:
+def _no_room(tx: SqliteTransaction) -> None:
     raise apsw.FullError("no room")

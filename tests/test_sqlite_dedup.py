@@ -176,7 +176,7 @@ def test_a_group_of_which_some_was_refused_and_some_reported_on_is_kept_once(ope
 
 
 def test_a_decision_that_writes_nothing_shares_a_transaction_with_one_that_does(tmp_path: Path) -> None:
-    async def together() -> list[Any]:
+    async def together() -> Any:
         store = SqliteStore.open(str(tmp_path / "telex.db"), durable=False, grouped=True)
         answers = await asyncio.gather(
             store.transaction(lambda tx: tx.position), append(store, [entry("m")], dedup_since=SINCE)

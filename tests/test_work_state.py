@@ -27,10 +27,12 @@ from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from telex.surfaces.cli.main import main
 from telex.testing import FakeClock
+from telex.testing.contract_work import keep_snapshot, topic
 from telex.validation.check import CheckPolicy
 from telex.work import reducer, snapshots
 from telex.work.actions import CHAPTERS, FOLDS
 from tests.proofs import proves
+from tests.store_kit import before_next_transaction
 from tests.story_settings import FEWER
 
 DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
@@ -165,7 +167,7 @@ def test_the_book_in_memory_is_the_log_too(acts: list[Any], strict: bool) -> Non
 @given(st.lists(ACTS, max_size=14))
 def test_snapshots_change_nothing(acts: list[Any]) -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="telex-book-") as folder:
-        patch.setattr("telex.bus.work_cache.LONG", 2)
+        patch.setattr("telex.bus.team_state.LONG", 2)
         path = str(Path(folder, "book.db"))
         play(acts, lambda: SqliteStore.open(path, durable=False), CheckPolicy())
         store = SqliteStore.open(path, durable=False)
@@ -190,7 +192,7 @@ def test_a_snapshot_that_is_none_of_ours_is_taken_for_nothing(words: str) -> Non
     store, clock = MemoryStore(), FakeClock()
     assert run_sync(LocalBus(store, clock).send(contract, sender="lead", to="dev")).accepted
     for text in (words, snapshots.checksum("plan:1-1", 1, words) + words):
-        run_sync(store.keep_snapshot("plan:1-1", 1, text))
+        run_sync(keep_snapshot(store, "plan:1-1", 1, text))
         assert book_of(LocalBus(store, clock)) == book_folded(store)
 
 
@@ -214,20 +216,16 @@ def same_file(tmp_path: Path) -> Iterator[Callable[[], SqliteStore]]:
 def test_of_two_processes_that_answer_at_once_one_is_told_that_it_came_second(
     same_file: Callable[[], SqliteStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second has weighed its answer before the first was kept, and is made to weigh it again."""
+    """The second has checked its answer before the first was stored, and decides on it after."""
     typed, clock = DIALECTS["vbw-typed"].types, FakeClock()
     first, second = (LocalBus(same_file(), clock) for _ in range(2))
     assert run_sync(first.send(typed["approval_request"].example, sender="dev", to="lead")).accepted
     answer = typed["approval_response"].example
     run_sync(second.work_state("approval"))
-    append, answers = type(second.store).append, list[Receipt]()
-
-    async def quick(self: Any, entries: Any) -> Any:
-        monkeypatch.setattr(type(second.store), "append", append)
-        answers.append(run_sync(first.send(answer, sender="lead", to="dev")))
-        return await append(self, entries)
-
-    monkeypatch.setattr(type(second.store), "append", quick)
+    answers = list[Receipt]()
+    before_next_transaction(
+        monkeypatch, second.store, lambda: answers.append(run_sync(first.send(answer, sender="lead", to="dev")))
+    )
     other = json.dumps({**answer, "id": "answer-2", "author_role": "architect"})
     late = run_sync(second.send(other, sender="architect", to="dev"))
     assert [one.accepted for one in answers] == [True]
@@ -271,8 +269,8 @@ def test_the_doctor_names_a_topic_that_is_not_what_the_log_says(
     path = str(tmp_path / "one.db")
     assert main(["doctor", "--store", path]) == 0
     assert "2 topics of the work, as the log has it" in capsys.readouterr().out
-    seq = run_sync(store.topic("contracts"))[0][1].seq
-    run_sync(store.keep_snapshot("contracts", seq, snapshots.encode_snapshot("contracts", seq, None)))
+    seq = run_sync(topic(store, "contracts"))[0][1].seq
+    run_sync(keep_snapshot(store, "contracts", seq, snapshots.encode_snapshot("contracts", seq, None)))
     other = apsw.Connection(path)
     other.execute("DELETE FROM topics WHERE name = 'plan:1-1'")
     other.close()

@@ -18,8 +18,8 @@ from telex.errors import LeaseLost, StoreError
 from telex.model.limits import Limits
 from telex.model.message import Lease
 from telex.ports.bus import Bus, Receipt
+from tests.crash.messages import READERS, sending
 from tests.crash.agent_log import Line, Logbook, words_of
-from tests.crash.messages import READERS, sending, watch_beaten_track
 
 LEASE_SECONDS = 0.4
 SETTINGS = Settings(
@@ -152,7 +152,6 @@ def run(name: str, store: str, logs: Path, seed: int) -> None:
         asyncio.run(with_bus(store, Reader(name, logs, Random(seed)).live))
         return
     sender = Sender(name, logs)
-    watch_beaten_track(lambda id_: sender.log.say("beaten", id_))
     if name in ALONE:
         with telex.connect(store, settings=SETTINGS) as bus:
             sender.live_alone(bus, pause=0.005)

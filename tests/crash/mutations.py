@@ -6,9 +6,10 @@ Each takes one promise away, and the test that guards the promise has to fail on
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from telex.model.message import Lease, NewMessage
-from telex.ports.store import AppendResult, Settlement, SettleResult
+from telex.model.message import Lease
+from telex.ports.store import Settlement, SettleResult
 from telex.stores.sqlite.store import SqliteStore
+from telex.stores.sqlite.transaction import SqliteTransaction
 
 
 def no_fencing() -> None:
@@ -25,12 +26,7 @@ def no_fencing() -> None:
 
 def dedup_off() -> None:
     """A message that is sent again is another message."""
-    append = SqliteStore.append
-
-    async def forgetful(self: SqliteStore, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        return await append(self, [entry._replace(dedup_since=None) for entry in entries])
-
-    _replace("append", forgetful)
+    setattr(SqliteTransaction, "earlier", lambda self, sender, id_, since: None)  # noqa: B010
 
 
 def read_is_ack() -> None:

@@ -25,13 +25,13 @@ from telex.model.digest import digest_of
 from telex.model.message import NewMessage
 from telex.stores.disk import BALLAST_BYTES
 from telex.stores.sqlite.store import SqliteStore
+from telex.testing.contract_base import append
 from tests.crash.disk import CUTS, Cut, Disk
 from tests.crash.messages import body_of
 from tests.crash.power_mutations import PLANTS
 from tests.crash.syscalls import STRACE, Act, Promise, record
 
 NAME = "telex.db"
-SENT = ("sent", "hurried")  # the second took the beaten track
 MESSAGES = 800  # enough for a few checkpoints
 CUTS_PER_RUN = 250  # then the team works anew, and its processes meet in other ways
 SLOW_SYNCS = 0.001  # seconds; others write meanwhile, and what they write is not covered
@@ -111,7 +111,7 @@ async def look(path: Path, promises: Sequence[str]) -> tuple[tuple[str, ...], st
 
 async def kept(store: SqliteStore, promise: str) -> bool:
     verb, what = promise.split(" ")
-    if verb in SENT:
+    if verb == "sent":
         raw = body_of(what)
         return [(one.raw, one.digest) for one in await store.find(what)] == [(raw, digest_of(raw))]
     assert verb == "acked", promise
@@ -125,7 +125,7 @@ async def use(store: SqliteStore) -> None:
     """The store after the cut is one like any other."""
     raw = b"the power is back"
     entry = NewMessage("after", 1.0, "dev", "dev", "qa", None, None, 3, None, None, digest_of(raw), raw, ("after",))
-    await store.append([entry])
+    await append(store, [entry])
     leased = await store.lease(("after",), "qa", 2.0, 3.0, 10)
     assert [one.message.raw for one in leased] == [raw], leased
     await store.maintain(1.0, same_since=0.0, keep_since=0.0, silent_since=0.0, limit=1)

@@ -22,7 +22,8 @@ from telex.model.digest import digest_of
 from telex.model.message import NewMessage
 from telex.ports.bus import Bus
 from telex.stores.sqlite.store import SqliteStore
-from tests.crash.messages import READERS, body_of, sending, watch_beaten_track
+from telex.testing.contract_base import append
+from tests.crash.messages import READERS, body_of, sending
 from tests.crash.power_mutations import PLANTS
 
 HANDS_MANY, HANDS_FEW = 12, 4
@@ -32,15 +33,10 @@ ACKED = 0.9  # the others stay leased, so that a cut finds every state
 OLD_MESSAGES, MONTH_SECONDS = 300, 31 * 86_400.0
 
 processes = multiprocessing.get_context("fork")
-hurried: set[str] = set()  # ids of this process's messages that took the beaten track
 
 
 def say(text: str) -> None:
     os.write(1, text.encode() + b"\n")  # one call, so that it has one place in the order of things
-
-
-def say_sent(id_: str) -> None:
-    say(f"{'hurried' if id_ in hurried else 'sent'} {id_}")
 
 
 # --- many messages on their way at once -------------------------------------------------------------------------------
@@ -57,7 +53,7 @@ async def send(bus: Bus, name: str, count: int) -> None:
         raw, beside = sending(id_)
         receipt = await bus.send(raw, sender=name.rpartition("-")[0], **beside)
         assert receipt.accepted, receipt
-        say_sent(id_)
+        say(f"sent {id_}")
 
 
 async def read_together(store: str, name: str, hands: int, over: Callable[[], bool], housekeeping: bool) -> None:
@@ -87,12 +83,11 @@ async def put_old_messages(store: str) -> None:
     """Something to prune: settled long ago, and promised to nobody any more."""
     opened, at = SqliteStore.open(store), time.time() - MONTH_SECONDS
     bodies = ((id_, body_of(id_)) for id_ in (f"old-{number}" for number in range(OLD_MESSAGES)))
-    await opened.append(
-        [
-            NewMessage(id_, at, "lead", "lead", "qa", None, None, 3, "old", None, digest_of(raw), raw, kind="imported")
-            for id_, raw in bodies
-        ]
-    )
+    imported = [
+        NewMessage(id_, at, "lead", "lead", "qa", None, None, 3, "old", None, digest_of(raw), raw, kind="imported")
+        for id_, raw in bodies
+    ]
+    await append(opened, imported)
     await opened.close()
 
 
@@ -106,7 +101,7 @@ def send_alone(store: str, name: str, count: int) -> None:
                 id_ = f"{name}-{number}"
                 raw, beside = sending(id_)
                 assert bus.send(raw, sender=name, **beside).accepted
-                say_sent(id_)
+                say(f"sent {id_}")
 
 
 def read_alone(store: str, name: str, over: Callable[[], bool]) -> None:
@@ -164,7 +159,6 @@ def run(work: Callable[..., Any], *args: object) -> None:
 def main(store: str, messages: str, plant: str = "") -> None:
     if plant:
         PLANTS[plant]()
-    watch_beaten_track(hurried.add)
     ended(*[started(make, store) for _ in range(6)])
     asyncio.run(put_old_messages(store))
     for life in (1, 2):

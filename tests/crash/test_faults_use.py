@@ -17,6 +17,7 @@ from telex.model.limits import LIMITS
 from telex.model.message import NewMessage
 from telex.ports.store import Settlement
 from telex.stores.sqlite.store import SqliteStore
+from telex.testing.contract_base import append
 from tests.crash.fault_folders import ROOT
 
 NOTE = "all is well\n"
@@ -155,16 +156,18 @@ def test_an_inbox_of_a_hundred_thousand_costs_no_more_to_read_or_fill_than_one_o
 def entry(number: int) -> NewMessage:
     raw = f"note {number}".encode()
     return NewMessage(
-        *(f"m{number}", 1000.0, "dev", "dev", "lead", None, None, 3, None, None, digest_of(raw), raw, ("lead",)),
-        dedup_since=0.0,
-        inbox_max=1_000_000,
+        f"m{number}", 1000.0, "dev", "dev", "lead", None, None, 3, None, None, digest_of(raw), raw, ("lead",)
     )
+
+
+async def send(store: SqliteStore, *numbers: int) -> None:
+    await append(store, [entry(number) for number in numbers], dedup_since=0.0, inbox_max=1_000_000)
 
 
 async def put(path: Path, count: int) -> None:
     store = SqliteStore.open(str(path), durable=False)
     for start in range(0, count, 1000):
-        await store.append([entry(number) for number in range(start, min(start + 1000, count))])
+        await send(store, *range(start, min(start + 1000, count)))
     await store.close()
 
 
@@ -177,10 +180,10 @@ async def steps_to_use(path: Path) -> int:
         steps += 1
         return False
 
-    await store.append([entry(1_000_000)])  # the first in a process counts the inbox, and once in a while another
+    await send(store, 1_000_000)  # the first in a process counts the inbox, and once in a while another
     store._file._connection.set_progress_handler(count, 10)
     for number in range(10):
-        await store.append([entry(1_000_001 + number)])
+        await send(store, 1_000_001 + number)
         [leased] = await store.lease(("lead",), "lead", 2000.0, 2060.0, 1)
         assert leased.message.id == f"m{number}"
         done = Settlement(leased.delivery, "leased", "acked", 2000.0, "acked", "lead", leased.fence, running_at=2000.0)

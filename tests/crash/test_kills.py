@@ -35,7 +35,6 @@ def test_two_hundred_kills_lose_nothing_and_nothing_is_acked_twice_or_late() -> 
         "integrity": "ok",
     }
     assert verdict["acked"] >= ACKS_PER_KILL_MIN * verdict["kills"] == ACKS_PER_KILL_MIN * 200
-    assert verdict["beaten"] > verdict["kills"], "hardly a message took the beaten track"
     assert verdict["leases_lost"], "no ack came late, so none was refused"
     assert verdict["duplicates"], "nothing was in doubt, so nothing was sent twice"
 

@@ -39,15 +39,14 @@ def test_whoever_is_killed_the_book_is_what_the_log_says_and_no_rule_was_broken(
 
 
 def saw_enough(verdict: dict[str, Any]) -> bool:
-    """Was everything done, somebody too late, somebody quicker than another, and anything written down to save time?
-    How the processes meet is up to the machine."""
+    """Was everything done, somebody too late, and a snapshot written? How the processes meet is up to the machine."""
     done, late = verdict["deeds"].keys() >= EVERY_DEED, verdict["refused"].keys() >= TOO_LATE
-    return done and late and bool(verdict["stale"]) and bool(verdict["snapshots"])
+    return done and late and bool(verdict["snapshots"])
 
 
 @pytest.mark.parametrize(
     "plant, seen",
-    [("expects-ignored", ("answered_twice", "out_of_place", "wrong_topics")), ("stops-ignored", ("after_its_end",))],
+    [("topics-ignored", ("answered_twice", "out_of_place", "wrong_topics")), ("stops-ignored", ("after_its_end",))],
 )
 def test_a_planted_bug_is_found_by_the_kills(plant: str, seen: tuple[str, ...]) -> None:
     """Few kills are usually enough. How the processes meet is up to the machine, so a run without luck is repeated."""

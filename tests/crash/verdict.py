@@ -19,7 +19,6 @@ class Verdict(NamedTuple):
     kills: int
     stops: int
     sent: int
-    beaten: int  # of those, the ones that took the beaten track
     acked: int
     leases_lost: int  # acks that came too late and were told so
     duplicates: int  # messages sent again after a kill that had been kept
@@ -52,7 +51,6 @@ async def judge(folder: Path, kills: int, stops: int) -> Verdict:
         kills=kills,
         stops=stops,
         sent=len(promised),
-        beaten=len(promised & {id_ for (id_,) in words_of(lines, "beaten")}),
         acked=found["acked"],
         leases_lost=len(words_of(lines, "lease-lost")),
         duplicates=found["duplicate"],

@@ -7,22 +7,19 @@ works. Each writes down what it is about to say, so that its next life says it a
 
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count, islice
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import telex
-from telex.bus import work_cache
+from telex.bus import team_state
 from telex.bus.orchestrator import Orchestrator
 from telex.client import SyncBus, run_sync
 from telex.errors import LeaseLost, StoreError
 from telex.model.shutdown import NO_SHUTDOWNS, ShutdownState
 from telex.model.task_states import TASK_STATES, TaskStatus, moves, standing
-from telex.ports.store import AppendResult
-from telex.stores.sqlite.store import SqliteStore
 from telex.work.pipeline.state import OPEN
 from telex.work.tasks import Task
 from tests.crash.agent_log import Line, Logbook, words_of
@@ -199,9 +196,8 @@ def talker(name: str, logs: Path, random: Random) -> Talker | None:
 
 def run(name: str, store: str, logs: Path, seed: int) -> None:
     """One life of one of them, which only a signal ends."""
-    vars(work_cache)["LONG"] = LONG
+    vars(team_state)["LONG"] = LONG
     log = Logbook(logs / f"{name}.log")
-    watch_stale(lambda: log.say("stale"))
     own = talker(name, logs, Random(seed))
     with telex.connect(store, settings=SETTINGS) as bus:
         if own is not None:
@@ -217,17 +213,3 @@ def run(name: str, store: str, logs: Path, seed: int) -> None:
             except StoreError as error:
                 log.say("error", type(error).__name__)
             time.sleep(PAUSE_SECONDS)
-
-
-def watch_stale(tell: Callable[[], object]) -> None:
-    """From now on, in this process, tell of every message that was weighed against what was no longer so."""
-    append = SqliteStore.append
-
-    async def watched(self: SqliteStore, entries: Any) -> list[AppendResult]:
-        found = await append(self, entries)
-        for one in found:
-            if one.outcome == "stale":
-                tell()
-        return found
-
-    SqliteStore.append = watched  # type: ignore[method-assign]

@@ -20,7 +20,7 @@ from typing import Any
 import telex
 from telex.bus.orchestrator import Orchestrator
 from telex.client import SyncBus, run_sync
-from telex.stores.sqlite.batch import Batch
+from telex.stores.sqlite.transaction import SqliteReads
 from telex.work.actions import FOLDS
 from telex.work.pipeline.state import OPEN
 from telex.work.snapshots import encode_state
@@ -33,17 +33,17 @@ LOOK_SECONDS = 0.05  # between two looks of the witness
 TURNS_MAX = 400  # after the last kill, until every work must be done
 
 
-def expects_ignored() -> None:
-    """A message is kept although what it was weighed against has gone on."""
-    setattr(Batch, "is_stale", lambda self, part: False)  # noqa: B010
+def topics_ignored() -> None:
+    """A message is decided on the cached state of a topic, although another process has written there since."""
+    setattr(SqliteReads, "topics_since", lambda self, position: [])  # noqa: B010
 
 
 def stops_ignored() -> None:
-    """A message is kept although its sender has shut down since the roster was looked at."""
-    setattr(Batch, "look_for_stopped", lambda self, entries: None)  # noqa: B010
+    """A message is stored although its sender has shut down since the roster was read."""
+    setattr(SqliteReads, "roster_changed_since", lambda self, position: False)  # noqa: B010
 
 
-PLANTS: dict[str, Callable[[], None]] = {"expects-ignored": expects_ignored, "stops-ignored": stops_ignored}
+PLANTS: dict[str, Callable[[], None]] = {"topics-ignored": topics_ignored, "stops-ignored": stops_ignored}
 
 
 def book_of(bus: SyncBus) -> dict[str, str]:

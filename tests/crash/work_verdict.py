@@ -30,7 +30,6 @@ class BookVerdict(NamedTuple):
     kept: int
     refused: dict[str, int]  # by code
     deeds: dict[str, int]  # how often each was done
-    stale: int  # how often somebody had to weigh again, since another was quicker
     snapshots: int
     unfinished: int  # works that did not come to an end
     lost: list[str]  # kept, as its sender was told, and not there, or there twice
@@ -67,7 +66,6 @@ def judge(folder: Path, kills: int, unfinished: int, live: Mapping[str, str], se
         kept=len(words_of(lines, "kept")),
         refused=dict(Counter(code for _, _, *codes in words_of(lines, "refused") for code in codes)),
         deeds=dict(Counter(one.action for one in said)),
-        stale=len(words_of(lines, "stale")),
         snapshots=snapshots,
         unfinished=unfinished,
         lost=_lost({(sender, id_) for id_, sender, *_ in words_of(lines, "kept")}, kept),
