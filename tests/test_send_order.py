@@ -28,7 +28,7 @@ from telex.stores.memory import MemoryStore
 from telex.stores.sqlite.store import SqliteStore
 from tests.contract_team import contract, report, typed
 from tests.proofs import proves
-from tests.whole_stories import FEWER
+from tests.story_settings import FEWER
 
 STORES = ["memory", "sqlite"]
 
