@@ -10,8 +10,8 @@ from telex.errors import NotAMember
 from telex.model.roster import Member
 from tests.bus_team import QUICK, OpenTeam, Team, codes, open_team, speech_of, team
 from tests.proofs import proves
-from tests.store_kit import before_next_transaction
 from tests.shutdown_kit import agrees, joined, reply, request
+from tests.store_kit import before_next_transaction
 
 __all__ = ["open_team", "team"]
 

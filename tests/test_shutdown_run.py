@@ -11,8 +11,8 @@ from telex.model.roster import Member
 from telex.model.shutdown import ShutdownReport
 from tests.bus_team import OpenTeam, Team, codes, open_team, team
 from tests.proofs import proves
-from tests.store_kit import before_next_transaction
 from tests.shutdown_kit import PHASE, agrees, asked, joined, reply, states
+from tests.store_kit import before_next_transaction
 
 __all__ = ["open_team", "team"]
 

@@ -18,8 +18,8 @@ from telex.errors import LeaseLost, StoreError
 from telex.model.limits import Limits
 from telex.model.message import Lease
 from telex.ports.bus import Bus, Receipt
-from tests.crash.messages import READERS, sending
 from tests.crash.agent_log import Line, Logbook, words_of
+from tests.crash.messages import READERS, sending
 
 LEASE_SECONDS = 0.4
 SETTINGS = Settings(
