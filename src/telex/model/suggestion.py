@@ -6,9 +6,11 @@ the opposite of what they contain. Our own few lines instead of difflib, which c
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 WORD_CHARACTERS_MAX = 64  # nobody misspells a name that long; a hostile one must not cost time
 LATEST_MAX = 100  # compared of names that pile up as a team works: whoever slips has a late one in mind
+_CHOICE_CHARACTERS_MAX = 2 * WORD_CHARACTERS_MAX  # with separators; a longer choice is never meant
 _SEPARATORS = str.maketrans("", "", "_- .")
 
 
@@ -17,14 +19,19 @@ def folded(word: str) -> str:
     return word.strip().casefold().translate(_SEPARATORS)
 
 
+_folded = lru_cache(4_096)(folded)  # the names of a team are compared with every misspelling
+
+
 def nearest(word: str, choices: Iterable[str]) -> str | None:
     """The one choice that the word was meant to be, or None when that cannot be told."""
     if len(word) > WORD_CHARACTERS_MAX:
         return None
-    wanted, slips_best, found = folded(word), 99, []
+    wanted, slips_best, found = folded(word), 99, list[str]()
     slips_max, letters = 0 if len(wanted) < 3 else 1 if len(wanted) < 6 else 2, set(wanted)
     for choice in choices:
-        target = folded(choice)
+        if len(choice) > _CHOICE_CHARACTERS_MAX:
+            continue
+        target = _folded(choice)
         if target == wanted:
             slips = 0
         elif abs(len(target) - len(wanted)) > slips_max or len(letters.symmetric_difference(target)) > 2 * slips_max:
