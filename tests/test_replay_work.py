@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 from telex.bus.local import LocalBus
 from telex.client import run_sync
 from telex.dialects.registry import BUILT_IN
-from telex.model.contracts import ContractIndex, PlanSummary
 from telex.model.finding import refusals
 from telex.replay.reader import LogEntry, line_reader
 from telex.replay.simulate import SimulatedResult, Simulator
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
-from telex.work.mutable_contracts import MutablePlans, mutable_contracts
-from telex.work.plan_lookup import covering
 from telex.work.rule_set import Book
 from tests.bus_team import speech_of
 from tests.proofs import proves
@@ -114,7 +111,7 @@ def standing(book: Book) -> dict[str, Any]:
     """How the plans stand, and which of them are known to be complete."""
     plans = {topic: (sorted(one.done), one.spent) for topic, one in book.items() if topic.startswith("plan:")}
     contracts = book.get("contracts")
-    return plans | {name: one.closed for name, one in (contracts.plans if contracts is not None else {}).items()}
+    return plans | ({"open": list(contracts.open), "closed": list(contracts.closed)} if contracts is not None else {})
 
 
 def contract(**payload: Any) -> bytes:
@@ -153,7 +150,7 @@ def test_reports_complete_tasks_spend_tokens_and_end_blockers() -> None:
     results, book = replayed(contract(), *blocked, *reports, report("u4", status="complete", task_id="t2"))
     assert {result.verdict for result in results} == {"passed"}
     assert (list(book["plan:p"].done), book["plan:p"].spent) == (["t1", "t2"], 90)
-    assert book["contracts"].plans["p"].closed
+    assert list(book["contracts"].closed) == ["p"]
     assert book["blocker:p/t1"] is book["blocker:p/t2"] is None
 
 
@@ -212,25 +209,3 @@ def test_only_the_agent_that_has_shut_down_is_refused() -> None:
     raws = [speech_of("vbw-typed", type_, id_).raw for id_, type_ in types.items()]
     assert last_codes(*raws, speech_of("vbw-typed", "execution_update", "u2").raw) == ["sender-has-shut-down"]
     assert last_codes(*raws, speech_of("vbw-typed", "qa_verdict", "v1").raw) == []
-
-
-NAMES = st.sampled_from(["p", "q", "r"])
-ADDRESSES = st.lists(st.sampled_from(["dev", "role:dev", "all:dev", "*", "qa"]), max_size=2).map(tuple)
-LISTED = st.builds(PlanSummary, ADDRESSES, st.sampled_from(["lead", "dev"]), st.just(("t1",)), st.booleans())
-
-
-@proves("replay/long")
-@given(st.lists(st.tuples(NAMES, LISTED), max_size=8))
-def test_a_list_of_contracts_that_is_written_into_is_the_list_that_is_copied(
-    puts: list[tuple[str, PlanSummary]],
-) -> None:
-    copied: dict[str, PlanSummary] = {}
-    plans = MutablePlans({})
-    for name, one in puts:
-        copied = {**copied, name: one}
-        assert plans.put(name, one) is plans
-        assert list(plans.items()) == list(copied.items())
-        assert list(plans.still_open.items()) == [(name, one) for name, one in copied.items() if not one.closed]
-        by_copy, by_owner = ContractIndex(copied), mutable_contracts(ContractIndex(copied))
-        assert by_owner == by_copy
-        assert covering(by_owner, "dev", "dev") == covering(by_copy, "dev", "dev")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from telex.dialects.registry import BUILT_IN
 from telex.model.finding import Finding
-from telex.model.shutdown import ShutdownState
+from telex.model.shutdown import NO_SHUTDOWNS, ShutdownState
 from telex.work import reducer
 from tests.bus_team import QUICK, Team, codes, empty_store, speech_of
 from tests.proofs import proves
@@ -121,7 +121,7 @@ class World:
         assert self.bus.work_state("shutdown") == before
 
     def agrees_with_the_model(self) -> None:
-        book: ShutdownState = self.bus.work_state("shutdown").get("shutdown", ShutdownState())
+        book: ShutdownState = self.bus.work_state("shutdown").get("shutdown", NO_SHUTDOWNS)
         answers = {call.id: {name: one.approved for name, one in call.answers.items()} for call in book.calls}
         assert answers == self.model.answers
         assert {call.id: set(call.asked) for call in book.calls} == self.model.asked

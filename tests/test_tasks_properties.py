@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from telex.dialects.registry import BUILT_IN
 from telex.model.task_states import TASK_STATES, TaskStep, moves, standing, state_name
 from telex.work import reducer
-from telex.work.tasks import Task
+from telex.work.tasks import Task, new_task
 from telex.work.view import WorkMessage
 from tests.bus_team import QUICK, Team, empty_store, flow
 from tests.proofs import proves
@@ -98,7 +98,7 @@ ASSIGNED = flow("TASK_ASSIGNMENT", "m-0", HEAD, DEV)
 def said(team: Team, model: Model, number: int, does: str, one: Any, other: Any) -> tuple[bytes, bool]:
     """What is sent, and whether the model lets it pass."""
     if does == "go":
-        task = team.bus.work_state("task").get("task:TASK-001") or Task("TASK-001")
+        task = team.bus.work_state("task").get("task:TASK-001") or new_task("TASK-001")
         there = moves(TASK_STATES, standing(TASK_STATES, task.steps)) or ("pending",)
         help_ = "human_escalation" if model.state == "cto_intervention" else "cto_intervention"
         one, other = model.state, help_ if one < 0 else there[one % len(there)]
@@ -169,5 +169,5 @@ def test_the_fold_takes_any_message_that_may_belong_to_it(kind: Any, changes: di
     dialect, type_ = kind
     tree = json.loads(json.dumps(type_.example)) | changes
     heard = WorkMessage(1, "m", 0.0, "dev", "dev", "lead", (), dialect, type_, tree)
-    for state in (None, Task("T")):
+    for state in (None, new_task("T")):
         assert isinstance(reducer.fold("task:T", state, heard), Task)

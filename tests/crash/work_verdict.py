@@ -9,7 +9,6 @@ from typing import NamedTuple
 from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event
 from telex.model.message import Message
-from telex.model.tuple_view import with_tuples
 from telex.ports.store import EVERYTHING
 from telex.stores.doctor import ReadOnlyConnection
 from telex.stores.doctor_work_state import wrong_topics
@@ -57,7 +56,7 @@ def judge(folder: Path, kills: int, unfinished: int, live: Mapping[str, str], se
     log = asyncio.run(_log(path))
     kept = [message for event, message in log if event.kind == "accepted" and message is not None]
     said = list(_said(log))
-    folded = {topic: encode_state(with_tuples(state)) for topic, state in reducer.written(log, DIALECTS).items()}
+    folded = {topic: encode_state(state) for topic, state in reducer.written(log, DIALECTS).items()}
     file = ReadOnlyConnection(str(path))
     wrong, snapshots = wrong_topics(file)[1], file.value("SELECT count(*) FROM snapshots")
     file.close()

@@ -364,7 +364,8 @@ class Decision:
         assert work is not None
         assert stored is not None
         stored = stored._replace(seq=seq, reply_to=message.reply_to)
-        states = {topic: reducer.fold(topic, state, stored) for topic, state in (work.before or {}).items()}
+        before = work.before or {}
+        states = {topic: reducer.fold_in_place(topic, state, stored) for topic, state in before.items()}
         self._context.team.put_topics(self._tx, states, seq)
 
     # --- messages ----------------------------------------------------------------------------------------------------

@@ -208,7 +208,8 @@ async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: se
         )
         stored = work_message._replace(seq=seq)
         before = work.before or {}
-        context.team.put_topics(tx, {topic: reducer.fold(topic, before[topic], stored) for topic in before}, seq)
+        states = {topic: reducer.fold_in_place(topic, state, stored) for topic, state in before.items()}
+        context.team.put_topics(tx, states, seq)
         return inboxes
 
     asked |= set(await context.store.transaction(decide))

@@ -255,9 +255,7 @@ class TeamState:
         if news:
             last, state = self._fold(name, state, news)
         if len(news) >= LONG and state is not UNREADABLE:
-            text = encode_snapshot(name, last, state)
-            reads.keep_snapshot(name, last, text)
-            state = decode_snapshot(name, last, text)  # the folded state was written in place and stays private
+            reads.keep_snapshot(name, last, encode_snapshot(name, last, state))
         if len(self._topics) >= TOPICS_MAX:
             self._topics.clear()
             self._outdated.clear()
@@ -267,18 +265,15 @@ class TeamState:
     def _fold(self, name: str, state: Any, news: Sequence[tuple[Event, Message]]) -> tuple[int, Any]:
         from telex.work import reducer
 
-        own: Callable[[str, Any], Any] | None = None
-        if len(news) >= LONG:  # then it is folded in place
-            from telex.work.mutable_state import mutable_state as own
+        fold = reducer.fold  # a caller may hold the state before the first message, and nobody the later ones
         for event, message in news:
             dialect = self._dialects.get(message.dialect or "")
             work_message = work_message_from_log(message, event, dialect) if dialect is not None else None
             if work_message is not None:
-                state = reducer.fold(name, None if state is UNREADABLE else state, work_message)
+                state = fold(name, None if state is UNREADABLE else state, work_message)
+                fold = reducer.fold_in_place
             elif dialect is None and state is None:
                 state = UNREADABLE
-            if own is not None and state is not None and state is not UNREADABLE:
-                state = own(reducer.kind_of(name), state)
         return news[-1][1].seq, state
 
     def put_topics(self, tx: Transaction, states: Mapping[str, Any], seq: int) -> None:

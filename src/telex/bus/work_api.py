@@ -28,9 +28,10 @@ class WorkApi:
     _sender: Sender
 
     async def work_state(self, kind: str) -> dict[str, Any]:
-        from telex.model.tuple_view import with_tuples
+        from telex.work.reducer import copy_state
 
-        return {topic: with_tuples(state) for topic, state in (await self._context.topics_of_kind(kind)).items()}
+        states = await self._context.topics_of_kind(kind)
+        return {topic: copy_state(topic, state) for topic, state in states.items()}
 
     async def guard(
         self,

@@ -53,6 +53,8 @@ def check_work_rules(
     if not changed and not follow_ups and action != "stopped":
         return WorkDecision(findings) if findings else NO_CHANGE
     before = {topic: topics.get(topic) for topic in changed}
+    if not follow_ups and action != "stopped":
+        return WorkDecision(findings, WorkChange(changed), before)
     after = topics.after({topic: reducer.fold(topic, state, message) for topic, state in before.items()})
     reports = tuple(
         report_of_draft(context, draft, after, roster, message.at)

@@ -4,6 +4,8 @@ An address is an agent's name, `role:qa` (one of that role takes it), `all:qa` (
 else in the team). Nothing is ever put into an inbox that nobody reads.
 """
 
+from collections.abc import Collection
+from itertools import islice
 from typing import NamedTuple
 
 from telex.model.finding import Finding
@@ -99,7 +101,7 @@ def _unknown_role(role: str, roster: Roster) -> Finding:
     return Finding("recipient-unknown", ROOT, say, expected=listed(taken), found=role, nearest=close)
 
 
-def listed(names: list[str], limit: int = 12) -> str:
+def listed(names: Collection[str], limit: int = 12) -> str:
     """What would have been right, in a finding that stays short in a large team."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return "one of " + ", ".join(names[:limit]) + more
+    return "one of " + ", ".join(islice(names, limit)) + more

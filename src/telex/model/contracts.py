@@ -109,14 +109,18 @@ class PlanSummary(NamedTuple):
     to: tuple[str, ...]
     by: str  # who sent the latest contract
     tasks: tuple[str, ...]
-    closed: bool = False  # every task was done when last heard of
 
 
 class ContractIndex(NamedTuple):
-    """Which plans there are, and which of them a request may have meant."""
+    """The plans that have a contract, and where to find them."""
 
-    plans: Mapping[str, PlanSummary] = NONE
-    asks: Mapping[str, tuple[str, ...]] = NONE  # unanswered, by id: the plans that come into question
+    open: dict[str, PlanSummary]  # by plan: those that have a task to do, in the order in which they were opened
+    closed: dict[str, PlanSummary]  # those of which every task is done
+    by_task: dict[str, tuple[str, ...]]  # the plans that have a task
+    asks: dict[str, tuple[str, ...]]  # by the id of a request without an answer: the plans that it may mean
+
+    def find(self, plan: str) -> PlanSummary | None:
+        return self.open.get(plan) or self.closed.get(plan)
 
 
 class PathVerdict(NamedTuple):

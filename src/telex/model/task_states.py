@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, Self
 
-from telex.model.persistent_list import PersistentList
-
 ESCALATES_AFTER = 3  # failures; a team may say otherwise
 ATTEMPTS_MAX = 2  # interventions before a person is asked
 
@@ -132,57 +130,41 @@ class TaskStep(NamedTuple):
 class TaskStatus(NamedTuple):
     state: str
     placed: bool  # False: nobody has said where it is, so that its first move will be taken at its word
-    failed: Mapping[str, PersistentList[TaskStep]]  # by state: the failures that count at present
+    failed: Mapping[str, tuple[TaskStep, ...]]  # by state: the failures that count at present
     attempts: Mapping[str, int]  # by intervention: how often it was tried
 
     def failures(self, state: str) -> int:
         return len(self.failed.get(state, ()))
 
 
-class TaskHistory(PersistentList[TaskStep]):
-    """What has happened to a task, and where it stood when somebody last asked."""
+class TaskHistory(list[TaskStep]):
+    """The steps of a task, with its status when it was last asked for: every move asks."""
 
-    __slots__ = ("_before", "_stood")
-    _stood: tuple[TaskStateMachine, int, TaskStatus] | None  # by which table, and after how many steps
-    _before: Self | None  # what it was one step ago, from which others may go on as well
+    __slots__ = ("_known",)
 
-    def __init__(self, items: Iterable[TaskStep] = ()) -> None:
-        super().__init__(items)
-        self._stood = self._before = None
+    def __init__(self, steps: Iterable[TaskStep] = ()) -> None:
+        super().__init__(steps)
+        self._known: tuple[TaskStateMachine, int, TaskStatus] | None = None  # by which table, after how many steps
 
-    def and_then(self, task_step: TaskStep) -> Self:
-        longer = super().and_then(task_step)
-        longer._stood, longer._before = self._stood, self
-        self._before = None  # one step back is enough, and a chain of all of them would be held for ever
-        return longer
+    def copy(self) -> Self:
+        copied = type(self)(self)
+        copied._known = self._known
+        return copied
 
     def standing(self, machine: TaskStateMachine) -> TaskStatus:
-        """Only what has happened since is looked at, for whoever asks by the same table."""
-        if self._before is not None:  # who weighs a step asks where it would lead, and then writes it down once more
-            self._before.standing(machine)
-            self._stood, self._before = self._before._stood, None
-        if self._stood is not None and self._stood[0] is machine:
-            _, seen, stands = self._stood
-        else:
-            seen, stands = 0, TaskStatus(machine.first, False, {}, {})
-        if seen < len(self):
-            for place in range(seen, len(self)):
-                stands = _after(machine, stands, self._all[place])
-            self._stood = machine, len(self), stands
-        return stands
-
-
-NO_STEPS = TaskHistory()
-
-
-def steps_of(task_steps: Sequence[TaskStep]) -> TaskHistory:
-    """What came over a wire, or out of an old file, is only a list of them."""
-    return task_steps if type(task_steps) is TaskHistory else TaskHistory(task_steps)
+        seen, status = 0, TaskStatus(machine.first, False, {}, {})
+        if self._known is not None and self._known[0] is machine:
+            _, seen, status = self._known
+        for place in range(seen, len(self)):
+            status = _after(machine, status, self[place])
+        self._known = machine, len(self), status
+        return status
 
 
 def standing(machine: TaskStateMachine, steps: Sequence[TaskStep]) -> TaskStatus:
     """Where these steps have brought a task. Any steps do: those of another table are taken as they come."""
-    return steps_of(steps).standing(machine)
+    history = steps if isinstance(steps, TaskHistory) else TaskHistory(steps)
+    return history.standing(machine)
 
 
 def _after(machine: TaskStateMachine, stands: TaskStatus, step: TaskStep) -> TaskStatus:
@@ -204,13 +186,8 @@ def _after(machine: TaskStateMachine, stands: TaskStatus, step: TaskStep) -> Tas
     return TaskStatus(goes_to, goes_to in machine.states, failed, attempts)
 
 
-def _with(
-    failed: Mapping[str, PersistentList[TaskStep]], state: str, step: TaskStep
-) -> dict[str, PersistentList[TaskStep]]:
-    return {**failed, state: failed.get(state, _NONE).and_then(step)}
-
-
-_NONE: PersistentList[TaskStep] = PersistentList()
+def _with(failed: Mapping[str, tuple[TaskStep, ...]], state: str, step: TaskStep) -> dict[str, tuple[TaskStep, ...]]:
+    return {**failed, state: (*failed.get(state, ()), step)}
 
 
 def may_escalate(machine: TaskStateMachine, stands: TaskStatus, state: str) -> bool:

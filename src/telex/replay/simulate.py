@@ -23,7 +23,6 @@ from telex.replay.team import NOBODY, ReplayPath, ReplayTeam
 from telex.validation.check import STRICT, CheckPolicy
 from telex.work import reducer
 from telex.work.approvals import Approval, ApprovalRequest, topic_of
-from telex.work.mutable_state import OWNED, mutable_state
 from telex.work.rule_set import RuleContext
 from telex.work.user_dialect_requests import ANSWERING, ASKING, decides_nothing, left_over, stands_for, wanted_by
 from telex.work.view import WorkMessage, parse_tree, work_message_from_log
@@ -188,9 +187,7 @@ class Simulator:
         if topics:
             self._now = max(self._now, work_message.at)
         for topic in topics:
-            kind = reducer.kind_of(topic)
-            folded = reducer.fold_of(kind)(state.get(topic), work_message)
-            state[topic] = mutable_state(kind, folded) if kind in OWNED else folded
+            state[topic] = reducer.fold_in_place(topic, state.get(topic), work_message)
         if work_message.sender != TELEX and work_message.action == "stopped":
             for member in reducer.stopping(work_message, state, self._context(work_message.at)):
                 self._team.stands(member)

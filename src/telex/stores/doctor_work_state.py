@@ -8,7 +8,6 @@ from telex.model.event import Event
 from telex.model.message import Message
 from telex.stores.sqlite.rows import EVENT, MESSAGE, event_and_message
 from telex.work import reducer, snapshots
-from telex.work.mutable_state import mutable_state
 from telex.work.view import work_message_from_log
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def wrong_topics(file: "ReadOnlyConnection") -> tuple[int, list[str]]:
         work_message = work_message_from_log(message, event, dialect) if dialect is not None else None
         for topic in reducer.topics_changed(work_message, book) if work_message is not None else ():
             assert work_message is not None
-            book[topic] = mutable_state(reducer.kind_of(topic), reducer.fold(topic, book.get(topic), work_message))
+            book[topic] = reducer.fold_in_place(topic, book.get(topic), work_message)
             said_in.setdefault(topic, []).append(message.seq)
             if topic in kept and kept[topic][0] == message.seq and not _is_as(topic, *kept[topic], book[topic]):
                 wrong[topic] = None

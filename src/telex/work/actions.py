@@ -35,6 +35,8 @@ FOLDS: dict[str, str] = {
     "blockers": "blockers",
     "work": "signals",
 }
+# Kinds of topics whose states may be long: their folds write into the lists and dicts of the state that they are given.
+IN_PLACE = frozenset({"contracts", "task", "shutdown"})
 
 
 class NoOpCondition(NamedTuple):

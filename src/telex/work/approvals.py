@@ -5,6 +5,7 @@ names, or, where it names none, by its task: the one request that is open there.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from telex.delivery.routing import listed, normal_address
@@ -15,7 +16,6 @@ from telex.model.limits import LIMITS
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
 from telex.model.suggestion import LATEST_MAX, nearest
 from telex.validation.authorization import has_no_words
-from telex.work.approval_requests import NO_ASKS, RequestIndex, request_index
 from telex.work.decisions import (
     APPROVED,
     CONDITIONAL,
@@ -91,14 +91,20 @@ def meant(work_message: WorkMessage, book: Book) -> str | None:
     """The request that an answer means, as far as that can be told. It need not be there."""
     if (name := named(work_message)) is not None:
         return name
-    return asks_in_task(work_message, book).only_one_waiting
+    return only_one(_waiting_in_task(work_message, book))
 
 
-def asks_in_task(work_message: WorkMessage, book: Book) -> RequestIndex:
-    """What was asked in the task which the message is about."""
-    task = work_message.text("task")
-    found = book.get(f"task:{task}") if task else None
-    return request_index(found.asks) if found is not None else NO_ASKS
+def _waiting_in_task(work_message: WorkMessage, book: Book) -> dict[str, Any]:
+    """By id: the requests without an answer in the task which the message is about."""
+    name = work_message.text("task")
+    task = book.get(f"task:{name}") if name else None
+    waiting: dict[str, Any] = task.waiting if task is not None else {}
+    return waiting
+
+
+def only_one(waiting: Mapping[str, Any]) -> str | None:
+    """The request that an answer means which names none."""
+    return next(iter(waiting)) if len(waiting) == 1 else None
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------
@@ -215,10 +221,10 @@ def _where(work_message: WorkMessage, name: str | None) -> str:
 
 def _unknown(work_message: WorkMessage, name: str | None, book: Book) -> Finding:
     code = "approval-unknown"
-    waiting = asks_in_task(work_message, book).waiting()
+    waiting = _waiting_in_task(work_message, book)
     expected = listed(waiting) if waiting else "a request that waits for an answer"
     if name is not None:
-        close, found = nearest(name, waiting[-LATEST_MAX:]), name[: LIMITS.found_characters_max]
+        close, found = nearest(name, islice(reversed(waiting), LATEST_MAX)), name[: LIMITS.found_characters_max]
         what = close or "a request that waits (telex approvals shows them)"
         say = f"Name {what}: nobody has asked for anything under {found}."
         return Finding(code, _where(work_message, name), say, expected=expected, found=found, nearest=close)

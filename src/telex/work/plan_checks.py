@@ -78,7 +78,7 @@ def _own(work_message: WorkMessage, book: Book, contracts: ContractIndex) -> lis
 
 
 def _plan_unknown(work_message: WorkMessage, contracts: ContractIndex) -> Finding:
-    plan, plans = work_message.text("plan"), list(contracts.plans)
+    plan, plans = work_message.text("plan"), [*contracts.closed, *contracts.open]
     close = nearest(plan, plans[-LATEST_MAX:])
     say = f"Name a plan that has a contract, such as {short(close or plans[-1])}: nobody has sent one for this."
     path = work_message.path("plan")
@@ -256,7 +256,7 @@ def check_request(work_message: WorkMessage, book: Book, context: RuleContext) -
 
 
 def _plan_not_clear(work_message: WorkMessage, book: Book, contracts: ContractIndex) -> Finding:
-    among = [plan.id for plan in _own(work_message, book, contracts)] or list(contracts.plans)
+    among = [plan.id for plan in _own(work_message, book, contracts)] or [*contracts.closed, *contracts.open]
     say = f"Name a task of the plan that is to be widened ({listed(among)}): an approval would widen none as it is."
     return Finding("plan-not-clear", work_message.path("task"), say, "warning", found=work_message.text("task"))
 

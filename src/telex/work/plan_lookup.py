@@ -7,9 +7,8 @@ it covers those of that role who have none of their own.
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from telex.model.contracts import WIDENING, ContractIndex, Plan, PlanSummary
+from telex.model.contracts import WIDENING, ContractIndex, Plan
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
-from telex.work.mutable_contracts import MutablePlans
 from telex.work.rule_set import Book
 from telex.work.view import WorkMessage
 
@@ -23,7 +22,7 @@ def topic_of(plan: str) -> str:
 def contracts_in(book: Book) -> ContractIndex | None:
     """None: nobody has ever sent a contract here."""
     contract_index: ContractIndex | None = book.get(CONTRACTS)
-    return contract_index if contract_index is not None and contract_index.plans else None
+    return contract_index if contract_index is not None and (contract_index.open or contract_index.closed) else None
 
 
 def plan_in(book: Book, plan: str) -> Plan | None:
@@ -38,31 +37,14 @@ def plans_in(book: Book, plans: Iterable[str]) -> Iterator[Plan]:
 
 def covering(contracts: ContractIndex, agent: str, role: str) -> tuple[str, ...]:
     """The plans that say what this agent may touch, as far as they are not known to be complete."""
-    plans = contracts.plans
-    if not isinstance(plans, MutablePlans):
-        return _covering(contracts, agent, role)
-    known = plans.covered.get((agent, role))
-    if known is None:
-        known = plans.covers(agent, role, _covering(contracts, agent, role))
-    return known
-
-
-def _covering(contracts: ContractIndex, agent: str, role: str) -> tuple[str, ...]:
     one_of, all_of = ONE_OF_ROLE + role, ALL_OF_ROLE + role
     own, like_role = [], []
-    for plan, (to, by, _, _) in _open_ones(contracts):
+    for plan, (to, by, _) in contracts.open.items():
         if agent in to or (by != agent and (EVERYONE in to or one_of in to or all_of in to)):
             own.append(plan)
         elif role in to:
             like_role.append(plan)
     return tuple(own or like_role)
-
-
-def _open_ones(contracts: ContractIndex) -> Iterable[tuple[str, PlanSummary]]:
-    plans = contracts.plans
-    if isinstance(plans, MutablePlans):
-        return plans.still_open.items()
-    return [(plan, summary) for plan, summary in plans.items() if not summary.closed]
 
 
 def open_plans(book: Book, plans: Iterable[str]) -> list[Plan]:
@@ -80,13 +62,8 @@ def candidates(contracts: ContractIndex, work_message: WorkMessage) -> tuple[str
 
 def _with_task(contracts: ContractIndex, task: str, own: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the sender's own plans that have the task, or all others that have; none: no plan has it."""
-    if not task:
-        return ()
-    plans = contracts.plans
-    if isinstance(plans, MutablePlans):
-        return plans.having(task, own)
-    both = tuple([plan for plan in own if task in plans[plan].tasks])  # mostly so, and all plans are many
-    return both or tuple([plan for plan, summary in plans.items() if task in summary.tasks])
+    having = contracts.by_task.get(task, ()) if task else ()
+    return tuple([plan for plan in having if plan in own]) or having
 
 
 def task_of(work_message: WorkMessage) -> str:

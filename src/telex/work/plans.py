@@ -23,7 +23,6 @@ from telex.model.contracts import (
 from telex.model.digest import digest_of
 from telex.work.contract_checks import check_contract
 from telex.work.decisions import for_dispatches
-from telex.work.mutable_contracts import MutableMap
 from telex.work.plan_checks import check_answer, check_files, check_progress, check_request, check_review
 from telex.work.plan_lookup import (
     CONTRACTS,
@@ -159,7 +158,7 @@ def _plan_after_answer(plan: Plan, work_message: WorkMessage) -> Plan:
     widening_request = plan.asks.get(request)
     if widening_request is None:
         return plan
-    asks = _without(plan.asks, request)
+    asks = {id_: other for id_, other in plan.asks.items() if id_ != request}
     if work_message.get("approved") is not True:
         return _with_asks(plan, asks, plan.grants)
     grant = Grant(
@@ -190,39 +189,37 @@ def _count(work_message: WorkMessage, name: str) -> int | None:
 
 
 def fold_contracts(state: ContractIndex | None, work_message: WorkMessage) -> ContractIndex:
-    state = state or ContractIndex()
+    """Written in place, as the state of the whole team's contracts is long."""
+    index = ContractIndex({}, {}, {}, {}) if state is None else state
     plan = work_message.text("plan")
-    summary = state.plans.get(plan)
+    summary = index.find(plan)
     match work_message.action:
         case "contract":
             before = summary.to if summary is not None else ()
             to = before if work_message.to in before else (*before, work_message.to)
-            listed = PlanSummary(to, work_message.sender, work_message.texts("tasks"))
-            return ContractIndex(_with(state.plans, plan, listed), state.asks)
+            _open(index, plan, summary, PlanSummary(to, work_message.sender, work_message.texts("tasks")))
+        case "progress" if summary is not None and work_message.get("status") == COMPLETE:
+            index.closed[plan] = index.open.pop(plan, summary)
         case "progress" if summary is not None:
-            return with_closed(state, plan, summary, work_message.get("status") == COMPLETE)
+            index.open[plan] = index.closed.pop(plan, summary)
         case "ask":
-            return ContractIndex(
-                state.plans, _latest(_with(state.asks, work_message.id, candidates(state, work_message)))
-            )
+            index.asks[work_message.id] = candidates(index, work_message)
+            _latest(index.asks)
         case "answer" | "dispatch":
-            return ContractIndex(state.plans, _without(state.asks, request_of(work_message)))
-    return state
+            index.asks.pop(request_of(work_message), None)
+    return index
 
 
-def with_closed(state: ContractIndex, plan: str, summary: PlanSummary, closed: bool) -> ContractIndex:
-    """The plan has come to its end, or goes on after all."""
-    return ContractIndex(_with(state.plans, plan, summary._replace(closed=closed)), state.asks)
-
-
-def _with(known: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
-    return known.put(key, value) if isinstance(known, MutableMap) else {**known, key: value}
-
-
-def _without(known: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return (
-        known.drop(key) if isinstance(known, MutableMap) else {one: value for one, value in known.items() if one != key}
-    )
+def _open(index: ContractIndex, plan: str, before: PlanSummary | None, summary: PlanSummary) -> None:
+    index.closed.pop(plan, None)
+    index.open[plan] = summary
+    for task in set(before.tasks).difference(summary.tasks) if before is not None else ():
+        index.by_task[task] = tuple([other for other in index.by_task[task] if other != plan])
+        if not index.by_task[task]:
+            del index.by_task[task]
+    for task in dict.fromkeys(summary.tasks):
+        plans = index.by_task.get(task, ())
+        index.by_task[task] = plans if plan in plans else (*plans, plan)
 
 
 def _latest(asks: dict[str, Any]) -> dict[str, Any]:

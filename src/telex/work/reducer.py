@@ -10,7 +10,7 @@ from telex.model.event import Event
 from telex.model.finding import Finding
 from telex.model.message import Message
 from telex.model.roster import Member
-from telex.work.actions import CHAPTERS, FOLDS
+from telex.work.actions import CHAPTERS, FOLDS, IN_PLACE
 from telex.work.rule_set import Book, DraftMessage, Fold, RuleContext, Topics, WorkRules, nothing
 from telex.work.view import WorkMessage, work_message_from_log
 
@@ -76,7 +76,20 @@ def stopping(work_message: WorkMessage, book: Book, context: RuleContext) -> tup
 
 
 def fold(topic: str, state: Any, work_message: WorkMessage) -> Any:
+    """The state of a topic after a message. The state before stays as it is."""
+    return fold_in_place(topic, copy_state(topic, state), work_message)
+
+
+def fold_in_place(topic: str, state: Any, work_message: WorkMessage) -> Any:
+    """The same, for a caller that drops the state before: some folds write into it."""
     return fold_of(kind_of(topic))(state, work_message)
+
+
+def copy_state(topic: str, state: Any) -> Any:
+    """A state that later messages do not change."""
+    if state is None or kind_of(topic) not in IN_PLACE:
+        return state
+    return type(state)(*[value.copy() if isinstance(value, (dict, list)) else value for value in state])
 
 
 def written(events: Iterable[tuple[Event, Message | None]], dialects: Mapping[str, Dialect]) -> dict[str, Any]:
@@ -95,7 +108,5 @@ def write(book: dict[str, Any], event: Event, message: Message | None, dialects:
     work_message = work_message_from_log(message, event, dialect) if dialect is not None else None
     if work_message is None:
         return
-    from telex.work.mutable_state import mutable_state
-
     for topic in topics_changed(work_message, book):
-        book[topic] = mutable_state(kind_of(topic), fold(topic, book.get(topic), work_message))
+        book[topic] = fold_in_place(topic, book.get(topic), work_message)

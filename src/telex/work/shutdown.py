@@ -26,10 +26,30 @@ def _belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
 
 
 def _fold(state: ShutdownState | None, work_message: WorkMessage) -> ShutdownState:
-    shutdown_state = state or NO_SHUTDOWNS
+    """Written in place, as there may be thousands."""
+    shutdown_state = ShutdownState([], {}, {}) if state is None else state
     if work_message.action == "stop":
-        asked = work_message.inboxes or (work_message.to,)
-        call = ShutdownRequest(
+        _add(shutdown_state, work_message)
+        return shutdown_state
+    request = work_message.text("request")
+    call = shutdown_state.call(request)
+    if call is not None:
+        answer = ShutdownAnswer(
+            work_message.id,
+            work_message.at,
+            work_message.get("approved") is True,
+            work_message.text("status"),
+            work_message.text("pending"),
+        )
+        answers = {**call.answers, work_message.sender: answer}
+        shutdown_state.calls[shutdown_state.places[request]] = call._replace(answers=answers)
+    return shutdown_state
+
+
+def _add(shutdown_state: ShutdownState, work_message: WorkMessage) -> None:
+    asked, place = work_message.inboxes or (work_message.to,), len(shutdown_state.calls)
+    shutdown_state.calls.append(
+        ShutdownRequest(
             work_message.id,
             work_message.sender,
             work_message.role,
@@ -39,18 +59,10 @@ def _fold(state: ShutdownState | None, work_message: WorkMessage) -> ShutdownSta
             asked,
             {},
         )
-        return ShutdownState(shutdown_state.known.added(call))
-    answered = shutdown_state.call(work_message.text("request"))
-    if answered is None:
-        return shutdown_state
-    answer = ShutdownAnswer(
-        work_message.id,
-        work_message.at,
-        work_message.get("approved") is True,
-        work_message.text("status"),
-        work_message.text("pending"),
     )
-    return ShutdownState(shutdown_state.known.answered(answered, work_message.sender, answer))
+    shutdown_state.places[work_message.id] = place
+    for inbox in asked:
+        shutdown_state.latest[inbox] = place
 
 
 def was_asked(call: ShutdownRequest, member: Member, roster: Roster) -> bool:
@@ -60,7 +72,7 @@ def was_asked(call: ShutdownRequest, member: Member, roster: Roster) -> bool:
 
 def open_call(shutdown_state: ShutdownState, member: Member, roster: Roster) -> ShutdownRequest | None:
     """The last call that the member has not answered at all, since it is here."""
-    last = shutdown_state.known.last_into(inboxes_of(member, roster), member.joined_at or 0.0)
+    last = shutdown_state.last_into(inboxes_of(member, roster), member.joined_at or 0.0)
     return last if last is not None and member.name not in last.answers else None
 
 

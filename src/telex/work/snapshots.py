@@ -14,11 +14,11 @@ from typing import Any
 
 from telex.model.digest import DIGEST_BYTES, digest_of
 
-FOLDS_VERSION = 1  # goes up whenever a fold gives another state for the same messages
+FOLDS_VERSION = 2  # goes up whenever a fold gives another state for the same messages
 LONG = 200  # messages folded at once after which a snapshot pays
 SEAL_CHARACTERS = 2 * DIGEST_BYTES
 _HOMES = ("telex.model.", "telex.work.")  # where the values that states are made of live
-_VALUE, _ROW, _MAP, _SET = "value", "row", "map", "set"
+_VALUE, _ROW, _MAP, _SET, _LIST = "value", "row", "map", "set", "list"
 
 
 def encode_snapshot(topic: str, seq: int, state: Any) -> str:
@@ -74,6 +74,8 @@ def _plain(value: Any) -> Any:
         return {_SET: sorted((_plain(one) for one in value), key=json.dumps)}
     if value is None or isinstance(value, (str, int, float)):
         return value
+    if type(value) is list:
+        return {_LIST: [_plain(one) for one in value]}
     assert isinstance(value, Sequence), f"{type(value)} is no value that a state may hold"
     return {_ROW: _name(type(value)), "of": [_plain(one) for one in value]}
 
@@ -92,6 +94,8 @@ def _lively(plain: Any) -> Any:
         return _kind(plain[_VALUE])(*[_lively(one) for one in plain["of"]])
     if _ROW in plain:
         return _kind(plain[_ROW])([_lively(one) for one in plain["of"]])
+    if _LIST in plain:
+        return [_lively(one) for one in plain[_LIST]]
     if _MAP in plain:
         return {_lively(key): _lively(one) for key, one in plain[_MAP]}
     return frozenset([_lively(one) for one in plain[_SET]])

@@ -5,6 +5,7 @@ which of them are failures stands in `model/task_states.py`, or in a team's own 
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from telex.delivery.routing import listed
@@ -14,8 +15,8 @@ from telex.model.limits import LIMITS
 from telex.model.roster import HUMAN, ONE_OF_ROLE, Roster
 from telex.model.suggestion import LATEST_MAX, nearest
 from telex.model.task_states import (
-    NO_STEPS,
     TASK_STATES,
+    TaskHistory,
     TaskStateMachine,
     TaskStatus,
     TaskStep,
@@ -23,11 +24,9 @@ from telex.model.task_states import (
     moves,
     standing,
     state_name,
-    steps_of,
 )
 from telex.work.actions import DECIDING
-from telex.work.approval_requests import NO_ASKS, request_index
-from telex.work.approvals import meant, named, task_topic, topic_of
+from telex.work.approvals import meant, named, only_one, task_topic, topic_of
 from telex.work.decisions import REJECTED, decision_of, for_dispatches
 from telex.work.rule_set import (
     Book,
@@ -65,16 +64,31 @@ class TaskRequest(NamedTuple):
 
 class Task(NamedTuple):
     id: str
-    title: str = ""
-    assigned_to: str = ""
-    steps: Sequence[TaskStep] = NO_STEPS
-    asks: Sequence[TaskRequest] = NO_ASKS
-    moves: bool = False  # is its dialect one in which tasks have states?
+    title: str
+    assigned_to: str
+    steps: list[TaskStep]
+    waiting: dict[str, TaskRequest]  # by id, in the order of asking
+    answered: dict[str, TaskRequest]  # by id, in the order of the answers
+    approvals: dict[str, str]  # by the id of an answer that approved something: the id of the request
+    moves: bool  # is its dialect one in which tasks have states?
+
+    @property
+    def requests(self) -> list[TaskRequest]:
+        """In the order of asking."""
+        return sorted([*self.answered.values(), *self.waiting.values()], key=lambda request: request.at)
 
     @property
     def at(self) -> float:
         """When it was first heard of."""
-        return min((*(step.at for step in self.steps), *(request.at for request in self.asks)), default=0.0)
+        return min((*(step.at for step in self.steps), *(request.at for request in self.requests)), default=0.0)
+
+    def is_approval(self, name: str) -> bool:
+        """Is it the id of a request that was approved, or of an answer that did so?"""
+        return name in self.approvals or (name in self.answered and self.answered[name].is_approved)
+
+
+def new_task(id_: str) -> Task:
+    return Task(id_, "", "", TaskHistory(), {}, {}, {}, moves=False)
 
 
 def machine_of(context: RuleContext) -> TaskStateMachine:
@@ -89,7 +103,7 @@ def _own_topic(work_message: WorkMessage, book: Book) -> Topics:
 def _known(work_message: WorkMessage, book: Book) -> Task:
     name = work_message.text("task")
     task: Task | None = book.get(f"task:{name}") if name else None
-    return task or Task(name)
+    return task or new_task(name)
 
 
 # --- moves ------------------------------------------------------------------------------------------------------------
@@ -230,20 +244,19 @@ def _answered_topics(work_message: WorkMessage, book: Book) -> Topics:
 
 def _weigh_commit(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     task, ref = _known(work_message, book), work_message.text("approval")
-    if request_index(task.asks).has_approved(ref):
+    if task.is_approval(ref):
         return ()
     return (_none_of_this_task(work_message, task, ref),)
 
 
 def _none_of_this_task(work_message: WorkMessage, task: Task, ref: str) -> Finding:
     code, path, found = "approval-not-found", work_message.path("approval"), ref[: LIMITS.found_characters_max]
-    asks = request_index(task.asks)
-    given = asks.approvals()
-    if given:
-        close, answers = nearest(ref, list(given)[-LATEST_MAX:]), list(dict.fromkeys(given.values()))
-        say = f"Name an approval of this task, such as {close or answers[-1]}: {found} is none."
-        return Finding(code, path, say, expected=listed(answers), found=found, nearest=close)
-    waiting = asks.first_waiting
+    if task.approvals:
+        latest = list(islice(reversed(task.approvals.items()), LATEST_MAX))
+        close = nearest(ref, dict.fromkeys(id_ for approval in latest for id_ in approval))
+        say = f"Name an approval of this task, such as {close or latest[0][0]}: {found} is none."
+        return Finding(code, path, say, expected=listed(task.approvals), found=found, nearest=close)
+    waiting = next(iter(task.waiting), None)
     first = f"Ask again once {waiting} has its answer" if waiting is not None else "Ask for approval first"
     say = f"{first}: nobody has approved anything in {task.id[: LIMITS.found_characters_max]} yet."
     return Finding(code, path, say, expected="the id of an approval of this task", found=found)
@@ -253,19 +266,20 @@ def _none_of_this_task(work_message: WorkMessage, task: Task, ref: str) -> Findi
 
 
 def _fold(state: Task | None, work_message: WorkMessage) -> Task:
-    id_, title, assigned_to, steps, asks, has_moves = state or Task(work_message.text("task"))
-    does = work_message.action
-    if does == "ask":
-        known = request_index(asks)
-        asks = known if known.get(work_message.id) is not None else known.added(_asked(work_message))
-    elif does in DECIDING:
-        asks = _with_answer(asks, work_message)
-    elif does in ("assign", "move", "status"):
-        step = _step(assigned_to, work_message)
-        steps = steps_of(steps).and_then(step)
-        if does == "assign":
-            title, assigned_to = work_message.text("title"), step.whom
-    return Task(id_, title, assigned_to, steps, asks, has_moves or work_message.has_states)
+    """Steps and requests are written in place, as there may be thousands."""
+    task = state or new_task(work_message.text("task"))
+    action = work_message.action
+    if action == "ask":
+        if work_message.id not in task.waiting and work_message.id not in task.answered:
+            task.waiting[work_message.id] = _asked(work_message)
+    elif action in DECIDING:
+        _answer(task, work_message)
+    elif action in ("assign", "move", "status"):
+        step = _step(task.assigned_to, work_message)
+        task.steps.append(step)
+        if action == "assign":
+            task = task._replace(title=work_message.text("title"), assigned_to=step.whom)
+    return task if task.moves or not work_message.has_states else task._replace(moves=True)
 
 
 def _asked(work_message: WorkMessage) -> TaskRequest:
@@ -304,15 +318,14 @@ def _step(assigned_to: str, work_message: WorkMessage) -> TaskStep:
     )
 
 
-def _with_answer(asks: Sequence[TaskRequest], work_message: WorkMessage) -> Sequence[TaskRequest]:
-    known = request_index(asks)
-    name = named(work_message) or known.only_one_waiting
-    request = known.get(name) if name is not None else None
-    return known.replaced(_decided(request, work_message)) if request is not None and request.waits else known
-
-
-def _decided(request: TaskRequest, work_message: WorkMessage) -> TaskRequest:
-    return TaskRequest(request.id, request.by, request.at, request.kind, decision_of(work_message), work_message.id)
+def _answer(task: Task, work_message: WorkMessage) -> None:
+    request = task.waiting.pop(named(work_message) or only_one(task.waiting) or "", None)
+    if request is None:
+        return
+    decided = request._replace(decision=decision_of(work_message), answer=work_message.id)
+    task.answered[request.id] = decided
+    if decided.is_approved:
+        task.approvals[work_message.id] = request.id
 
 
 _ANSWER = WorkRules(_answered_topics)

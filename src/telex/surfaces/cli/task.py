@@ -97,7 +97,7 @@ def _row(task: Task, stands: TaskStatus, now: float) -> tuple[str | int, ...]:
         shown(stands.state),
         ago(task.steps[-1].at, now) if task.steps else "",
         sum(map(len, stands.failed.values())),
-        sum(request.decision is None for request in task.asks),
+        len(task.waiting),
         shown(task.assigned_to),
         shown(task.title),
     )
@@ -117,12 +117,12 @@ def _story(task: Task, stands: TaskStatus, machine: TaskStateMachine, screen: Sc
     facts = [f"{count} failed in {shown(state)}" for state, count in _failures(stands).items()]
     facts += [
         f"waits for an answer to {shown(request.id)} ({shown(request.kind)})"
-        for request in task.asks
+        for request in task.requests
         if request.decision is None
     ]
     facts += [
         f"{request.decision}: {shown(request.id)} ({shown(request.kind)}), by {shown(request.answer)}"
-        for request in task.asks
+        for request in task.requests
         if request.decision
     ]
     there = moves(machine, stands)
@@ -153,7 +153,7 @@ def _facts(task: Task, stands: TaskStatus, machine: TaskStateMachine) -> dict[st
         "failures": _failures(stands),
         "attempts": dict(stands.attempts),
         "asks": [
-            request._asdict() | {"at": stamp(request.at), "answer": request.answer or None} for request in task.asks
+            request._asdict() | {"at": stamp(request.at), "answer": request.answer or None} for request in task.requests
         ],
         "steps": [
             {name: value for name, value in step._asdict().items() if value != ""} | {"at": stamp(step.at)}
