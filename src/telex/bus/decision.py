@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from telex.bus.context import BusContext
 from telex.bus.correlate import SendRequest, replace_surrogates
 from telex.delivery.lifecycle import state_of
-from telex.delivery.routing import Participants, Route, normal_address, route
+from telex.delivery.routing import Participants, Route, normal_address
 from telex.delivery.validator_cache import STATUS, CheckedMessage, TypeTraits
 from telex.model.event import Event, detail_of
 from telex.model.finding import Finding, refusals
@@ -34,7 +34,7 @@ SHUT_DOWN, STOPPING = "sender-has-shut-down", ("stop", "stopped")
 ESCALATIONS = ("escalations",)
 _NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
 _FINDING_FIELDS = frozenset(Finding._fields)
-_NO_RECIPIENT = Finding(
+NO_RECIPIENT = Finding(
     "recipient-missing", ROOT, "Say who is to receive it: --to NAME, role:ROLE, all:ROLE or * for everyone."
 )
 
@@ -97,20 +97,22 @@ class Decision:
     @classmethod
     def make(cls, context: BusContext, prepared: PreparedSend, tx: Transaction) -> DecidedSend:
         context.team.begin(tx)
-        decision = cls(context, prepared, tx)
+        return cls(context, prepared, tx).decide()
+
+    def decide(self) -> DecidedSend:
         return (
-            decision._resolve_route()
-            or decision._check_arguments()
-            or decision._check_duplicate()
-            or decision._check_work_rules()
-            or decision._append()
+            self._resolve_route()
+            or self._check_arguments()
+            or self._check_duplicate()
+            or self._check_work_rules()
+            or self._append()
         )
 
     # --- sender, recipient, arguments --------------------------------------------------------------------------------
 
     def _resolve_route(self) -> DecidedSend | None:
         team, key = self._context.team, self._request[1:4]
-        found = team.routes.get(key) or team.route(key)
+        found = team.route(key)
         if isinstance(found, Finding):
             return self._refuse_sender(found)
         self._now = team.now
@@ -124,7 +126,9 @@ class Decision:
         inboxes = found.route
         if inboxes is None:
             self._address = _addressed(self._checked, self._roster)
-            inboxes = route(self._address, self._member, self._roster) if self._address is not None else _NO_RECIPIENT
+            inboxes = (
+                team.route_to(self._address, self._member, self._roster) if self._address is not None else NO_RECIPIENT
+            )
         self._inboxes = inboxes
         return None
 
@@ -152,7 +156,8 @@ class Decision:
     def _own_id(self) -> str | None:
         return replace_surrogates(self._checked.envelope.id or self._request.id)
 
-    def _check_arguments(self) -> DecidedSend | None:
+    def _argument_findings(self) -> tuple[Finding, ...]:
+        """What is wrong with the ids that the caller passed beside the message."""
         request, envelope, limits = self._request, self._checked.envelope, self._context.limits
         findings: tuple[Finding, ...] = ()
         if request.id is not None:
@@ -161,6 +166,10 @@ class Decision:
             findings += _check_id(request.reply_to, None, limits, "--reply-to")
         if request.correlation is not None:
             findings += _check_id(request.correlation, envelope.correlation, limits, "--correlation")
+        return findings
+
+    def _check_arguments(self) -> DecidedSend | None:
+        findings = self._argument_findings()
         if isinstance(self._inboxes, Finding):
             if not findings and self._prepared.has_own_id:
                 repeated = self._repeated(self._member.name, self._address)

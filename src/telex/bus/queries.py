@@ -72,7 +72,7 @@ async def presence(context: BusContext) -> list[Presence]:
     """Everyone who was declared or ever came, whoever else has something waiting, and the inboxes that roles share."""
     roster, depths, now = await context.roster(fresh=True), await context.store.depths(), context.clock.now()
     shown = []
-    for member in roster.members.values():
+    for member in sorted(roster.members.values()):
         if member.stopped_at is not None:
             state = "shut down"
         elif member.left_at is not None:

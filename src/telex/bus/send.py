@@ -67,7 +67,7 @@ class Sender:
         context = self._context
         began = context.clock.now()
         key = request[1:4]
-        route = context.team.routes.get(key) or context.team.route(key)
+        route = context.team.route(key)
         participants = Participants() if isinstance(route, Finding) else route.participants
         checked = context.validators.check(request.raw, participants)
         own_id = checked.envelope.id or request.id

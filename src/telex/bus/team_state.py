@@ -64,7 +64,7 @@ class TeamState:
         self.position = -1  # the number of the event that the cache is valid for
         self._roster: Roster | None = None
         self._members: dict[str, Member] = {}  # the members that the roster was made of
-        self.routes: dict[RouteKey, CachedRoute] = {}
+        self.forget_routes()
         self._topics: dict[str, tuple[int, Any]] = {}  # by name: the number of its last message, and its state
         self._outdated: dict[str, tuple[int, Any]] = {}  # the same, where later messages are not folded in
         self.reads: Reads | None = None  # the transaction or snapshot under way
@@ -125,13 +125,17 @@ class TeamState:
         return self._roster is not None
 
     def load_members(self, members: Iterable[Member]) -> None:
-        """Make the roster of the stored members, by name, and of the declared ones that have not joined yet."""
-        joined = {member.name: member for member in sorted(members)}
+        """Make the roster of the stored members and of the declared ones that have not joined yet."""
+        joined = {member.name: member for member in members}
         for name, member in self._declared.items():
             joined[name] = joined.get(name, member).as_declared(member)
         if self._roster is None or joined != self._members:
             self._members, self._roster = joined, roster_of(joined.values(), self._default_roles)
-            self.routes.clear()
+            self.forget_routes()
+
+    def forget_routes(self) -> None:
+        """The roster has changed."""
+        self._routes: dict[RouteKey, CachedRoute] = {}
 
     def resolve_member(self, name: str, role: str | None, *, joining: bool = False) -> Member | Finding:
         """The member that acts under this name. One that is new or comes back is returned as it will be stored."""
@@ -159,7 +163,7 @@ class TeamState:
 
     def route(self, key: RouteKey) -> CachedRoute | Finding:
         """Resolve sender and recipient. Routes of members are cached until the roster changes."""
-        found = self.routes.get(key)
+        found = self._routes.get(key)
         if found is not None:
             return found
         sender, role, to = key
@@ -168,15 +172,15 @@ class TeamState:
             return member
         joins = not self.is_member(member)
         found = self._route_of(member, to, self.roster_with(member), joins)
-        if not joins and not isinstance(found.route, Finding) and len(self.routes) < ROUTES_MAX:
-            self.routes[key] = found
+        if not joins and not isinstance(found.route, Finding) and len(self._routes) < ROUTES_MAX:
+            self._routes[key] = found
         return found
 
     def _route_of(self, member: Member, to: str | None, roster: Roster, joins: bool) -> CachedRoute:
         seen_until = (member.seen_at or 0.0) + self._seen_seconds
         if to is None:
             participants = Participants(as_role=member.role, as_name=member.name)
-            return CachedRoute(member, None, None, participants, joins, seen_until)
+            return CachedRoute(member, None, None, participants, joins=joins, seen_until=seen_until)
         address = normal_address(to)
         participants = Participants(
             as_role=member.role,
@@ -184,7 +188,13 @@ class TeamState:
             as_name=member.name,
             to_name=address if roster.find(address) is not None else None,
         )
-        return CachedRoute(member, address, route(address, member, roster), participants, joins, seen_until)
+        return CachedRoute(
+            member, address, self.route_to(address, member, roster), participants, joins=joins, seen_until=seen_until
+        )
+
+    def route_to(self, address: str, sender: Member, roster: Roster) -> Route | Finding:
+        """The inboxes that a (normal) address stands for."""
+        return route(address, sender, roster)
 
     def roster_with(self, member: Member) -> Roster:
         """The roster with a member that joins in this transaction."""
@@ -208,8 +218,10 @@ class TeamState:
 
     def put_member(self, member: Member) -> None:
         """A member was written: the roster has it as it would be read."""
-        joined = [one for one in self._members.values() if one.joined_at is not None and one.name != member.name]
-        self.load_members([*joined, member])
+        declared = self._declared.get(member.name)
+        self._members = {**self._members, member.name: member.as_declared(declared) if declared else member}
+        self._roster = self.roster._replace(members=self._members)
+        self.forget_routes()
 
     def mark_seen(self, tx: Transaction, key: RouteKey, found: CachedRoute) -> None:
         """Write down that the sender is active, a few times in the span after which it would be shown as silent."""
@@ -218,8 +230,8 @@ class TeamState:
         if member is None or self.now - (member.seen_at or 0.0) > self._seen_seconds:
             tx.mark_seen(name, self.now)
             self.put_seen(name, self.now)
-        if key in self.routes:
-            self.routes[key] = found._replace(seen_until=self.now + self._seen_seconds)
+        if key in self._routes:
+            self._routes[key] = found._replace(seen_until=self.now + self._seen_seconds)
 
     def put_seen(self, name: str, at: float) -> None:
         if self._roster is not None and (member := self._roster.members.get(name)) is not None:
@@ -229,10 +241,10 @@ class TeamState:
 
     # --- topics ------------------------------------------------------------------------------------------------------
 
-    def topic(self, name: str) -> Any:
-        """The state of a topic; None where it has none."""
+    def topic(self, name: str, default: Any = None) -> Any:
+        """The state of a topic, which may be None; `default` where it has no messages that can be read."""
         last, state = self._topic(name)
-        return state if last and state is not UNREADABLE else None
+        return state if last and state is not UNREADABLE else default
 
     def is_empty(self, names: tuple[str, ...]) -> bool:
         """Was nothing ever written in these topics?"""
@@ -309,8 +321,8 @@ async def read_snapshot(store: Store, team: TeamState, query: Callable[[Reads], 
 
 def states_of(team: TeamState, names: Iterable[str]) -> dict[str, Any]:
     """The states of these topics; those without messages are left out."""
-    states = {name: team.topic(name) for name in names}
-    return {name: state for name, state in states.items() if state is not None}
+    states = {name: team.topic(name, UNREADABLE) for name in names}
+    return {name: state for name, state in states.items() if state is not UNREADABLE}
 
 
 def default_roles(dialects: Iterable[Dialect], *, closed: bool) -> tuple[str, ...]:
@@ -335,11 +347,11 @@ class Topics(Mapping[str, Any]):
         return state if last and state is not UNREADABLE else default
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.get(name) is not None
+        return isinstance(name, str) and self.get(name, UNREADABLE) is not UNREADABLE
 
     def __getitem__(self, name: str) -> Any:
-        state = self.get(name)
-        if state is None:
+        state = self.get(name, UNREADABLE)
+        if state is UNREADABLE:
             raise KeyError(name)
         return state
 

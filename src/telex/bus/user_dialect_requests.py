@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from telex.model.finding import Finding
+from telex.model.message import stored_inboxes
 from telex.work.approvals import Approval, ApprovalRequest, topic_of
 from telex.work.user_dialect_requests import ANSWERING, LEAVE, decides_nothing, left_over, stands_for, wanted_by
 from telex.work.view import WorkMessage
@@ -49,7 +50,7 @@ def _request(reads: "Reads", message: "Message") -> ApprovalRequest:
         by=message.sender,
         role=message.role,
         to=message.to,
-        inboxes=tuple(delivery.inbox for delivery in reads.deliveries(message.seq)),
+        inboxes=stored_inboxes(reads.story(message.seq)[0], message),
         kind="",
         subject="",
         at=message.at,

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from telex.model.event import Event
-from telex.model.roster import Member
+from telex.model.event import Event, detail_of
+from telex.model.roster import ALL_OF_ROLE, EVERYONE, Member
 
 
 class Message(NamedTuple):
@@ -91,3 +91,14 @@ class Lease(NamedTuple):
     def token(self) -> str:
         """What the reader shows when it settles: which delivery, under which lease."""
         return f"{self.delivery}.{self.fence}"
+
+
+def stored_inboxes(event: Event, message: Message) -> tuple[str, ...]:
+    """The inboxes that a message was stored for, by the event that stored it: it names them where the address does not
+    say them."""
+    if event.detail is not None and '"inboxes"' in event.detail:
+        named = detail_of(event).get("inboxes")
+        if isinstance(named, list):
+            return tuple(inbox for inbox in named if isinstance(inbox, str))
+    is_for_many = message.to == EVERYONE or message.to.startswith(ALL_OF_ROLE)
+    return () if is_for_many else (message.to,)

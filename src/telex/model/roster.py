@@ -54,12 +54,12 @@ class Roster(NamedTuple):
         return None
 
     def known(self) -> list[Member]:
-        """Those who were declared or have joined, and neither left nor shut down: whom a broadcast reaches."""
-        return [member for member in self.members.values() if member.is_here]
+        """Those who were declared or have joined, and neither left nor shut down, by name: whom a broadcast reaches."""
+        return sorted([member for member in self.members.values() if member.is_here])
 
     def of_role(self, role: str) -> list[Member]:
         """Everyone of that role; the one by default only where there is no other."""
-        members = [member for member in self.known() if member.role == role]
+        members = sorted([member for member in self.members.values() if member.role == role and member.is_here])
         default = self.find(role) if not members else None
         return members if default is None or default.role != role else [default]
 

@@ -6,9 +6,9 @@ from typing import Any
 from telex.dialects.schema import Dialect
 from telex.model.delivery import AT_ONCE, MOVES, Delivery, State
 from telex.model.event import COMING_AND_GOING, Event, detail_of
-from telex.model.message import Message
-from telex.model.roster import ALL_OF_ROLE, EVERYONE, Member
-from telex.replay.team import changed
+from telex.model.message import Message, stored_inboxes
+from telex.model.roster import Member
+from telex.replay.team import apply_member_event
 from telex.work import reducer
 
 UNTOLD = 0  # the number of a delivery to which nothing has happened yet: no event has named it
@@ -45,11 +45,11 @@ class TimeTravelState:
     def write(self, event: Event, message: Message | None) -> None:
         self.events, self.at = self.events + 1, event.at
         if event.kind in COMING_AND_GOING:
-            changed(self.members, event)
+            apply_member_event(self.members, event)
         elif message is None:
             return
         elif event.kind == "accepted":
-            for inbox in inboxes_told(event, message):
+            for inbox in stored_inboxes(event, message):
                 self._untold[message.seq, inbox] = _new(UNTOLD, message, inbox)
                 self._messages[message.seq] = message
             reducer.write(self.book, event, message, self._dialects)
@@ -103,16 +103,6 @@ def _at(member: Member, at: float) -> Member:
         left_at=left if left is not None and left <= at else None,
         stopped_at=stopped if stopped is not None and stopped <= at else None,
     )
-
-
-def inboxes_told(event: Event, message: Message) -> tuple[str, ...]:
-    """Where a message was put. What goes to many says so in the event that brought it."""
-    if event.detail is not None and '"inboxes"' in event.detail:
-        told = detail_of(event).get("inboxes")
-        if isinstance(told, list):
-            return tuple(one for one in told if isinstance(one, str))
-    is_for_many = message.to == EVERYONE or message.to.startswith(ALL_OF_ROLE)
-    return () if is_for_many else (message.to,)
 
 
 def after(delivery: Delivery, event: Event) -> Delivery:
