@@ -303,15 +303,17 @@ class Decision:
     def _append(self) -> DecidedSend:
         context, tx, team = self._context, self._tx, self._context.team
         answered = self._answered_requests()
-        limit = context.limits.inbox_max
-        full = tx.full_inbox(self._route, limit)
+        full = tx.full_inbox(self._route, context.limits.inbox_max)
         if full is not None:
-            return self._refuse((_inbox_full(limit, full),))
+            return self._refuse((_inbox_full(context.limits.inbox_max, full),))
         if self._joins:
             team.add_member(tx, self._member)
         change = self._work.change if self._work is not None else None
         findings = (*self._checked.findings, *self._findings) if self._findings else self._checked.findings
-        message = self._new_message(findings, self._answer_by(), answered, change)
+        inboxes, by_address = self._route, (self._address,)
+        named = inboxes if inboxes != by_address or (change is not None and change.topics) else ()
+        detail = event_detail(context, self._now - self._prepared.began, findings, inboxes=named)
+        message = self._new_message(detail, inboxes, self._answer_by(), answered, change)
         seq = tx.append(message)
         if change is not None:
             self._update_topics(seq, message)
@@ -381,18 +383,18 @@ class Decision:
 
     def _new_message(
         self,
-        findings: tuple[Finding, ...],
-        answer_by: float | None,
-        answered: tuple[int, ...],
-        change: WorkChange | None,
+        detail: str | None,
+        inboxes: Route,
+        answer_by: float | None = None,
+        answered: tuple[int, ...] = (),
+        change: WorkChange | None = None,
     ) -> NewMessage:
         dialect, type_, rank = _type_of(self._checked)
         address, correlation, reply_to = self._address or "", self._correlation, self._reply_to
         if self._checked.checked is not None:  # what the compiled validator passes has no lone surrogates
             address = replace_surrogates(address) or ""
             correlation, reply_to = replace_surrogates(correlation), replace_surrogates(reply_to)
-        prepared, member, inboxes = self._prepared, self._member, self._route
-        named = inboxes if inboxes != (address,) or (change is not None and change.topics) else ()
+        prepared, member = self._prepared, self._member
         return _NEW(
             NewMessage,
             (
@@ -410,7 +412,7 @@ class Decision:
                 self._request.raw,
                 inboxes,
                 "accepted",
-                event_detail(self._context, self._now - prepared.began, findings, inboxes=named),
+                detail,
                 answer_by,
                 answered,
                 change,

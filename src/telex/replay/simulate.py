@@ -11,7 +11,15 @@ from typing import Any, Literal, NamedTuple
 
 from telex.bus.context import BusContext
 from telex.bus.correlate import SendRequest
-from telex.bus.decision import NO_RECIPIENT, DecidedSend, Decision, PreparedSend, RefusedSend, StoredSend
+from telex.bus.decision import (
+    NO_RECIPIENT,
+    DecidedSend,
+    Decision,
+    PreparedSend,
+    RefusedSend,
+    StoredSend,
+    event_detail,
+)
 from telex.bus.team_state import Topics, default_roles, states_of
 from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import TypeTraits
@@ -22,6 +30,7 @@ from telex.model.finding import Finding, Severity, refusals
 from telex.model.json_path import ROOT
 from telex.model.message import Message, NewMessage, WorkChange
 from telex.model.roster import EVERYONE, TELEX, Member
+from telex.ports.bus import Receipt
 from telex.ports.store import Transaction
 from telex.replay.reader import LogEntry, inboxes_of, moment_in, recorded
 from telex.replay.team import ReplayTeam, apply_member_event
@@ -222,11 +231,11 @@ class ReplayDecision(Decision):
         return decision, decision.decide()
 
     def result(self, decided: DecidedSend) -> SimulatedResult:
-        receipt = decided.receipt if isinstance(decided, StoredSend) else decided
+        assert not isinstance(decided, StoredSend), "nothing is left to do after a replayed message"
         verdict: Verdict = "passed"
-        if isinstance(receipt, RefusedSend):
+        if isinstance(decided, RefusedSend):
             verdict = "refused"
-        elif receipt.duplicate:
+        elif decided.duplicate:
             verdict = "repeated"
         traits, entry = self._checked.traits, self._entry
         return SimulatedResult(
@@ -235,7 +244,7 @@ class ReplayDecision(Decision):
             dialect=self._checked.dialect,
             type=traits.type if traits is not None else None,
             id=entry.id or self._checked.envelope.id,
-            findings=() if verdict == "repeated" else receipt.findings,
+            findings=() if verdict == "repeated" else decided.findings,
         )
 
     def _resolve_route(self) -> DecidedSend | None:
@@ -276,20 +285,19 @@ class ReplayDecision(Decision):
         if work is not None and work.change is not None and work.change.reports:
             self._work = work._replace(change=work.change._replace(reports=()))
 
-    def _answered_requests(self) -> tuple[int, ...]:
-        return ()
-
-    def _answer_by(self) -> float | None:
-        return None
-
-    def _new_message(
-        self,
-        findings: tuple[Finding, ...],
-        answer_by: float | None,
-        answered: tuple[int, ...],
-        change: WorkChange | None,
-    ) -> NewMessage:
-        return super()._new_message(findings, answer_by, answered, change)._replace(inboxes=())
+    def _append(self) -> DecidedSend:
+        """Store what later messages are decided on: changes of the work, requests in a user's dialect, ids."""
+        work, traits, findings = self._work, self._checked.traits, (*self._checked.findings, *self._findings)
+        change = work.change if work is not None else None
+        is_request = traits is not None and traits.type.meaning is not None
+        if change is not None or is_request or self._prepared.has_own_id:
+            is_read = change is not None or is_request
+            detail = event_detail(self._context, 0.0, findings, inboxes=self._route) if is_read else None
+            message = self._new_message(detail, (), change=change)
+            seq = self._tx.append(message)
+            if change is not None:
+                self._update_topics(seq, message)
+        return Receipt(True, self._prepared.id, "stored", findings=findings)
 
     def _refuse(self, findings: tuple[Finding, ...]) -> RefusedSend:
         checked = self._checked

@@ -42,6 +42,7 @@ def apply_member_event(members: dict[str, Member], event: Event) -> None:
 
 class ReplayTeam(TeamState):
     was_accepted = False  # the message at hand: then its sender and recipient were members
+    _everybody: Route | None = None
     is_bare = False  # all that is known of its sender is what the message claims
 
     @property
@@ -104,14 +105,14 @@ class ReplayTeam(TeamState):
 
     def everybody(self) -> Route:
         """Every inbox of the team, for a message that names no recipient."""
-        roster = self.roster
-        expected = [role for role in roster.default_roles if role not in roster.members]
-        return (
-            *(member.name for member in roster.known()),
-            *expected,
-            *(ONE_OF_ROLE + role for role in roster.roles()),
-        )
+        if self._everybody is None:
+            roster = self.roster
+            names = [member.name for member in roster.known()]
+            expected = [role for role in roster.default_roles if role not in roster.members]
+            self._everybody = (*names, *expected, *(ONE_OF_ROLE + role for role in roster.roles()))
+        return self._everybody
 
     def forget_routes(self) -> None:
         super().forget_routes()
         self._replay_routes: dict[tuple[object, ...], CachedRoute] = {}
+        self._everybody = None
