@@ -371,13 +371,14 @@ class Decision:
         """Put the topics into the cache as they are after the message, as it was stored."""
         from telex.work import reducer
 
-        work, stored = self._work, self._work_message
-        assert work is not None
-        assert stored is not None
-        stored = stored._replace(seq=seq, reply_to=message.reply_to)
-        before = work.before or {}
+        assert self._work is not None
+        stored, before = self._stored_work_message(seq, message), self._work.before or {}
         states = {topic: reducer.fold_in_place(topic, state, stored) for topic, state in before.items()}
         self._context.team.put_topics(self._tx, states, seq)
+
+    def _stored_work_message(self, seq: int, message: NewMessage) -> WorkMessage:
+        assert self._work_message is not None
+        return self._work_message._replace(seq=seq, reply_to=message.reply_to)
 
     # --- messages ----------------------------------------------------------------------------------------------------
 

@@ -207,7 +207,7 @@ def _store_own(context: BusContext, entry: LogEntry, traits: TypeTraits, tx: Tra
         return
     topics = reducer.topics_changed(work_message, Topics(context.team))
     seq = tx.append(message._replace(work_change=WorkChange(topics)))
-    stored = work_message._replace(seq=seq)
+    stored = work_message._replace(seq=entry.number)
     team = context.team
     team.put_topics(tx, {topic: reducer.fold_in_place(topic, team.topic(topic), stored) for topic in topics}, seq)
 
@@ -298,6 +298,10 @@ class ReplayDecision(Decision):
             if change is not None:
                 self._update_topics(seq, message)
         return Receipt(True, self._prepared.id, "stored", findings=findings)
+
+    def _stored_work_message(self, seq: int, message: NewMessage) -> WorkMessage:
+        """Under its number in the log."""
+        return super()._stored_work_message(self._entry.number, message)
 
     def _refuse(self, findings: tuple[Finding, ...]) -> RefusedSend:
         checked = self._checked
