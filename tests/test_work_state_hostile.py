@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from telex.errors import NotAMember
 from telex.model.contracts import ContractIndex, PlanSummary
 from telex.ports.bus import Receipt
 from telex.stores.doctor import ReadOnlyConnection
@@ -37,14 +38,27 @@ def test_who_has_shut_down_is_heard_no_more_though_another_process_has_not_looke
 
 
 @proves("work/after-shutdown")
-def test_who_has_shut_down_is_handed_nothing_more_by_a_process_that_has_not_looked_since(team: Team) -> None:
+def test_nothing_is_leased_to_an_agent_that_shuts_down_in_that_moment(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that leases has read the roster just before."""
     joined(team, "ada", "kim")
     request(team)
     other = team.other()
     assert [one.message.id for one in other.receive("ada")] == ["stop-1"]
-    agrees(team, "ada", "stop-1")
     team.note("For any of you.", sender="lead", to="role:dev")
+    store: Any = other._bus.store
+    lease = store.lease
+
+    async def late(*args: Any) -> Any:
+        monkeypatch.undo()
+        agrees(team, "ada", "stop-1")
+        return await lease(*args)
+
+    monkeypatch.setattr(store, "lease", late)
     assert other.receive("ada") == []
+    with pytest.raises(NotAMember):
+        other.receive("ada")
     assert len(other.receive("kim", limit=9)) == 2
 
 
@@ -138,7 +152,7 @@ def test_a_snapshot_that_was_harmed_is_taken_for_nothing_wherever_that_was(data:
 
 @proves("work/snapshot")
 def test_the_book_does_without_harmed_snapshots(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.bus.work_cache.LONG", 2)
+    monkeypatch.setattr("telex.bus.team_state.LONG", 2)
     for number in range(5):
         kept(team, contract("P", objective=f"{number}"))
     book = team.other().work_state("plan")  # folded at once, and written down
