@@ -120,7 +120,7 @@ def test_a_sender_that_goes_on_with_a_matter_has_each_message_decided_and_writte
     run_sync(store.close())
 
 
-@proves("book/weighed-once")
+@proves("work/checked-once")
 def test_what_the_bus_has_said_of_itself_is_read_on_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The third failure of a task is handed up by the bus, and whoever got that hands it on."""
     store = MemoryStore()
@@ -133,7 +133,7 @@ def test_what_the_bus_has_said_of_itself_is_read_on_too(monkeypatch: pytest.Monk
     assert counting.transactions == 1
 
 
-@proves("book/weighed-once")
+@proves("work/checked-once")
 def test_what_others_have_written_is_read_before_anything_is_decided(tmp_path: Path) -> None:
     """Both have written about the matter themselves."""
     stores = [SqliteStore.open(str(tmp_path / "telex.db"), durable=False) for _ in range(2)]
