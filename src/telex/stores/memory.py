@@ -166,7 +166,7 @@ class MemoryStore(MemoryTables):
         late = nsmallest(
             limit,
             (pending_request for pending_request in self._asks.values() if pending_request.due_at <= now),
-            key=lambda ask: ask.due_at,
+            key=lambda ask: (ask.due_at, ask.message),
         )
         return [
             (pending_request, self._messages[pending_request.message], await self.deliveries(pending_request.message))

@@ -110,7 +110,8 @@ def lapsed(file: SqliteConnection, now: float, limit: int) -> list[tuple[Deliver
 
 def overdue(file: SqliteConnection, now: float, limit: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
     late = []
-    for row in file.rows("SELECT message, due_at, attempts FROM asks WHERE due_at <= ? LIMIT ?", (now, limit)):
+    sql = "SELECT message, due_at, attempts FROM asks WHERE due_at <= ? ORDER BY due_at, message LIMIT ?"
+    for row in file.rows(sql, (now, limit)):
         found = message(file, row[0])
         assert found is not None, "a request that waits is never pruned"
         late.append((PendingRequest(*row), found, deliveries(file, row[0])))
