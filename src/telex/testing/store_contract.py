@@ -21,8 +21,17 @@ from telex.testing.contract_events import EventPromises
 from telex.testing.contract_members import MemberPromises
 from telex.testing.contract_messages import MessagePromises
 from telex.testing.contract_requests import RequestPromises
+from telex.testing.contract_transactions import TransactionPromises
 from telex.testing.contract_work import WorkPromises
 
 
-class StoreContract(MessagePromises, DeliveryPromises, RequestPromises, EventPromises, MemberPromises, WorkPromises):
+class StoreContract(
+    MessagePromises,
+    DeliveryPromises,
+    RequestPromises,
+    EventPromises,
+    MemberPromises,
+    WorkPromises,
+    TransactionPromises,
+):
     """Subclass it as `TestSomething`, say how your store is opened, and run pytest."""

@@ -254,7 +254,7 @@ class SqliteTransaction(SqliteReads):
     def earlier(self, sender: str, id: str, since: float) -> EarlierMessage | None:
         """The message that this sender sent under this id since then."""
         accepted = self._accepted.get((sender, id))
-        if accepted is not None:
+        if accepted is not None and accepted[0].at >= since:
             message, seq = accepted
             return EarlierMessage(seq, message.digest, message.to)
         if id not in self.id_numbers:
