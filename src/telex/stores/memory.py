@@ -5,7 +5,8 @@ Everything is in dicts and gone with the process. No verb ever waits, so each is
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from heapq import nsmallest
 from itertools import islice
 from typing import TypeVar
@@ -54,19 +55,23 @@ class MemoryStore(MemoryTables):
     def decide(self, decide: Callable[[Transaction], T]) -> T:
         """The transaction, for a caller that needs no coroutine."""
         marks = (self._last_event, self._last_delivery, self._latest_at)
-        self._journal, self._changed = [], []
-        try:
-            answer = decide(MemoryTransaction(self))
-        except BaseException:
-            self._undo(marks)
-            for cache in self._caches:
-                cache.forget()
-            raise
-        self._journal = None
-        self._committed(marks[0])
+        with self._commit():
+            self._journal = []
+            try:
+                answer = decide(MemoryTransaction(self))
+            except BaseException:
+                self._undo(marks)
+                for cache in self._caches:
+                    cache.forget()
+                raise
+            self._journal = None
         return answer
 
-    def _committed(self, before: int) -> None:
+    @contextmanager
+    def _commit(self) -> Iterator[None]:
+        """Tell the caches what was written, unless it raised."""
+        before, self._changed = self._last_event, []
+        yield
         for cache in self._caches:
             cache.committed(before, self._last_event, len(self._changed))
 
@@ -93,7 +98,8 @@ class MemoryStore(MemoryTables):
             for delivery in self._open_in(inboxes)
             if delivery.state == "stored" and delivery.due_at <= now and (not wanted or delivery.seq in wanted)
         ]
-        return [self._lease(delivery, holder, now, until, beside) for delivery in nsmallest(limit, due, key=_turn)]
+        with self._commit():
+            return [self._lease(delivery, holder, now, until, beside) for delivery in nsmallest(limit, due, key=_turn)]
 
     def _lease(self, stored: Delivery, holder: str, now: float, until: float, beside: Beside | None) -> Lease:
         attempt, fence = stored.attempts + 1, stored.fence + 1
@@ -107,7 +113,8 @@ class MemoryStore(MemoryTables):
         return lease
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return [self._settle(settlement) for settlement in settlements]
+        with self._commit():
+            return [self._settle(settlement) for settlement in settlements]
 
     def _settle(self, wanted: Settlement) -> SettleResult:
         delivery = self._deliveries.get(wanted.delivery)
@@ -216,7 +223,8 @@ class MemoryStore(MemoryTables):
         return list(self._members.values())
 
     async def seen(self, name: str, at: float) -> None:
-        self._mark_seen(name, at)
+        with self._commit():
+            self._mark_seen(name, at)
 
     async def maintain(
         self, now: float, *, same_since: float, keep_since: float, silent_since: float, limit: int
@@ -228,8 +236,9 @@ class MemoryStore(MemoryTables):
             lambda left: self._prune_events(keep_since, left),
         ]
         done = 0
-        for step in steps:
-            done += step(limit - done)
+        with self._commit():
+            for step in steps:
+                done += step(limit - done)
         return done
 
     def _forget_ids(self, same_since: float, limit: int) -> int:
