@@ -5,8 +5,9 @@ Everything is in dicts and gone with the process. No verb ever waits, so each is
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from heapq import nsmallest
 from itertools import islice
 from typing import TypeVar
@@ -26,6 +27,7 @@ from telex.ports.store import (
     SettleResult,
     Transaction,
 )
+from telex.stores.completed import Completed
 from telex.stores.memory_tables import MemoryTables
 from telex.stores.memory_transaction import MemoryReads, MemoryTransaction
 from telex.stores.query_match import matches_query
@@ -43,14 +45,14 @@ class MemoryStore(MemoryTables):
     def register_cache(self, cache: Cache) -> None:
         self._caches.append(cache)
 
-    async def transaction(
+    def transaction(
         self,
         decide: Callable[[Transaction], T],
         *,
         prefetch_id: str | None = None,
         may_use_reserve: bool = False,
-    ) -> T:
-        return self.decide(decide)
+    ) -> Awaitable[T]:
+        return Completed(partial(self.decide, decide))
 
     def decide(self, decide: Callable[[Transaction], T]) -> T:
         """The transaction, for a caller that needs no coroutine."""

@@ -7,6 +7,7 @@ a running loop, and jobs that are submitted in one turn of it share one transact
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from telex.errors import StoreError, StoreUnavailable
@@ -25,6 +26,7 @@ from telex.ports.store import (
     SettleResult,
     Transaction,
 )
+from telex.stores.completed import Completed
 from telex.stores.sqlite import reads, writes
 from telex.stores.sqlite.connection import SqliteConnection
 from telex.stores.sqlite.dedup import RecentIds
@@ -86,9 +88,9 @@ class SqliteStore:
         return self._submit(WriteJob(decide, True, may_use_reserve, prefetch_id, True))
 
     def _submit(self, job: WriteJob) -> Awaitable[Any]:
-        return self._run_one(job) if self._group is None else self._group.submit(job)
+        return Completed(partial(self._run_one, job)) if self._group is None else self._group.submit(job)
 
-    async def _run_one(self, job: WriteJob) -> Any:
+    def _run_one(self, job: WriteJob) -> Any:
         [answer] = self._run([job])
         if type(answer) is FailedJob:
             raise answer.error
