@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester", "tests.proofs"]
 pytest.register_assert_rewrite(*(f"tests.{name}_kit" for name in ("auth", "cli", "limits", "mcp", "shutdown")))
-for part in ("base", "delivery", "events", "members", "messages", "requests", "work"):
+for part in ("base", "delivery", "events", "members", "messages", "requests", "transactions", "work"):
     pytest.register_assert_rewrite(f"telex.testing.contract_{part}")  # before any test imports it
 
 ROOT = Path(__file__).parent.parent
