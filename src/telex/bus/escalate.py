@@ -83,10 +83,9 @@ def _next_step(
     *,
     up: escalation_chain.EscalationStep,
 ) -> NewMessage:
-    now, new_id, roster = context.team.now, context.clock.new_id(), context.team.roster
-    tree, new_message = escalation_chain.climbing(
-        matter, parse_tree(message.raw, dialect, type_), dialect, type_, up, roster, now, new_id, context.limits
-    )
+    now, new_id = context.team.now, context.clock.new_id()
+    last = escalation_chain.LastStep(dialect, type_, parse_tree(message.raw, dialect, type_))
+    tree, new_message = escalation_chain.climbing(matter, last, up, now, new_id, limits=context.limits)
     work_message = WorkMessage(
         seq=0,
         id=new_id,

@@ -1,8 +1,8 @@
-"""Who is above whom, who may answer, and what is said when nobody did?
+"""Escalation chain: order of the levels, who may answer, and the message that the bus sends to the next level.
 
-An escalation waits with one level at a time. When its deadline has passed it goes on to the next level where anybody is
-to be found, in the same words and one line more; with a person it stays. Whoever it has been with may still answer, and
-one answer ends all of it.
+An escalation waits at one level at a time. When its deadline passes, the bus sends it to the next level that has a
+member, with one line added that names the level that did not answer; a human has no deadline. Every level that has
+received it may still answer, and one answer closes the escalation.
 """
 
 import copy
@@ -35,11 +35,11 @@ def deadline_of(level: str, inboxes: Sequence[str], now: float, limits: Limits) 
     return NO_DEADLINE if with_a_person else now + limits.escalation_seconds
 
 
-# --- the ladder ------------------------------------------------------------------------------------------------------
+# --- levels ----------------------------------------------------------------------------------------------------------
 
 
 def above(dialect: Dialect, type_: MessageType, level: str) -> Iterator[str]:
-    """The levels over this one, the nearest first: along the dialect's chain, or as its type lists them."""
+    """The levels above this one, nearest first: along the dialect's chain, or in the order of its type's values."""
     if dialect.chain:
         seen = {level}
         while (over := dialect.chain.get(level)) is not None and over not in seen:
@@ -58,80 +58,83 @@ def _levels(dialect: Dialect, type_: MessageType) -> tuple[str, ...]:
 
 
 class EscalationStep(NamedTuple):
-    """From which level to which; levels between them where nobody is to be found are passed over."""
+    """Step to the next level that has a member."""
 
-    below: str
+    below: str  # the level directly below it in the chain, perhaps one without members
     level: str
+    recipient: str  # first member of that level, or human
 
 
 def climb_from(dialect: Dialect, type_: MessageType, level: str, roster: Roster) -> EscalationStep | None:
-    """None: there is nothing above. A person is always to be found."""
+    """The next step; None: there is no level above. A human is always available."""
     below = level
     for over in above(dialect, type_, level):
-        if normalised(over) == HUMAN or roster.of_role(normalised(over)):
-            return EscalationStep(below, over)
+        role = normalised(over)
+        members = roster.of_role(role) if role != HUMAN else ()
+        if role == HUMAN or members:
+            return EscalationStep(below, over, members[0].name if members else HUMAN)
         below = over
     return None
 
 
-# --- the answer ------------------------------------------------------------------------------------------------------
+# --- answers ---------------------------------------------------------------------------------------------------------
 
 
-def may_answer(member: Member, matter: Escalation, dialect: Dialect, type_: MessageType, roster: Roster) -> bool:
-    """Whoever it is or was with, whoever is above them, or a person. Never who raised it."""
-    if member.name == matter.by:
+def may_answer(member: Member, escalation: Escalation, dialect: Dialect, type_: MessageType, roster: Roster) -> bool:
+    """Every level that has received it, every level above those, and humans; never its author."""
+    if member.name == escalation.by:
         return False
     if member.role == HUMAN:
         return True
-    first = matter.rungs[0].level
-    roles = {normalised(first), *(normalised(one) for one in above(dialect, type_, first))}
-    asked = {inbox for rung in matter.rungs for inbox in rung.inboxes}
-    return member.role in roles or not asked.isdisjoint(inboxes_of(member, roster))
+    first = escalation.rungs[0].level
+    roles = {normalised(first), *map(normalised, above(dialect, type_, first))}
+    recipients = {inbox for rung in escalation.rungs for inbox in rung.inboxes}
+    return member.role in roles or not recipients.isdisjoint(inboxes_of(member, roster))
 
 
-def goes_back(matter: Escalation, inboxes: Sequence[str]) -> bool:
-    """Does a message come to who raised it? What the bus raised has nobody to go back to, so anybody will do."""
-    return matter.by == TELEX or not {matter.by, ONE_OF_ROLE + matter.role}.isdisjoint(inboxes)
+def goes_back(escalation: Escalation, inboxes: Sequence[str]) -> bool:
+    """Whether a message is addressed to the author; any address counts where the bus is the author."""
+    return escalation.by == TELEX or not {escalation.by, ONE_OF_ROLE + escalation.role}.isdisjoint(inboxes)
 
 
-def with_events(matter: Escalation, events: Iterable[Event]) -> Escalation:
-    """The matter as it stands, given what happened to its messages."""
-    ours = {rung.seq for rung in matter.rungs}
-    told = [event for event in events if event.kind == "answered" and event.message in ours]
-    if not told:
-        return matter
-    first = min(told, key=lambda event: event.seq)
-    return matter._replace(answered_by=first.agent, answered_at=first.at)
+def with_events(escalation: Escalation, events: Iterable[Event]) -> Escalation:
+    """The escalation with its answer, if the events of its messages contain one."""
+    ours = {rung.seq for rung in escalation.rungs}
+    answers = [event for event in events if event.kind == "answered" and event.message in ours]
+    if not answers:
+        return escalation
+    first = min(answers, key=lambda event: event.seq)
+    return escalation._replace(answered_by=first.agent, answered_at=first.at)
 
 
-# --- the climb -------------------------------------------------------------------------------------------------------
+# --- message to the next level ---------------------------------------------------------------------------------------
+
+
+class LastStep(NamedTuple):
+    """The message of an escalation that was not answered in time, parsed."""
+
+    dialect: Dialect
+    type: MessageType
+    tree: Tree
 
 
 def climbing(
-    matter: Escalation,
-    words: Tree,
-    dialect: Dialect,
-    type_: MessageType,
-    climb: EscalationStep,
-    roster: Roster,
-    now: float,
-    new_id: str,
-    limits: Limits,
+    escalation: Escalation, last: LastStep, step: EscalationStep, now: float, new_id: str, *, limits: Limits
 ) -> tuple[Tree, NewMessage]:
-    """The same matter as a message of the bus's own to the next level."""
-    role = normalised(climb.level)
+    """Message of the bus that takes the escalation to the next level."""
+    dialect, type_, _ = last
+    role = normalised(step.level)
     address = HUMAN if role == HUMAN else ONE_OF_ROLE + role
-    correlation = matter.correlation or matter.id
-    tree = _reworded(words, dialect, type_, climb, matter.now)
+    correlation = escalation.correlation or escalation.id
+    tree = _tree_for(last, step, escalation.now)
     by_name = dialect.addresses == "names"
-    recipient = role if not by_name or role == HUMAN else roster.of_role(role)[0].name
     wire = dialect.wire
     places = {
         wire.id: new_id,
         wire.timestamp: format_timestamp(now),
-        wire.sender: TELEX if by_name else climb.below,
-        wire.recipient: recipient,
-        wire.reply_to: matter.id,
+        wire.sender: TELEX if by_name else step.below,
+        wire.recipient: step.recipient if by_name else role,
+        wire.reply_to: escalation.id,
     }
     if wire.correlation in dialect.envelope:
         places[wire.correlation] = correlation
@@ -147,31 +150,32 @@ def climbing(
         type=type_.name,
         rank=PRIORITIES.index(type_.priority),
         correlation=correlation,
-        reply_to=matter.id,
+        reply_to=escalation.id,
         digest=digest_of(raw),
         raw=raw,
         inboxes=(address,),
         detail=json.dumps({"inboxes": [address]}),
-        answer_by=deadline_of(climb.level, (address,), now, limits),
+        answer_by=deadline_of(step.level, (address,), now, limits),
     )
     return tree, new_message
 
 
-def _reworded(words: Tree, dialect: Dialect, type_: MessageType, climb: EscalationStep, last: EscalationLevel) -> Tree:
-    """What was said before, to the next level, and who did not answer it."""
+def _tree_for(last: LastStep, step: EscalationStep, unanswered: EscalationLevel) -> Tree:
+    """Content of the last message, for the next level, with a line that names the level that did not answer."""
+    dialect, type_, tree = last._replace(tree=copy.deepcopy(last.tree))
     assert type_.deed is not None
-    names, tree = type_.deed.field_map, copy.deepcopy(words)
-    silent = f"{normalised(last.level)} has not answered {last.id} since {format_timestamp(last.at)}"
-    set_path(tree, dialect.locate(type_, names["level"]), climb.level)
+    names, role = type_.deed.field_map, normalised(unanswered.level)
+    silent = f"{role} has not answered {unanswered.id} since {format_timestamp(unanswered.at)}"
+    set_path(tree, dialect.locate(type_, names["level"]), step.level)
     if "evidence" in names:
-        _add(tree, dialect.locate(type_, names["evidence"]), silent)
+        _append(tree, dialect.locate(type_, names["evidence"]), silent)
     elif "history" in names:
-        failed = {"history_agent": normalised(last.level), "history_attempts": 1, "history_error": silent}
+        failed = {"history_agent": role, "history_attempts": 1, "history_error": silent}
         line = {names[name].rpartition(".")[2]: value for name, value in failed.items() if name in names}
-        _add(tree, dialect.locate(type_, names["history"]), line)
+        _append(tree, dialect.locate(type_, names["history"]), line)
     return tree
 
 
-def _add(tree: Tree, path: tuple[str, ...], line: Any) -> None:
+def _append(tree: Tree, path: tuple[str, ...], line: Any) -> None:
     before = get_path(path)(tree)
     set_path(tree, path, [*(before if isinstance(before, list) else ()), line])

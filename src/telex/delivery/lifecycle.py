@@ -1,11 +1,11 @@
-"""Whose turn is it, and what happens when a turn ends badly? Decisions about one delivery, as settlements.
+"""Decisions about one delivery, as settlements: ack, retry with backoff, dead letter, expiry, withdrawal.
 
-What may become what is `model/delivery.MOVES`; these functions choose among those moves and say why.
+`model/delivery.MOVES` lists the allowed state changes; these functions choose one of them and give the reason.
 """
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from telex.model.delivery import AT_ONCE, Delivery
 from telex.model.event import Event
@@ -16,14 +16,23 @@ from telex.ports.store import Settlement
 LAPSED = "the lease expired without an ack or nack"
 
 
+class FailedAttempt(NamedTuple):
+    """End of a lease without an ack."""
+
+    kind: str  # of the event: nacked or lease-expired
+    reason: str
+    at: float
+    agent: str | None
+
+
 def acked(delivery: int, fence: int, agent: str, now: float) -> Settlement:
-    return Settlement(delivery, "leased", "acked", now, "acked", agent, fence, holder=agent, running_at=now)
+    return Settlement(delivery, "leased", "acked", now, "acked", agent=agent, fence=fence, holder=agent, running_at=now)
 
 
 def extended(delivery: int, fence: int, agent: str, now: float, until: float) -> Settlement:
     detail = json.dumps({"until": until})
-    settlement = Settlement(delivery, "leased", "leased", now, "extended", agent, fence, running_at=now)
-    return settlement._replace(holder=agent, due_at=until, detail=detail)
+    settlement = Settlement(delivery, "leased", "leased", now, "extended", agent=agent, fence=fence)
+    return settlement._replace(holder=agent, running_at=now, due_at=until, detail=detail)
 
 
 def is_last_attempt(delivery: Delivery, limits: Limits) -> bool:
@@ -40,57 +49,40 @@ def given_back(
     delay: float | None = None,
     reports: tuple[NewMessage, ...] = (),
 ) -> Settlement:
-    """A reader could not deal with it: another turn later, or none. `system_messages` go out with a death."""
-    settlement = _another_turn(delivery, agent, now, "nacked", reason, limits, delay, reports)
+    """Nack: retry later, or dead letter after the last attempt. `reports` are stored with a dead letter only."""
+    settlement = _retry(delivery, FailedAttempt("nacked", reason, now, agent), limits, delay, reports)
     return settlement._replace(holder=agent, running_at=now)
 
 
 def lapsed(delivery: Delivery, now: float, limits: Limits, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
-    """A silent agent and a failing one look the same from here, so a lease that ran out counts as an attempt."""
-    settlement = _another_turn(delivery, delivery.holder, now, "lease-expired", LAPSED, limits, None, reports)
-    return settlement._replace(run_out_at=now)  # the reader may have asked for more time in this very moment
+    """Lease expiry. It counts as a failed attempt: a crashed agent and a slow one cannot be told apart."""
+    attempt = FailedAttempt("lease-expired", LAPSED, now, delivery.holder)
+    return _retry(delivery, attempt, limits, None, reports)._replace(run_out_at=now)  # the lease may just be extended
 
 
 def backoff(attempts: int, limits: Limits) -> float:
-    """Seconds to wait after that many attempts: later each time."""
+    """Seconds to wait after that many attempts; doubles with each."""
     return limits.backoff_seconds * 2.0 ** max(attempts - 1, 0)
 
 
-def _another_turn(
-    delivery: Delivery,
-    agent: str | None,
-    now: float,
-    kind: str,
-    reason: str,
-    limits: Limits,
-    delay: float | None,
-    reports: tuple[NewMessage, ...],
+def _retry(
+    delivery: Delivery, attempt: FailedAttempt, limits: Limits, delay: float | None, reports: tuple[NewMessage, ...]
 ) -> Settlement:
-    detail: dict[str, Any] = {"reason": reason, "attempt": delivery.attempts}
+    """Back to the queue with backoff, or a dead letter after the last attempt."""
+    now, detail = attempt.at, {"reason": attempt.reason, "attempt": delivery.attempts}
     if is_last_attempt(delivery, limits):
-        detail["was"] = kind
-        return Settlement(
-            delivery.seq,
-            "leased",
-            "dead",
-            now,
-            "dead",
-            agent,
-            delivery.fence,
-            detail=_text(detail),
-            reports=reports,
-            release=True,
-        )
+        text = _text(detail | {"was": attempt.kind})
+        settlement = Settlement(delivery.seq, "leased", "dead", now, "dead", agent=attempt.agent, fence=delivery.fence)
+        return settlement._replace(detail=text, reports=reports, release=True)
     due_at = now + (backoff(delivery.attempts, limits) if delay is None else delay)
-    detail["next"] = due_at
-    return Settlement(
-        delivery.seq, "leased", "stored", now, kind, agent, delivery.fence, due_at=due_at, detail=_text(detail)
-    )
+    text = _text(detail | {"next": due_at})
+    settlement = Settlement(delivery.seq, "leased", "stored", now, attempt.kind, agent=attempt.agent)
+    return settlement._replace(fence=delivery.fence, due_at=due_at, detail=text)
 
 
 def expired(delivery: Delivery, now: float, reason: str) -> Settlement:
     detail = _text({"reason": reason})
-    return Settlement(delivery.seq, delivery.state, "expired", now, "expired", None, delivery.fence, detail=detail)
+    return Settlement(delivery.seq, delivery.state, "expired", now, "expired", fence=delivery.fence, detail=detail)
 
 
 def withdrawn(
@@ -102,41 +94,29 @@ def withdrawn(
     kind: str = "withdrawn",
     reports: tuple[NewMessage, ...] = (),
 ) -> Settlement:
-    detail = _text({"reason": reason})
-    return Settlement(
-        delivery.seq,
-        delivery.state,
-        "withdrawn",
-        now,
-        kind,
-        agent,
-        delivery.fence,
-        detail=detail,
-        reports=reports,
-        release=True,
-    )
+    settlement = Settlement(delivery.seq, delivery.state, "withdrawn", now, kind, agent=agent, fence=delivery.fence)
+    return settlement._replace(detail=_text({"reason": reason}), reports=reports, release=True)
 
 
 def returned(delivery: Delivery, now: float, reason: str) -> Settlement:
-    """Its reader is gone for good and has not failed at it: others may have it at once, and the turn does not count."""
-    settlement = Settlement(delivery.seq, "leased", "stored", now, "returned", delivery.holder, delivery.fence)
+    """Release the lease of an agent that has left: due at once, and not counted as an attempt."""
+    settlement = Settlement(delivery.seq, "leased", "stored", now, "returned", agent=delivery.holder, due_at=AT_ONCE)
     attempts = max(delivery.attempts - 1, 0)
-    return settlement._replace(due_at=AT_ONCE, attempts=attempts, detail=_text({"reason": reason}))
+    return settlement._replace(fence=delivery.fence, attempts=attempts, detail=_text({"reason": reason}))
 
 
 def finished(delivery: Delivery, now: float) -> Settlement:
-    """What its reader did shows that it is done with it, whether or not it has said so in time."""
-    return Settlement(delivery.seq, "leased", "acked", now, "acked", delivery.holder, delivery.fence)
+    """Implicit ack: another action of the reader shows that it has processed the message."""
+    return Settlement(delivery.seq, "leased", "acked", now, "acked", agent=delivery.holder, fence=delivery.fence)
 
 
 def retried(delivery: Delivery, now: float) -> Settlement:
-    return Settlement(
-        delivery.seq, delivery.state, "stored", now, "retried", None, delivery.fence, due_at=AT_ONCE, attempts=0
-    )
+    settlement = Settlement(delivery.seq, delivery.state, "stored", now, "retried", fence=delivery.fence)
+    return settlement._replace(due_at=AT_ONCE, attempts=0)
 
 
 def state_of(deliveries: Iterable[Delivery], events: Iterable[Event], *, refused: bool) -> str:
-    """The one word for a message: what is still open decides, then what went wrong, and last that all is well."""
+    """State of a message from those of its deliveries: an open one decides, then a failed one, then acked."""
     if refused:
         return "refused"
     states = {delivery.state for delivery in deliveries}

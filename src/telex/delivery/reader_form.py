@@ -1,7 +1,7 @@
-"""In which words does a reader get a message? As it was sent if it reads that, else translated, else as markdown.
+"""Form of a message for one reader: the original if the reader has its dialect, else a translation, else markdown.
 
-A rendering is a function of the original and its reader, so it is made whenever it is wanted and never kept. Text that
-nobody typed is read by everybody, and so is what cannot be read at all: both are handed over as they came.
+A rendering is a function of the message and its reader, so it is computed on demand and never stored. Plain text and
+messages that cannot be parsed are passed on unchanged.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ Dialects = Mapping[str, Dialect]
 
 
 def rendering_for(message: Message, member: Member, dialects: Dialects, limits: Limits = LIMITS) -> Rendering | None:
-    """What this member is given in the place of the message. None: the message itself."""
+    """What this member receives instead of the message; None: the message itself."""
     dialect = dialects.get(message.dialect or "")
     type_ = dialect.types.get(message.type or "") if dialect is not None else None
     if dialect is None or type_ is None or not member.dialects:
@@ -37,32 +37,31 @@ def rendering_for(message: Message, member: Member, dialects: Dialects, limits: 
     read_as = next((dialect_choice for dialect_choice in choices if _is_that(dialect_choice, dialect)), None)
     if read_as is not None:
         return _respelt(message, dialect, type_, read_as, limits)
-    return _in_other_words(message, dialect, type_, member, dialects, limits)
+    return _translated(message, member, dialects, limits)
 
 
-def _in_other_words(
-    message: Message, dialect: Dialect, type_: MessageType, member: Member, dialects: Dialects, limits: Limits
-) -> Rendering:
+def _translated(message: Message, member: Member, dialects: Dialects, limits: Limits) -> Rendering:
     from telex.translation.markdown import render
     from telex.translation.translate import Translation, translate
-    from telex.validation.fields import validate  # a reader that reads what it is sent does without all of this
+    from telex.validation.fields import validate  # imported here: most readers need no translation
 
-    tree, body = _said(message, dialect, type_, limits)
+    dialect, type_ = _dialect_and_type(message, dialects)
+    tree, body = _tree_and_body(message, dialect, type_, limits)
     header = _header(message, member)
-    # What a lenient team let pass may be any shape at all; markdown can say it, and another dialect could not.
-    whole = not refusals(validate(tree, dialect, type_, body=body, limits=limits).findings)
-    begun = message.id if type_.reply is not None else None  # its answer then names a conversation that can be found
+    # A lenient team lets messages of any shape pass: markdown can render them, a translation cannot.
+    is_valid = not refusals(validate(tree, dialect, type_, body=body, limits=limits).findings)
+    begun = message.id if type_.reply is not None else None  # so that the answer names this conversation
     placed = header._replace(correlation=message.correlation or begun)
-    for choice, to in _ways(choices_of(member.dialects), dialects) if whole else ():
-        made = translate(tree, dialect, type_, to, placed, body)
+    for choice, to in _candidates(choices_of(member.dialects), dialects) if is_valid else ():
+        made = translate(tree, dialect, type_, to, placed, body=body)
         if isinstance(made, Translation) and not _answers_something_else(made, message):
             return _written(made, choice)
     return Rendering(PLAIN.name, None, _bytes(render(tree, dialect, type_, header, body)))
 
 
 def _answers_something_else(made: "Translation", message: Message) -> bool:
-    """Would its reader take it for the answer to a request, and the bus does not know it as that one's? Who may answer
-    was looked at for what it replies to, and for nothing else that it may name."""
+    """Whether the translation names a request that the original does not reply to. The bus authorised the sender to
+    answer `reply_to` only."""
     action = made.type.deed
     if action is None or action.action != "answer":
         return False
@@ -73,28 +72,32 @@ def _answers_something_else(made: "Translation", message: Message) -> bool:
 
 
 def markdown_for(message: Message, member: Member, dialects: Dialects, limits: Limits = LIMITS) -> Rendering:
-    """What anybody can read, of a message whose dialect and type are known."""
+    """Markdown rendering of a message whose dialect and type are known."""
     from telex.translation.markdown import render
 
-    dialect = dialects[message.dialect or ""]
-    type_ = dialect.types[message.type or ""]
-    tree, body = _said(message, dialect, type_, limits)
+    dialect, type_ = _dialect_and_type(message, dialects)
+    tree, body = _tree_and_body(message, dialect, type_, limits)
     return Rendering(PLAIN.name, None, _bytes(render(tree, dialect, type_, _header(message, member), body)))
+
+
+def _dialect_and_type(message: Message, dialects: Dialects) -> tuple[Dialect, MessageType]:
+    dialect = dialects[message.dialect or ""]
+    return dialect, dialect.types[message.type or ""]
 
 
 @lru_cache(maxsize=1024)
 def choices_of(dialects: tuple[str, ...]) -> tuple[DialectChoice, ...]:
-    """What a member reads, its first choice first."""
+    """The dialects that a member reads, in order of preference."""
     return tuple(map(choice_of, dialects))
 
 
 def _is_that(choice: DialectChoice, dialect: Dialect) -> bool:
-    """Somebody may have joined before the team's own dialect had its present version."""
+    """A member may have joined under an earlier version of the team's own dialect."""
     return choice.dialect == dialect.name and choice.version in (None, dialect.version)
 
 
-def _ways(choices: tuple[DialectChoice, ...], dialects: Dialects) -> Iterator[tuple[DialectChoice, Dialect]]:
-    """The dialects to be tried, up to where the reader would rather have markdown."""
+def _candidates(choices: tuple[DialectChoice, ...], dialects: Dialects) -> Iterator[tuple[DialectChoice, Dialect]]:
+    """Dialects to try, up to the point where the reader prefers markdown."""
     for choice in choices:
         if choice.dialect == PLAIN.name:
             return
@@ -103,7 +106,7 @@ def _ways(choices: tuple[DialectChoice, ...], dialects: Dialects) -> Iterator[tu
             yield choice, to
 
 
-def _said(message: Message, dialect: Dialect, type_: MessageType, limits: Limits) -> tuple[Tree, str | None]:
+def _tree_and_body(message: Message, dialect: Dialect, type_: MessageType, limits: Limits) -> tuple[Tree, str | None]:
     if dialect.form == "json":
         return parse_tree(message.raw, dialect, type_), None
     reading = read(message.raw, (dialect,), forced=dialect, limits=limits)
@@ -113,19 +116,11 @@ def _said(message: Message, dialect: Dialect, type_: MessageType, limits: Limits
 def _header(message: Message, member: Member) -> "MessageHeader":
     from telex.translation.translate import MessageHeader
 
-    return MessageHeader(
-        message.id,
-        message.at,
-        message.sender,
-        message.role,
-        member.name,
-        member.role,
-        message.correlation,
-        message.reply_to,
-    )
+    header = MessageHeader(message.id, message.at, message.sender, message.role, recipient=member.name)
+    return header._replace(recipient_role=member.role, correlation=message.correlation, reply_to=message.reply_to)
 
 
-# --- written down -----------------------------------------------------------------------------------------------------
+# --- serialisation ----------------------------------------------------------------------------------------------------
 
 
 def _written(made: "Translation", choice: DialectChoice) -> Rendering:
@@ -138,7 +133,7 @@ def _written(made: "Translation", choice: DialectChoice) -> Rendering:
 def _respelt(
     message: Message, dialect: Dialect, type_: MessageType, choice: DialectChoice, limits: Limits
 ) -> Rendering | None:
-    """For who reads the dialect: its fields under the names that the reader knows them by."""
+    """For a reader of the dialect: fields under the names of the version that the reader knows."""
     if not respellings(type_):
         return None
     reading = read(message.raw, (dialect,), forced=dialect, limits=limits)
@@ -151,4 +146,4 @@ def _places(changes: "tuple[FieldChange, ...]") -> tuple[str, ...]:
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")  # half a character is written as JSON would have it
+    return text.encode("utf-8", "backslashreplace")  # a lone surrogate is written as a JSON escape

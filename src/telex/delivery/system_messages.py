@@ -1,6 +1,6 @@
-"""How does the bus itself speak? To say that a message could not be delivered, or why one was refused.
+"""Messages that the bus itself sends: a dead-letter report to the sender, and the answer to a refused message.
 
-build-flow has types for both; in every other dialect plain text serves, since none of them has an error of its own.
+build-flow has types for both; in every other dialect they are plain text, since no other has an error type.
 """
 
 import json
@@ -8,8 +8,6 @@ from typing import Any
 
 from telex.dialects.registry import PLAIN
 from telex.dialects.schema import PRIORITIES, Dialect
-
-# everybody who writes one takes it from here
 from telex.dialects.timestamps import format_timestamp as format_timestamp
 from telex.model.digest import digest_of
 from telex.model.finding import Finding, refusals
@@ -25,20 +23,17 @@ _UNKNOWN = frozenset({"type-unknown"})
 def not_delivered(
     message: Message, inbox: str, reason: str, now: float, new_id: str, dialect: Dialect | None
 ) -> NewMessage | None:
-    """A report to the sender that its message was given up. None: the sender is the bus itself."""
+    """Report to the sender that a delivery became a dead letter. None: the sender is the bus itself."""
     if message.sender == TELEX:
         return None
-    said = f"{message.type or 'message'} {message.id} to {inbox} was given up: {reason}"
+    text = f"{message.type or 'message'} {message.id} to {inbox} was given up: {reason}"
     if dialect is not None and _ERROR_REPORT in dialect.types:
-        body: dict[str, Any] = {
-            "severity": "ERROR",
-            "count": 1,
-            "errors": [{"timestamp": format_timestamp(now), "message": said, "source": inbox}],
-        }
-        raw = _envelope(dialect, _ERROR_REPORT, new_id, message.correlation or message.id, now, message.sender, body)
-        name, type_ = dialect.name, _ERROR_REPORT
+        error = {"timestamp": format_timestamp(now), "message": text, "source": inbox}
+        tree = _envelope(dialect, new_id, message.correlation or message.id, now, message.sender)
+        body = {"severity": "ERROR", "count": 1, "errors": [error]}
+        raw, name, type_ = _json(dialect, tree, _ERROR_REPORT, body), dialect.name, _ERROR_REPORT
     else:
-        raw, name, type_ = _plain(message, said), PLAIN.name, None
+        raw, name, type_ = _plain(message, text), PLAIN.name, None
     return NewMessage(
         id=new_id,
         at=now,
@@ -65,7 +60,7 @@ def refusal_answer(
     now: float,
     new_id: str,
 ) -> str:
-    """What a refused message is answered with, in its own dialect where that has a form for it."""
+    """Answer to a refused message, in its own dialect where that has an error type."""
     refused = refusals(findings)
     details = "; ".join(f"{finding.code} at {finding.path}: {finding.say}" for finding in refused)
     if dialect is None or _MESSAGE_ERROR not in dialect.types:
@@ -73,13 +68,11 @@ def refusal_answer(
     codes = {finding.code for finding in refused}
     kind = "MISSING_FIELD" if codes & _MISSING else "UNKNOWN_TYPE" if codes & _UNKNOWN else "INVALID_FORMAT"
     body = {"originalMessageId": id_, "errorType": kind, "details": details}
-    return _envelope(dialect, _MESSAGE_ERROR, new_id, correlation or id_, now, sender, body).decode()
+    tree = _envelope(dialect, new_id, correlation or id_, now, sender)
+    return _json(dialect, tree, _MESSAGE_ERROR, body).decode()
 
 
-def _envelope(
-    dialect: Dialect, type_: str, id_: str, correlation: str, now: float, to: str, body: dict[str, Any]
-) -> bytes:
-    """A message of the bus's own, put together from where the dialect keeps things."""
+def _envelope(dialect: Dialect, id_: str, correlation: str, now: float, to: str) -> dict[str, Any]:
     wire = dialect.wire
     places = {
         wire.id: id_,
@@ -89,10 +82,13 @@ def _envelope(
         wire.recipient: to,
         wire.version: dialect.version,
     }
-    tree: dict[str, Any] = {name: value for name, value in places.items() if name is not None}
-    tree |= {"type": type_} | ({dialect.payload: body} if dialect.payload else body)
+    return {name: value for name, value in places.items() if name is not None}
+
+
+def _json(dialect: Dialect, envelope: dict[str, Any], type_: str, body: dict[str, Any]) -> bytes:
+    tree = envelope | {"type": type_} | ({dialect.payload: body} if dialect.payload else body)
     return json.dumps(tree, ensure_ascii=False).encode()
 
 
-def _plain(message: Message, said: str) -> bytes:
-    return f"**Not delivered.** {said}\n\nSee `telex why {message.id}`.\n".encode("utf-8", "replace")
+def _plain(message: Message, text: str) -> bytes:
+    return f"**Not delivered.** {text}\n\nSee `telex why {message.id}`.\n".encode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""How is a message admitted quickly when many come the same way?
+"""Cache of compiled validators, one per pair of sender and recipient.
 
-A fast lane takes ten milliseconds or more to open and then saves most of the cost of every message, so it is opened for
-a pair of agents that has sent a few. What a message says about itself comes along either way.
+Compiling takes ten milliseconds or more and then saves most of the cost of each message, so a pair gets a compiled
+validator only after a few messages. Both paths return the message's type traits and envelope.
 """
 
 from collections.abc import Callable
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     from telex.validation.fast_validator import FastValidator
 
 OPENED_AFTER = 8  # messages of one pair
-LANES_MAX = 512  # pairs whose lane is kept open
-PAIRS_MAX = 8 * LANES_MAX  # counted that have no lane yet
+LANES_MAX = 512  # pairs with a compiled validator
+PAIRS_MAX = 8 * LANES_MAX  # pairs counted that have none yet
 STATUS = PRIORITIES.index("STATUS")  # the priority of plain text
 
 
 class TypeTraits(NamedTuple):
-    """What the bus must know of a type, found out once."""
+    """Properties of a message type that the bus needs, computed once."""
 
     dialect: Dialect
     type: MessageType
     rank: int  # index of its priority in PRIORITIES
-    asks: bool  # for an answer that can be told from other messages, since the dialect has ids
-    answers: frozenset[str]  # the types that it answers
-    stands_alone: bool  # neither asks nor answers: nothing else has to be looked up when it is stored
-    replies: bool = False  # it answers what it was handed, though its dialect may have no words to say so
-    action: str | None = None  # what it does to the work, where the book has a chapter on that
-    idle: tuple[str, ...] | None = None  # topics that, as long as they are empty, make the message mean nothing
+    asks: bool  # for an answer, in a dialect with ids
+    answers: frozenset[str]  # types that it answers
+    stands_alone: bool  # neither asks nor answers: storing it needs no lookup
+    replies: bool = False  # it answers the message that its sender received, even if the dialect has no reply field
+    action: str | None = None  # work action, if there are rules for it
+    idle: tuple[str, ...] | None = None  # while these topics are empty, the message has no effect on the work
 
 
 class CheckedMessage(NamedTuple):
-    """A message that was looked at, and what is known of it."""
+    """A validated message with its traits."""
 
-    checked: CheckResult | None  # None: it took the fast lane, and there is nothing to find in it
+    checked: CheckResult | None  # None: the compiled validator accepted it without findings
     traits: TypeTraits | None
     envelope: Envelope
 
@@ -58,7 +58,7 @@ class CheckedMessage(NamedTuple):
 
 
 class ValidatorCache:
-    """A team's desk with its fast lanes."""
+    """A team's check policy with its compiled validators."""
 
     def __init__(self, desk: CheckPolicy) -> None:
         self.desk = desk
@@ -69,7 +69,7 @@ class ValidatorCache:
         self._kinds: dict[tuple[str, str], TypeTraits] = {}
 
     def quick(self, raw: bytes, participants: Participants) -> "CheckedMessage | None":
-        """What is known of a message with nothing to find in it; None says nothing either way."""
+        """Result of the compiled validator; None: there is none, or it did not accept the message."""
         lane = self._open.get(participants)
         answer = lane.passes(raw) if lane is not None and len(raw) <= self._bytes_max else None
         return answer[0](answer[1]) if answer is not None else None
@@ -109,12 +109,12 @@ class ValidatorCache:
                 dialect,
                 type_,
                 rank,
-                asks,
-                answers,
-                not asks and not answers,
-                bool(answers) or deed == "signal",
-                deed,
-                IDLE[deed].topics if deed in IDLE else None,
+                asks=asks,
+                answers=answers,
+                stands_alone=not asks and not answers,
+                replies=bool(answers) or deed == "signal",
+                action=deed,
+                idle=IDLE[deed].topics if deed in IDLE else None,
             )
         return type_traits
 
@@ -122,7 +122,7 @@ class ValidatorCache:
         kind, facts, new = self._kind(dialect, type_), opener_of(dialect, type_, shape), tuple.__new__
         where = _telling(dialect, type_) if kind.idle is not None else None
         if where is None:
-            # As Looked(None, kind, facts) would make it, in half the time.
+            # As CheckedMessage(None, kind, facts) would build it, in half the time.
             return lambda message: new(CheckedMessage, (None, kind, facts(message)))
         said, idle, busy = attrgetter(attribute(where, shape)), IDLE[kind.action or ""], kind._replace(idle=None)
         return lambda message: new(CheckedMessage, (None, kind if idle.fits(said(message)) else busy, facts(message)))
@@ -131,7 +131,7 @@ class ValidatorCache:
         used = self._used.pop(participants, 0) + 1
         if used < OPENED_AFTER:
             self._used[participants] = used
-            if len(self._used) > PAIRS_MAX:  # those who have been silent for longest are forgotten
+            if len(self._used) > PAIRS_MAX:  # evict the least recently used half
                 self._used = dict(islice(self._used.items(), PAIRS_MAX // 2, None))
             return None
         if len(self._open) >= LANES_MAX:
@@ -146,7 +146,7 @@ class ValidatorCache:
 
 
 def _telling(dialect: Dialect, type_: MessageType) -> tuple[str, ...] | None:
-    """Where in the message stands whether it means something to the work; None: that is not told by any one field."""
+    """Path of the field that decides whether the message affects the work; None: no single field does."""
     idle = IDLE.get(type_.deed.action) if type_.deed is not None else None
     if idle is None or type_.deed is None or not idle.name:
         return None
