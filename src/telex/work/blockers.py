@@ -1,7 +1,7 @@
-"""Who said that it cannot go on, and has it gone on since? A topic for each task that was ever held up.
+"""Work state of blocked tasks: one topic per task that was ever blocked.
 
-The topic `blockers` has one message only, the first blocker there was: as long as it is empty, progress of any task
-means nothing here, and nothing has to be read to know that.
+The topic `blockers` holds only the first blocker of the team: while it is empty, a progress message has no effect here
+and no topic has to be read.
 """
 
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from telex.work.rule_set import Book, Fold, Topics, WorkRules
 from telex.work.view import WorkMessage
 
 KIND, ANY = "blocker", "blockers"
-HOLDS_UP = ("", "blocking")  # a blocker that is merely degrading or worth knowing holds nobody up
+HOLDS_UP = ("", "blocking")  # severities with which a blocker stops its task
 
 
 class Blocker(NamedTuple):
-    """The state of a topic while its task is held up; None when it has gone on."""
+    """State of a topic while its task is blocked; None once it has made progress."""
 
     id: str
     task: str
@@ -32,14 +32,14 @@ def topic_of(work_message: WorkMessage) -> str:
 
 
 def topic_at(plan: str, task: str) -> str:
-    """Of a task in a plan. A / in the plan's name is written out, or task `b/c` of `a` would be task `c` of `a/b`."""
+    """Topic of a task in a plan. A / in the plan's name is escaped, so that task `b/c` of `a` is not `c` of `a/b`."""
     if "%" in plan or "/" in plan:
         plan = plan.replace("%", "%25").replace("/", "%2F")
     return f"{KIND}:{plan}/{task}"
 
 
 def _belongs(work_message: WorkMessage, book: Book) -> Topics:
-    """Progress means something only where that very task is held up."""
+    """A progress message matters only while its own task is blocked."""
     if _holds_up(work_message):
         return (topic_of(work_message),) if ANY in book else (topic_of(work_message), ANY)
     goes_on = ANY in book and not _is_blocked(work_message) and book.get(topic := topic_of(work_message)) is not None
@@ -59,20 +59,20 @@ def _fold(state: Blocker | None, work_message: WorkMessage) -> Blocker | None:
     if not _is_blocked(work_message):
         return None
     return Blocker(
-        work_message.id,
-        work_message.text("task"),
-        work_message.text("plan"),
-        work_message.sender,
-        work_message.to,
-        work_message.inboxes or (work_message.to,),
-        work_message.at,
-        work_message.text("blocker") or "; ".join(work_message.texts("blockers")) or work_message.text("details"),
-        work_message.text("needs"),
+        id=work_message.id,
+        task=work_message.text("task"),
+        plan=work_message.text("plan"),
+        by=work_message.sender,
+        to=work_message.to,
+        inboxes=work_message.inboxes or (work_message.to,),
+        at=work_message.at,
+        what=work_message.text("blocker") or "; ".join(work_message.texts("blockers")) or work_message.text("details"),
+        needs=work_message.text("needs"),
     )
 
 
 def _since(state: float | None, work_message: WorkMessage) -> float:
-    """When there was the first."""
+    """Time of the first blocker."""
     return work_message.at if state is None else state
 
 

@@ -1,4 +1,4 @@
-"""Is a contract well drawn? Patterns that cover nothing, and paths that are allowed for nothing."""
+"""Checks of a contract's own patterns: those that match no path, and allowed paths that are all forbidden."""
 
 from functools import lru_cache
 
@@ -10,15 +10,15 @@ from telex.validation.project_paths import InvalidPath, normal
 from telex.work.rule_set import Book, RuleContext
 from telex.work.view import WorkMessage
 
-ANYTHING = "\ue000"  # a name that stands for whichever: no pattern means this one
-Flawed = tuple[int, str, str]  # the place of a pattern in its list, the pattern, and what is against it
+ANYTHING = "\ue000"  # placeholder for any file name; no pattern contains it
+Flawed = tuple[int, str, str]  # index of a pattern in its list, the pattern, and the reason
 
 
 def check_contract(work_message: WorkMessage, book: Book, context: RuleContext) -> list[Finding]:
     allowed, forbidden = work_message.texts("allowed"), work_message.texts("forbidden")
     for_nothing = _for_nothing(allowed, forbidden) if forbidden else ()
     if not _flawed(allowed) and not _flawed(forbidden) and not for_nothing:
-        return []  # most are like this
+        return []
     return [
         *flaws(work_message, "allowed", allowed),
         *flaws(work_message, "forbidden", forbidden),
@@ -27,28 +27,27 @@ def check_contract(work_message: WorkMessage, book: Book, context: RuleContext) 
 
 
 def flaws(work_message: WorkMessage, name: str, patterns: tuple[str, ...]) -> list[Finding]:
-    """Of the patterns that the message lists under one of the deed's names."""
+    """Findings on the patterns in one of the action's fields."""
     return [_covers_nothing(work_message, name, *flawed) for flawed in _flawed(patterns)]
 
 
-@lru_cache(maxsize=256)  # teams draw the same lines in plan after plan
+@lru_cache(maxsize=256)  # teams repeat the same patterns in plan after plan
 def _flawed(patterns: tuple[str, ...]) -> tuple[Flawed, ...]:
-    """Those that cover nothing, and why."""
+    """Patterns that match no path, with the reason."""
     each = ((index, pattern, flaw(pattern)) for index, pattern in enumerate(patterns))
     return tuple((index, pattern, why) for index, pattern, why in each if why is not None)
 
 
 def _covers_nothing(work_message: WorkMessage, name: str, index: int, pattern: str, why: str) -> Finding:
-    form = "a path from the project's root, with / and perhaps * in it"
-    say = f"Write it as {form}: it covers nothing, since {why}."
-    path, expected = work_message.path(name, index), "src/auth/, *.md or docs/**/*.png"
-    return Finding("pattern-covers-nothing", path, say, "warning", expected, short(pattern))
+    say = f"Write it as a path from the project's root, with / and perhaps * in it: it covers nothing, since {why}."
+    finding = Finding("pattern-covers-nothing", work_message.path(name, index), say, "warning")
+    return finding._replace(expected="src/auth/, *.md or docs/**/*.png", found=short(pattern))
 
 
 @lru_cache(maxsize=256)
 def _for_nothing(allowed: tuple[str, ...], forbidden: tuple[str, ...]) -> tuple[Flawed, ...]:
-    """Those that are allowed for nothing, since all that lies there is forbidden, and the pattern that forbids it. That
-    the same words stand in both lists is a rule of the dialect, and found without a bus."""
+    """Allowed patterns under which every path is forbidden, with the forbidding pattern. A pattern that is in both
+    lists violates a rule of the dialect, which is checked elsewhere."""
     found = []
     for index, pattern in enumerate(allowed):
         folder = normal(pattern)

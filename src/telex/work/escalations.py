@@ -1,8 +1,8 @@
-"""Which matters were handed up, and how far has each come? One topic each: the first message and every climb. A climb
-has a topic of its own besides, so that whoever answers it need not know what it is a step of.
+"""Work state of escalations: one topic per escalation, with its first message and the message to each further level.
+Each of those further messages also has a topic of its own, so that an answer to it finds the escalation.
 
-That it was answered is no message of a certain kind: any word from whoever it is with will do, plain text too. So the
-answer is told by the event `answered` of the messages here, and `delivery/escalation_chain.py` puts both together.
+Any message of the current level answers an escalation, plain text included. So the answer is the event `answered` of
+the messages here, and `delivery/escalation_chain.py` combines both.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
 from telex.work.view import WorkMessage
 
 KIND, CLIMB = "escalation", "climb"
-ANY = "escalations"  # as long as it is empty, no matter was ever handed up that a message could be an answer to
+ANY = "escalations"  # empty until the first escalation: no message can be an answer to one
 
 
 def topic_of(id_: str) -> str:
@@ -23,12 +23,12 @@ def topic_of(id_: str) -> str:
 
 
 def topics_of_step(id_: str) -> tuple[str, str]:
-    """Where it is known that this is a step of a matter: the first, or a climb."""
+    """The topics that a message of an escalation may have: as its first, or as a further level."""
     return topic_of(id_), f"{CLIMB}:{id_}"
 
 
 def _belongs(work_message: WorkMessage, book: Book) -> Iterator[str]:
-    """A climb belongs to what it climbs with. The bus also raises matters itself, in reply to something else."""
+    """A further level belongs to its escalation. The bus also starts escalations, in reply to other messages."""
     if ANY not in book:
         yield ANY
     if _may_climb(work_message) and topic_of(str(work_message.reply_to)) in book:
@@ -39,7 +39,7 @@ def _belongs(work_message: WorkMessage, book: Book) -> Iterator[str]:
 
 
 def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    """A matter that waits would be lost to whoever looks for it if another took its id."""
+    """The id of an open escalation must not be reused: an answer names only the id."""
     first, climb = topics_of_step(work_message.id)
     if work_message.sender == TELEX or (first not in book and climb not in book):
         return ()
@@ -54,37 +54,37 @@ def _may_climb(work_message: WorkMessage) -> bool:
 
 def _fold(state: Escalation | None, work_message: WorkMessage) -> Escalation:
     rung = EscalationLevel(
-        work_message.id,
-        work_message.seq,
-        work_message.at,
-        work_message.text("level"),
-        work_message.to,
-        work_message.inboxes or (work_message.to,),
+        id=work_message.id,
+        seq=work_message.seq,
+        at=work_message.at,
+        level=work_message.text("level"),
+        to=work_message.to,
+        inboxes=work_message.inboxes or (work_message.to,),
     )
     if state is not None and _may_climb(work_message) and work_message.reply_to == state.id:
         return state._replace(rungs=(*state.rungs, rung))
     return Escalation(
-        work_message.id,
-        work_message.sender,
-        work_message.role,
-        work_message.at,
-        work_message.dialect.name,
-        work_message.type.name,
-        work_message.text("reason"),
-        work_message.text("severity"),
-        work_message.correlation,
-        work_message.reply_to if work_message.sender == TELEX else None,
-        (rung,),
+        id=work_message.id,
+        by=work_message.sender,
+        role=work_message.role,
+        at=work_message.at,
+        dialect=work_message.dialect.name,
+        type=work_message.type.name,
+        reason=work_message.text("reason"),
+        severity=work_message.text("severity"),
+        correlation=work_message.correlation,
+        cause=work_message.reply_to if work_message.sender == TELEX else None,
+        rungs=(rung,),
     )
 
 
 def _climbed(state: str | None, work_message: WorkMessage) -> str | None:
-    """The id of the matter that it climbed with."""
+    """Id of the escalation that this level belongs to."""
     return state or work_message.reply_to
 
 
 def _since(state: float | None, work_message: WorkMessage) -> float:
-    """When there was the first."""
+    """Time of the first escalation."""
     return work_message.at if state is None else state
 
 

@@ -1,7 +1,7 @@
-"""How do signals and dispatches move a work on? The chapter of `work:{id}`; the moves themselves are `work/pipeline`.
+"""Work rules of the pipeline: what signals and dispatches do to the topic `work:{id}`; `work/pipeline` has the moves.
 
-A work begins with a triage request whose id is also its conversation's. Only what belongs to that conversation has a
-part in it: results, and the dispatches that the router would send.
+A work begins with a triage request whose id is also its correlation id. Only messages with that correlation id take
+part: results, and the dispatches of the orchestrator.
 """
 
 from collections.abc import Iterable
@@ -36,15 +36,12 @@ _ASKS_FOR: dict[str, Part] = {REVISION_REQUEST.name: "step", **{type_.name: kind
 
 
 def topic_of(work_message: WorkMessage) -> str | None:
-    return (
-        f"work:{work_message.correlation}"
-        if work_message.correlation and is_work_id(work_message.correlation)
-        else None
-    )
+    id_ = work_message.correlation
+    return f"work:{id_}" if id_ and is_work_id(id_) else None
 
 
 def _signal_belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
-    """Odd ones too, since they are listed; but nothing is said of a work that nobody has begun."""
+    """Signals that change nothing belong too, since they are listed; those of an unknown work do not."""
     topic = topic_of(work_message)
     return (topic,) if topic is not None and topic in book and work_message.type.name in ANSWERS else ()
 
@@ -58,7 +55,7 @@ def _dispatch_belongs(work_message: WorkMessage, book: Book) -> tuple[str, ...]:
 
 
 def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    """A signal is never refused for coming late. Its sender is told that it changes nothing, and what would."""
+    """A late signal is never refused: its sender gets a warning that it changes nothing."""
     work: Work | None = book.get(topic_of(work_message) or "")
     if work is None or work_message.type.name not in ANSWERS:
         return ()
@@ -73,12 +70,17 @@ def _out_of_turn(work_message: WorkMessage, work: Work, part: Part, why: str) ->
     waited = _waited_for(work, part)
     do = f"Answer with --reply-to {waited[0]}" if waited else "Leave it at that"
     say = f"{do}: this signal changes nothing in {work.id}, since {why}."
-    path, expected = work_message.path("signal"), f"one of {', '.join(waited[:8])}" if waited else None
-    return Finding("signal-out-of-turn", path, say, "warning", expected, work_message.reply_to)
+    return _no_effect(work_message, say, waited)
+
+
+def _no_effect(work_message: WorkMessage, say: str, waited: list[str]) -> Finding:
+    expected = f"one of {', '.join(waited[:8])}" if waited else None
+    finding = Finding("signal-out-of-turn", work_message.path("signal"), say, "warning")
+    return finding._replace(expected=expected, found=work_message.reply_to)
 
 
 def _weigh_dispatch(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
-    """Two who lead a work at the same moment work out the same dispatch: it is sent by one of them."""
+    """Two orchestrators of one work compute the same dispatch: only the first is accepted."""
     work: Work | None = book.get(topic_of(work_message) or "")
     if work is None or not was_sent(work, work_message.id):
         return ()
@@ -86,21 +88,18 @@ def _weigh_dispatch(work_message: WorkMessage, book: Book, context: RuleContext)
 
 
 def answers_nothing(work_message: WorkMessage, works: Iterable[Work]) -> tuple[Finding, ...]:
-    """A result that belongs to no work, while works wait for one like it: what its sender should know."""
+    """Warning on a result that belongs to no work while some work waits for such a result."""
     part = ANSWERS.get(work_message.type.name)
     waited = [name for work in works for name in _waited_for(work, part)] if part is not None else []
     if not waited:
         return ()
     why = "it does not say what it answers" if work_message.reply_to is None else "no dispatch has the id that it names"
     say = f"Send it again with --reply-to {waited[0]}, or whichever it answers: it changes nothing, since {why}."
-    expected = f"one of {', '.join(waited[:8])}"
-    return (
-        Finding("signal-out-of-turn", work_message.path("signal"), say, "warning", expected, work_message.reply_to),
-    )
+    return (_no_effect(work_message, say, waited),)
 
 
 def _waited_for(work: Work, part: Part) -> list[str]:
-    """The dispatches that such a result could answer now."""
+    """Ids of the dispatches that such a result could answer now."""
     checks = part in ("review", "audit")
     return [
         dispatch_id(work.id, step, part if checks else "")
@@ -110,17 +109,15 @@ def _waited_for(work: Work, part: Part) -> list[str]:
     ]
 
 
-_ANY = {part: SignalResult(part, "blocked") for part in ANSWERS.values()}  # a signal that any place takes
+_ANY = {part: SignalResult(part, "blocked") for part in ANSWERS.values()}  # a signal that every step accepts
 
 
 def fold(work: Work | None, work_message: WorkMessage) -> Work | None:
     if work_message.action == "dispatch":
         return _after_dispatch(work, work_message) or work
-    return (
-        answered(work, work_message.reply_to, answer_of(work_message))
-        if work is not None and work_message.type.name in ANSWERS
-        else work
-    )
+    if work is None or work_message.type.name not in ANSWERS:
+        return work
+    return answered(work, work_message.reply_to, answer_of(work_message))
 
 
 def _after_dispatch(work: Work | None, work_message: WorkMessage) -> Work | None:
@@ -136,14 +133,14 @@ def _after_dispatch(work: Work | None, work_message: WorkMessage) -> Work | None
 
 
 def answer_of(work_message: WorkMessage) -> SignalResult:
-    """A result in the machine's words."""
+    """A result in the terms of the state machine."""
     return SignalResult(
         ANSWERS[work_message.type.name],
         work_message.text("signal"),
-        work_message.sender,
-        work_message.role,
-        work_message.id,
-        work_message.at,
+        by=work_message.sender,
+        role=work_message.role,
+        message=work_message.id,
+        at=work_message.at,
         questions=_count(work_message, "questions") if _truth(work_message, "research") else 0,
         sure=_truth(work_message, "verified") is not False and work_message.get("qa") != "fail",
         waves=_count(work_message, "waves"),
@@ -155,7 +152,7 @@ def answer_of(work_message: WorkMessage) -> SignalResult:
 
 def _count(work_message: WorkMessage, name: str) -> int:
     found = work_message.get(name)
-    number = scalars.number(found, 0) if isinstance(found, str) else found  # front matter is stored as it was written
+    number = scalars.number(found, 0) if isinstance(found, str) else found  # front matter is stored as text
     return max(number, 0) if isinstance(number, int) and not isinstance(number, bool) else 0
 
 

@@ -1,4 +1,4 @@
-"""What did a message say, in the words of the rules? A dialect's field names stay in the dialect."""
+"""View of a message for the work rules: fields by their role in the action, independent of the dialect's names."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,13 +13,13 @@ from telex.model.json_path import path_of
 from telex.model.message import Message
 from telex.work.actions import CHAPTERS
 
-UNWEIGHED = "unweighed"  # in the event that brought a message: it was stored by a team without rules of the work
+UNWEIGHED = "unweighed"  # in the event of a message: it was stored by a team without work rules
 _TELLING = ('"findings"', '"inboxes"', f'"{UNWEIGHED}"')
 Getters = Mapping[str, Callable[[Tree], Any]]
 
 
 class WorkMessage(NamedTuple):
-    """A message as the rules of the work see it."""
+    """A message as the work rules see it."""
 
     seq: int  # 0: it is not stored yet
     id: str
@@ -39,77 +39,80 @@ class WorkMessage(NamedTuple):
         return self.type.deed.action if self.type.deed is not None else ""
 
     def get(self, name: str) -> Any:
-        """What stands under one of the deed's names; None where the message, or its type, has no such thing."""
+        """Value of one of the action's fields; None where the message, or its type, does not have it."""
         getter = (_KNOWN.get(id(self.type)) or _learnt(self.dialect, self.type)).getters.get(name)
         return getter(self.tree) if getter is not None else None
 
     def text(self, name: str) -> str:
         getter = (_KNOWN.get(id(self.type)) or _learnt(self.dialect, self.type)).getters.get(name)
-        found = getter(self.tree) if getter is not None else None
-        return found if isinstance(found, str) else ""
+        value = getter(self.tree) if getter is not None else None
+        return value if isinstance(value, str) else ""
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts; whatever in it is none is left out, as a lenient team may let it pass."""
-        found = self.get(name)
-        return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+        """A list of texts. Items of another type, which a lenient team lets pass, are left out."""
+        return _texts(self.get(name))
 
     def moment(self, name: str) -> float | None:
-        """A moment, in seconds since 1970; None where it names none."""
+        """A timestamp, in seconds since 1970; None if there is none."""
         written = self.text(name)
         at = parse_timestamp(written).at if written else None
         try:
             return at.astimezone(UTC).timestamp() if at is not None else None
-        except OverflowError:  # the first or the last day there is, in another zone
+        except OverflowError:  # first or last day of the calendar, in another zone
             return None
 
     @property
     def has_states(self) -> bool:
-        """Is its dialect one in which tasks have states?"""
+        """Whether tasks have states in its dialect."""
         return (_KNOWN.get(id(self.type)) or _learnt(self.dialect, self.type)).has_states
 
     def has(self, name: str) -> bool:
-        """Has its type a place for that? It need not be filled."""
+        """Whether its type has that field; it may be empty."""
         return self.type.deed is not None and name in self.type.deed.field_map
 
     def path(self, name: str, *more: str | int) -> str:
-        """Where that stands, for a finding."""
+        """Path of that field, for a finding."""
         assert self.type.deed is not None
         return path_of(*self.dialect.locate(self.type, self.type.deed.field_map[name]), *more)
 
 
 def work_message_from_log(message: Message, event: Event | None, dialect: Dialect) -> WorkMessage | None:
-    """A message out of the record. None: it has no part in the work, or was let pass by a lenient team though it was
-    refused, and then changes nothing."""
+    """A message from the log. None: it has no work action, or a lenient team stored it with a refusal, so it changes
+    nothing."""
     type_ = dialect.types.get(message.type or "")
     if type_ is None or type_.deed is None or type_.deed.action not in CHAPTERS or message.refused:
         return None
-    told = event.detail if event is not None else None
-    # Most say only how long it took, and reading that is a third of the cost of folding.
-    detail = detail_of(event) if event is not None and told and any(word in told for word in _TELLING) else {}
-    found, where = detail.get("findings"), detail.get("inboxes")  # somebody else may have written them into an export
-    listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    if detail.get(UNWEIGHED) or any(one.get("severity", "refusal") == "refusal" for one in listed):
+    text = event.detail if event is not None else None
+    # Most details hold only a duration, and parsing them is a third of the cost of folding.
+    detail = detail_of(event) if event is not None and text and any(word in text for word in _TELLING) else {}
+    findings = detail.get("findings")  # of any type: an export may have been edited
+    listed = [finding for finding in findings if isinstance(finding, dict)] if isinstance(findings, list) else []
+    if detail.get(UNWEIGHED) or any(finding.get("severity", "refusal") == "refusal" for finding in listed):
         return None
     return WorkMessage(
-        message.seq,
-        message.id,
-        message.at,
-        message.sender,
-        message.role,
-        message.to,
-        tuple(one for one in where if isinstance(one, str)) if isinstance(where, list) else (),
-        dialect,
-        type_,
-        parse_tree(message.raw, dialect, type_),
-        message.correlation,
-        message.reply_to,
+        seq=message.seq,
+        id=message.id,
+        at=message.at,
+        sender=message.sender,
+        role=message.role,
+        to=message.to,
+        inboxes=_texts(detail.get("inboxes")),
+        dialect=dialect,
+        type=type_,
+        tree=parse_tree(message.raw, dialect, type_),
+        correlation=message.correlation,
+        reply_to=message.reply_to,
     )
 
 
-def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callable[[bytes], Any] | None = None) -> Tree:
-    """The message as it was read when it was stored: a plain reading where that will do, the patient one elsewhere.
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
-    `decode` reads JSON in less time, for a message that took the fast lane.
+
+def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callable[[bytes], Any] | None = None) -> Tree:
+    """The message's content: the JSON decoder where it accepts the message, the tolerant parser elsewhere.
+
+    `decode` is a faster JSON decoder, for a message that the compiled validator has accepted.
     """
     tree: Any = None
     if dialect.form == "json":
@@ -126,7 +129,7 @@ def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callabl
 
 
 def _respelt(tree: Tree, dialect: Dialect, later: Mapping[str, str]) -> Tree:
-    """Fields under the name they have, where they were written under a later one."""
+    """Fields under their own name, where the message has the name of a later version."""
     inside = tree.get(dialect.payload) if dialect.payload else tree
     if isinstance(inside, dict):
         for name, spelling in later.items():
@@ -136,12 +139,12 @@ def _respelt(tree: Tree, dialect: Dialect, later: Mapping[str, str]) -> Tree:
 
 
 class _TypeReader(NamedTuple):
-    """What is found out once for a type."""
+    """Readers for the fields of one type, built once."""
 
-    type: MessageType  # held, since it is known by its identity
+    type: MessageType  # a reference, so that its id stays valid as a key
     getters: Getters
-    later: Mapping[str, str]  # fields that are also read under a later spelling
-    has_states: bool  # does its dialect have words for the moves of a task?
+    later: Mapping[str, str]  # fields that may also have the name of a later version
+    has_states: bool  # tasks have states in its dialect
 
 
 _DECODE = json.JSONDecoder().decode
@@ -160,7 +163,7 @@ def _learnt(dialect: Dialect, type_: MessageType) -> _TypeReader:
 
 
 def _getter(steps: tuple[str, ...]) -> Callable[[Tree], Any]:
-    """As `get_path`, and quicker for what stands in the payload: that is asked a dozen times of every message."""
+    """As `get_path`, but faster for a field of the payload: each message is asked for a dozen of them."""
     if len(steps) != 2 or any(step.endswith("[]") for step in steps):
         return get_path(steps)
     outer, inner = steps

@@ -1,7 +1,7 @@
-"""What does a signal do to a work? Every move stands in `MOVES` and nowhere else.
+"""State machine of the pipeline: `MOVES` is the only table of what a signal does to a work.
 
-The code runs this table, the docs print it, the diagram is drawn from it, and `model_check` walks through every state
-that it leads to. A signal that answers nothing that is waited for changes nothing, and is listed as odd.
+The code runs this table, the docs and the diagram are generated from it, and `model_check` explores every state that
+it reaches. A signal that answers no open dispatch changes nothing and is listed in `Work.odd`.
 """
 
 from collections.abc import Callable
@@ -29,15 +29,15 @@ from telex.work.pipeline.state import (
     wave_of,
 )
 
-QUESTIONS_MAX = 100  # more is no research but a slip of the pen: a person is asked first
+QUESTIONS_MAX = 100  # more is taken for an error: a human decides
 STEPS_MAX = 1_000
 VERDICTS = ("pass", "pass_with_notes", "fail")
 
 
 class SignalResult(NamedTuple):
-    """A result, as far as it steers the work."""
+    """A result, reduced to what the state machine needs."""
 
-    part: Part  # what it can be the answer to
+    part: Part  # what it can answer
     signal: str
     by: str = ""
     role: str = ""
@@ -54,34 +54,35 @@ class SignalResult(NamedTuple):
 class Move(NamedTuple):
     states: tuple[State, ...]
     signals: tuple[str, ...]
-    when: str  # a name in GUARDS; empty: in every other case
+    when: str  # a name in GUARDS; empty: otherwise
     then: State
-    opens: str = ""  # a name in OPENINGS: what begins by it
-    sends: tuple[str, ...] = ()  # what is dispatched because of it
-    why: str = ""  # where a person is to be asked: about what; {by} is who said it
+    opens: str = ""  # a name in OPENINGS: the steps that it starts
+    sends: tuple[str, ...] = ()  # dispatches that follow from it
+    why: str = ""  # why a human has to decide; {by} is the sender of the signal
 
 
 WORD = "a word to human"
 MOVES: tuple[Move, ...] = (
     Move(("triage",), ("triage_complete",), "too many questions", "escalated", sends=(WORD,),
          why=f"the triage asks more than {QUESTIONS_MAX} questions"),
-    Move(("triage",), ("triage_complete",), "research needed", "settled", "research", ("research_request",)),
-    Move(("triage",), ("triage_complete",), "", "settled", "plan", ("architecture_request",)),
+    Move(("triage",), ("triage_complete",), "research needed", "settled", opens="research",
+         sends=("research_request",)),
+    Move(("triage",), ("triage_complete",), "", "settled", opens="plan", sends=("architecture_request",)),
     Move(("research",), ("research_complete",), "questions left", "settled"),
-    Move(("research",), ("research_complete",), "", "settled", "plan", ("architecture_request",)),
+    Move(("research",), ("research_complete",), "", "settled", opens="plan", sends=("architecture_request",)),
     Move(("plan",), ("plan_complete",), "has blockers", "escalated", sends=(WORD,), why="the plan has blockers"),
     Move(("plan",), ("plan_complete",), "too many steps", "escalated", sends=(WORD,),
          why=f"the plan has more than {STEPS_MAX:,} steps"),
     Move(("plan",), ("plan_complete",), "nothing to do", "settled"),
-    Move(("plan",), ("plan_complete",), "", "settled", "wave", ("task_assignment",)),
+    Move(("plan",), ("plan_complete",), "", "settled", opens="wave", sends=("task_assignment",)),
     Move(("working",), ("rfr",), "", "checking", sends=("review", "audit")),
     Move(("checking",), VERDICTS, "a verdict is out", "checking"),
-    Move(("checking",), VERDICTS, "failed, try again", "working", "revision", ("revision_request",)),
+    Move(("checking",), VERDICTS, "failed, try again", "working", opens="revision", sends=("revision_request",)),
     Move(("checking",), VERDICTS, "failed", "escalated", sends=(WORD,),
          why=f"it failed after {ITERATIONS_MAX} revisions"),
     Move(("checking",), VERDICTS, "wave goes on", "approved", sends=("approval",)),
     Move(("checking",), VERDICTS, "last wave", "approved", sends=("approval",)),
-    Move(("checking",), VERDICTS, "", "approved", "wave", ("approval", "task_assignment")),
+    Move(("checking",), VERDICTS, "", "approved", opens="wave", sends=("approval", "task_assignment")),
     Move(OPEN, ("blocked",), "", "blocked", sends=(WORD,), why="{by} says that it is blocked"),
     Move(OPEN, ("escalate",), "", "escalated", sends=(WORD,), why="{by} asks for a decision"),
 )  # fmt: skip
@@ -112,7 +113,7 @@ def failed(step: PipelineStep) -> bool:
     return any(verdict.signal == "fail" for verdict in step.verdicts)
 
 
-# --- what begins -----------------------------------------------------------------------------------------------------
+# --- steps that begin ------------------------------------------------------------------------------------------------
 
 
 def _research(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
@@ -126,7 +127,7 @@ def _plan(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
 
 
 def _wave(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
-    """The next one: all its steps at once."""
+    """The next wave: all its steps at once."""
     if step.kind == "plan":
         work = work._replace(waves=spread(answer.waves, answer.steps), plan_file=answer.plan_file)
     wave = work.wave + 1
@@ -149,23 +150,23 @@ OPENINGS: dict[str, Callable[[Work, PipelineStep, SignalResult], Work]] = {
 
 
 def spread(waves: int, steps: int) -> tuple[int, ...]:
-    """How many steps each wave has. A plan says only how many there are, so they are dealt out evenly, the first waves
-    getting one more; and no wave is empty, whatever the plan says."""
+    """Number of steps of each wave. A plan has only the total, so the steps are spread evenly, the first waves getting
+    one more; no wave is empty."""
     waves = max(waves, 1)
     each, more = divmod(max(steps, waves), waves)
     return tuple(each + (number < more) for number in range(waves))
 
 
-# --- a signal --------------------------------------------------------------------------------------------------------
+# --- signals ---------------------------------------------------------------------------------------------------------
 
 
 def begun(id_: str, by: str, at: float) -> Work:
-    """A work whose triage has just been asked for."""
+    """A new work, whose triage has been requested."""
     return Work(id_, by, at, {"triage": PipelineStep("triage", "triage", "triage", asked=True)}, last_at=at)
 
 
 def answered(work: Work, reply_to: str | None, answer: SignalResult) -> Work:
-    """The work after a result. `reply_to` is the dispatch that it says it answers."""
+    """The work after a result. `reply_to` is the dispatch that the result names."""
     found = answers_what(work, reply_to, answer)
     if isinstance(found, str):
         odd = IgnoredSignal(answer.message, answer.by, answer.signal, found)
@@ -179,7 +180,7 @@ def answered(work: Work, reply_to: str | None, answer: SignalResult) -> Work:
 
 
 def answers_what(work: Work, reply_to: str | None, answer: SignalResult) -> tuple[PipelineStep, Move] | str:
-    """The place that it answers, with the answer written in, and the move it makes; or why it makes none."""
+    """The step that it answers, with the answer set, and its move; or the reason why there is no move."""
     found = place_called(work, reply_to) if reply_to is not None else _only_open(work, answer.part)
     if found is None:
         return "it answers no dispatch of this work" if reply_to is not None else "it does not say what it answers"
@@ -195,14 +196,14 @@ def answers_what(work: Work, reply_to: str | None, answer: SignalResult) -> tupl
 
 
 def _only_open(work: Work, part: Part) -> tuple[PipelineStep, Part] | None:
-    """What a result is about that does not say so: the one thing it can be about."""
+    """The step of a result without `reply_to`: the only open one of its kind."""
     kind = "step" if part in CHECKS else part
     able = [step for step in work.places.values() if step.kind == kind and is_open(step, part)]
     return (able[0], part) if len(able) == 1 else None
 
 
 def is_open(step: PipelineStep, part: Part) -> bool:
-    """Is an answer of this kind waited for?"""
+    """Whether the step waits for an answer of this kind."""
     if part in CHECKS:
         return step.state == "checking" and all(verdict.part != part for verdict in step.verdicts)
     return step.state == BEGINS[step.kind] and step.asked
@@ -223,14 +224,14 @@ def _fits(move: Move, work: Work, step: PipelineStep, answer: SignalResult) -> b
     return step.state in move.states and answer.signal in move.signals and GUARDS[move.when](work, step, answer)
 
 
-# --- a dispatch ------------------------------------------------------------------------------------------------------
+# --- dispatches ------------------------------------------------------------------------------------------------------
 
 
 def dispatched(work: Work, id_: str, part: Part | None, at: float) -> Work | None:
-    """The work after one of its dispatches was sent; None where this is none, or had been sent before.
+    """The work after one of its dispatches was sent; None if it is not one of them, or was sent before.
 
-    `part` is what the dispatch asks for; None for an approval. A place that is held up goes on when its dispatch of the
-    next round is sent.
+    `part` is what the dispatch asks for; None for an approval. A held step resumes when its dispatch of the next round
+    is sent.
     """
     found = place_called(work, id_.removesuffix(".lgtm"))
     if found is None or found[1] != found[0].kind:
@@ -249,7 +250,7 @@ def dispatched(work: Work, id_: str, part: Part | None, at: float) -> Work | Non
 
 
 def was_sent(work: Work, id_: str) -> bool:
-    """Is it the dispatch that a place stands at, and has been sent?"""
+    """Whether it is the current dispatch of a step and has been sent."""
     found = place_called(work, id_.removesuffix(".lgtm"))
     if found is None:
         return False

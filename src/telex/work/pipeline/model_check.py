@@ -1,8 +1,7 @@
-"""Does every work come to an end? A walk through every state that the table leads to, for works up to some size.
+"""Model check of the pipeline: explores every reachable state of works up to some size and proves that each ends.
 
-Two states are the same when no signal could tell them apart: who answered, under which id and with which notes does not
-matter, nor which of two steps it is that has come so far. A person setting a place going again is left out: it begins a
-new round, and how often that happens is the person's choice.
+States that no signal can distinguish are one state: agent names, message ids, notes and the order of equal steps do
+not count. A human's `resume` is left out: it begins a new round, and a human may do so any number of times.
 """
 
 from collections.abc import Iterator
@@ -28,33 +27,33 @@ Key = tuple[object, ...]
 
 
 class SearchBounds(NamedTuple):
-    """How large the works are that are looked at."""
+    """Size of the works to explore."""
 
     questions: int = 2
     plans: tuple[tuple[int, int], ...] = ((0, 0), (1, 1), (1, 2), (2, 2), (2, 3), (2, 4))  # waves, steps
 
 
 class Edge(NamedTuple):
-    """One signal, what the table made of it, and what became due."""
+    """One signal, its move, and the dispatches that follow."""
 
     before: Key
     after: Key
-    place: str  # the state of the place that it answered
+    place: str  # state of the step that it answered
     signal: str
     move: Move
     sent: tuple[str, ...]
 
 
 class SearchResult(NamedTuple):
-    states: dict[Key, str]  # each with what the work is in it
+    states: dict[Key, str]  # with the work's state
     edges: list[Edge]
-    dead_ends: int  # states that no signal leads out of, and that are no end
-    lost: int  # states from which no end can be reached
-    circles: int  # states that can be come to again
-    longest: int  # signals on the longest way from the first state to the last
+    dead_ends: int  # states without a successor that are not final
+    lost: int  # states from which no final state can be reached
+    circles: int  # states on a cycle, or before one
+    longest: int  # signals on the longest path from the first state to a final one
 
     def count(self, state: str) -> int:
-        return sum(one == state for one in self.states.values())
+        return list(self.states.values()).count(state)
 
 
 SMALL = SearchBounds()
@@ -75,7 +74,7 @@ def search(bounds: SearchBounds = SMALL) -> SearchResult:
 
 
 def key_of(work: Work) -> Key:
-    """What the machine can tell apart. What is behind it is not looked at again."""
+    """What the state machine can distinguish. Finished steps of earlier waves do not count."""
     wave, planned = work.wave, "plan" in work.places
     ahead = [
         step
@@ -86,13 +85,9 @@ def key_of(work: Work) -> Key:
 
 
 def _shape(step: PipelineStep) -> Key:
-    verdicts = (
-        sorted((review_verdict.part, review_verdict.signal == "fail") for review_verdict in step.verdicts)
-        if step.state == "checking"
-        else ()
-    )
+    verdicts = sorted((verdict.part, verdict.signal == "fail") for verdict in step.verdicts)
     iteration = step.iteration if step.state in ("working", "checking") else 0
-    return (step.state, iteration, *verdicts)
+    return (step.state, iteration, *(verdicts if step.state == "checking" else ()))
 
 
 def _edges(work: Work, bounds: SearchBounds) -> Iterator[tuple[Edge, Work]]:
@@ -105,11 +100,11 @@ def _edges(work: Work, bounds: SearchBounds) -> Iterator[tuple[Edge, Work]]:
         sent = [dispatch for dispatch in pending_dispatches(after) if dispatch.id not in before]
         after = _sent(after, sent)
         kinds = tuple(dict.fromkeys(dispatch.kind for dispatch in sent))
-        yield Edge(key_of(work), key_of(after), step.state, answer.signal, found[1], kinds), after
+        yield Edge(key_of(work), key_of(after), step.state, answer.signal, move=found[1], sent=kinds), after
 
 
 def _answers(work: Work, bounds: SearchBounds) -> Iterator[tuple[PipelineStep, str, SignalResult]]:
-    """Every signal that could come to anything that is open."""
+    """Every signal that could answer an open dispatch."""
     for step in work.places.values():
         parts: tuple[Part, ...] = (step.kind, *CHECKS) if step.kind == "step" else (step.kind,)
         for part in filter(partial(is_open, step), parts):
@@ -137,7 +132,7 @@ def _signals(part: Part, bounds: SearchBounds) -> Iterator[SignalResult]:
 
 
 def _sent(work: Work, dispatches: list[Dispatch]) -> Work:
-    """As after the orchestrator's turn."""
+    """The work after the orchestrator has sent these."""
     for dispatch in dispatches:
         step = work.places[dispatch.place.name]
         part: Part | None = step.kind if step.state == BEGINS[step.kind] else None
@@ -150,23 +145,23 @@ def _weighed(states: dict[Key, str], edges: list[Edge]) -> SearchResult:
     after: dict[Key, set[Key]] = {key: set() for key in states}
     for edge in edges:
         after[edge.before].add(edge.after)
-    # Taking away, again and again, what leads nowhere else: whatever is left over stands in a circle or before one.
+    # Kahn's algorithm from the end: the states left over are on a cycle or before one.
     before: dict[Key, set[Key]] = {key: set() for key in states}
     for key, nexts in after.items():
-        for one in nexts:
-            before[one].add(key)
+        for successor in nexts:
+            before[successor].add(key)
     left = {key: len(nexts) for key, nexts in after.items()}
     ready = [key for key, count in left.items() if not count]
     to_go = dict.fromkeys(states, 0)
     reaches_end = {key for key, state in states.items() if state in ENDS}
     while ready:
         key = ready.pop()
-        for one in before[key]:
-            to_go[one] = max(to_go[one], to_go[key] + 1)
-            reaches_end |= {one} if key in reaches_end else set()
-            left[one] -= 1
-            if not left[one]:
-                ready.append(one)
+        for previous in before[key]:
+            to_go[previous] = max(to_go[previous], to_go[key] + 1)
+            reaches_end |= {previous} if key in reaches_end else set()
+            left[previous] -= 1
+            if not left[previous]:
+                ready.append(previous)
     return SearchResult(
         states,
         edges,

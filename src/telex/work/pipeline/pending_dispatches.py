@@ -1,7 +1,7 @@
-"""What is to be dispatched now? Whatever a work stands at and has not been sent, worked out from its state alone.
+"""Pending dispatches of a work, computed from its state alone.
 
-Reviews, audits and words to a person are no types of the dialect, so the state does not know whether they were sent;
-they are due for as long as their answer is waited for, and whoever sends them looks first whether they are there.
+Reviews, audits and messages to a human are plain text, not types of the dialect, so the state does not record that
+they were sent. They stay pending until their answer arrives, and the sender checks first whether they exist.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ ASKS: dict[Kind, MessageType] = {
     "step": TASK_ASSIGNMENT,
 }
 CHECKERS = {"review": "reviewer", "audit": "auditor"}
-FIXES_ALL_UNTIL = 3  # from the iteration after this one on only critical findings are fixed
+FIXES_ALL_UNTIL = 3  # after this iteration only critical findings are fixed
 
 
 class Dispatch(NamedTuple):
@@ -47,10 +47,10 @@ class Dispatch(NamedTuple):
     kind: str  # its type; `review`, `audit` or `a word to human` for what is plain text
     place: PipelineStep
     to: str
-    or_to: str  # where it goes when that one has left
+    or_to: str  # address to use if that agent has left
     type: MessageType | None = None
-    of: Mapping[str, Any] = {}  # what it says, by the deed's names
-    cites: tuple[tuple[str, str], ...] = ()  # what stands in it from other messages: heading, id of the message
+    of: Mapping[str, Any] = {}  # its content, by the action's field names
+    cites: tuple[tuple[str, str], ...] = ()  # messages that it quotes: heading, id
     reply_to: str | None = None
 
 
@@ -68,37 +68,35 @@ def _of_place(work: Work, step: PipelineStep) -> Iterator[Dispatch]:
                 yield Dispatch(id_, check, step, role, role, reply_to=step.answer or None)
     elif step.state == "approved" and not step.told:
         notes = tuple(("A note that came with it", note) for note in step.notes)
-        yield _typed(work, step, APPROVAL, approval_id(work.id, step), {"signal": "lgtm"}, notes)
+        yield _typed(work, step, APPROVAL, {"signal": "lgtm"}, notes)._replace(id=approval_id(work.id, step))
     elif step.state == BEGINS[step.kind] and not step.asked:
         yield ask(work, step)
 
 
 def ask(work: Work, place: PipelineStep) -> Dispatch:
-    """The dispatch that a place begins with, or with which it is sent back."""
-    id_ = dispatch_id(work.id, place)
+    """The dispatch that starts a step, or that sends it back for revision."""
     if place.kind == "triage":
-        return _typed(work, place, TRIAGE_REQUEST, id_, {"signal": "execute"}, (("The request", work.id),))
+        return _typed(work, place, TRIAGE_REQUEST, {"signal": "execute"}, (("The request", work.id),))
     if place.kind == "research":
         topic = f"{work.id}, question {place.name.partition('.')[2]}"
-        told = (("The triage", work.places["triage"].answer),)
-        return _typed(work, place, RESEARCH_REQUEST, id_, {"signal": "research", "topic": topic}, told)
+        cites = (("The triage", work.places["triage"].answer),)
+        return _typed(work, place, RESEARCH_REQUEST, {"signal": "research", "topic": topic}, cites)
     if place.kind == "plan":
-        return _typed(work, place, ARCHITECTURE_REQUEST, id_, {"signal": "plan"}, _findings(work))
+        return _typed(work, place, ARCHITECTURE_REQUEST, {"signal": "plan"}, _findings(work))
     if place.iteration:
-        verdicts = tuple(
-            (f"From the {CHECKERS[review_verdict.part]}", review_verdict.message) for review_verdict in place.verdicts
-        )
+        verdicts = tuple((f"From the {CHECKERS[verdict.part]}", verdict.message) for verdict in place.verdicts)
         severity = "all" if place.iteration <= FIXES_ALL_UNTIL else "critical"
         says = {"iteration": place.iteration, "iterations_max": ITERATIONS_MAX, "severity": severity}
-        return _typed(work, place, REVISION_REQUEST, id_, {"signal": "revise", **says}, verdicts)
+        return _typed(work, place, REVISION_REQUEST, {"signal": "revise", **says}, verdicts)
     step = int(place.name.partition(".s")[2])
     says = {"plan_file": work.plan_file} if work.plan_file else {}
-    where = {"signal": "execute", **says, "wave": wave_of(place.name), "step": step}
-    return _typed(work, place, TASK_ASSIGNMENT, id_, where)
+    return _typed(
+        work, place, TASK_ASSIGNMENT, {"signal": "execute", **says, "wave": wave_of(place.name), "step": step}
+    )
 
 
 def _findings(work: Work) -> tuple[tuple[str, str], ...]:
-    """What the architect plans on. What nobody verified says so in its heading."""
+    """Input of the architect; the heading of an unverified answer says so."""
     research = [
         (f"Research, question {step.name.partition('.')[2]}" + ("" if step.sure else " (UNVERIFIED)"), step.answer)
         for step in work.of_kind("research")
@@ -110,12 +108,12 @@ def _typed(
     work: Work,
     step: PipelineStep,
     type_: MessageType,
-    id_: str,
     of: Mapping[str, Any],
     cites: tuple[tuple[str, str], ...] = (),
 ) -> Dispatch:
-    """To whoever had it before, if anybody: the architect who sized it up plans it, and a step stays with its maker."""
+    """To the agent that worked on it before, if any: the architect of the triage makes the plan, and a step stays with
+    its worker."""
     before = work.places["triage"] if step.kind == "plan" and not step.by else step
     role = ONE_OF_ROLE + (before.role or type_.receivers[0])
-    reply_to = before.answer or None
-    return Dispatch(id_, type_.name, step, before.by or role, role, type_, of, cites, reply_to)
+    dispatch = Dispatch(dispatch_id(work.id, step), type_.name, step, before.by or role, role)
+    return dispatch._replace(type=type_, of=of, cites=cites, reply_to=before.answer or None)
