@@ -13,7 +13,7 @@ from telex.model.roster import HUMAN, Member, Roster
 from telex.model.suggestion import nearest
 from telex.validation.authorization import may_send, normalised
 from telex.work.approvals import Approval, ApprovalRequest, deadline_of, topic_of
-from telex.work.compose import compose
+from telex.work.compose import HeaderFields, compose
 from telex.work.decisions import APPROVED, CONDITIONAL, REJECTED
 from telex.work.escalations import topics_of_step
 from telex.work.view import WorkMessage, parse_tree
@@ -68,18 +68,17 @@ async def answer_to(
         for message in await context.store.find(id_)
         if same and message.sender == request.by and not message.refused
     ]
-    tree = compose(
-        dialect,
-        type_,
-        _words(dialect, type_, request, approved, reason, conditions, modifications),
+    header = HeaderFields(
         id=context.clock.new_id(),
-        now=context.clock.now(),
+        at=context.clock.now(),
         sender=_signed(dialect, type_, request, roster, agent, role),
         to=request.by,
         correlation=request.correlation or (None if same else id_),
         reply_to=id_,
-        like=parse_tree(messages[0].raw, dialect, dialect.types[request.type]) if messages else {},
     )
+    fields = _words(dialect, type_, request, approved, reason, conditions, modifications)
+    like = parse_tree(messages[0].raw, dialect, dialect.types[request.type]) if messages else {}
+    tree = compose(dialect, type_, fields, header, like)
     raw = write(dialect, tree).encode("utf-8", "surrogatepass")
     return SendRequest(raw, agent, role, to=request.by, reply_to=None if dialect.wire.reply_to else id_)
 

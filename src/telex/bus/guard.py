@@ -147,7 +147,7 @@ async def _asks(
 
 
 async def _ask(gate: WriteGuard, member: Member, kind: str, judged: list[PathDecision]) -> tuple[Any, str] | None:
-    from telex.work.compose import compose
+    from telex.work.compose import HeaderFields, compose
 
     plan = judged[0].plan
     assert plan is not None
@@ -168,8 +168,5 @@ async def _ask(gate: WriteGuard, member: Member, kind: str, judged: list[PathDec
     task = next((one for one in plan.words.tasks if one not in plan.done), (plan.words.tasks or ("",))[0])
     message = await gate.store.message(contract.seq)
     like = json.loads(message.raw) if message is not None and dialect.form == "json" and message.raw[:1] == b"{" else {}
-    tree = compose(
-        dialect, type_, of, id=gate.clock.new_id(), now=gate.clock.now(), sender=member.role,
-        correlation=task, like=like if isinstance(like, dict) else {},
-    )  # fmt: skip
-    return tree, contract.by
+    header = HeaderFields(gate.clock.new_id(), gate.clock.now(), member.role, correlation=task)
+    return compose(dialect, type_, of, header, like if isinstance(like, dict) else {}), contract.by

@@ -34,7 +34,7 @@ from telex.model.shutdown import (
 from telex.ports.store import Query, Transaction
 from telex.validation.authorization import may_receive
 from telex.work import reducer, shutdown_progress
-from telex.work.compose import compose
+from telex.work.compose import HeaderFields, compose
 from telex.work.view import WorkMessage, parse_tree
 
 HANDED_BACK_MAX = 10_000  # messages that a report lists
@@ -159,7 +159,7 @@ async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: se
         raise InvalidValue("no dialect of the team can ask anybody to shut down: let it read vbw-typed as well.")
     began, new_id, asker = context.clock.now(), context.clock.new_id(), run.asker
     fields = {"reason": run.reason, "team": run.team}
-    tree = compose(dialect, type_, fields, id=new_id, now=began, sender=asker.role)
+    tree = compose(dialect, type_, fields, HeaderFields(new_id, began, asker.role))
     raw = write(dialect, tree).encode("utf-8", "surrogatepass")
     checked = context.validators.check(raw, Participants(as_role=asker.role, as_name=asker.name))
     traits = checked.traits

@@ -15,7 +15,7 @@ from telex.model.message import NewMessage, WorkChange
 from telex.model.roster import HUMAN, TELEX, Member, Roster
 from telex.ports.store import Reads
 from telex.work import reducer
-from telex.work.compose import compose
+from telex.work.compose import HeaderFields, compose
 from telex.work.rule_set import DraftMessage, RuleContext
 from telex.work.view import WorkMessage
 
@@ -74,17 +74,8 @@ def report_of_draft(
 ) -> NewMessage:
     """A message of the bus itself, stored together with the one that it follows from."""
     id_, dialect, type_ = draft.id or context.clock.new_id(), draft.dialect, draft.type
-    tree = compose(
-        dialect,
-        type_,
-        draft.of,
-        id=id_,
-        now=now,
-        sender=TELEX,
-        to=draft.to,
-        correlation=draft.correlation,
-        reply_to=draft.reply_to,
-    )
+    header = HeaderFields(id_, now, TELEX, draft.to, correlation=draft.correlation, reply_to=draft.reply_to)
+    tree = compose(dialect, type_, draft.of, header)
     found = route(normal_address(draft.to), Member(TELEX, TELEX), roster)
     inboxes = (HUMAN,) if isinstance(found, Finding) else found  # a human always exists
     message = WorkMessage(

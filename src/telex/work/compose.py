@@ -1,7 +1,7 @@
-"""How is a message written that nobody typed? From what it is to say, by the deed's names, and its dialect."""
+"""Composition of a message that the bus writes itself, from the values of its action and the dialect's layout."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from telex.delivery.system_messages import format_timestamp
 from telex.dialects.rule_evaluation import set_path
@@ -10,29 +10,29 @@ from telex.dialects.schema import TYPE, Dialect, Field, Integer, MessageType, Nu
 NOTHING: Tree = {}
 
 
+class HeaderFields(NamedTuple):
+    """Envelope values of a composed message."""
+
+    id: str
+    at: float
+    sender: str
+    to: str | None = None
+    correlation: str | None = None
+    reply_to: str | None = None
+
+
 def compose(
-    dialect: Dialect,
-    type_: MessageType,
-    of: Mapping[str, Any],
-    *,
-    id: str,
-    now: float,
-    sender: str,
-    to: str | None = None,
-    correlation: str | None = None,
-    reply_to: str | None = None,
-    like: Tree = NOTHING,
+    dialect: Dialect, type_: MessageType, of: Mapping[str, Any], header: HeaderFields, like: Tree = NOTHING
 ) -> Tree:
-    """A whole message that says this. What the envelope wants besides is taken from the message it is like, such as the
-    one it answers: its phase, its task."""
+    """A complete message. Other envelope fields, such as its phase or task, are copied from the message `like`."""
     assert type_.deed is not None
     wire = dialect.wire
     known = {
-        wire.id: id,
-        wire.correlation: correlation,
-        wire.timestamp: format_timestamp(now),
-        wire.sender: sender,
-        wire.recipient: to,
+        wire.id: header.id,
+        wire.correlation: header.correlation,
+        wire.timestamp: format_timestamp(header.at),
+        wire.sender: header.sender,
+        wire.recipient: header.to,
         wire.version: dialect.version,
     }
     tree: Tree = {TYPE: type_.name}
@@ -41,20 +41,20 @@ def compose(
         if value is None:
             value = like.get(name) if name != wire.recipient else None
         if value is None and field.required:
-            value = _least(field, now)
+            value = _least(field, header.at)
         if value is not None and _fits(field, value):
             tree[name] = value
-    said = {where: of[name] for name, where in type_.deed.field_map.items() if of.get(name) is not None}
-    if reply_to is not None and wire.reply_to is not None:
-        said.setdefault(wire.reply_to, reply_to)
-    for where, value in said.items():
+    fields = {where: of[name] for name, where in type_.deed.field_map.items() if of.get(name) is not None}
+    if header.reply_to is not None and wire.reply_to is not None:
+        fields.setdefault(wire.reply_to, header.reply_to)
+    for where, value in fields.items():
         if where not in dialect.envelope or where not in tree or of.get(where) is not None:
             set_path(tree, dialect.locate(type_, where), value)
     return tree
 
 
 def _least(field: Field, now: float) -> Any:
-    """The least that a field may say."""
+    """The smallest valid value of a field."""
     kind = field.kind
     if isinstance(kind, OneOf):
         return kind.values[0]
@@ -64,5 +64,5 @@ def _least(field: Field, now: float) -> Any:
 
 
 def _fits(field: Field, value: Any) -> bool:
-    """A recipient or a sender by name is no role: such a field is left to the caller."""
+    """False for an optional field of roles whose value is an agent's name: the caller fills it in."""
     return not isinstance(field.kind, OneOf) or value in field.kind.values or field.required
