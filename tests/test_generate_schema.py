@@ -19,7 +19,7 @@ from telex.dialects.schema import (
 )
 from telex.generate.json_schema import dialect_schema, message_schema, type_schema
 from telex.model.finding import refusals
-from telex.validation.authorization import authorise
+from telex.validation.authorization import authorise_recipient, authorise_sender
 from telex.validation.fields import validate
 from tests.user_dialect import OWN
 
@@ -34,7 +34,8 @@ def accepts(schema: dict[str, Any], tree: object) -> bool:
 
 def passes_the_check(dialect: Dialect, type_: MessageType, tree: dict[str, Any]) -> bool:
     validated = validate(tree, dialect, type_)
-    return not refusals([*validated.findings, *authorise(validated.tree, dialect, type_)])
+    sender = authorise_sender(validated.tree, dialect, type_)
+    return not refusals([*validated.findings, *sender, *authorise_recipient(validated.tree, dialect, type_)])
 
 
 @every_type

@@ -30,7 +30,7 @@ from telex.dialects.toml.loader import KEYS as DIALECT_KEYS
 from telex.dialects.toml.loader import declare, show
 from telex.dialects.toml.rules import KEYS as RULE_KEYS
 from telex.dialects.toml.types import KEYS as TYPE_KEYS
-from telex.validation.authorization import authorise
+from telex.validation.authorization import authorise_recipient, authorise_sender
 from telex.validation.fields import validate
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -96,7 +96,8 @@ def good(text: str) -> Dialect:
 def findings(dialect: Dialect, type_: str, tree: Tree) -> list[str]:
     """Everything said about a message, the way a user would hear it."""
     declared = dialect.types[type_]
-    found = (*validate(tree, dialect, declared).findings, *authorise(tree, dialect, declared))
+    authorised = (*authorise_sender(tree, dialect, declared), *authorise_recipient(tree, dialect, declared))
+    found = (*validate(tree, dialect, declared).findings, *authorised)
     return [f"{finding.code} {finding.path}" for finding in found]
 
 

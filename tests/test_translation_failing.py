@@ -22,7 +22,7 @@ ROOM = LIMITS.message_bytes_max
 TYPED = next(one for one in BUILT_IN if one.name == "vbw-typed")
 
 
-def broken(*_: Any) -> NoReturn:
+def broken(*_: Any, **__: Any) -> NoReturn:
     raise KeyError("words of the message, which are nobody's business here")
 
 

@@ -1,6 +1,6 @@
-"""What is somebody given who reads another dialect? For a program that has a message's text and no bus.
+"""Translation of a message's text without a bus, for programs; `telex translate` is the command for it.
 
-`telex translate` is the same for the command line. On a bus nobody has to ask: whoever joins says what it reads.
+A bus translates by itself: each agent declares the dialects that it reads when it joins.
 """
 
 import time
@@ -17,24 +17,24 @@ from telex.translation.markdown import render
 from telex.translation.result import FieldChange, MessageHeader, NoCounterpart
 from telex.translation.slots import BODY
 from telex.translation.translate import header_of
-from telex.translation.translate import translate as in_other_words
+from telex.translation.translate import translate as translate_tree
 from telex.validation.check import STRICT, CheckPolicy, CheckResult, check
 
 
 class TranslatedMessage(NamedTuple):
-    """A message as its reader gets it, and what is not as it was."""
+    """A message as its reader receives it, with the differences from the original."""
 
-    valid: bool  # False: it is refused, or there is no such reader; the findings say why, and there is no text
-    text: str = ""  # what the reader is given: the message in its dialect, or markdown, or text that nobody typed
-    dialect: Dialect | None = None  # what that is written in; plain for markdown and text
-    type: str | None = None  # None for markdown and text
-    tree: Tree | None = None  # its fields, likewise
+    valid: bool  # False: the message or the target is invalid; `findings` has the reason, and there is no text
+    text: str = ""  # the message in the reader's dialect, or markdown, or plain text
+    dialect: Dialect | None = None  # of `text`; plain for markdown and plain text
+    type: str | None = None  # None for markdown and plain text
+    tree: Tree | None = None  # None for markdown and plain text
     body: str | None = None  # the markdown under front matter
     lost: tuple[FieldChange, ...] = ()
     narrowed: tuple[FieldChange, ...] = ()
     invented: tuple[FieldChange, ...] = ()
-    why_not: str | None = None  # why it is markdown, although another dialect was asked for
-    findings: tuple[Finding, ...] = ()  # of the original, as `check` has them
+    why_not: str | None = None  # why it is markdown although another dialect was requested
+    findings: tuple[Finding, ...] = ()  # of the original, from `check`
 
 
 def translate(
@@ -42,7 +42,7 @@ def translate(
 ) -> TranslatedMessage:
     """The message for a reader of `to`: a dialect, its name with or without a version, or `plain` for markdown.
 
-    What the message does not say of itself, such as its id or when it was sent, is made up here and told as invented.
+    Values that the message does not contain, such as its id or its time, are generated and reported as invented.
     """
     choice = DialectChoice(to.name) if isinstance(to, Dialect) else understood(to, desk.dialects, desk.limits)
     if isinstance(choice, Finding):
@@ -56,7 +56,7 @@ def translate(
 def told(
     checked: CheckResult, to: Dialect, spellings: tuple[str, ...] = (), as_role: str | None = None
 ) -> TranslatedMessage:
-    """The same of what has been checked. `spellings` are fields that the reader wants under their later names."""
+    """The same for a checked message. `spellings` are fields that the reader wants under their later names."""
     findings = checked.findings
     if not checked.valid:
         return TranslatedMessage(valid=False, findings=findings)
@@ -65,31 +65,30 @@ def told(
     if dialect is None or type_ is None:
         return TranslatedMessage(valid=True, text=checked.text, dialect=PLAIN, findings=findings)
     header = _header(checked, dialect, type_, as_role)
-    made = in_other_words(checked.tree, dialect, type_, to, header, checked.body) if to is not PLAIN else None
+    made = translate_tree(checked.tree, dialect, type_, to, header, body=checked.body) if to is not PLAIN else None
     if made is None or isinstance(made, NoCounterpart):
         text = render(checked.tree, dialect, type_, header, checked.body)
-        return TranslatedMessage(
-            True, text, PLAIN, why_not=made.reason if made is not None else None, findings=findings
-        )
+        why_not = made.reason if made is not None else None
+        return TranslatedMessage(True, text, PLAIN, why_not=why_not, findings=findings)
     tree = spelt_for(spellings, made.tree, made.dialect, made.type) or made.tree
     narrowed = made.narrowed if made.dialect is dialect else (*made.narrowed, *_line_ends(checked))
     text = write(made.dialect, tree, made.body)
     return TranslatedMessage(
-        True,
-        text,
-        made.dialect,
-        made.type.name,
-        tree,
-        made.body,
-        made.lost,
-        narrowed,
-        made.invented,
+        valid=True,
+        text=text,
+        dialect=made.dialect,
+        type=made.type.name,
+        tree=tree,
+        body=made.body,
+        lost=made.lost,
+        narrowed=narrowed,
+        invented=made.invented,
         findings=findings,
     )
 
 
 def _header(checked: CheckResult, dialect: Dialect, type_: MessageType, role: str | None) -> MessageHeader:
-    """What the message does not say itself is made up, as a bus would know it."""
+    """Header with generated values for what the message does not contain and a bus would know."""
     new_id, now = str(uuid.uuid4()), time.time()
     header = header_of(checked.tree, dialect, type_, id=new_id, at=now, sender=role or "agent", kept=False)
     if role is None or dialect.wire.sender is not None:
@@ -98,7 +97,7 @@ def _header(checked: CheckResult, dialect: Dialect, type_: MessageType, role: st
 
 
 def _line_ends(checked: CheckResult) -> list[FieldChange]:
-    """They are fixed where a message is read, before anybody translates it."""
+    """Line ends are normalised by the parser, before the translation."""
     if not checked.body or not any(finding.code == "carriage-returns" for finding in checked.findings):
         return []
     return [FieldChange(BODY, None, checked.body, "its carriage returns are told as plain line ends")]

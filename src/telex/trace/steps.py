@@ -1,7 +1,7 @@
-"""What happened in a conversation, step by step? Read once, here, so that no two pictures tell different stories.
+"""Steps of a conversation, computed once for all output formats.
 
-Texts in the values made here are as the messages had them: each picture shows them escaped for where it goes.
-Steps stand in the order in which the store wrote them down, which no clock can upset.
+Texts are as the messages have them: each format escapes them itself. Steps are in the order in which the store wrote
+them, which does not depend on clocks.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from telex.ports.bus import MessageHistory
 from telex.trace.text import lasting
 from telex.validation.authorization import normalised
 
-# What ends a lease.
+# Events that end a lease.
 SETTLING = frozenset(
     {"acked", "nacked", "lease-expired", "dead", "expired", "withdrawn", "returned-to-sender", "dropped"}
 )
@@ -21,28 +21,28 @@ UNTOLD = frozenset({"answered"})  # the answer is an arrow of its own
 
 
 class TraceStep(NamedTuple):
-    """One thing that happened: an arrow if it reached somebody, otherwise a mark where it happened."""
+    """One event: an arrow if it has recipients, otherwise a mark on the agent's lane."""
 
     seq: int
     at: float
-    kind: str  # of the event that tells it
+    kind: str  # of the event
     number: int  # of the message it is about, counted from 1
-    lane: str  # who sent it, took it, gave it back
+    lane: str  # the agent that sent, leased or settled it
     to: tuple[str, ...] = ()
     delivery: int | None = None
     reason: str = ""
-    held: float | None = None  # for what ends a lease: how long it was held
-    attempt: int = 0  # for what concerns a delivery: how often it had been offered by then
+    held: float | None = None  # for the end of a lease: its duration
+    attempt: int = 0  # for a delivery: number of leases so far
 
 
 class DeliveryOutcome(NamedTuple):
-    """What became of one delivery. Times are seconds since the message was sent."""
+    """Outcome of one delivery. Times are seconds since the message was sent."""
 
     inbox: str
     holder: str | None
     state: str
     offered: int
-    leased_after: float | None  # for the first time
+    leased_after: float | None  # first lease
     acked_after: float | None
 
 
@@ -64,7 +64,7 @@ class TraceMessage(NamedTuple):
 
 
 class LeaseSpan(NamedTuple):
-    """A message in somebody's hands, from one step to another (None: it still is)."""
+    """A lease, from one step to another (None: still open)."""
 
     lane: str
     number: int
@@ -76,7 +76,7 @@ class Conversation(NamedTuple):
     name: str
     began_at: float
     ended_at: float
-    lanes: tuple[str, ...]  # in the order in which they came in
+    lanes: tuple[str, ...]  # in order of first appearance
     messages: tuple[TraceMessage, ...]
     steps: tuple[TraceStep, ...]
 
@@ -91,17 +91,18 @@ class Conversation(NamedTuple):
 
 
 def conversation(stories: Sequence[MessageHistory]) -> Conversation:
-    """Everything that is drawn, from what the bus tells about a correlation."""
-    messages = _told(stories)
+    """The conversation with a correlation id, from the histories of its messages."""
+    messages = _messages(stories)
     steps = sorted((step for number, story in enumerate(stories, 1) for step in _steps(number, story)), key=_order)
     times = [step.at for step in steps] or [0.0]
+    began_at, ended_at = min(times), max(times)
     name = next((story.message.correlation for story in stories if story.message.correlation), "")
     lanes = dict.fromkeys(lane for step in steps for lane in (step.lane, *step.to))
-    return Conversation(name, min(times), max(times), tuple(lanes), tuple(messages), tuple(steps))
+    return Conversation(name, began_at, ended_at, tuple(lanes), messages=tuple(messages), steps=tuple(steps))
 
 
 def holds(steps: Sequence[TraceStep]) -> list[LeaseSpan]:
-    """Who had what in hand when: from each lease to what ended it."""
+    """Leases, each from its start to its end."""
     begun: dict[int | None, int] = {}  # delivery: the step that leased it
     lease_spans = []
     for index, step in enumerate(steps):
@@ -119,18 +120,26 @@ def _order(step: TraceStep) -> tuple[int, float]:
     return step.seq, step.at
 
 
-def _told(stories: Sequence[MessageHistory]) -> list[TraceMessage]:
-    numbers: dict[str, int] = {}  # by id; only what was said before can be answered, so no message is its own ancestor
+def _messages(stories: Sequence[MessageHistory]) -> list[TraceMessage]:
+    numbers: dict[str, int] = {}  # by id; only earlier messages, so that no message is its own ancestor
     messages = []
     for number, (message, state, _, events, _) in enumerate(stories, 1):
-        parent = numbers.get(message.reply_to) if message.reply_to is not None else None
-        reason = _reason(event for event in events if event.kind == "refused")
-        sender, type_ = normalised(message.sender), message.type or message.dialect or "unreadable"
-        fates = tuple(_fates(stories[number - 1]))
         messages.append(
-            TraceMessage(number, message.id, message.at, sender, message.to, type_, message.rank, state, parent,
-                 message.refused, reason, fates)
-        )  # fmt: skip
+            TraceMessage(
+                number=number,
+                id=message.id,
+                at=message.at,
+                sender=normalised(message.sender),
+                to=message.to,
+                type=message.type or message.dialect or "unreadable",
+                rank=message.rank,
+                state=state,
+                parent=numbers.get(message.reply_to) if message.reply_to is not None else None,
+                refused=message.refused,
+                reason=_reason(event for event in events if event.kind == "refused"),
+                fates=tuple(_fates(stories[number - 1])),
+            )
+        )
         numbers[message.id] = number
     return messages
 
@@ -152,7 +161,7 @@ def _fates(story: MessageHistory) -> Iterator[DeliveryOutcome]:
 
 
 def _steps(number: int, story: MessageHistory) -> Iterator[TraceStep]:
-    """The message itself, even where its events have been pruned, and what happened to it."""
+    """The message itself, even where its events have been pruned, and its other events."""
     lanes = _lanes(story)
     yield _brought(number, story, lanes)
     leased_at: dict[int, float] = {}
@@ -167,8 +176,8 @@ def _steps(number: int, story: MessageHistory) -> Iterator[TraceStep]:
         elif event.kind in SETTLING and of in leased_at:
             held = event.at - leased_at.pop(of)
         lane, to = _place(event, story, lanes)
-        attempt = attempts.get(of, 0) if of is not None else 0
-        yield TraceStep(event.seq, event.at, event.kind, number, lane, to, of, _reason([event]), held, attempt)
+        step = TraceStep(event.seq, event.at, event.kind, number, lane, to=to, delivery=of, reason=_reason([event]))
+        yield step._replace(held=held, attempt=attempts.get(of, 0) if of is not None else 0)
 
 
 def _brought(number: int, story: MessageHistory, lanes: dict[int, str]) -> TraceStep:
@@ -177,14 +186,14 @@ def _brought(number: int, story: MessageHistory, lanes: dict[int, str]) -> Trace
     kind = event.kind if event else "refused" if message.refused else "accepted"
     again = {event.delivery for event in story.events if event.kind == "request-repeated"}
     to = tuple(dict.fromkeys(lane for delivery, lane in lanes.items() if delivery not in again))
-    if not to and not message.refused and message.to not in ("", EVERYONE):  # history is delivered to nobody
+    if not to and not message.refused and message.to not in ("", EVERYONE):  # history has no recipient
         to = (normalised(message.to),)
     reason = _reason([event] if event else [])
-    return TraceStep(message.seq, message.at, kind, number, normalised(message.sender), to, reason=reason)
+    return TraceStep(message.seq, message.at, kind, number, normalised(message.sender), to=to, reason=reason)
 
 
 def _place(event: Event, story: MessageHistory, lanes: dict[int, str]) -> tuple[str, tuple[str, ...]]:
-    """Where it happened, and whom it reached. What concerns no delivery concerns whoever waits: the sender."""
+    """Lane and recipients of an event. An event without a delivery is on the sender's lane."""
     sender = normalised(story.message.sender)
     reader = lanes.get(event.delivery) if event.delivery is not None else None
     if reader is None and (event.inbox or event.kind == "read"):
@@ -195,7 +204,7 @@ def _place(event: Event, story: MessageHistory, lanes: dict[int, str]) -> tuple[
 
 
 def _lanes(story: MessageHistory) -> dict[int, str]:
-    """On whose lane each delivery is drawn: one for a role belongs to whoever took it first."""
+    """Lane of each delivery: one for a role is on the lane of the agent that leased it first."""
     takers = {event.delivery: event.agent for event in reversed(story.events) if event.kind == "leased"}
     lanes = {}
     for delivery in story.deliveries:
@@ -206,7 +215,7 @@ def _lanes(story: MessageHistory) -> dict[int, str]:
 
 
 def _reason(events: Iterable[Event]) -> str:
-    """Why, in the words of whoever said it; for a refusal, the code and the first thing to fix."""
+    """Reason as given; for a refusal, the code and text of its first finding."""
     for event in events:
         detail = detail_of(event)
         if event.kind == "translated":

@@ -1,7 +1,7 @@
-"""How does a conversation look on a page? A sequence diagram as one SVG file: no script, no font, nothing fetched.
+"""Sequence diagram of a conversation as one SVG file, without scripts, fonts or external resources.
 
-Rows follow each other as things happened; the times beside them say how far apart they were. What came from messages
-is escaped twice: first for the eye, then for XML.
+Rows are in the order of events, with the time beside each. Text from messages is escaped twice: control characters
+first, then XML.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,14 +16,14 @@ from telex.trace.svg_style import style, wide
 from telex.trace.text import cells, cut, folded, moment, name_of, offset, squeezed
 from telex.validation.authorization import normalised
 
-_GUTTER, _MARGIN, _TOP = 112, 24, 124  # pixels: the times, the rim, where the first row may begin
+_GUTTER, _MARGIN, _TOP = 112, 24, 124  # pixels: the column of times, the margin, the first row
 _PITCH_LEAST, _PITCH_MOST, _WIDTH_LEAST = 150, 250, 640
 _NOTE_CHARACTERS, _NOTE_LINES = 40, 3
 _BAR = 5  # half the width of an activation bar
 
 
 class _Canvas(NamedTuple):
-    """Where everything stands."""
+    """Layout of the diagram."""
 
     whole: Conversation
     lanes: dict[str, float]  # across
@@ -34,7 +34,7 @@ class _Canvas(NamedTuple):
 
 
 def render(stories: Sequence[MessageHistory]) -> str:
-    """The whole file, readable on a light and on a dark ground."""
+    """The SVG file, for light and dark backgrounds."""
     sheet = _laid_out(conversation(stories))
     whole = sheet.whole
     key, height = legend(whole, _MARGIN, sheet.bottom + 52, sheet.width - _MARGIN)
@@ -59,7 +59,7 @@ def render(stories: Sequence[MessageHistory]) -> str:
     )
 
 
-# --- where everything stands ---------------------------------------------------------------------------------------
+# --- layout --------------------------------------------------------------------------------------------------------
 
 
 def _laid_out(whole: Conversation) -> _Canvas:
@@ -73,11 +73,11 @@ def _laid_out(whole: Conversation) -> _Canvas:
         rows.append(y + above)
         y += above + below
     width = max(_GUTTER + pitch * len(lanes) + _MARGIN, _WIDTH_LEAST)
-    return _Canvas(whole, lanes, rows, pitch, width, y + 14)
+    return _Canvas(whole, lanes, rows, pitch, width, bottom=y + 14)
 
 
 def _room(step: TraceStep) -> tuple[float, float]:
-    """How much a step needs above its line and below."""
+    """Height of a step above its line and below."""
     if step.kind == "leased":
         return (12, 12) if step.attempt > 1 else (6, 4)
     if step.to:
@@ -101,7 +101,7 @@ def _note_height(step: TraceStep) -> float:
 
 
 def _levelled(leases: Sequence[LeaseSpan]) -> Iterator[tuple[LeaseSpan, int]]:
-    """Bars of one agent that overlap stand a little beside each other."""
+    """Overlapping bars of one agent get different levels, drawn side by side."""
     taken: dict[tuple[str, int], int | None] = {}  # by lane and level: the step that ends the last bar there
     for hold in leases:
         level = 0

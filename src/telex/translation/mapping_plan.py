@@ -1,5 +1,4 @@
-"""What is known of a pair of rows before there is a message? Made by `planner`, once for each pair, and followed by
-`render`."""
+"""Translation plan of a pair of types: built by `planner` once for each pair, executed by `render`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -11,31 +10,31 @@ from telex.translation.slots import Slot, Steps
 
 
 class ListMapping(NamedTuple):
-    """How the items of one list become those of another."""
+    """Conversion of the items of one list into those of another."""
 
-    moves: tuple[tuple[Steps, str, Steps, str, Way], ...]  # each step with how it stands in a path
-    needs: tuple[tuple[str, str, str, MinimumValue], ...]  # step, in a path, slot, what is written there
+    moves: tuple[tuple[Steps, str, Steps, str, Way], ...]  # each step with its text in a path
+    needs: tuple[tuple[str, str, str, MinimumValue], ...]  # step, its text in a path, slot, value
     moved: frozenset[str]
-    whole: bool  # the items of the original are themselves what is said
+    whole: bool  # the items of the original are plain values
 
 
 class FieldRead(NamedTuple):
-    """One place of the original. Where it says something, that is carried over or reported."""
+    """One field of the original. Its value is copied or reported as lost."""
 
     path: str
     slot: str
     name: str
     get: Callable[[Tree], Any] | None  # None: in the body
     spelt: Values | None
-    at_home: bool = False  # said by the type itself, there and back
+    at_home: bool = False  # implied by the type in both directions
 
 
 class FieldCopy(NamedTuple):
-    """One place of the original that may stand in one of the result."""
+    """One field of the original that may be copied to one of the result."""
 
     read: int
     slot: str
-    place: str  # by which it is known what stands there already: the path, and in a body the slot besides
+    place: str  # key of the target: its path, in a body with the slot
     path: str
     steps: Steps  # none: in the body
     name: str  # of its section
@@ -45,16 +44,16 @@ class FieldCopy(NamedTuple):
 
 
 class RequiredField(NamedTuple):
-    """A place that must say something."""
+    """A field that must have a value."""
 
     path: str
     steps: Steps
     slot: str
     fits: Test
     least: MinimumValue
-    plain: bool  # that is written as it stands
-    within: Callable[[Tree], Any] | None  # only where this is there
-    meant: str | None  # of which slot the original has to be silent for this to stand there; None: of none
+    plain: bool  # `least` is a literal value
+    within: Callable[[Tree], Any] | None  # required only if this is present
+    meant: str | None  # slot that must be absent from the original for the default to be right; None: none
 
 
 class EnvelopeField(NamedTuple):
@@ -67,7 +66,7 @@ class EnvelopeField(NamedTuple):
 
 
 class KnownFields(NamedTuple):
-    """Which fields of an object are looked at, and of which of them the inside is."""
+    """Fields of an object that the plan reads, and those of nested objects."""
 
     path: str
     names: frozenset[str]
@@ -75,16 +74,16 @@ class KnownFields(NamedTuple):
 
 
 class EnvelopeMapping(NamedTuple):
-    """One thing that envelopes say, here and there."""
+    """One envelope field, in the original and in the result."""
 
     slot: str  # $id, $sender
     here: EnvelopeField | None
     there: EnvelopeField | None
-    alone: bool  # in the original it is nothing else besides
+    alone: bool  # no other slot uses the original's field
 
 
 class MappingPlan(NamedTuple):
-    """A row of one dialect and the row of another that it becomes."""
+    """Mapping of a type to one of another dialect."""
 
     dialect: Dialect
     type: MessageType
@@ -96,17 +95,17 @@ class MappingPlan(NamedTuple):
     by_slot: Mapping[str, tuple[int, ...]]
     carries: tuple[FieldCopy, ...]
     constants: tuple[tuple[str, Steps, Any, Overstatement | None], ...]
-    meant: tuple[tuple[int, str, Any], ...]  # a read whose value the other type itself says: slot, the plainest value
+    meant: tuple[tuple[int, str, Any], ...]  # read whose value the other type implies, slot, most general value
     needs: tuple[RequiredField, ...]
-    groups: tuple[Steps, ...]  # objects that must be there, with or without anything in them
+    groups: tuple[Steps, ...]  # objects that must exist, even if empty
     wires: Mapping[str, EnvelopeMapping]
     rules: tuple[tuple[Callable[[Tree], Any], HardRule], ...]
-    places: Mapping[str, Slot]  # of the result, by the deed's names
+    places: Mapping[str, Slot]  # of the result, by the action's field names
     known: KnownFields
-    order: tuple[str, ...]  # of the fields of the result
-    threaded_first: bool  # the conversation has a field of its own, and is not called by whatever the task is
+    order: tuple[str, ...]  # of the result's fields
+    threaded_first: bool  # the correlation id has a field of its own
     at_home: tuple[bool, ...]  # for each read
-    no_place: str  # why a field is lost
-    kept: str  # why something of the envelope is
-    strays: str | None  # where the way back leads elsewhere: the path of what cannot be told back
-    version: str | None  # the field of the result that holds its dialect's version
+    no_place: str  # reason why a field is lost
+    kept: str  # reason why an envelope field is
+    strays: str | None  # path of what the translation back cannot restore
+    version: str | None  # field of the result with the dialect's version

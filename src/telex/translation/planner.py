@@ -1,4 +1,4 @@
-"""How does one row become another? Everything that can be found out before there is a message, once for each pair."""
+"""Plans for translating one type into another: everything that is known before a message, once for each pair."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -43,7 +43,7 @@ WIRED = ("id", "timestamp", "reply_to", "sender", "recipient", "correlation")
 def make(
     dialect: Dialect, row: TypeMapping, to: Dialect, spoken: TypeMapping, home: tuple[TypeMapping, ...]
 ) -> MappingPlan:
-    """`home` are the rows that the way back may lead to."""
+    """`home` are the mappings that the translation back may lead to."""
     type_, becomes = dialect.types[row.type], to.types[spoken.type]
     ours, theirs = places_of(dialect, type_, row), places_of(to, becomes, spoken)
     reads, by_slot = _reads(ours, row)
@@ -56,17 +56,15 @@ def make(
         )
         for name in WIRED
     }
-    index = {
-        (field_read.path, field_read.name if field_read.get is None else ""): number
-        for number, field_read in enumerate(reads)
-    }
+    index = {(read.path, read.name if read.get is None else ""): number for number, read in enumerate(reads)}
     constants = [
         (slot.path, slot.steps, row_value, spoken.overstates.get(slot.slot))
         for slot in theirs
         if (row_value := _constant(slot, row, spoken)) is not None
     ]
     taken = {path for path, *_ in constants}
-    carries = _carries(ours, theirs, index, taken, row, spoken)
+    version = _version(to, becomes)
+    needs, groups = _needs(to, becomes, theirs, spoken, version=version, reason=f"{row.type} says nothing of it")
     strays = None
     if row.type not in {mapping.type for mapping in home}:
         strays = TYPE_PATH
@@ -76,38 +74,39 @@ def make(
         (number, slot, values[0]) for slot, values in spoken.means.items() for number in by_slot.get(slot, ())
     )
     return MappingPlan(
-        dialect,
-        type_,
-        row,
-        to,
-        becomes,
-        spoken,
-        tuple(reads),
-        by_slot,
-        carries,
-        tuple(constants),
-        meant,
-        *_needs(to, becomes, theirs, spoken, version := _version(to, becomes), f"{row.type} says nothing of it"),
-        wires,
-        _rules(to, becomes),
-        {slot.name: slot for slot in reversed(theirs)},
-        _known(dialect, ours, wires),
-        tuple(to.fields_of(becomes)),
-        to.wire.correlation in to.envelope and _is_sure(wires["correlation"]),
-        tuple(read.at_home for read in reads),
-        f"{spoken.type} has no place for it",
-        f"{to.name} does not write it; the bus keeps it",
-        strays,
-        version,
+        dialect=dialect,
+        type=type_,
+        row=row,
+        to=to,
+        becomes=becomes,
+        spoken=spoken,
+        reads=tuple(reads),
+        by_slot=by_slot,
+        carries=_carries(ours, theirs, row, spoken, index=index, taken=taken),
+        constants=tuple(constants),
+        meant=meant,
+        needs=needs,
+        groups=groups,
+        wires=wires,
+        rules=_rules(to, becomes),
+        places={slot.name: slot for slot in reversed(theirs)},
+        known=_known(dialect, ours, wires),
+        order=tuple(to.fields_of(becomes)),
+        threaded_first=to.wire.correlation in to.envelope and _is_sure(wires["correlation"]),
+        at_home=tuple(read.at_home for read in reads),
+        no_place=f"{spoken.type} has no place for it",
+        kept=f"{to.name} does not write it; the bus keeps it",
+        strays=strays,
+        version=version,
     )
 
 
 def _is_sure(thread: EnvelopeMapping) -> bool:
-    """Does the original's field name a conversation and nothing else, or has something to stand there in any case?"""
+    """Whether the original's field holds only a correlation id, or the result needs a value in any case."""
     return thread.alone or thread.there is None or thread.there.required
 
 
-# --- places ----------------------------------------------------------------------------------------------------------
+# --- envelope fields -------------------------------------------------------------------------------------------------
 
 
 def _wired(dialect: Dialect, type_: MessageType, name: str) -> EnvelopeField | None:
@@ -118,30 +117,26 @@ def _wired(dialect: Dialect, type_: MessageType, name: str) -> EnvelopeField | N
     field = kind_at(dialect.fields_of(type_), steps)
     if field is None:
         return None
+    may_be_empty = isinstance(field.kind, Text) and field.kind.may_be_empty
     return EnvelopeField(
-        path_of(*steps),
-        steps,
-        getter(steps),
-        fits(field.kind),
-        field.required,
-        isinstance(field.kind, Text) and field.kind.may_be_empty,
+        path_of(*steps), steps, getter(steps), fits(field.kind), required=field.required, may_be_empty=may_be_empty
     )
 
 
-# --- from the one to the other ---------------------------------------------------------------------------------------
+# --- field copies ----------------------------------------------------------------------------------------------------
 
 
 def _reads(ours: list[Slot], row: TypeMapping) -> tuple[list[FieldRead], dict[str, tuple[int, ...]]]:
     reads: list[FieldRead] = []
     seen: dict[tuple[str, str], int] = {}
     by_slot: dict[str, tuple[int, ...]] = {}
-    for place in sorted(ours, key=lambda slot: not slot.in_body):  # what the body says in so many words goes first
+    for place in sorted(ours, key=lambda slot: not slot.in_body):  # the body comes first
         key = (place.path, place.name if place.in_body else "")
         if key not in seen:
             seen[key] = len(reads)
             at_home = len(row.when.get(place.slot, ())) == 1
             get = None if place.in_body else getter(place.steps)
-            reads.append(FieldRead(place.path, place.slot, place.name, get, place.values, at_home))
+            reads.append(FieldRead(place.path, place.slot, place.name, get, place.values, at_home=at_home))
         elif place.values is not None:
             reads[seen[key]] = reads[seen[key]]._replace(spelt=place.values)
         by_slot[place.slot] = (*by_slot.get(place.slot, ()), seen[key])
@@ -149,7 +144,7 @@ def _reads(ours: list[Slot], row: TypeMapping) -> tuple[list[FieldRead], dict[st
 
 
 def _constant(slot: Slot, row: TypeMapping, spoken: TypeMapping) -> Any:
-    """What is written there whatever the original says: by the type it becomes, or by the type it was."""
+    """Value that follows from one of the two types, whatever the message contains."""
     mine = spoken.when.get(slot.slot, ())
     if len(mine) == 1:
         return mine[0]
@@ -163,10 +158,11 @@ def _constant(slot: Slot, row: TypeMapping, spoken: TypeMapping) -> Any:
 def _carries(
     ours: list[Slot],
     theirs: list[Slot],
-    index: dict[tuple[str, str], int],
-    taken: set[str],
     row: TypeMapping,
     spoken: TypeMapping,
+    *,
+    index: dict[tuple[str, str], int],
+    taken: set[str],
 ) -> tuple[FieldCopy, ...]:
     found: list[tuple[tuple[int, int, int], FieldCopy]] = []
     by_slot: dict[str, list[Slot]] = {}
@@ -180,26 +176,25 @@ def _carries(
         for rank, here in enumerate(by_slot.get(there.slot, ())):
             borrowed = (here.slot != here.name) + (there.slot != there.name)
             if there.in_body and there.slot in spoken.names:
-                borrowed += 2  # in so many words, where the field has none for it
-            items = _items(here, there, spoken)
+                borrowed += 2  # named in the body, where the type has no field for it
+            is_unwritten = here.slot in row.unwritten and not here.in_body
             carry = FieldCopy(
-                index[here.path, here.name if here.in_body else ""],
-                there.slot,
-                f"{there.path}#{there.name}" if there.in_body else there.path,
-                there.path,
-                there.steps,
-                there.name,
-                way(here.kind, here.values, there.kind, there.values),
-                _leads_back(here, there, ours, theirs, spoken)
-                and not (here.slot in row.unwritten and not here.in_body),
-                items,
+                read=index[here.path, here.name if here.in_body else ""],
+                slot=there.slot,
+                place=f"{there.path}#{there.name}" if there.in_body else there.path,
+                path=there.path,
+                steps=there.steps,
+                name=there.name,
+                way=way(here.kind, here.values, there.kind, there.values),
+                exact=not is_unwritten and _leads_back(here, there, ours, theirs, spoken),
+                items=_items(here, there, spoken),
             )
             found.append(((borrowed, preference, rank), carry))
-    return tuple(carry for _, carry in sorted(found, key=lambda one: one[0]))
+    return tuple(carry for _, carry in sorted(found, key=lambda pair: pair[0]))
 
 
 def _leads_back(here: Slot, there: Slot, ours: list[Slot], theirs: list[Slot], spoken: TypeMapping) -> bool:
-    """Of all that the other place may mean, is the first that we know the one that it means here?"""
+    """Whether the translation back puts the value into the same field."""
     if there.in_body or there.slot in spoken.unread:
         return there.slot not in spoken.unread
     known = {slot.slot for slot in ours}
@@ -243,19 +238,21 @@ def _part_way(here: ItemPart, there: ItemPart) -> Way:
 
 
 def _said(kind: Kind, there: ItemPart) -> Kind:
-    """An item that says nothing is still one: left out, those behind it would move up, and nobody could tell back."""
+    """An empty item stays in its list: without it the indexes of the later items would change."""
     return kind._replace(may_be_empty=False) if isinstance(kind, Text) and not there.steps else kind
 
 
 def _rules(to: Dialect, type_: MessageType) -> tuple[tuple[Callable[[Tree], Any], HardRule], ...]:
-    """Those that would stop the message."""
+    """Rules whose violation refuses the message."""
     found = []
     for rule in (*to.rules, *type_.rules):
         if rule.severity == "refusal":
             node = parse(rule.broken_when)
             fields = [kind_at(to.fields_of(type_), to.locate(type_, name)) for name in names(node)]
             if any(field is not None and isinstance(field.kind, Timestamp) for field in fields):
-                found.append((compile_for_tree(node, to, type_), rule))  # times are compared as times
+                found.append(
+                    (compile_for_tree(node, to, type_), rule)
+                )  # timestamps are parsed before they are compared
             else:
                 found.append((compile_rule(node, lambda name: _place(to.locate(type_, name))), rule))
     return tuple(found)
@@ -265,17 +262,17 @@ def _place(steps: Steps) -> Callable[[Tree], Any]:
     return get_path(steps) if any(step.endswith("[]") for step in steps) else getter(steps)
 
 
-# --- what must be there ----------------------------------------------------------------------------------------------
+# --- required fields -------------------------------------------------------------------------------------------------
 
 
 def _version(to: Dialect, type_: MessageType) -> str | None:
-    """The field that holds the dialect's version, where this type has it and the version fits."""
+    """Name of the field with the dialect's version, where this type has it and the version is valid there."""
     field = to.fields_of(type_).get(to.wire.version or "")
     return to.wire.version if field is not None and fits(field.kind)(to.version) else None
 
 
 def _needs(
-    to: Dialect, type_: MessageType, theirs: list[Slot], row: TypeMapping, version: str | None, reason: str
+    to: Dialect, type_: MessageType, theirs: list[Slot], row: TypeMapping, *, version: str | None, reason: str
 ) -> tuple[tuple[RequiredField, ...], tuple[Steps, ...]]:
     slots = {slot.path: slot.name for slot in reversed(theirs) if not slot.in_body}
     turned_on = {slot.path: slot.slot for slot in theirs if slot.slot in INTENTS[row.intents[0]].turns_on}
@@ -293,12 +290,13 @@ def _needs(
                 path = path_of(*here)
                 slot = slots.get(path, name)
                 least = row.least.get(path) or row.least.get(slot) or default(field.kind, reason)
-                plain = least is not UNSAID and (least.value is None or not isinstance(least.value, tuple))
-                plainly = plain and least.value is not None
+                plain = least is not UNSAID and least.value is not None and not isinstance(least.value, tuple)
                 by_file = least is UNSAID or path in row.least
                 chosen = slot if by_file and path in slots and has_to_be_chosen(field.kind) else None
                 meant = turned_on.get(path, chosen)
-                needs.append(RequiredField(path, here, slot, fits(field.kind), least, plainly, within, meant))
+                needs.append(
+                    RequiredField(path, here, slot, fits(field.kind), least, plain=plain, within=within, meant=meant)
+                )
 
     look(to.fields_of(type_), (), None)
     return tuple(needs), tuple(groups)

@@ -1,4 +1,4 @@
-"""Where does a type keep what it means? Its slots, by the names of its deed and by the headings of its body."""
+"""Slots of a type: the fields and body sections that hold the values of its action."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -29,18 +29,18 @@ from telex.translation.mapping import MinimumValue, TypeMapping
 
 BODY = "$.body"
 UNKNOWN = "unknown"
-UNSAID = MinimumValue(..., "")  # a choice that nobody can make for the sender
+UNSAID = MinimumValue(..., "")  # a choice that only the sender can make
 PAGES = ListOf(Group(fields({"name": TEXT, "text": NOTE})))
 Steps = tuple[str, ...]
 
 
 class ItemPart(NamedTuple):
-    """One thing that each item of a list says; no step: the item itself."""
+    """One value of each item of a list; without steps: the item itself."""
 
     steps: Steps
     kind: Kind
     required: bool
-    only_written: bool = False  # what stands there need not mean that
+    only_written: bool = False  # not read back: the field may have another meaning
 
 
 TEXT_PARTS = {"text": ItemPart((), TEXT, required=True)}
@@ -48,10 +48,10 @@ PAGE_PARTS = {"name": ItemPart(("name",), TEXT, required=True), "text": ItemPart
 
 
 class Slot(NamedTuple):
-    """Where a slot stands in a type."""
+    """Location of a slot in a type."""
 
     slot: str
-    name: str  # the deed's for it
+    name: str  # in the action
     path: str
     steps: Steps
     kind: Kind
@@ -61,11 +61,11 @@ class Slot(NamedTuple):
 
 
 def places_of(dialect: Dialect, type_: MessageType, row: TypeMapping) -> list[Slot]:
-    """Every slot that the row knows, own names before borrowed ones, and those in the body last."""
+    """Every slot of the mapping: own names before borrowed ones, and those in the body last."""
     said = names_of(type_)
     whole = dialect.fields_of(type_)
     slots = []
-    for slot, name in (*((one, one) for one in said), *row.names.items()):
+    for slot, name in (*((name, name) for name in said), *row.names.items()):
         where = said.get(name)
         if where is None or "/" in slot or "[]" in where:
             continue
@@ -73,7 +73,7 @@ def places_of(dialect: Dialect, type_: MessageType, row: TypeMapping) -> list[Sl
         field = kind_at(whole, steps)
         assert field is not None, f"{type_.name} has no field {where}"
         parts = _parts(said, name, where, field.kind) | _lent(row, name, field.kind)
-        slots.append(Slot(slot, name, path_of(*steps), steps, field.kind, row.values.get(slot), parts))
+        slots.append(Slot(slot, name, path_of(*steps), steps, field.kind, values=row.values.get(slot), parts=parts))
     body = row.body
     if body is None:
         return slots
@@ -82,12 +82,12 @@ def places_of(dialect: Dialect, type_: MessageType, row: TypeMapping) -> list[Sl
     for slot, name in (*((kind, kind) for kind in kinds), *row.names.items()):
         if name in kinds and name not in said:
             parts = PAGE_PARTS if body.pages and name == body.main else TEXT_PARTS if kinds[name] is TEXTS else {}
-            slots.append(Slot(slot, name, BODY, (), kinds[name], None, parts, in_body=True))
+            slots.append(Slot(slot, name, BODY, (), kinds[name], values=None, parts=parts, in_body=True))
     return slots
 
 
 def names_of(type_: MessageType) -> Mapping[str, str]:
-    """Slot → the field that says it: in a user's own type as the file has it, else by the names of its deed."""
+    """Slot → its field: as declared in the file of a user's own type, else from the type's action."""
     if type_.meaning is not None:
         return type_.meaning.says
     assert type_.deed is not None, f"{type_.name} has no names for its fields"
@@ -110,7 +110,7 @@ def _parts(said: Mapping[str, str], name: str, where: str, kind: Kind) -> dict[s
 
 
 def _lent(row: TypeMapping, name: str, kind: Kind) -> dict[str, ItemPart]:
-    """Fields of an item that are written for a part which has none of its own."""
+    """Fields of an item that are written for a part without a field of its own."""
     found: dict[str, ItemPart] = {}
     for slot, step in row.parts.items():
         of, _, part = slot.partition("/")
@@ -123,12 +123,12 @@ def _lent(row: TypeMapping, name: str, kind: Kind) -> dict[str, ItemPart]:
 
 
 def getter(steps: Steps) -> Callable[[Tree], Any]:
-    """As `reach`, for places that are in no list, and quicker: a dozen of them are looked at in every message."""
+    """As `get_path`, for fields outside lists, and faster: each message needs a dozen of them."""
     first, *rest = steps
     if not rest:
         return lambda tree: tree.get(first)
     second, *more = rest
-    if not more:  # in a payload, as most of them are
+    if not more:  # the common case: a field of the payload
         return lambda tree: inside.get(second) if type(inside := tree.get(first)) is dict else None
 
     def get(tree: Tree) -> Any:
@@ -146,7 +146,7 @@ def getter(steps: Steps) -> Callable[[Tree], Any]:
 
 
 def default(kind: Kind, reason: str) -> MinimumValue:
-    """What a field says that has nothing to say. A choice or a yes or no is never made by default."""
+    """Default value of a field. A choice or a boolean has none."""
     if has_to_be_chosen(kind):
         return UNSAID
     match kind:
@@ -164,7 +164,7 @@ def default(kind: Kind, reason: str) -> MinimumValue:
             return MinimumValue(only, reason)
         case Timestamp():
             return MinimumValue(None, "when the message was sent")
-    raise AssertionError(f"nobody has said what {kind} is when it says nothing")
+    raise AssertionError(f"no default for {kind}")
 
 
 def _nearest_to_zero(low: float | None, high: float | None) -> float:

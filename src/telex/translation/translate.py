@@ -22,7 +22,7 @@ from telex.translation.render import tell
 from telex.translation.result import FieldChange, MessageHeader, NoCounterpart, Translation
 from telex.translation.scalar_types import typed
 from telex.translation.slots import names_of
-from telex.validation.authorization import authorise
+from telex.validation.authorization import authorise_recipient, authorise_sender
 from telex.validation.fields import validate
 
 __all__ = ["FieldChange", "MessageHeader", "NoCounterpart", "Translation", "header_of", "translate"]
@@ -132,7 +132,8 @@ def _if_accepted(made: Translation | NoCounterpart) -> Translation | NoCounterpa
     findings = refusals(
         (
             *validate(made.tree, made.dialect, made.type, body=made.body).findings,
-            *authorise(made.tree, made.dialect, made.type),
+            *authorise_sender(made.tree, made.dialect, made.type),
+            *authorise_recipient(made.tree, made.dialect, made.type),
         )
     )
     if not findings:

@@ -1,7 +1,7 @@
-"""May this role say this, to them?
+"""Authorisation: whether a role may send a type, and whether its recipient may receive it.
 
-What a message says of its sender proves nothing. The door it came in by knows who is speaking: another name in the
-message is refused, and it is the speaker, not the name, that must be among the type's senders.
+The sender field of a message proves nothing. The surface that received the message has authenticated its sender:
+another name in the message is refused, and the authenticated sender must be among the type's senders.
 """
 
 from telex.dialects.blanks import is_blank
@@ -20,31 +20,23 @@ def same_name(one: str, other: str) -> bool:
 
 
 def normalised(name: str) -> str:
-    """The name as it is compared. Doing it again changes nothing."""
+    """The name in the form in which names are compared; idempotent."""
     if not name.isascii():
         from unicodedata import normalize
 
-        name = normalize("NFC", name)  # é as one letter or as two is the same to whoever reads it
+        name = normalize("NFC", name)  # é may be one code point or two
     name = "-".join(name.lower().split())
     while name.startswith("@agent-"):
         name = name.removeprefix("@agent-")
     return name
 
 
-def authorise(
-    tree: Tree,
-    dialect: Dialect,
-    type_: MessageType,
-    *,
-    as_role: str | None = None,
-    to_role: str | None = None,
-    as_name: str | None = None,
-    to_name: str | None = None,
-    misdelivery: Severity = "warning",
+def authorise_sender(
+    tree: Tree, dialect: Dialect, type_: MessageType, *, as_role: str | None = None, as_name: str | None = None
 ) -> list[Finding]:
-    """Everything that speaks against this sender and these receivers. None given: only the claims are checked.
+    """Findings on the sender. Without a role only the message's own sender field is checked.
 
-    Names are those of agents; where the dialect's own fields hold roles, they play no part.
+    `as_name` is the agent's name; it does not count where the dialect's field holds a role.
     """
     claimed = _claim(tree, dialect.wire.sender, dialect)
     sender = as_role or (claimed if dialect.addresses == "roles" else None)
@@ -54,6 +46,20 @@ def authorise(
         findings = _claim_differs(claimed, signed_as(dialect, as_role, as_name), dialect)
     if sender is not None and not may_send(sender, type_):
         findings.append(_may_not_send(sender, type_, dialect, claimed=as_role is None))
+    return findings
+
+
+def authorise_recipient(
+    tree: Tree,
+    dialect: Dialect,
+    type_: MessageType,
+    *,
+    to_role: str | None = None,
+    to_name: str | None = None,
+    misdelivery: Severity = "warning",
+) -> list[Finding]:
+    """Findings on the recipient. Without a role only the message's own recipient field is checked."""
+    findings = []
     named = _claim(tree, dialect.wire.recipient, dialect)
     if dialect.addresses == "roles" and named is not None and not may_receive(named, type_):
         findings.append(_may_not_receive(named, type_, path_of(dialect.wire.recipient or ""), "refusal"))
@@ -68,13 +74,13 @@ def authorise(
 
 
 def signed_as(dialect: Dialect, role: str | None, name: str | None) -> str | None:
-    """What stands in a field that names this agent: its role, or its name where the dialect writes names."""
+    """Value of a field that identifies this agent: its role, or its name where the dialect uses names."""
     return name if dialect.addresses == "names" and name is not None else role
 
 
 def may_sign_for(role: str, claimed: str | None, dialect: Dialect, type_: MessageType) -> bool:
-    """May it say this in the place of that role, since its own is none of the dialect's? A person may answer whatever
-    was asked, and everybody may agree to stop, which concerns nobody else. The record says who it was."""
+    """Whether an agent whose role is not in the dialect may send this under a role of the dialect. A human may answer
+    every request, and every agent may confirm its own shutdown. The log has the real sender."""
     if claimed is None or dialect.addresses != "roles" or type_.deed is None or role in dialect.roles:
         return False
     allowed = type_.deed.action == ("answer" if role == HUMAN else "stopped")
@@ -86,12 +92,12 @@ def may_send(role: str, type_: MessageType) -> bool:
 
 
 def has_no_words(role: str, dialect: Dialect, answer: MessageType) -> bool:
-    """Is it a role of that dialect, and one that does not send this there? Then it may not in other words either."""
+    """Whether the dialect has the role and does not let it send this. It may not send a translation of it either."""
     return role in dialect.roles and not may_send(role, answer)
 
 
 def may_receive(role: str, type_: MessageType) -> bool:
-    """A person may be asked for approval in every dialect, as a person may give it."""
+    """Whether the role may receive the type. A human may receive approval requests in every dialect."""
     role = normalised(role)
     asks = type_.deed is not None and type_.deed.action == "ask"
     return type_.receivers == ANY or role in type_.receivers or (asks and role == HUMAN)

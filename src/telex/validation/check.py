@@ -1,7 +1,7 @@
-"""May this message pass? The ladder from bytes to a verdict: read, validate, authorise.
+"""Check of one message, from bytes to a result: parse, validate, authorise.
 
-A refusal is a value with findings. Strict and lenient desks find the same; they differ only in whether a refusal
-stops the message. Rules that need history (contracts, approvals, states) are in `work`.
+A refusal is a value with findings. Strict and lenient policies report the same findings; they differ only in whether a
+refusal stops the message. Rules that need earlier messages (contracts, approvals, task states) are in `work`.
 """
 
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
 from telex.model.finding import Finding, Severity, refusals
 from telex.model.limits import LIMITS, Limits
-from telex.validation.authorization import authorise, may_send, signed_as
+from telex.validation.authorization import authorise_recipient, authorise_sender, may_send, signed_as
 from telex.validation.fields import ValidationResult, validate, validate_envelope
 
-# What even a lenient desk cannot pass on: there is no text to deliver, or more than anyone agreed to take.
+# Refusals under a lenient policy too: there is no text to deliver, or it exceeds the size limit.
 NEVER_PASSED = frozenset({"too-large", "not-utf8", "nul-byte", "empty-message"})
-# Notes that changed how the message is read, so that the fixed form differs from what was sent.
+# Notes on repairs: with one of them the fixed form differs from the message as sent.
 REPAIRS = frozenset(
     {
         "byte-order-mark",
@@ -29,25 +29,25 @@ REPAIRS = frozenset(
         "default-filled",
     }
 )
-# Refusals that say nothing about which part of the message is right.
+# Refusals that leave open which part of the message is right.
 NOT_FIXABLE = frozenset({"several-messages", "too-deep", "field-unknown", "control-character", "yaml-merge-key"})
 
 
 class CheckPolicy(NamedTuple):
-    """How a team reads: its dialects, which one wins a tie, and what stops a message."""
+    """A team's check settings: its dialects, which one wins a tie, and what stops a message."""
 
     dialects: tuple[Dialect, ...] = BUILT_IN
     preferred: str | None = None
     forced: Dialect | None = None
     strict: bool = True
-    unknown_fields: Severity = "note"  # "refusal" for a team that wants them stopped
-    misdelivery: Severity = "warning"  # "refusal" for a team that wants receivers kept to
-    work: bool = True  # False: the rules of the work are not this team's; it only wants its messages delivered
+    unknown_fields: Severity = "note"  # or "refusal"
+    misdelivery: Severity = "warning"  # or "refusal"
+    work: bool = True  # False: no work rules, messages are only delivered
     limits: Limits = LIMITS
 
 
 class CheckResult(NamedTuple):
-    """Everything that can be said of a message without knowing what came before it."""
+    """Result of checking one message by itself, without earlier messages."""
 
     valid: bool
     outcome: Outcome
@@ -55,10 +55,10 @@ class CheckResult(NamedTuple):
     type: str | None
     findings: tuple[Finding, ...]
     tree: Tree  # as read; {} for plain text
-    fixed: Tree | None = None  # passes as it stands
-    skeleton: Tree | None = None  # passes once its blanks are filled
+    fixed: Tree | None = None  # valid
+    skeleton: Tree | None = None  # valid once its blanks are filled in
     body: str | None = None  # the markdown under the front matter
-    text: str = ""  # what is left when wrapping is taken off
+    text: str = ""  # the message without wrapping
 
 
 STRICT = CheckPolicy()
@@ -73,12 +73,12 @@ def check(
     as_name: str | None = None,
     to_name: str | None = None,
 ) -> CheckResult:
-    """Say everything about a message: is it valid here, what was found, and how it would pass.
+    """Check a message: whether it is valid, the findings, and a fixed form.
 
-    The names are those of the agents, for dialects that write names where others write roles.
+    `as_name` and `to_name` are agents' names, for dialects that address agents by name and not by role.
     """
     if isinstance(raw, str):
-        raw = raw.encode("utf-8", "surrogatepass")  # half a character is then found, not raised
+        raw = raw.encode("utf-8", "surrogatepass")  # a lone surrogate becomes a finding, not an exception
     hint = DetectionHint(desk.preferred, as_role, to_role)
     reading = read(raw, desk.dialects, forced=desk.forced, hint=hint, limits=desk.limits)
     dialect, type_ = reading.told.dialect, reading.told.type
@@ -88,27 +88,28 @@ def check(
         validated = validate_envelope(reading.tree, dialect, broken=reading.broken, limits=desk.limits)
         return _verdict(reading, desk, (*reading.findings, *validated.findings), validated)
     validated = validate(reading.tree, dialect, type_, broken=reading.broken, body=reading.body, limits=desk.limits)
-    said = authorise(
-        validated.tree,
-        dialect,
-        type_,
-        as_role=as_role,
-        to_role=to_role,
-        as_name=as_name,
-        to_name=to_name,
-        misdelivery=desk.misdelivery,
-    )
-    unsigned = _sign(validated.tree, dialect, type_, said, as_role, as_name)
-    if len(unsigned) < len(said):  # with another name under it, a message may break a rule that it kept before
-        unsigned = [*unsigned, *validate(validated.tree, dialect, type_, limits=desk.limits).findings]
-    findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *said)
+    tree, misdelivery = validated.tree, desk.misdelivery
+    authorised = [
+        *authorise_sender(tree, dialect, type_, as_role=as_role, as_name=as_name),
+        *authorise_recipient(tree, dialect, type_, to_role=to_role, to_name=to_name, misdelivery=misdelivery),
+    ]
+    unsigned = _sign(tree, dialect, type_, authorised, as_role=as_role, as_name=as_name)
+    if len(unsigned) < len(authorised):  # with another sender the message may break a rule
+        unsigned = [*unsigned, *validate(tree, dialect, type_, limits=desk.limits).findings]
+    findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *authorised)
     return _verdict(reading, desk, findings, validated, fixable=reading.told.certain and not refusals(unsigned))
 
 
 def _sign(
-    tree: Tree, dialect: Dialect, type_: MessageType, findings: list[Finding], as_role: str | None, as_name: str | None
+    tree: Tree,
+    dialect: Dialect,
+    type_: MessageType,
+    findings: list[Finding],
+    *,
+    as_role: str | None,
+    as_name: str | None,
 ) -> list[Finding]:
-    """Put the right name under the message: the door knows who speaks, so this fix is certain. What is left to say."""
+    """Correct the sender field, which is certain since the sender is authenticated. Returns the other findings."""
     if as_role is None or dialect.wire.sender not in tree or not may_send(as_role, type_):
         return findings
     if any(finding.code == "role-claim-differs" for finding in findings):
@@ -132,7 +133,7 @@ def _verdict(
         fixed, skeleton = (validated.tree, None) if whole else (None, validated.tree)
     outcome, dialect, named = reading.outcome, reading.told.dialect, reading.tree.get(TYPE)
     if reading.told.type is None and outcome in ("message", "unreadable") and not stopped:
-        outcome, dialect, named = "plain", PLAIN, None  # a lenient desk passes on as text what it cannot tell
+        outcome, dialect, named = "plain", PLAIN, None  # a lenient policy delivers an unknown type as plain text
     return CheckResult(
         valid=not stopped,
         outcome=outcome,

@@ -1,4 +1,4 @@
-"""May this path be touched under these contracts? Forbidden wins over allowed; one contract that allows is enough."""
+"""Decision whether contracts allow a path. Forbidden wins over allowed; one contract that allows it is enough."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,21 +13,21 @@ ASKING = {FORBIDDEN: GATE_OVERRIDE, OUTSIDE: SCOPE_CHANGE}  # what to ask for
 
 
 class PathDecision(NamedTuple):
-    """What a contract says to a path; the code is None where it may be touched."""
+    """Decision of a contract on a path."""
 
-    code: str | None
-    why: str  # goes on after "because" or a colon
+    code: str | None  # None: allowed
+    why: str  # continues a sentence after "because" or a colon
     plan: Plan | None = None
-    pattern: str | None = None  # the one that decided
+    pattern: str | None = None  # that decided
     override: bool = False
-    path: str = ""  # as it was compared, where it may not be touched
+    path: str = ""  # as compared, unless it is allowed
 
 
 NOTHING_SAID = PathDecision(None, "no contract covers it")
 
 
 class ContractScope:
-    """What the latest contract of a plan lets be touched, with what was granted since; ready to be compared."""
+    """Paths that the latest contract of a plan allows, with later grants, as compiled patterns."""
 
     def __init__(self, plan: Plan, *, forbids: bool = True) -> None:
         assert plan.words is not None, "a plan without a contract says nothing about paths"
@@ -37,35 +37,33 @@ class ContractScope:
         granted, lifted = plan.granted, plan.lifted
         self._granted = allowing(granted) if granted else None
         self._lifted = allowing(lifted) if lifted else None
-        # by pattern: what is allowed is allowed in the same words for all files
-        self._answers: dict[str, PathDecision] = {}
+        self._answers: dict[str, PathDecision] = {}  # cache by pattern
 
     def judge(self, path: str) -> PathDecision:
-        """What it says to a (normal) path."""
+        """Decision on a normalised path."""
         plan = self.plan
         against = self._against.cover(path) if self._against is not None else None
         lifted = self._lifted.cover(path) if self._lifted is not None else None
         if lifted is not None:
             why = f"{short(lifted.text)} was set free by an override"
-            return PathDecision(None, why, plan, lifted.text, against is not None)
+            return PathDecision(None, why, plan, lifted.text, override=against is not None)
         if against is not None:
-            return PathDecision(
-                FORBIDDEN, f"plan {short(plan.id)} forbids {short(against.text)}", plan, against.text, False, path
-            )
+            why = f"plan {short(plan.id)} forbids {short(against.text)}"
+            return PathDecision(FORBIDDEN, why, plan, against.text, path=path)
         pattern = self._allowed.cover(path) or (self._granted.cover(path) if self._granted is not None else None)
         if pattern is None:
-            return PathDecision(OUTSIDE, f"plan {short(plan.id)} allows {scope_of(plan)}", plan, None, False, path)
+            return PathDecision(OUTSIDE, f"plan {short(plan.id)} allows {scope_of(plan)}", plan, path=path)
         return self._answers.get(pattern.text) or self._answer(pattern.text)
 
     def judge_below(self, folder: str) -> PathDecision | None:
-        """What it says to every (normal) path in this folder, where one pattern tells."""
+        """Decision on all normalised paths in this folder, where one pattern decides."""
         if self._against is not None or self._lifted is not None:
             return None
         pattern = self._allowed.cover_below(folder)
         return None if pattern is None else self._answers.get(pattern.text) or self._answer(pattern.text)
 
     def _answer(self, pattern: str) -> PathDecision:
-        """Allowed by the contract itself, or else by what was granted since."""
+        """Allowed by the contract itself or by a later grant."""
         plan, name = self.plan, short(self.plan.id)
         assert plan.words is not None
         if pattern in plan.words.allowed:
@@ -77,7 +75,7 @@ class ContractScope:
         return self._answers[pattern]
 
     def spared(self, text: str) -> "ContractScope":
-        """The same, for paths that are parts of this (plain, folded) text, without what can forbid none of them."""
+        """The same scope for the paths in this folded text; without forbidden patterns if none can match."""
         if self._against is None or not self._against.spares(text):
             return self
         return ContractScope(self.plan, forbids=False)
@@ -86,7 +84,7 @@ class ContractScope:
 def judge_all(
     paths: Sequence[str], scopes: Sequence[ContractScope], resolve: Resolver | None = None
 ) -> list[PathDecision]:
-    """As `judge` has it for each of them; what can be told of all of them at once is not asked of each."""
+    """As `judge` for each path; work that is the same for all of them is done once."""
     text = together(paths) if len(paths) > 1 else None
     if text is None or is_gits_own(text):
         return [judge(path, scopes, resolve) for path in paths]
@@ -99,7 +97,7 @@ def judge_all(
     answers, scope, here, below = [], lighter[0], None, None
     for path in paths:
         folder = path.rpartition(SEPARATOR)[0]
-        if folder != here:  # they mostly come in order
+        if folder != here:  # paths are mostly sorted
             here, below = folder, scope.judge_below(folder)
         if resolve is None or resolve(path) == path:
             answers.append(below or scope.judge(path))
@@ -109,7 +107,7 @@ def judge_all(
 
 
 def judge(path: str, scopes: Sequence[ContractScope], resolve: Resolver | None = None) -> PathDecision:
-    """What these contracts say together. `resolve` says where a path leads to on the disk at hand."""
+    """Decision of these contracts together. `resolve` follows symbolic links on disk."""
     found = normal(path)
     if isinstance(found, InvalidPath):
         return PathDecision(NOT_IN_PROJECT, found.why)
@@ -125,7 +123,7 @@ def judge(path: str, scopes: Sequence[ContractScope], resolve: Resolver | None =
     named = _judged(found, scopes)
     if named.code is not None:
         return named
-    there = _judged(led, scopes)  # both must be right: the name that is shown, and the file that is written
+    there = _judged(led, scopes)  # both must be allowed: the link and its target
     return named if there.code is None else there._replace(why=f"it leads to {short(led)}, and {there.why}")
 
 
@@ -141,7 +139,7 @@ def _judged(path: str, scopes: Sequence[ContractScope]) -> PathDecision:
 
 
 def scope_of(plan: Plan) -> str:
-    """What a plan may touch, in a few words."""
+    """Short description of the paths that a plan allows."""
     assert plan.words is not None
     patterns = (*plan.words.allowed, *plan.granted)
     return f"only {listed(patterns)}" if patterns else "no path at all"

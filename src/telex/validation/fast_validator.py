@@ -19,14 +19,14 @@ Lane = Callable[[bytes], tuple[Any, Any] | None]  # what was given for the type,
 
 
 class ValidMessage(NamedTuple):
-    """A message with nothing to find: what it is."""
+    """Dialect and type of a message without findings."""
 
     dialect: Dialect
     type: MessageType
 
 
 class AllowedTypes(NamedTuple):
-    """Which messages may pass between these two, as far as that can be said before any of them is read?"""
+    """Types that a sender may send to a recipient without a finding, computed before any message."""
 
     desk: CheckPolicy
     as_role: str | None = None
@@ -35,11 +35,11 @@ class AllowedTypes(NamedTuple):
     to_name: str | None = None
 
     def lets(self, dialect: Dialect, type_: MessageType) -> bool:
-        """May there be a message of this type with nothing to find in it?"""
+        """Whether a message of this type can have no findings."""
         return self._is_open_to(type_) and self._is_first_choice(dialect, type_)
 
     def claims(self, dialect: Dialect, type_: MessageType) -> dict[str, tuple[str, ...]]:
-        """What may stand in the fields that name sender and recipient, where that can be said beforehand."""
+        """Allowed values of the sender and recipient fields, where they are known in advance."""
         allowed: dict[str, tuple[str, ...]] = {}
         by_role = dialect.addresses == "roles"
         sender, recipient = self.signed(dialect)
@@ -54,7 +54,7 @@ class AllowedTypes(NamedTuple):
         return allowed
 
     def signed(self, dialect: Dialect) -> tuple[str | None, str | None]:
-        """What stands for the two in a message of this dialect: where it has roles for addresses, no names."""
+        """Values of the sender and recipient fields in this dialect: roles, or names where it uses names."""
         return signed_as(dialect, self.as_role, self.as_name), signed_as(dialect, self.to_role, self.to_name)
 
     @property
@@ -63,14 +63,14 @@ class AllowedTypes(NamedTuple):
 
     def _is_open_to(self, type_: MessageType) -> bool:
         if self.desk.limits.depth_max < DEPTH_OF_TYPES_MAX:
-            return False  # then even a right message may be too deep, and the guards do not measure that
+            return False  # a valid type may exceed the depth limit, which guards do not check
         if self.is_nameless:
-            return False  # nobody is called nothing, and a message that says so has something to find
+            return False  # an empty name is always a finding
         sends = self.as_role is None or may_send(self.as_role, type_)
         return sends and (self.to_role is None or may_receive(self.to_role, type_))
 
     def _is_first_choice(self, dialect: Dialect, type_: MessageType) -> bool:
-        """A message that fits two dialects is settled by rank, so the lower one never waves it through."""
+        """Whether detection prefers this dialect, for a type that several dialects have."""
         if self.desk.forced:
             return True
         hint = DetectionHint(self.desk.preferred, self.as_role, self.to_role)
@@ -90,12 +90,12 @@ class AllowedTypes(NamedTuple):
 
 
 class FastValidator:
-    """Compiled validators of a desk for one sender and receiver (or none in particular).
+    """Compiled validators of a policy for one sender and recipient (or for any).
 
-    `passes(raw)` returns what stands for the message's type and the decoded message, if there is nothing to find in it;
-    None says nothing either way. The caller has checked the size limit. `of_type` says what stands for a type, a
-    ValidMessage by default. Validators of one desk with one `of_type` may be `shared`: in most dialects only roles
-    matter, and many senders have the same.
+    `passes(raw)` returns a value for the message's type and the decoded message if it has no findings; None leaves the
+    decision to `check`. The caller has checked the size limit. `of_type` makes the value for a type, by default a
+    ValidMessage. Validators of one policy with one `of_type` may be `shared`: in most dialects only roles count, and
+    many senders have the same role.
     """
 
     def __init__(
@@ -116,21 +116,21 @@ class FastValidator:
         self.passes: Lane = self._lanes([dialect for dialect in among if dialect.form == "json"])
 
     def check(self, raw: bytes) -> CheckResult:
-        """The same answer as `admission.check`, except that the tree of a message waved through is left unread."""
+        """As `check`, except that `tree` is empty for a message that the compiled validator accepts."""
         answer = self.passes(raw) if len(raw) <= self.desk.limits.message_bytes_max else None
         if answer is None:
             _, as_role, to_role, as_name, to_name = self._between
             return check(raw, self.desk, as_role=as_role, to_role=to_role, as_name=as_name, to_name=to_name)
         passed: ValidMessage = answer[0]
-        return CheckResult(True, "message", passed.dialect, passed.type.name, (), {}, text=raw.decode())
+        return CheckResult(True, "message", passed.dialect, passed.type.name, findings=(), tree={}, text=raw.decode())
 
     def _lanes(self, dialects: list[Dialect]) -> "Lane":
-        """One lane, or several of which the one that served last is tried first: neighbours speak alike. Each is made
-        when a message comes to it, and those that are there already come first."""
+        """The validator of one dialect, or of several in most-recently-used order. Each is compiled on first use;
+        those that are compiled already come first."""
         if len(dialects) == 1:
             return self._lane(self._compiled(dialects[0]), _nobody_passes)
         lanes = [(dialect, self._shared.get(self._depends_on(dialect))) for dialect in dialects]
-        lanes.sort(key=lambda one: one[1] is None)
+        lanes.sort(key=lambda pair: pair[1] is None)
 
         def passes(raw: bytes) -> tuple[Any, Any] | None:
             for index, (dialect, lane) in enumerate(lanes):
@@ -147,7 +147,7 @@ class FastValidator:
         return passes
 
     def _depends_on(self, dialect: Dialect) -> tuple[Any, ...]:
-        """What a lane of this dialect depends on, given the desk."""
+        """Cache key of this dialect's validator under one policy."""
         two = self._between
         return (dialect.name, two.as_role, two.to_role, *two.signed(dialect), two.is_nameless)
 
@@ -179,4 +179,4 @@ def _somewhere_else(raw: bytes) -> Any:
 
 
 def _nobody_passes(raw: bytes) -> None:
-    """There is no other lane; the patient way will say what this is."""
+    """No other validator: `check` decides."""

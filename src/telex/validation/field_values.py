@@ -1,7 +1,7 @@
-"""Is this one value right, and if not, what should stand there?
+"""Validation of single values.
 
-Every method returns the value as it should be: the right one as it is, a certain fix in its place, a marked blank
-where only the sender can know. Objects and lists, which hold others, are for `field_walker`.
+Every method returns the corrected value: a valid one unchanged, a certain fix in its place, or a marked blank where
+only the sender can know. `field_walker` handles objects and lists.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ from telex.validation import scalars
 
 
 class ValueChecker:
-    """What has been found so far, and how each kind of single value is looked at."""
+    """Findings so far, and one method for each kind of single value."""
 
     def __init__(self, limits: Limits, broken: frozenset[str]) -> None:
         self.limits, self.broken = limits, broken
@@ -44,10 +44,10 @@ class ValueChecker:
         nearest: str | None = None,
     ) -> None:
         shown = None if found is None else scalars.shown(found, self.limits.found_characters_max)
-        self.findings.append(Finding(code, path, say, severity, expected, shown, nearest))
+        self.findings.append(Finding(code, path, say, severity, expected, found=shown, nearest=nearest))
 
     def blank(self, kind: Kind, path: str) -> Any:
-        """Leave the place to the sender."""
+        """Mark the value as one that the sender has to fill in."""
         self.blanks.add(path)
         return blank(kind)
 
@@ -99,13 +99,13 @@ class ValueChecker:
         return self.blank(kind, path) if len(kind.values) > 1 else self.constant(kind, path)
 
     def placeholder(self, value: str, kind: Kind, path: str) -> Any:
-        """The page's list of choices, copied in place of a choice."""
+        """The documentation's list of choices, copied instead of one choice."""
         wanted = expected(kind)
         self.say("placeholder-left", path, f"Choose: {wanted}.", expected=wanted, found=value)
         return self.blank(kind, path)
 
     def constant(self, kind: OneOf, path: str) -> Any:
-        """A wrong constant may mean another version or another thing altogether, so only the sender can say."""
+        """A wrong constant may mean another version, so only the sender can correct it."""
         self.blanks.add(path)
         return kind.values[0]
 
@@ -139,7 +139,7 @@ class ValueChecker:
         return value
 
     def number_in_disguise(self, value: Any, kind: Integer | Number, path: str) -> Any:
-        """Text or a float that is plainly a number of the right sort is fixed; anything else is not."""
+        """Text or a float is corrected if it is unambiguously a number of the right kind."""
         number = scalars.number(value.strip(), None) if isinstance(value, str) else value
         if isinstance(number, float) and isinstance(kind, Integer) and number.is_integer():
             number = int(number)
