@@ -1,9 +1,9 @@
-"""Where in a larger trace does a message stand? Spans of OpenTelemetry around a bus: send, receive, process, linked.
+"""OpenTelemetry spans around a bus: send, receive and process, with links.
 
     bus = traced(bus)
 
 Names and attributes follow OpenTelemetry's conventions for messaging. Only its API is needed: without an SDK nothing is
-recorded. Whoever does not import this pays nothing for it.
+recorded. Without an import of this module there is no cost.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,11 +26,11 @@ except ImportError as error:
     raise StoreError("tracing needs more than the core: pip install 'telex[otel]'") from error
 
 SYSTEM = "telex"
-HELD_MAX = 10_000  # messages in hand whose spans are open; what is beyond that is not followed to its end
+HELD_MAX = 10_000  # open spans of leased messages; further leases get none
 
 
 def traced(bus: Bus, *, provider: TracerProvider | None = None) -> Bus:
-    """The same bus, whose sends and receipts can be seen in a trace. `provider` is the global one if not given."""
+    """The same bus with spans for sends and receives. The default `provider` is the global one."""
     carry = getattr(bus, "carry", None)
     if carry is not None:
         carry(traceparent)
@@ -39,7 +39,7 @@ def traced(bus: Bus, *, provider: TracerProvider | None = None) -> Bus:
 
 @contextmanager
 def processing(bus: Bus, lease: Lease) -> Iterator[None]:
-    """What is done in here is part of dealing with that message: spans made in here stand below its own."""
+    """Context in which new spans are children of the message's span."""
     span = bus.held.get(lease.token) if isinstance(bus, TracedBus) else None
     if span is None:
         yield
@@ -49,11 +49,11 @@ def processing(bus: Bus, lease: Lease) -> Iterator[None]:
 
 
 class TracedBus:
-    """Every other verb is the bus's own."""
+    """A bus with spans; other methods are passed through."""
 
     def __init__(self, bus: Bus, tracer: trace.Tracer) -> None:
         self._bus, self._tracer = bus, tracer
-        self.held: dict[str, Span] = {}  # what is being dealt with, by token
+        self.held: dict[str, Span] = {}  # spans of leased messages, by token
         self._until: dict[str, float] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -75,15 +75,17 @@ class TracedBus:
         return answer
 
     async def receive(self, agent: str, **more: Any) -> list[Lease]:
-        """A wait in which nothing came is no span: a thousand idle readers would bury all else."""
+        """A wait without a message makes no span: idle readers would produce thousands."""
         self._let_go(time())
         began = time_ns()
         leases = await self._bus.receive(agent, **more)
         if leases:
             sent = await self._sent(leases)
             attributes = _operation("receive", agent) | {"messaging.batch.message_count": len(leases)}
-            links = [Link(one) for one in sent if one is not None]
-            span = self._tracer.start_span(f"receive {agent}", None, SpanKind.CLIENT, attributes, links, began)
+            links = [Link(context) for context in sent if context is not None]
+            span = self._tracer.start_span(
+                f"receive {agent}", kind=SpanKind.CLIENT, attributes=attributes, links=links, start_time=began
+            )
             span.end()
             self._hold(leases, sent, span.get_span_context())
         return leases
@@ -105,7 +107,7 @@ class TracedBus:
 
     @contextmanager
     def _sending(self, raw: Any, sender: str, to: str | None) -> Iterator[Span]:
-        """The message is carried under this span; where nobody here has one, this one stands under what came along."""
+        """Span of a send, whose id travels with the message. Its parent is the current span, else the incoming one."""
         above = None if trace.get_current_span().get_span_context().is_valid else _context_of(traceparent())
         name, attributes = f"send {to}" if to else "send", _operation("send", to) | {"messaging.client.id": sender}
         with self._tracer.start_as_current_span(
@@ -121,17 +123,17 @@ class TracedBus:
                 raise
 
     async def _sent(self, leases: Sequence[Lease]) -> list[SpanContext | None]:
-        """Under which span each of them was sent."""
+        """Span under which each message was sent."""
         return [_context_of(await carried_by(self._bus, lease.message)) for lease in leases]
 
     def _hold(
         self, leases: Sequence[Lease], sent: Sequence[SpanContext | None], received: SpanContext | None = None
     ) -> None:
-        """From here on they are being dealt with, until they are settled."""
+        """Open a span for each message until it is settled."""
         for lease, above in zip(leases, sent, strict=True):
             if len(self.held) >= HELD_MAX:
                 return
-            links = [Link(one) for one in (above, received) if one is not None]
+            links = [Link(context) for context in (above, received) if context is not None]
             span = self._tracer.start_span(
                 f"process {lease.inbox}", _under(above), SpanKind.CONSUMER, _attributes(lease), links
             )
@@ -155,7 +157,7 @@ class TracedBus:
         return done
 
     def _let_go(self, now: float) -> None:
-        """Whoever was silent until the lease ran out has no more say in it."""
+        """End the spans of expired leases."""
         for token in [token for token, until in self._until.items() if until < now]:
             span = self.held.pop(token)
             del self._until[token]
@@ -164,7 +166,7 @@ class TracedBus:
 
 
 async def carried_by(bus: Bus, message: Message) -> str | None:
-    """The `traceparent` that was carried beside a message."""
+    """The `traceparent` that was sent with a message."""
     only = Query(after=message.seq - 1, kinds=BRINGING, since=message.at, until=message.at)
     async for event, _ in bus.events(only):
         if event.seq == message.seq:
@@ -208,7 +210,7 @@ def _fail(span: Span, code: str, say: str) -> None:
 
 
 def _under(above: SpanContext | None) -> Any:
-    """The context of a new span: below that one, or below whatever is current."""
+    """Context of a new span: child of `above`, or of the current span."""
     if above is None:
         return otel_context.get_current()
     return trace.set_span_in_context(trace.NonRecordingSpan(above))
@@ -223,5 +225,5 @@ def _context_of(text: str | None) -> SpanContext | None:
 
 def _traceparent_of(context: SpanContext) -> str | None:
     if not context.is_valid:
-        return traceparent()  # nobody records here: what came along goes on
+        return traceparent()  # no SDK: pass the incoming context on
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"

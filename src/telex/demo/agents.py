@@ -1,4 +1,4 @@
-"""How does an agent of the story act? By the bus's own verbs; what became of it is told as a beat."""
+"""Agents of the demo: each action is a call of the bus, and its result a `StoryEvent`."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -30,10 +30,10 @@ class DemoTeam:
         self.bus, self.clock, self.project = bus, clock, project
         self._told: set[str] = set()
 
-    # --- what they send ----------------------------------------------------------------------------------------------
+    # --- send --------------------------------------------------------------------------------------------------------
 
     def typed(
-        self, sender: str, to: str, id: str, type_: str, what: str, task: str = "1-1", **fields: Any
+        self, sender: str, to: str, id: str, type_: str, what: str, *, task: str = "1-1", **fields: Any
     ) -> StoryEvent:
         """A vbw-typed message, with its envelope."""
         envelope = {"id": id, "phase": 1, "task": task, "author_role": CAST[sender], "confidence": "high"}
@@ -49,25 +49,24 @@ class DemoTeam:
 
     def told(self, receipt: Receipt, who: str, whom: str, what: str, sign: Sign = "stored") -> StoryEvent:
         whom = "all" if whom == "*" else whom
-        return StoryEvent(
-            self.clock.story, sign_of(receipt, sign), who, whom, what, self._news(worth_telling(receipt)), receipt.id
-        )
+        why = self._news(worth_telling(receipt))
+        return StoryEvent(self.clock.story, sign_of(receipt, sign), who, whom, what, why=why, id=receipt.id)
 
     def _news(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """What was told before is told in short, and a note that comes with every report not at all."""
+        """Findings, with the text of repeated ones shortened and repeated notes left out."""
         news = []
-        for one in findings:
-            if one.say not in self._told:
-                news.append(one)
-            elif one.severity != "note":
-                news.append(one._replace(say="As before."))
+        for finding in findings:
+            if finding.say not in self._told:
+                news.append(finding)
+            elif finding.severity != "note":
+                news.append(finding._replace(say="As before."))
         self._told |= {finding.say for finding in findings}
         return tuple(news)
 
-    # --- what they read ----------------------------------------------------------------------------------------------
+    # --- receive -----------------------------------------------------------------------------------------------------
 
     def deal(self, *agents: str) -> list[Message]:
-        """Each takes what waits for it and is done with it."""
+        """Receive and ack all messages of these agents."""
         dealt: list[Message] = []
         for agent in agents:
             for lease in self.bus.receive(agent, limit=100):
@@ -86,4 +85,4 @@ class DemoTeam:
         return verdict, self.look(agent, f"may I write {path}? No.", (why,), sign="refused")
 
     def look(self, agent: str, what: str, why: Iterable[Finding] = (), sign: Sign = "looked") -> StoryEvent:
-        return StoryEvent(self.clock.story, sign, agent, None, what, self._news(tuple(why)))
+        return StoryEvent(self.clock.story, sign, agent, None, what, why=self._news(tuple(why)))

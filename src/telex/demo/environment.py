@@ -1,7 +1,7 @@
-"""Where is the story played, and by which clock?
+"""Folder and clock of the demo.
 
-It has a folder of its own, with a store and a small git repository in it, which is made anew each time. Nothing is
-removed from a folder that was not made for this.
+The demo has a folder of its own with a store and a small git repository, recreated on each run. A folder that the demo
+did not create is left alone.
 """
 
 import os
@@ -16,11 +16,11 @@ from telex.errors import StoreUnavailable
 FOLDER, STORE = ".telex-demo", "telex.db"
 MARK = "README.txt"
 SAYS = "Made by `telex demo`, with its store {}, and made anew by the next one. Delete it whenever you like.\n"
-LASTS_SECONDS = 1_740.0  # of the story; it ends a little before now
+LASTS_SECONDS = 1_740.0  # duration of the story, which ends shortly before now
 
 
 class StoryClock(SteadyClock):
-    """Time as it passes, and put forward wherever somebody would have to wait."""
+    """Real time, advanced instead of waiting."""
 
     def __init__(self, real: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
         self._passed, self._real, self._began = 0.0, real, real()
@@ -37,10 +37,10 @@ class StoryClock(SteadyClock):
 
 
 def prepare(store: str | None) -> str:
-    """Make the folder ready, whatever an earlier demo has left in it. The path of the store.
+    """Create the folder, or clear what an earlier demo left in it. Returns the path of the store.
 
     Raises:
-        StoreUnavailable: there is something else.
+        StoreUnavailable: the folder has other files.
     """
     path = os.path.join(FOLDER, STORE) if store is None else store.removeprefix("sqlite:")
     if ":" in os.path.basename(path):
@@ -70,7 +70,7 @@ def _is_ours(folder: str, store: str) -> bool:
 
 
 def _clear(folder: str, store: str) -> None:
-    """Only what a demo puts there: somebody may have put something beside it."""
+    """Remove only what a demo creates."""
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         path = os.path.join(folder, name)
         if name in (".git", "src", "tests", "docs") and not os.path.islink(path):
@@ -80,7 +80,7 @@ def _clear(folder: str, store: str) -> None:
 
 
 class DemoProject:
-    """The repository that the agents work in. Without git they work all the same, and nobody can look it up."""
+    """Git repository of the demo's agents. Without git the demo runs with made-up commit hashes."""
 
     def __init__(self, folder: str, clock: StoryClock) -> None:
         self._folder, self._clock, self._git = folder, clock, shutil.which("git")
@@ -88,7 +88,7 @@ class DemoProject:
         self._run("init", "--quiet", "--template=")
 
     def commit(self, message: str, files: Mapping[str, str]) -> str:
-        """The hash, in short."""
+        """Returns the short hash."""
         self._count += 1
         for name, text in files.items():
             path = os.path.join(self._folder, *name.split("/"))
@@ -96,7 +96,7 @@ class DemoProject:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
         self._run("add", "--force", "--", *files)
-        self._run("commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", message)
+        self._run("commit", "--quiet", "--no-verify", "--no-gpg-sign", f"--message={message}")
         return self._run("rev-parse", "--short=7", "HEAD") or f"{0xC0FFEE0 + self._count:07x}"
 
     def _run(self, *words: str) -> str:

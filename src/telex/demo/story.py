@@ -1,6 +1,6 @@
-"""What happens? People who forgot their password are to be let in again, and it takes five scenes."""
+"""Story of the demo in five scenes: a team builds a password reset."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from telex.demo.agents import CAST, DemoTeam
@@ -42,14 +42,16 @@ def _contract(company: DemoTeam) -> Iterator[Happening]:
     yield company.look("telex", f"it lay in {len(story.deliveries)} inboxes, and {acks} have acked it")
     company.clock.later(140.0)
     commit = company.project.commit("Make reset links", {"src/auth/reset.py": "def link(user): ...\n"})
-    yield _progress(company, "dev", "update-1", RESET, "partial", commit, "src/auth/reset.py")
+    yield _progress(company, "dev", 1, RESET, commit, files=["src/auth/reset.py"], status="partial")
     company.deal("lead")
 
 
-def _progress(company: DemoTeam, who: str, id: str, task: str, status: str, commit: str, *files: str) -> StoryEvent:
+def _progress(
+    company: DemoTeam, who: str, number: int, task: str, commit: str, *, files: Iterable[str], status: str = "complete"
+) -> StoryEvent:
     what = f"{task} {status} in {commit}: {', '.join(files)}"
     return company.typed(
-        who, "lead", id, "execution_update", what, task,
+        who, "lead", f"update-{number}", "execution_update", what, task=task,
         plan_id=PLAN, task_id=task, status=status, commit=commit, files_modified=list(files),
     )  # fmt: skip
 
@@ -65,9 +67,9 @@ def _out_of_scope(company: DemoTeam) -> Iterator[Happening]:
     company.clock.later(20.0)
     files = {"src/auth/reset.py": "def link(user): return mail(user)\n", "src/mail/reset.txt": "Here is your link.\n"}
     commit = company.project.commit("Mail reset links", files)
-    yield _progress(company, "dev", "update-2", RESET, "complete", commit, *files)
+    yield _progress(company, "dev", 2, RESET, commit, files=files)
     company.clock.later(6.0)
-    assert verdict.ask is not None, "whoever may not is told how to ask"
+    assert verdict.ask is not None, "a refused path comes with a request"
     request = {**verdict.ask, "id": "request-1"}
     yield company.send(request, "dev", verdict.ask_to or "lead", f"{request['payload']['subject']}?", "asked")
     company.clock.later(48.0)
@@ -81,7 +83,7 @@ def _out_of_scope(company: DemoTeam) -> Iterator[Happening]:
     company.deal("dev")
     yield company.guard("dev", "src/mail/reset.txt")[1]
     company.clock.later(5.0)
-    yield _progress(company, "dev", "update-3", RESET, "complete", commit, *files)
+    yield _progress(company, "dev", 3, RESET, commit, files=files)
     company.deal("lead")
 
 
@@ -92,9 +94,9 @@ def _escalation(company: DemoTeam) -> Iterator[Happening]:
     yield Scene("An escalation", "that nobody answers climbs by itself, until it is with a person.")
     company.clock.later(30.0)
     yield company.typed(
-        "dev-2", "lead", "blocker-1", "blocker_report", "1-1-T2 is blocked: there is no key for the mail server", MAIL,
-        plan_id=PLAN, task_id=MAIL, blocker="There is no key for the mail server", needs="A key, or leave to make one",
-        severity="blocking",
+        "dev-2", "lead", "blocker-1", "blocker_report", "1-1-T2 is blocked: there is no key for the mail server",
+        task=MAIL, plan_id=PLAN, task_id=MAIL, blocker="There is no key for the mail server",
+        needs="A key, or leave to make one", severity="blocking",
     )  # fmt: skip
     company.clock.later(10.0)
     company.deal("lead")
@@ -110,11 +112,11 @@ def _escalation(company: DemoTeam) -> Iterator[Happening]:
     while steps < 4:  # senior, lead, architect, human
         company.clock.later(301.0)
         company.deal("lead", "dev", "dev-2", "qa", "docs")  # reading is no answer
-        [matter] = company.bus.escalations()
-        if len(matter.rungs) == steps:
+        [escalation] = company.bus.escalations()
+        if len(escalation.rungs) == steps:
             break
-        steps = len(matter.rungs)
-        before, now = matter.rungs[-2:]
+        steps = len(escalation.rungs)
+        before, now = escalation.rungs[-2:]
         what = f"no answer from {before.to.removeprefix('role:')} in 5 min: escalation-1 goes on"
         yield StoryEvent(company.clock.story, "climbed", "telex", now.to.removeprefix("role:"), what, id=now.id)
     company.clock.later(15.0)
@@ -137,9 +139,8 @@ def _review(company: DemoTeam) -> Iterator[Happening]:
     yield Scene("A review", "fails, is fixed and passes. What git does not bear out is marked.")
     company.clock.later(120.0)
     commit = company.project.commit("Send the mail", {"src/auth/mail.py": "def mail(user): ...\n"})
-    yield _progress(
-        company, "dev-2", "update-4", MAIL, "partial", commit, "src/auth/mail.py", "tests/auth/test_mail.py"
-    )
+    made = ["src/auth/mail.py", "tests/auth/test_mail.py"]
+    yield _progress(company, "dev-2", 4, MAIL, commit, files=made, status="partial")
     company.clock.later(60.0)
     yield _reviewed(company, 1, "changes_requested", findings=3, critical=1)
     company.clock.later(12.0)
@@ -149,15 +150,15 @@ def _review(company: DemoTeam) -> Iterator[Happening]:
     company.clock.later(95.0)
     files = {"src/auth/mail.py": "def mail(user): once(user)\n", "tests/auth/test_mail.py": "def test_once(): ...\n"}
     commit = company.project.commit("Send it once", files)
-    yield _progress(company, "dev-2", "update-5", MAIL, "complete", commit, *files)
+    yield _progress(company, "dev-2", 5, MAIL, commit, files=files)
     company.clock.later(40.0)
     yield _reviewed(company, 2, "approve", findings=1, critical=0)
     company.clock.later(20.0)
     commit = company.project.commit("Say how", {"docs/reset.md": "# Reset a password\n"})
-    yield _progress(company, "docs", "update-6", GUIDE, "complete", commit, "docs/reset.md")
+    yield _progress(company, "docs", 6, GUIDE, commit, files=["docs/reset.md"])
     company.clock.later(30.0)
     yield company.typed(
-        "qa", "lead", "verdict-1", "qa_verdict", "PASS: 24 of 24 checks", PLAN,
+        "qa", "lead", "verdict-1", "qa_verdict", "PASS: 24 of 24 checks", task=PLAN,
         tier="standard", result="PASS", checks={"passed": 24, "failed": 0, "total": 24},
     )  # fmt: skip
     company.deal("lead")

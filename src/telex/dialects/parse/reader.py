@@ -1,7 +1,7 @@
-"""What does this say? The ladder from bytes to a message: typed envelope, flat `type`, front matter, plain text.
+"""Parser from bytes to a message: JSON with a `type`, front matter, or plain text.
 
-The ladder never drops anything: what is no message of any dialect is plain text, and what was plainly meant as a
-message but cannot be read says where it broke.
+It never drops anything: bytes that are no message of any dialect are plain text, and what is clearly meant as a
+message but malformed gets a finding with the position of the error.
 """
 
 import json
@@ -29,10 +29,10 @@ class ParsedMessage(NamedTuple):
     outcome: Outcome
     told: Detection
     findings: tuple[Finding, ...]
-    text: str = ""  # what is left when wrapping is taken off
+    text: str = ""  # the message without wrapping
     tree: Tree = NO_TREE
     body: str | None = None  # the markdown under the front matter
-    broken: frozenset[str] = frozenset()  # paths where the text itself is at fault
+    broken: frozenset[str] = frozenset()  # paths of malformed values
 
 
 NOTHING = Detection(None, None)
@@ -46,7 +46,7 @@ def read(
     hint: DetectionHint = NO_HINT,
     limits: Limits = LIMITS,
 ) -> ParsedMessage:
-    """Read any bytes. With `forced`, only as a message of that dialect; `hint` settles ties."""
+    """Parse any bytes. With `forced`, only as a message of that dialect; `hint` breaks ties."""
     unwrapped = unwrap(raw, limits)
     if unwrapped.text is None:
         return ParsedMessage("unreadable", NOTHING, unwrapped.findings)
@@ -70,7 +70,7 @@ _ENDS_READING = frozenset(
 
 
 class _ParseSteps(NamedTuple):
-    """How a candidate is read: among which dialects, of which there are."""
+    """Parser of one candidate: the dialects to try, and all that are known."""
 
     among: tuple[Dialect, ...]
     known: tuple[Dialect, ...]
@@ -107,11 +107,11 @@ class _ParseSteps(NamedTuple):
         if not among:
             return None
         if any(finding.code in _ENDS_READING for finding in front.findings):
-            # Nobody can tell what is missing in a text that could not be read to its end.
+            # Missing fields are not reported for a text that could not be parsed to its end.
             detection = tell(front.fields, among, self.hint) if TYPE in front.fields else NOTHING
             return ParsedMessage("unreadable", detection._replace(findings=()), findings, candidate.text, front.fields)
         if not any(is_near(front.fields, dialect) for dialect in among):
-            return None  # another tool's front matter over a markdown text
+            return None  # front matter of another tool
         return self.typed(front.fields, front.body, "front-matter", findings, candidate.text)
 
     def typed(self, tree: Tree, body: str | None, form: Form, found: tuple[Finding, ...], text: str) -> ParsedMessage:
@@ -124,10 +124,10 @@ class _ParseSteps(NamedTuple):
             named = {TYPE: detection.type.name}
             tree = tree | named if TYPE in tree else named | tree
         findings = (*found, *scanned, *renamed, *(said or detection.findings))
-        return ParsedMessage("message", detection, findings, text, tree, body, broken)
+        return ParsedMessage("message", detection, findings, text, tree, body=body, broken=broken)
 
     def other_form(self, tree: Tree, form: Form) -> tuple[Finding, ...]:
-        """A type that there is, sent in the form of another dialect."""
+        """Finding on a known type that was sent in the form of another dialect."""
         named = tree.get(TYPE)
         for dialect in self.known:
             if isinstance(named, str) and named in dialect.types and dialect.form != form:
@@ -138,7 +138,7 @@ class _ParseSteps(NamedTuple):
 
 
 def _with_type(tree: Tree) -> tuple[Tree, tuple[Finding, ...]]:
-    """The message with its type under the right name, when only the case of the name is wrong."""
+    """The message with its `type` field renamed, if only the case of the name is wrong."""
     if TYPE in tree:
         return tree, ()
     other = next((name for name in tree if name.casefold() == TYPE), None)
@@ -150,7 +150,7 @@ def _with_type(tree: Tree) -> tuple[Tree, tuple[Finding, ...]]:
 
 
 def _lacks_its_fences(text: str, ladder: _ParseSteps) -> bool:
-    """Front matter of a type that there is, but for the lines of --- around it."""
+    """Whether it is front matter of a known type without the --- lines."""
     pairs = [line.partition(":") for line in text[:500].splitlines()]
     given = {name: value.strip() for name, colon, value in pairs if colon}
     types = [dialect.types.get(given.get(TYPE, "")) for dialect in ladder.of("front-matter")]
@@ -158,7 +158,7 @@ def _lacks_its_fences(text: str, ladder: _ParseSteps) -> bool:
 
 
 def _otherwise(text: str, notes: tuple[Finding, ...], forced: Dialect | None, ladder: _ParseSteps) -> ParsedMessage:
-    """No message in it: plain text, unless a dialect was asked for."""
+    """Result for a text without a message: plain text, unless a dialect is forced."""
     if _lacks_its_fences(text, ladder):
         return ParsedMessage("unreadable", NOTHING, (*notes, _front_matter_missing(text)), text)
     scalar = _json_scalar(text)
@@ -184,7 +184,7 @@ _NO_SCALAR = object()
 
 
 def _json_scalar(text: str) -> Any:
-    """The JSON value that the whole text is, when it is not an object."""
+    """The text as one JSON value that is not an object."""
     stripped = text.strip()
     if stripped[:1] not in '["-0123456789tfnNI':
         return _NO_SCALAR

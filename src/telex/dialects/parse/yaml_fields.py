@@ -1,8 +1,8 @@
-"""What does front matter say that the simple reader would not take, and what is wrong with it?
+"""Parser of front matter that the simple parser does not accept, from PyYAML's event stream.
 
-All of YAML is read here, as PyYAML's stream of events: nothing is composed, constructed or resolved, so a tag creates
-nothing and an alias expands to nothing. What front matter may not hold is reported where it stands, and reading goes
-on, so that one answer names everything. Only `front_matter` imports this module, and only when it has to.
+Nothing is composed, constructed or resolved, so a tag creates no object and an alias is not expanded. Unsupported YAML
+is reported with its position and parsing continues, so that one result has all findings. Only `front_matter` imports
+this module, and only when needed.
 """
 
 import re
@@ -25,7 +25,7 @@ _YAML_TAGS = "tag:yaml.org,2002:"
 
 
 class _Problem(NamedTuple):
-    """What the parser says, in part, and what we say instead. Its two builds word most problems differently."""
+    """Part of a PyYAML error message and our text for it. PyYAML's two builds word most errors differently."""
 
     parser_says: str
     say: str
@@ -200,7 +200,7 @@ class _YamlState:
         self.findings.append(Finding(code, path, f"{where}: {say}.", found=found))
 
     def report_properties(self, event: yaml.NodeEvent) -> None:
-        """Tags, anchors and aliases: what a value may carry in YAML, and not in front matter."""
+        """Report tags, anchors and aliases, which front matter does not support."""
         tag: str | None = getattr(event, "tag", None)
         if isinstance(event, yaml.AliasEvent):
             say = "aliases are not read: write the value out, or put it in quotes if the * belongs to it"
@@ -232,10 +232,10 @@ class _YamlState:
             mark = exc.context_mark
         path = self.blocks[-1].path if problem.parser_says.startswith("flow") else self.path_near(mark.line + 1)
         found = text[text.rfind("\n", 0, mark.index) + 1 :].partition("\n")[0].strip()
-        self.report(problem.code, path, problem.say, mark.line + 1, found, mark.column + 1)
+        self.report(problem.code, path, problem.say, mark.line + 1, found, column=mark.column + 1)
 
     def path_near(self, line: int) -> str:
-        """The path of the value that comes next, or of the one just read when it is on this line too."""
+        """Path of the next value, or of the last one if it is on the same line."""
         block = self.blocks[-1]
         if not block.at_value and block.key is not None and block.lines.get(block.key) == line:
             return self.path_of(block, block.key)

@@ -1,9 +1,9 @@
-"""Which values of the user's file stand for which words that all dialects share?
+"""Values of a user's dialect file that stand for the words that all dialects share.
 
 values = { status = { done = "shipped", partly = ["doing", "waiting"], failed = "dropped", started = "doing" } }
 
-Of several values for one word the first is written and all are read; of several words with one value, the first is what
-it is read as. A value that is called as the word is needs no line.
+Of several values for one word all are read and the first is written. A value of several words is read as the first of
+them. A value with the name of its word needs no entry.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,7 +20,7 @@ Spelt = dict[str, tuple[Any, ...]]
 def read_values(
     place: TomlValue, fields: Mapping[str, Field], terms: Mapping[str, Term], turns_on: Iterable[str]
 ) -> dict[str, Spelt]:
-    """By term, for every one that a choice says. `turns_on` are those where no word may be without a value."""
+    """Values by term, for every term with a choice. In a term of `turns_on` each word needs a value."""
     table = place.at("values") if place.has("values") else None
     kinds = {term: field.kind for term, field in fields.items()}
     given = dict(table.entries(len(terms) + 1)) if table is not None else {}
@@ -40,11 +40,11 @@ def read_values(
             found[term] = _spelt(given[term], words, own)
         else:
             found[term] = {word: (word,) for word in words if word in own}
-        if found[term] or not (term in given and given[term].value):  # else it is a flaw already
+        if found[term] or not (term in given and given[term].value):  # otherwise already reported
             where = given.get(term, place)
             _check_words(where, term, found[term], words, term in turns_on)
             _check_apart(where, terms[term], found[term])
-            _tell_silent(where, term, found[term], words, fields[term], term in turns_on)
+            _tell_silent(where, term, found[term], words, fields[term], turned_on=term in turns_on)
     return found
 
 
@@ -75,12 +75,12 @@ def _check_words(value: TomlValue, term: str, spelt: Spelt, words: tuple[str, ..
 
 
 def apart_in(term: Term, words: Collection[str]) -> bool:
-    """Are there words among these that must not be taken for each other?"""
+    """Whether these contain both words of a pair that must stay distinct."""
     return bool(term.apart) and all(word in words for word in term.apart)
 
 
 def _check_apart(place: TomlValue, term: Term, spelt: Spelt) -> None:
-    """A rejection that is written as an approval is one."""
+    """Report a value that stands for both words of such a pair, such as approval and rejection."""
     if not apart_in(term, spelt):
         return
     good, bad = term.apart
@@ -90,15 +90,15 @@ def _check_apart(place: TomlValue, term: Term, spelt: Spelt) -> None:
 
 
 def _tell_silent(
-    place: TomlValue, term: str, spelt: Spelt, words: tuple[str, ...], field: Field, turned_on: bool
+    place: TomlValue, term: str, spelt: Spelt, words: tuple[str, ...], field: Field, *, turned_on: bool
 ) -> None:
-    """What cannot be said one way or the other, which may be quite right."""
+    """Remark on words without a value and values without a word, which may be intended."""
     silent = [word for word in words if word not in spelt]
     if silent:
         becomes = "what says so reaches your readers as markdown" if field.required else "your readers do not get it"
         place.remark(f"no value of {term} stands for {', '.join(silent)}: {becomes}")
     own = choices_of(field.kind) or ()
-    left = [value for value in own if value not in {one for values in spelt.values() for one in values}]
+    left = [value for value in own if value not in {value for values in spelt.values() for value in values}]
     if left:
         told = ", ".join(shown(value) for value in left)
         becomes = "what says so reaches others as markdown" if turned_on else "it is lost on the way to others"
