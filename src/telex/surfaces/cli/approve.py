@@ -1,6 +1,8 @@
-"""`telex approve` and `telex reject`: how does a person answer what was asked, without writing a message?"""
+"""`telex approve` and `telex reject`: answer an approval request without writing a message."""
 
 import sys
+from itertools import chain
+from typing import Any
 
 import click
 
@@ -8,7 +10,7 @@ from telex.model.roster import HUMAN
 from telex.ports.bus import Receipt
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look
-from telex.surfaces.cli.bus_options import lines_option, role_option, store_option, text_option
+from telex.surfaces.cli.bus_options import Speaker, grouped, lines_option, role_option, store_option, text_option
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.output import Screen, finding_lines, shown
@@ -34,18 +36,10 @@ condition_option = click.option(
 @role_option
 @store_option
 @lines_option
-def approve(
-    id: str,
-    reason: str | None,
-    conditions: tuple[str, ...],
-    modifications: tuple[str, ...],
-    agent: str,
-    role: str | None,
-    store: str | None,
-    as_json: bool,
-) -> int:
+@grouped(who=Speaker)
+def approve(id: str, who: Speaker, store: str | None, as_json: bool, **answer: Any) -> int:
     """Say yes to a request for approval. The answer goes to whoever asked, in the dialect of the request."""
-    return _answer(id, True, reason, conditions, modifications, agent, role, store, as_json)
+    return _answer(id, who, store, as_json, approved=True, **answer)
 
 
 @click.command("reject")
@@ -56,45 +50,23 @@ def approve(
 @role_option
 @store_option
 @lines_option
-def reject(
-    id: str,
-    reason: str | None,
-    conditions: tuple[str, ...],
-    agent: str,
-    role: str | None,
-    store: str | None,
-    as_json: bool,
-) -> int:
+@grouped(who=Speaker)
+def reject(id: str, who: Speaker, store: str | None, as_json: bool, **answer: Any) -> int:
     """Say no to a request for approval. The answer goes to whoever asked, in the dialect of the request."""
-    return _answer(id, False, reason, conditions, (), agent, role, store, as_json)
+    return _answer(id, who, store, as_json, approved=False, **answer)
 
 
 def _answer(
-    id: str,
-    approved: bool,
-    reason: str | None,
-    conditions: tuple[str, ...],
-    modifications: tuple[str, ...],
-    agent: str,
-    role: str | None,
-    store: str | None,
-    as_json: bool,
+    id: str, who: Speaker, store: str | None, as_json: bool, *, approved: bool, reason: str | None, **lists: Any
 ) -> int:
+    """`lists` are the options `conditions` and `modifications`."""
     verb = "approve" if approved else "reject"
     if reason is None or not reason.strip():
         raise CommandError(f"say why: telex {verb} {shown(id)} --reason WORDS")
-    if not all(words.strip() for words in (*conditions, *modifications, agent)):
+    if not all(words.strip() for words in (*chain.from_iterable(lists.values()), who.agent)):
         raise CommandError(f"telex {verb}: an option has an empty value")
     with opened_to_look(store) as bus:
-        receipt = bus.approve(
-            id,
-            approved=approved,
-            reason=reason,
-            agent=agent,
-            role=role,
-            conditions=conditions,
-            modifications=modifications,
-        )
+        receipt = bus.approve(id, approved=approved, reason=reason, **who._asdict(), **lists)
     if as_json:
         sys.stdout.write(json_line(_facts(id, receipt)) + "\n")
     if not receipt.accepted:

@@ -1,7 +1,9 @@
-"""What do the commands of the bus ask for alike? Who is asking, which store, how long, how many, since when."""
+"""Options that several commands of the bus share: agent, store, durations, counts, filters."""
 
 import math
 from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple
 
 import click
 from click.decorators import FC
@@ -12,6 +14,29 @@ from telex.surfaces.cli.time_text import moment
 from telex.validation.authorization import normalised
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
+Run = Callable[..., int]
+
+
+class Speaker(NamedTuple):
+    """The agent for which a command runs: --as and --role."""
+
+    agent: str
+    role: str | None
+
+
+def grouped(**groups: Any) -> Callable[[Run], Run]:
+    """Decorator that passes options to a command in groups: `who=Speaker` takes the options `agent` and `role`."""
+
+    def decorate(command: Run) -> Run:
+        @wraps(command)
+        def run(**options: Any) -> int:
+            for name, group in groups.items():
+                options[name] = group(**{field: options.pop(field) for field in group._fields})
+            return command(**options)
+
+        return run
+
+    return decorate
 
 
 def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -39,7 +64,7 @@ def _needed(ctx: click.Context, param: click.Parameter, value: str | None) -> st
 
 
 def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """An empty value is often a variable that nobody set; to go on as if the option were not there would hide it."""
+    """Refuse an empty value: it is often an unset shell variable."""
     if value == "":
         raise click.UsageError(f"{param.opts[0]} needs a value: {param.opts[0]} {param.metavar}")
     return value
@@ -48,7 +73,7 @@ def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) ->
 def text_option(
     name: str, metavar: str, help: str, *, into: str | None = None, complete: Completer | None = None
 ) -> Callable[[FC], FC]:
-    """An option that takes a text, which must not be empty."""
+    """An option that takes a non-empty text."""
     words = [name, into] if into else [name]
     return click.option(*words, metavar=metavar, callback=_not_empty, shell_complete=complete, help=help)
 
@@ -69,12 +94,12 @@ lines_option = click.option("--json", "as_json", is_flag=True, help="Print JSON,
 
 
 def max_option(default: int) -> Callable[[FC], FC]:
-    told = f"At most so many; {default} if not given."
-    return click.option("--max", "limit", metavar="N", callback=_count, default=str(default), help=told)
+    text = f"At most so many; {default} if not given."
+    return click.option("--max", "limit", metavar="N", callback=_count, default=str(default), help=text)
 
 
 def refuse_misplaced(ctx: click.Context) -> None:
-    """An option that stands before the name of a subcommand would not reach it; to go on would hide that."""
+    """Refuse an option before the name of a subcommand, which would not get it."""
     given = [param for param in ctx.command.params if param.name and _was_given(ctx, param.name)]
     if given:
         raise click.UsageError(f"put {given[0].opts[0]} behind {ctx.invoked_subcommand}")
@@ -85,10 +110,10 @@ def _was_given(ctx: click.Context, name: str) -> bool:
 
 
 def filters(command: FC) -> FC:
-    """The options by which events are chosen; the command gets them as `query_from` takes them."""
+    """Options that select events; the command passes them to `query_from`."""
     options = (
         text_option("--agent", "NAME", "Of this agent: done by it, or in its inbox.", complete=completion.agents),
-        text_option("--type", "TYPE", "Of messages of this type.", into="type_", complete=completion.types),
+        text_option("--type", "TYPE", "Of messages of this type.", complete=completion.types),
         text_option("--dialect", "NAME", "Of messages in this dialect.", complete=completion.dialects),
         text_option("--correlation", "ID", "Of this conversation."),
         text_option("--since", "WHEN", "From then on: 10m, 2h, 1d, or 2026-01-31T09:30:00Z."),
@@ -100,29 +125,15 @@ def filters(command: FC) -> FC:
     return command
 
 
-def query_from(
-    *,
-    agent: str | None,
-    type_: str | None,
-    dialect: str | None,
-    correlation: str | None,
-    since: str | None,
-    until: str | None,
-    text: str | None,
-    kinds: tuple[str, ...] = (),
-) -> Query:
-    """The events that `filters` asked for.
+def query_from(*, agent: str | None, since: str | None, until: str | None, **fields: Any) -> Query:
+    """Query for the options of `filters`; `fields` are passed on.
 
     Raises:
-        CommandError: when a moment cannot be read.
+        CommandError: invalid --since or --until.
     """
     return Query(
         agent=normalised(agent) if agent else None,
-        kinds=kinds,
-        type=type_,
-        dialect=dialect,
-        correlation=correlation,
         since=moment(since, "--since") if since else None,
         until=moment(until, "--until") if until else None,
-        text=text,
+        **fields,
     )

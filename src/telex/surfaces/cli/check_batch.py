@@ -1,7 +1,7 @@
-"""`telex check` on many messages: every refusal as it is met, then counts.
+"""`telex check` on many messages: prints each refusal, then the counts.
 
-Nothing is kept but counters, so a file of any length takes the same memory. After the first few hundred messages
-the fast lane is worth what it costs to open.
+Memory does not grow with the input, since only counters are kept. After the first few hundred messages the compiled
+validator is worth its compile time.
 """
 
 import gc
@@ -22,18 +22,18 @@ from telex.validation.check import CheckResult, check
 if TYPE_CHECKING:
     from telex.validation.fast_validator import ValidMessage
 
-EXPRESS_FROM = 200  # messages; opening the fast lane takes about as long as checking so many the patient way
-SAID_MAX = 20  # messages told one by one
+EXPRESS_FROM = 200  # messages; compiling the validator takes about as long as checking so many without it
+SAID_MAX = 20  # messages whose findings are printed
 FINDINGS_MAX = 3  # of each
 INDENT = 4
-RATE_FROM = 1000  # messages; with fewer the rate says more about starting than about checking
+RATE_FROM = 1000  # messages; below that the rate mostly measures the start-up time
 NEXT = "telex check FILE{0} says more about one of them, telex fix FILE{0} how it would pass, telex explain CODE why"
-STEP = 256  # messages between two looks at the clock
+STEP = 256  # messages between two reads of the clock
 
 
 def check_many(files: list[str], task: CheckCommand) -> int:
-    """Check every message of every file, say what was found, and return the exit code."""
-    if not gc.isenabled():  # see main: what was imported stays; from here on there is something to throw away
+    """Check every message of every file, print the findings, and return the exit code."""
+    if not gc.isenabled():  # see main: imported objects are frozen; from here on there is garbage
         gc.freeze()
         gc.enable()
     return _BatchCheck(files, task).run()
@@ -89,13 +89,13 @@ class _BatchCheck:
         self.passes = FastValidator(self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role).passes
 
     def _passed(self, passed: "ValidMessage", file: str, number: int) -> None:
-        """Nothing was found, and most messages are like that: count it, in as little time as it takes to check it."""
+        """Count a message without findings, as most are, at little cost."""
         key = (passed.dialect.name, passed.type.name)
         self.tally.row(key).accepted += 1
         if self.answer is None or self.task.quiet:
             return
         if key not in self.answers_passed:
-            checked = CheckResult(True, "message", passed.dialect, passed.type.name, (), {})
+            checked = CheckResult(True, "message", passed.dialect, passed.type.name, (), tree={})
             self.answers_passed[key] = self.answer(checked, "").removesuffix('""}')
         sys.stdout.write(f"{self.answers_passed[key]}{json_line(_place(file, number))}}}\n")
 

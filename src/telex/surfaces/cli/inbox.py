@@ -16,7 +16,7 @@ from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE
 from telex.surfaces.cli.message_text import body_lines, rendering_facts, text_of, whence
 from telex.surfaces.cli.output import Screen, headed, shown
-from telex.surfaces.cli.pending_for_human import matter_facts, matter_lines, pending_for_human
+from telex.surfaces.cli.pending_for_human import item_facts, item_lines, pending_for_human
 from telex.surfaces.cli.reply_hints import awaited
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, clock_time, stamp
@@ -48,7 +48,7 @@ def command(agent: str, role: str | None, limit: int, full: bool, store: str | N
     with opened(store, settings) as bus:
         waiting = bus.inbox(agent, role=role, limit=limit + 1)
         is_person = normalised(agent) == HUMAN
-        matters = pending_for_human(bus, settings.limits.request_seconds) if is_person else []
+        items = pending_for_human(bus, settings.limits.request_seconds) if is_person else []
         beyond, waiting = len(waiting) > limit, waiting[:limit]
         lying = [
             InboxRow(delivery, message, awaited(bus, message).answered_by, bus.rendering(message, agent=agent))
@@ -58,16 +58,16 @@ def command(agent: str, role: str | None, limit: int, full: bool, store: str | N
             for _, message in waiting:
                 bus.read(message.id, agent=agent)
     if as_json:
-        for matter in matters:
-            sys.stdout.write(json_line(matter_facts(matter)) + "\n")
+        for item in items:
+            sys.stdout.write(json_line(item_facts(item)) + "\n")
         for inbox_row in lying:
             sys.stdout.write(json_line(_facts(inbox_row, full)) + "\n")
         return DONE
     screen, now = Screen(sys.stdout), time.time()
-    if matters:
-        screen.line("\n".join(matter_lines(matters, now, screen)))
+    if items:
+        screen.line("\n".join(item_lines(items, now, screen)))
     if not waiting:
-        if matters:
+        if items:
             return DONE
         sys.stderr.write(f"nothing waits for {shown(agent)}\n")
         return DONE

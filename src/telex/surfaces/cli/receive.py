@@ -1,17 +1,19 @@
-"""`telex receive`: take messages out of an inbox, and say how to give word of them.
+"""`telex receive`: lease messages of an inbox and print them.
 
-What was said is on stdout, as it came; which message it is and how to ack it is on stderr.
+The message itself goes to stdout, unchanged; its header and the commands to ack or answer it go to stderr.
 """
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from telex.model.message import Lease
 from telex.surfaces.cli.bus_connection import opened, stay_for_long
 from telex.surfaces.cli.bus_options import (
+    Speaker,
     agent_option,
+    grouped,
     lines_option,
     max_option,
     role_option,
@@ -26,6 +28,14 @@ from telex.surfaces.cli.reply_hints import PendingReply, answer_lines, awaited
 from telex.surfaces.cli.time_text import clock_time, span, stamp
 
 
+class LeaseOutput(NamedTuple):
+    """Options for printing a leased message."""
+
+    store: str | None  # for the commands that are printed
+    as_json: bool
+    acks: bool
+
+
 @click.command("receive")
 @agent_option
 @role_option
@@ -35,62 +45,52 @@ from telex.surfaces.cli.time_text import clock_time, span, stamp
 @click.option("--ack", "acks", is_flag=True, help="Ack each as soon as it is printed.")
 @store_option
 @lines_option
-def command(
-    agent: str,
-    role: str | None,
-    limit: int,
-    wait: float | None,
-    lease: float | None,
-    acks: bool,
-    store: str | None,
-    as_json: bool,
-) -> int:
+@grouped(who=Speaker, output=LeaseOutput)
+def command(who: Speaker, limit: int, wait: float | None, lease: float | None, output: LeaseOutput) -> int:
     """Take what waits for you. It is yours until its lease expires: ack it, nack it or extend the lease."""
     stay_for_long()
-    with opened(store) as bus:
-        taken = bus.receive(agent, role=role, limit=limit, wait=wait or 0.0, lease=lease)
-        for leased in taken:
-            tell(leased, agent, awaited(bus, leased.message, agent), store, as_json=as_json, acks=acks)
-            if acks:
+    agent = who.agent
+    with opened(output.store) as bus:
+        leases = bus.receive(agent, role=who.role, limit=limit, wait=wait or 0.0, lease=lease)
+        for leased in leases:
+            tell(leased, agent, awaited(bus, leased.message, agent), output)
+            if output.acks:
                 bus.ack(leased.token, agent=agent)
-    if taken:
+    if leases:
         return DONE
-    for_how_long = f" within {span(wait)}" if wait else ""
-    sys.stderr.write(f"nothing waits for {shown(agent)}{for_how_long}\n")
+    within = f" within {span(wait)}" if wait else ""
+    sys.stderr.write(f"nothing waits for {shown(agent)}{within}\n")
     return TIMED_OUT if wait else DONE
 
 
-def tell(lease: Lease, agent: str, waits: PendingReply, store: str | None, *, as_json: bool, acks: bool) -> None:
-    """Print a message that was leased, and leave nothing of it in a buffer: its reader may be waiting."""
-    if as_json:
+def tell(lease: Lease, agent: str, waits: PendingReply, output: LeaseOutput) -> None:
+    """Print a leased message and flush it: a program may be waiting for it."""
+    if output.as_json:
         sys.stdout.write(json_line(facts(lease, waits)) + "\n")
         sys.stdout.flush()
         return
     screen, message, rendering = Screen(sys.stderr), lease.message, lease.rendering
     turn = "" if lease.attempt == 1 else f", attempt {lease.attempt}"
-    until = "" if acks else f", yours until {clock_time(lease.until)} UTC"
+    until = "" if output.acks else f", yours until {clock_time(lease.until)} UTC"
     screen.line(screen.paint(shown(message.id), "bold"))
     about = f"{what(rendering or message)} from {shown(message.sender)}{whence(message, rendering)}{turn}{until}"
     for line in wrapped(about, screen.width, 0):
         screen.line(line)
     screen.stream.flush()
     write_body(rendering or message)
-    whose = [f"--as {shell_word(agent)}", *([f"--store {shell_word(store)}"] if store else [])]
+    whose = [f"--as {shell_word(agent)}", *([f"--store {shell_word(output.store)}"] if output.store else [])]
     for line in answer_lines(lease, waits, whose, screen.width):
         screen.line(line)
-    if not acks:
+    if not output.acks:
         screen.line("\n".join(typed("done with it:", [f"telex ack {lease.token}", *whose], screen.width)))
     sys.stdout.flush()
 
 
 def facts(lease: Lease, waits: PendingReply) -> dict[str, Any]:
-    """For programs, the token first: it is what they must show again."""
+    """The lease as JSON; the token, which an ack needs, is first."""
     message = lease.message
     head = {"token": lease.token, "attempt": lease.attempt, "until": stamp(lease.until), "inbox": lease.inbox}
-    told = {
-        "at": stamp(message.at),
-        "answer_by": stamp(waits.by) if waits.by is not None else None,
-        "answered_by": waits.answered_by,
-    }
+    answer_by = stamp(waits.by) if waits.by is not None else None
+    tail = {"at": stamp(message.at), "answer_by": answer_by, "answered_by": waits.answered_by}
     read = rendering_facts(message, lease.rendering)
-    return head | head_facts(message) | read | told | {"message": text_of(lease.rendering or message)}
+    return head | head_facts(message) | read | tail | {"message": text_of(lease.rendering or message)}

@@ -1,6 +1,7 @@
 """`telex request`: send a message and print the answer to it."""
 
 import sys
+from typing import NamedTuple
 
 import click
 
@@ -9,7 +10,9 @@ from telex.ports.bus import Receipt
 from telex.surfaces.cli import completion, receipts
 from telex.surfaces.cli.bus_connection import opened, settings_here, stay_for_long
 from telex.surfaces.cli.bus_options import (
+    Speaker,
     agent_option,
+    grouped,
     lines_option,
     role_option,
     seconds_option,
@@ -19,9 +22,15 @@ from telex.surfaces.cli.bus_options import (
 from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, TIMED_OUT, CommandError
 from telex.surfaces.cli.inputs import files_in, pieces
 from telex.surfaces.cli.output import shell_word, shown
-from telex.surfaces.cli.receive import tell
+from telex.surfaces.cli.receive import LeaseOutput, tell
 from telex.surfaces.cli.reply_hints import awaited
 from telex.surfaces.cli.type_options import dialect_option
+
+
+class HeaderOptions(NamedTuple):
+    to: str | None
+    id: str | None
+    reply_to: str | None
 
 
 @click.command("request")
@@ -36,18 +45,9 @@ from telex.surfaces.cli.type_options import dialect_option
 @dialect_option
 @store_option
 @lines_option
+@grouped(who=Speaker, header=HeaderOptions, output=LeaseOutput)
 def command(
-    file: str,
-    agent: str,
-    role: str | None,
-    to: str | None,
-    id: str | None,
-    reply_to: str | None,
-    timeout: float | None,
-    acks: bool,
-    dialect: str | None,
-    store: str | None,
-    as_json: bool,
+    file: str, who: Speaker, header: HeaderOptions, timeout: float | None, dialect: str | None, output: LeaseOutput
 ) -> int:
     """Send a message that asks for an answer, and wait for it.
 
@@ -58,9 +58,10 @@ def command(
     settings = settings_here(dialect)
     [(_, raw, _)] = pieces(path, settings.limits.message_bytes_max, lines=False)
     stay_for_long()
-    with opened(store, settings) as bus:
+    agent, role = who
+    with opened(output.store, settings) as bus:
         try:
-            answer = bus.request(raw, sender=agent, role=role, to=to, id=id, reply_to=reply_to, timeout=timeout)
+            answer = bus.request(raw, sender=agent, role=role, timeout=timeout, **header._asdict())
         except RequestTimedOut as error:
             raise CommandError(shown(error.say), TIMED_OUT) from error
         except OutcomeUnknown as error:
@@ -68,10 +69,10 @@ def command(
             raise CommandError(f"{say}\n({shown(error.say)})", FAILED) from error
         if isinstance(answer, Receipt):
             fix = f"telex fix {shell_word(path)} --as {shell_word(role or agent)}"
-            receipts.tell(answer, fix=fix, as_json=as_json)
+            receipts.tell(answer, fix=fix, as_json=output.as_json)
             return DONE if answer.accepted else REFUSED
-        tell(answer, agent, awaited(bus, answer.message), store, as_json=as_json, acks=acks)
-        if acks:
+        tell(answer, agent, awaited(bus, answer.message), output)
+        if output.acks:
             bus.ack(answer.token, agent=agent)
     sys.stdout.flush()
     return DONE

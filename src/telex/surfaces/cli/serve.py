@@ -1,4 +1,4 @@
-"""`telex serve`: how do other machines, other programs and people get at the bus? Through a hub."""
+"""`telex serve`: run a hub, which opens the bus to other machines, programs and people."""
 
 import gc
 import os
@@ -6,12 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from telex.surfaces.cli.bus_connection import MEMORY, explained, settings_here, stay_for_long, store_path
-from telex.surfaces.cli.bus_options import store_option, text_option
+from telex.surfaces.cli.bus_options import grouped, store_option, text_option
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, CommandError
 from telex.surfaces.cli.output import shown
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from telex.surfaces.http.token_file import TokenFile
 
 HOST, PORT = "127.0.0.1", 4477
-GARBAGE = (
-    50_000,
-    20,
-    50,
-)  # a hub has much that stays: looking through it as often as Python does takes a third of a send
+GARBAGE = (50_000, 20, 50)  # gc thresholds: with Python's own, collecting takes a third of the time of a send
 NEEDS = "telex serve needs more than the core: pip install 'telex[serve]'"
+
+
+class ListenOptions(NamedTuple):
+    host: str | None
+    port: int
+    names: tuple[str, ...]
+    tokens_only: bool
 
 
 @click.command("serve")
@@ -44,17 +47,8 @@ NEEDS = "telex serve needs more than the core: pip install 'telex[serve]'"
 @click.option("--log", is_flag=True, help="Write a line for each request to stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Say where it is in a line of JSON, on stdout.")
 @store_option
-def command(
-    host: str | None,
-    port: int,
-    names: tuple[str, ...],
-    tokens_only: bool,
-    demo: bool,
-    open_page: bool,
-    log: bool,
-    as_json: bool,
-    store: str | None,
-) -> int:
+@grouped(listen=ListenOptions)
+def command(listen: ListenOptions, demo: bool, open_page: bool, log: bool, as_json: bool, store: str | None) -> int:
     """Run a hub: the bus over HTTP, live events, MCP, and a page where a person sees it all.
 
     On this machine whoever asks names itself, as on the command line. From others, everybody shows a token
@@ -64,12 +58,17 @@ def command(
     from telex.surfaces.http.server import ServerOptions
 
     settings = _demo_settings() if demo else settings_here()
-    with _listening(host or HOST, port) as listening:
+    with _listening(listen.host or HOST, listen.port) as listening:
         path = _demo_path(store) if demo else store_path(store)
         tokens = _tokens(path)
-        _refuse_strangers(listening, tokens, tokens_only)
+        _refuse_strangers(listening, tokens, listen.tokens_only)
         how = ServerOptions(
-            listening, tokens, _names(names), tokens_only, _line if log else None, settings.hub_limits()
+            listening,
+            tokens,
+            _names(listen.names),
+            listen.tokens_only,
+            log=_line if log else None,
+            limits=settings.hub_limits(),
         )
         with explained():
             _run(path, settings, how, _told(path, how, demo=demo, open_page=open_page, as_json=as_json), demo=demo)
@@ -78,7 +77,7 @@ def command(
 
 def _have_the_extra() -> None:
     try:
-        import httptools  # noqa: F401 - the last thing that a half-made installation lacks
+        import httptools  # noqa: F401 - the last package that an incomplete installation lacks
         import uvicorn  # noqa: F401
 
         import telex.surfaces.http.server  # noqa: F401
@@ -125,7 +124,7 @@ def _tokens(path: str) -> "TokenFile | None":
 
 
 def _refuse_strangers(listening: "BoundSockets", tokens: "TokenFile | None", tokens_only: bool) -> None:
-    """Nothing listens beyond this machine before there is a token, or it would be open to nobody, or to everybody."""
+    """Refuse to listen beyond this machine while there is no valid token."""
     from telex.surfaces.http.server import is_only_here
 
     with explained():
@@ -142,7 +141,7 @@ def _refuse_strangers(listening: "BoundSockets", tokens: "TokenFile | None", tok
 
 
 def _told(path: str, how: "ServerOptions", *, demo: bool, open_page: bool, as_json: bool) -> Callable[[], None]:
-    """What is said once it answers."""
+    """Callback that prints the address once the hub answers."""
     address = how.listening.address
 
     def ready() -> None:
@@ -216,7 +215,7 @@ def _playing(path: str) -> str:
 
 @contextmanager
 def _demo(path: str) -> Iterator[None]:
-    """The team plays in a thread of its own, on a bus of its own: to the hub it is another process."""
+    """Run the demo team in a thread with a bus of its own, as another process would."""
     import threading
 
     from telex.demo.loop import keep_playing

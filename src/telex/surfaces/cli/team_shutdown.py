@@ -1,14 +1,14 @@
-"""`telex team shutdown`: who has stopped, who will not, who says nothing, and is the team at its end?"""
+"""`telex team shutdown`: ask all agents to stop, and report who agreed, refused or did not answer."""
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from telex.model.shutdown import MemberShutdown, ShutdownReport
 from telex.surfaces.cli.bus_connection import opened_to_look, settings_here, stay_for_long
-from telex.surfaces.cli.bus_options import agent_option, seconds_option, store_option, text_option
+from telex.surfaces.cli.bus_options import agent_option, grouped, seconds_option, store_option, text_option
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, TIMED_OUT, CommandError
 from telex.surfaces.cli.output import Screen, finding_lines, shown
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from telex.client import SyncBus
 
 DEADLINE_SECONDS = 60.0
-_MEANWHILE = {  # what is said of so many agents in that state
+_MEANWHILE = {  # text for the agents in each state
     "approved": "agreed",
     "refused": "refused",
     "silent": "not answered",
@@ -26,6 +26,13 @@ _MEANWHILE = {  # what is said of so many agents in that state
     "forced": "forced",
     "left": "left",
 }
+
+
+class ShutdownOptions(NamedTuple):
+    agent: str
+    reason: str | None
+    deadline: float | None
+    team: str | None
 
 
 @click.command("shutdown")
@@ -37,32 +44,22 @@ _MEANWHILE = {  # what is said of so many agents in that state
 @text_option("--team", "NAME", "What the team is called; as in telex.toml if not given.")
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(
-    agent: str,
-    reason: str | None,
-    deadline: float | None,
-    force: bool,
-    no_wait: bool,
-    team: str | None,
-    store: str | None,
-    as_json: bool,
-) -> int:
+@grouped(request=ShutdownOptions)
+def command(request: ShutdownOptions, force: bool, no_wait: bool, store: str | None, as_json: bool) -> int:
     """Ask everyone to shut down, wait for their answers, and dissolve the team when all have agreed.
 
     Running it again goes on with what is under way. Afterwards nobody who has stopped sends or is handed anything.
     """
-    if reason is None:
+    if request.reason is None:
         raise CommandError("say why: telex team shutdown --reason phase_complete, plan_complete or user_abort")
     settings = settings_here()
-    asked: dict[str, Any] = {
-        "agent": agent,
-        "reason": reason,
-        "team": team or settings.team_name,
-        "deadline": DEADLINE_SECONDS if deadline is None else deadline,
-    }
+    request = request._replace(
+        team=request.team or settings.team_name,
+        deadline=DEADLINE_SECONDS if request.deadline is None else request.deadline,
+    )
     stay_for_long()
     with opened_to_look(store, settings) as bus:
-        report = _run(bus, asked, force=force, wait=not no_wait)
+        report = _run(bus, request._asdict(), force=force, wait=not no_wait)
     if as_json:
         sys.stdout.write(json_line(_facts(report)) + "\n")
     else:
@@ -70,16 +67,16 @@ def command(
     return DONE if no_wait and not report.findings else _exit(report)
 
 
-def _run(bus: "SyncBus", asked: dict[str, Any], *, force: bool, wait: bool) -> ShutdownReport:
-    """Whoever waits for a minute should know for what, so it is asked first and waited for then."""
-    if not wait or not asked["deadline"]:
-        return bus.shut_down(**asked, force=force, wait=wait)
-    report = bus.shut_down(**asked, wait=False)
+def _run(bus: "SyncBus", request: dict[str, Any], *, force: bool, wait: bool) -> ShutdownReport:
+    """Ask first, print for whom it waits, then wait."""
+    if not wait or not request["deadline"]:
+        return bus.shut_down(**request, force=force, wait=wait)
+    report = bus.shut_down(**request, wait=False)
     if report.findings or report.dissolved:
         return report
     if silent := report.of("silent"):
-        sys.stderr.write(f"waiting up to {asked['deadline']:g} s for {_agents(len(silent))}\n")
-    return bus.shut_down(**asked, force=force)
+        sys.stderr.write(f"waiting up to {request['deadline']:g} s for {_agents(len(silent))}\n")
+    return bus.shut_down(**request, force=force)
 
 
 def _exit(report: ShutdownReport) -> int:

@@ -1,4 +1,4 @@
-"""`telex work`: begin a work, route its signals, and see how far it has come."""
+"""`telex work`: begin a work, route its signals, and show its progress."""
 
 import sys
 import time
@@ -10,6 +10,8 @@ import click
 from telex.surfaces.cli import completion, receipts
 from telex.surfaces.cli.bus_connection import opened, opened_to_look, settings_here, stay_for_long
 from telex.surfaces.cli.bus_options import (
+    Speaker,
+    grouped,
     lines_option,
     refuse_misplaced,
     role_option,
@@ -106,16 +108,15 @@ def _list(store: str | None, as_json: bool) -> int:
 @role_option
 @store_option
 @lines_option
-def start(
-    file: str, id: str | None, to: str | None, agent: str, role: str | None, store: str | None, as_json: bool
-) -> int:
+@grouped(who=Speaker)
+def start(file: str, id: str | None, to: str | None, who: Speaker, store: str | None, as_json: bool) -> int:
     """Begin a work with a request in plain words: it goes to the architect to be sized up."""
     from telex.bus.orchestrator import Orchestrator
     from telex.client import run_sync
 
     text = _text(file)
     with opened(store) as bus:
-        receipt = run_sync(Orchestrator(bus.awaitable, agent, role=role).start(text, id, to=to))
+        receipt = run_sync(Orchestrator(bus.awaitable, who.agent, role=who.role).start(text, id, to=to))
     return _told(receipt, as_json)
 
 
@@ -127,15 +128,8 @@ def start(
 @seconds_option("--wait", "End when nothing has come for so long; goes on for ever if not given.")
 @store_option
 @lines_option
-def run(
-    works: tuple[str, ...],
-    agent: str,
-    role: str | None,
-    once: bool,
-    wait: float | None,
-    store: str | None,
-    as_json: bool,
-) -> int:
+@grouped(who=Speaker)
+def run(works: tuple[str, ...], who: Speaker, once: bool, wait: float | None, store: str | None, as_json: bool) -> int:
     """Route signals: take results, dispatch what follows from them, until all is done or held up.
 
     It may be stopped at any time and started again. When nothing has come for as long as --wait says, it exits with 4.
@@ -145,9 +139,9 @@ def run(
 
     stay_for_long()
     with opened_to_look(store) as bus:
-        orchestrator = Orchestrator(bus.awaitable, agent, role=role)
+        orchestrator = Orchestrator(bus.awaitable, who.agent, role=who.role)
         for work in works:
-            run_sync(orchestrator.work(work))  # one that is not there is said at once
+            run_sync(orchestrator.work(work))  # raises if there is no such work
         tell, refused = _teller(as_json)
         if once:
             tell(run_sync(orchestrator.step(also=works)))
@@ -159,7 +153,7 @@ def run(
 
 
 def _teller(as_json: bool) -> "tuple[Callable[[OrchestratorRound], None], list[str]]":
-    """What a turn did, line by line, and the dispatches that were refused so far."""
+    """Printer of a round's results, and the ids of the dispatches refused so far."""
     from telex.work.pipeline.machine import WORD
 
     refused: list[str] = []
@@ -213,22 +207,16 @@ def show(work: str, store: str | None, as_json: bool) -> int:
 @role_option
 @store_option
 @lines_option
+@grouped(who=Speaker)
 def resume(
-    work: str,
-    place: str | None,
-    say: str | None,
-    to: str | None,
-    agent: str,
-    role: str | None,
-    store: str | None,
-    as_json: bool,
+    work: str, place: str | None, say: str | None, to: str | None, who: Speaker, store: str | None, as_json: bool
 ) -> int:
     """Set a place going again that is blocked or escalated. It begins anew, with all its revisions."""
     from telex.bus.orchestrator import Orchestrator
     from telex.client import run_sync
 
     with opened_to_look(store) as bus:
-        receipt = run_sync(Orchestrator(bus.awaitable, agent, role=role).resume(work, place, say or "", to=to))
+        receipt = run_sync(Orchestrator(bus.awaitable, who.agent, role=who.role).resume(work, place, say or "", to=to))
     return _told(receipt, as_json)
 
 
