@@ -33,7 +33,7 @@ def test_a_person_approves_in_the_dialect_of_the_request(team: Team, shell: Shel
     assert (message.reply_to, message.correlation) == ("q-1", "TASK-001")
     for name in ("ask-1", "q-1"):
         assert team.story(name).answer_by is None  # nobody waits any longer
-    assert shell("approvals").err == "nothing waits for approval\n"
+    assert shell("approvals").err == "no pending approval requests\n"
 
 
 @proves("approvals/approve")
@@ -111,7 +111,7 @@ def test_only_a_person_signs_for_another_and_only_an_answer(team: Team) -> None:
 
 @proves("approvals/list")
 def test_the_list_shows_what_waits_or_all_of_it(team: Team, shell: Shell) -> None:
-    assert shell("approvals", "--all").err == "nobody has asked for approval\n"
+    assert shell("approvals", "--all").err == "no approval requests\n"
     ask(team), ask(team, "ask-2"), ask(team, "ask-3")
     team.bus.approve("ask-1", approved=True, reason="Fine")
     team.bus.approve("ask-2", approved=False, reason="No")

@@ -117,7 +117,7 @@ def test_who_was_asked_sees_that_somebody_else_has_answered(team: Team, shell: S
         [lying] = [json.loads(line) for line in shell("inbox", "--as", name, "--json").out.splitlines()]
         assert (lying["id"], lying["answered_by"]) == (id_, "human")
         ran = shell("receive", "--as", name)
-        assert "answered by human: nobody waits for another answer" in ran.err
+        assert "answered by human: no further answer is expected" in ran.err
         assert "telex approve" not in ran.err
     ask(team, "ask-2")
     [lying] = [

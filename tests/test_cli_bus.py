@@ -43,7 +43,7 @@ def test_more_than_was_asked_for_is_hinted_at(telex: Telex) -> None:
         sent(telex, BLOCKER | {"task": str(number)})
     ran = telex("inbox", "--as", "lead", "--max", "2")
     assert len(ran.out.splitlines()) == 3
-    assert ran.err.startswith("and more")
+    assert ran.err.startswith("more follow")
 
 
 # --- receive and settle -----------------------------------------------------------------------------------------------
@@ -115,14 +115,14 @@ def test_an_ack_by_id_means_the_callers_own_lease(telex: Telex) -> None:
     taken(telex)
     assert telex("ack", id_, "--as", "dev").code == 2
     assert telex("ack", id_, "--as", "lead") == (0, f"acked {id_}\n", "")
-    assert telex("ack", id_, "--as", "lead") == (0, f"acked before {id_}\n", "")
+    assert telex("ack", id_, "--as", "lead") == (0, f"acked already {id_}\n", "")
 
 
 def test_an_ack_twice_by_its_token_is_as_good_as_once(telex: Telex) -> None:
     sent(telex)
     token = taken(telex)["token"]
     assert telex("ack", token, "--as", "lead").out == f"acked {token}\n"
-    assert telex("ack", token, "--as", "lead").out == f"acked before {token}\n"
+    assert telex("ack", token, "--as", "lead").out == f"acked already {token}\n"
 
 
 def test_an_ack_under_a_lease_that_lapsed_is_refused(telex: Telex) -> None:

@@ -261,7 +261,7 @@ def test_a_file_without_end_is_not_read_to_its_end() -> None:
 @pytest.mark.parametrize(
     "args, said",
     [
-        ([], "what is to be checked?"),
+        ([], "nothing to check"),
         (["--jsn", "-"], "did you mean --json?"),
         (["--xyzzy", "-"], "--help lists them"),
         (["-x", "-"], "no option -x"),

@@ -202,7 +202,7 @@ def test_new_answers_in_json(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     "args, code, said",
     [
-        (["dev_progress"], 64, "vbw-handoff, vbw-company: say which with --dialect"),
+        (["dev_progress"], 64, "vbw-handoff, vbw-company: choose with --dialect"),
         (["excution_update"], 3, "did you mean execution_update?"),
         (["xyzzy"], 3, "no type xyzzy"),
         (["approval", "--dialect", "vbw-typed"], 3, "it is one of signal-md"),
@@ -211,7 +211,7 @@ def test_new_answers_in_json(capsys: Capture) -> None:
         (["qa_verdict", "checks.pased=x"], 64, "did you mean checks.passed?"),
         (["approval", "xyzzy=1"], 64, "it has signal"),
         (["execution_update", "status"], 64, "status=VALUE"),
-        (["execution_update", "type=qa_verdict"], 64, "not given again"),
+        (["execution_update", "type=qa_verdict"], 64, "leave it out"),
         (["scout_findings", "--dialect", "vbw-typed", "documents[].name=x"], 64, "no field documents[].name"),
         (["execution_update", "--dialect", "none.toml"], 3, "no such file"),
     ],
@@ -248,7 +248,7 @@ def test_typescript_is_wrapped_for_who_asks_for_json(capsys: Capture) -> None:
     "args, code, said",
     [
         ([], 64, "--dialect: vbw-typed"),
-        (["dev_progress"], 64, "say which with --dialect"),
+        (["dev_progress"], 64, "choose with --dialect"),
         (["approvel"], 3, "did you mean approval?"),
         (["approval", "--as", "typescript"], 64, "a whole dialect"),
     ],
@@ -275,7 +275,7 @@ def test_a_role_of_one_dialect_needs_no_dialect(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     "args, code, said",
     [
-        (["--role", "dev"], 64, "vbw-typed, vbw-handoff, vbw-company: say which"),
+        (["--role", "dev"], 64, "vbw-typed, vbw-handoff, vbw-company: choose"),
         (["--role", "auditer"], 3, "did you mean auditor?"),
         (["--role", "deev", "--dialect", "vbw-typed"], 3, "did you mean dev?"),
         (["--role", "nobody", "--dialect", "vbw-typed"], 3, "there are lead, dev"),

@@ -110,7 +110,7 @@ def test_no_store_is_written_over(telex: Telex, log: Path, command: str, suffix:
     ran = telex(*commands.get(command, ("migrate-log", log.name, *VERSIONS, "--output", target)))
     assert ran.code == 1
     assert "store" in ran.err
-    assert "name another file" in ran.err
+    assert "give another file" in ran.err
     assert json.loads(telex("show", id_, "--raw").out) == PROGRESS
 
 

@@ -104,7 +104,7 @@ def test_a_log_that_would_grow_by_its_own_end_is_as_it_was(log: Path, command: t
     before = log.read_bytes()
     ran = shelled(command, streams)
     assert ran.code == USAGE
-    assert "would be read while it grows: name another file with --output" in ran.err
+    assert "is read and written at once: give another file with --output" in ran.err
     assert log.read_bytes() == before
 
 

@@ -34,7 +34,7 @@ LOOKING = [
 @pytest.mark.parametrize("place", [[], ["--store", "typo.db"], ["--store", "no/such/folder.db"]], ids=str)
 def test_looking_makes_no_store(telex: Telex, tmp_path: Path, args: list[str], place: list[str]) -> None:
     path = place[1] if place else ".telex/telex.db"
-    assert telex(*args, *place) == (3, "", f"telex: no store at {path}: the first telex send makes it\n")
+    assert telex(*args, *place) == (3, "", f"telex: no store at {path}: the first telex send creates it\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -51,13 +51,13 @@ def test_an_agent_may_come_before_its_first_message(telex: Telex, tmp_path: Path
 def test_a_record_may_be_taken_in_where_nothing_was(telex: Telex, tmp_path: Path) -> None:
     sent(telex)
     telex("log", "--export", "out.jsonl")
-    assert telex("log", "--import", "out.jsonl", "--store", "new.db").out == "1 of 1 messages taken in\n"
+    assert telex("log", "--import", "out.jsonl", "--store", "new.db").out == "1 of 1 messages imported\n"
 
 
 def test_a_declared_team_is_shown_before_there_is_a_store(telex: Telex, tmp_path: Path) -> None:
     Path("telex.toml").write_text('[team]\nname = "crew"\n[team.members.ada]\nrole = "dev"\n')
     ran = telex("team")
-    assert (ran.code, ran.err) == (0, "no store at .telex/telex.db: the first telex send makes it\n")
+    assert (ran.code, ran.err) == (0, "no store at .telex/telex.db: the first telex send creates it\n")
     assert ran.out.splitlines()[-1].split()[:4] == ["ada", "dev", "not", "seen"]
     assert [path.name for path in tmp_path.iterdir()] == ["telex.toml"]
 

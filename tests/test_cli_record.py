@@ -166,7 +166,7 @@ def test_the_log_can_be_filtered(telex: Telex, options: list[str], kept: list[tu
 def test_a_moment_that_is_none_is_said(telex: Telex) -> None:
     ran = telex("log", "--since", "yesterday-ish")
     assert (ran.code, ran.out) == (64, "")
-    assert ran.err.startswith("telex: --since takes a moment, not yesterday-ish: --since 10m")
+    assert ran.err.startswith("telex: --since takes a time, not yesterday-ish: --since 10m")
 
 
 @pytest.mark.parametrize("command", ["log", "events"])
@@ -194,14 +194,14 @@ def test_a_record_goes_out_and_comes_in_again_whole(telex: Telex, tmp_path: Path
     lines = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert {line["kind"] for line in lines} >= {"accepted", "refused", "leased", "acked"}
     ran = telex("log", "--import", "out.jsonl", "--store", "other.db")
-    assert (ran.code, ran.out) == (0, "2 of 2 messages taken in\n")
+    assert (ran.code, ran.out) == (0, "2 of 2 messages imported\n")
     for id_, raw in ((kept, (tmp_path / "message.json").read_bytes()), (refused, b"not text: \xff")):
         shown = subprocess.run([*COMMAND, "show", "--raw", id_, "--store", "other.db"], capture_output=True, check=True)
         assert shown.stdout == raw
     assert telex("inbox", "--as", "lead", "--json", "--store", "other.db").answers == []
     assert telex("why", kept, "--json", "--store", "other.db").answer["state"] == "recorded"
     ran = telex("log", "--import", "out.jsonl", "--store", "other.db")
-    assert (ran.code, ran.out) == (0, "0 of 2 messages taken in; the others were here\n")
+    assert (ran.code, ran.out) == (0, "0 of 2 messages imported; the others were there already\n")
 
 
 def test_what_was_refused_is_still_refused_in_another_store_and_says_why(telex: Telex) -> None:
@@ -281,9 +281,9 @@ def test_words_are_found_newest_first(telex: Telex) -> None:
     assert [answer["id"] for answer in telex("search", "wombat", "--json").answers] == [second, first]
     assert [answer["id"] for answer in telex("search", "feed", "wombat", "--json").answers] == [first]
     assert "feed the wombat" in telex("search", "feed").out
-    assert telex("search", "kangaroo") == (0, "", "no message has kangaroo\n")
+    assert telex("search", "kangaroo") == (0, "", "no message contains kangaroo\n")
 
 
 @pytest.mark.parametrize("words", ["", " "])
 def test_to_search_for_nothing_is_wrong_usage(telex: Telex, words: str) -> None:
-    assert telex("search", words) == (64, "", "telex: say which words: telex search TEXT\n")
+    assert telex("search", words) == (64, "", "telex: give the words: telex search TEXT\n")

@@ -36,7 +36,7 @@ def test_an_agent_joins_is_seen_and_leaves(telex: Telex) -> None:
 def test_what_waited_for_one_who_leaves_is_taken_back(telex: Telex) -> None:
     telex("team", "join", "lea", "--role", "lead")
     id_ = sent(telex, to="lea")
-    assert telex("team", "leave", "lea").out == "lea has left; 1 message taken back\n"
+    assert telex("team", "leave", "lea").out == "lea has left; 1 message withdrawn\n"
     assert telex("why", id_, "--json").answer["state"] == "withdrawn"
 
 

@@ -58,7 +58,7 @@ def test_a_persons_inbox_begins_with_what_waits_for_a_person(team: Team, shell: 
 def test_an_answer_goes_to_who_escalated_whichever_step_it_names(team: Team, shell: Shell) -> None:
     to_a_person(team)
     last = matter(team).now.id
-    assert shell("answer", last, "Me too.", "--as", "qa").err.startswith("e1 waits on")
+    assert shell("answer", last, "Me too.", "--as", "qa").err.startswith("e1 is still open")
     assert not answered(team)
     ran = shell("answer", last, "Keep the session.")
     assert (ran.code, ran.err) == (0, "")
@@ -82,8 +82,8 @@ def test_who_takes_a_climb_is_shown_how_to_answer_it(team: Team, shell: Shell) -
     to_a_person(team)
     last = matter(team).now.id
     assert f"answer it: telex answer {last} --as human" in shell("receive", "--as", "human").err
-    assert "handed on to role:lead" in shell("why", "e1").out
-    assert "however long it takes" in shell("why", last).out
+    assert "escalated to role:lead" in shell("why", "e1").out
+    assert "without a deadline" in shell("why", last).out
 
 
 @proves("escalation/bus-raised", "escalation/cli/answer")

@@ -154,7 +154,7 @@ def test_hostile_words_in_a_work_are_shown_escaped(begun: Callable[..., Crew], s
     play(crew, shell)
     team.bus.send(result("worker_submission"), sender="worker", to="orchestrator", reply_to="X", correlation="W")
     ran = shell("work", "show", "W")
-    assert "1 came out of turn" in ran.out
+    assert "1 came out of order" in ran.out
     assert "\x1b" not in ran.out
 
 

@@ -183,7 +183,7 @@ def test_show_prints_the_original_and_who_was_given_it_otherwise(told: Team, she
     told.take("ada")
     ran = shell("show", "up-1")
     assert json.loads(ran.out) == PROGRESS.tree
-    assert "ada was given build-flow STATUS_UPDATE, " in ran.err
+    assert "ada received build-flow STATUS_UPDATE, " in ran.err
     assert shell("show", "up-1", "--raw").out.encode() == PROGRESS.raw
     seen = shell("show", "up-1", "--as", "ada")
     assert json.loads(seen.out)["type"] == "STATUS_UPDATE"
@@ -194,13 +194,13 @@ def test_show_prints_the_original_and_who_was_given_it_otherwise(told: Team, she
 
 @proves("reader_form/cli/show")
 def test_show_prints_what_was_given_though_its_reader_reads_something_else_by_now(told: Team, shell: Shell) -> None:
-    assert "as ada would be given it now" in shell("show", "up-1", "--as", "ada").err
+    assert "as ada would receive it now" in shell("show", "up-1", "--as", "ada").err
     given = told.take("ada").raw
     for reads in ("vbw-typed", "vbw-handoff", "plain", "build-flow"):
         told.bus.join("ada", dialects=[reads])
         ran = shell("show", "up-1", "--as", "Ada", "--raw")
         assert ran.out.encode() == given, reads
-        assert "as ada was given it" in shell("show", "up-1", "--as", "ada").err
+        assert "as ada received it" in shell("show", "up-1", "--as", "ada").err
     assert json.loads(shell("show", "up-1", "--as", "ada", "--json").out)["given"] is True
 
 
@@ -219,7 +219,7 @@ def test_what_comes_once_more_is_shown_as_it_will_come(told: Team, shell: Shell)
     told.bus.join("ada", dialects=["vbw-handoff"])
     ran = shell("show", "up-1", "--as", "ada")
     assert json.loads(ran.out)["type"] == "dev_progress"
-    assert "as ada would be given it now" in ran.err
+    assert "as ada would receive it now" in ran.err
 
 
 @proves("reader_form/cli/why")

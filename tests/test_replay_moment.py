@@ -78,7 +78,7 @@ def test_a_person_reads_it_as_tables(moments: list[str], shell: Shell) -> None:
         assert f"\n{title}\n" in seen.out
     assert "waits" in seen.out
     assert "assigned" in seen.out
-    assert "nothing had happened" in shell("replay", "--until", moments[0]).err
+    assert "the log has no event" in shell("replay", "--until", moments[0]).err
     assert shell("replay", "--until", "yesterday").code == 64
 
 
@@ -106,7 +106,7 @@ def test_what_went_to_many_is_told_by_the_event_that_brought_it() -> None:
 @proves("replay/until")
 def test_a_moment_that_is_still_to_come_is_now(moments: list[str], shell: Shell) -> None:
     far, near = (shell("replay", "--until", until) for until in ("2999-01-01T00:00:00Z", moments[-1]))
-    assert "2999-01-01 00:00:00 UTC is still to come; this is how things stand now" in far.err
+    assert "2999-01-01 00:00:00 UTC is in the future; this is the current state" in far.err
     assert "2999" not in far.out
     assert len(far.out.splitlines()) == len(near.out.splitlines())
     assert "still to come" not in near.err

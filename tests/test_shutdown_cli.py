@@ -59,7 +59,7 @@ def test_the_exit_code_says_how_it_ended(asked_team: Team, shell: Shell) -> None
     forced = shell(*SHUTDOWN, "--deadline", "0", "--force")
     assert (forced.code, forced.out.splitlines()[0]) == (0, "dissolved: 2 agreed, 1 forced")
     again = shell(*SHUTDOWN)
-    assert (again.code, again.out) == (0, "nobody else is in the team\n")
+    assert (again.code, again.out) == (0, "the team has no other member\n")
 
 
 @proves("shutdown/cli/exit")
@@ -76,10 +76,10 @@ def test_the_team_shows_who_has_shut_down_and_what_is_under_way(asked_team: Team
     asked_team.clock.leap(5.0)
     table = shell("team").out
     assert "shut down" in next(line for line in table.splitlines() if line.startswith("ada"))
-    under_way = f"lead asked them to shut down 5 s ago ({PHASE}): 1 agreed, 1 refused, 1 not answered"
+    under_way = f"lead asked for a shutdown 5 s ago ({PHASE}): 1 agreed, 1 refused, 1 not answered"
     assert table.splitlines()[-1] == under_way
     shell(*SHUTDOWN, "--deadline", "0", "--force")
-    assert "asked them to shut down" not in shell("team").out
+    assert "asked for a shutdown" not in shell("team").out
     assert {answer["name"]: answer["state"] for answer in shell("team", "--json").answers}["kim"] == "shut down"
 
 
@@ -96,7 +96,7 @@ def test_who_takes_the_request_is_shown_how_to_answer(team: Team, shell: Shell) 
     joined(team, "ada")
     request(team)
     hint = shell("receive", "--as", "ada").err
-    assert "an ack is none: telex new shutdown_response --as dev request_id=stop-1" in hint
+    assert "(an ack does not answer it): telex new shutdown_response --as dev request_id=stop-1" in hint
     assert "and send it: telex send --as ada" in hint
     assert shell("ack", "stop-1", "--as", "ada").code == 0
     assert states(team.bus.shut_down(agent="lead", reason=PHASE, wait=False)) == {"ada": "silent"}

@@ -186,7 +186,7 @@ def test_every_state_reaches_an_end() -> None:
 
 @proves("tasks/show")
 def test_a_task_is_shown_with_its_story_and_the_moves_there_are(team: Team, shell: Shell) -> None:
-    assert shell("task").err == "nothing was said of any task yet\n"
+    assert shell("task").err == "no tasks\n"
     tell(team, "TASK_ASSIGNMENT")
     go(team, "assigned", "planning", "planning")
     question(team, "q-1")

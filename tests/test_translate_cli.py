@@ -158,12 +158,14 @@ def test_any_message_is_printed_as_markdown(capsys: Capture) -> None:
 
 
 @proves("rendering/translate/text")
-@pytest.mark.parametrize("name, what", [("standup.md", "plain text"), ("idle-frame.json", "a coding tool's own frame")])
+@pytest.mark.parametrize(
+    "name, what", [("standup.md", "plain text"), ("idle-frame.json", "a control frame of a coding tool")]
+)
 def test_what_nobody_typed_is_printed_as_it_is(name: str, what: str, capsys: Capture) -> None:
     file = SAMPLES / "plain" / name
     ran = run(capsys, "translate", "--to", "vbw-typed", str(file))
     assert (ran.code, ran.out.rstrip("\n")) == (0, file.read_text().rstrip("\n"))
-    assert ran.err == f"{what}: every reader gets it as it is\n"
+    assert ran.err == f"{what}: every reader receives it unchanged\n"
     assert run(capsys, "translate", "--to", "vbw-typed", "--json", str(file)).answer["dialect"] == "plain"
 
 
@@ -298,8 +300,8 @@ def test_a_reader_that_there_cannot_be_is_told_which_there_are(reader: str, caps
 @proves("rendering/translate")
 def test_only_what_was_read_as_it_stands_is_said_to_be_as_it_was(tmp_path: Path, capsys: Capture) -> None:
     later = json.loads(json.dumps(BYE).replace('"approve"', '"approved"'))
-    for tree, said in ((BYE, "as it was"), (later, "shutdown_response → vbw-typed shutdown_response\n")):
+    for tree, said in ((BYE, "unchanged"), (later, "shutdown_response → vbw-typed shutdown_response\n")):
         ran = run(capsys, "translate", "--to", "vbw-typed", put(tmp_path, "bye.json", tree))
         assert (ran.code, ran.answer["payload"]["approve"]) == (0, True)
         assert said in ran.err
-        assert ("as it was" in ran.err) is (tree is BYE)
+        assert ("unchanged" in ran.err) is (tree is BYE)

@@ -32,13 +32,13 @@ what_argument = click.argument("what", metavar="TOKEN|ID", shell_complete=comple
 @store_option
 @lines_option
 def ack(what: str, agent: str, store: str | None, as_json: bool) -> int:
-    """Say that you are done with a message. To say it twice does no harm."""
+    """Ack a message: you are done with it. A second ack has no effect."""
     with opened_to_look(store) as bus:
         token = _token(bus, what, agent, settled_is_fine=True)
         first = bus.ack(token, agent=agent) if token else False
     _say(
         {"acked": True, "before": not first, "token": token},
-        f"acked{'' if first else ' before'} {shown(what)}",
+        f"acked{'' if first else ' already'} {shown(what)}",
         as_json,
     )
     return DONE
@@ -47,8 +47,8 @@ def ack(what: str, agent: str, store: str | None, as_json: bool) -> int:
 @click.command("nack")
 @what_argument
 @agent_option
-@text_option("--reason", "WORDS", "Why you cannot do it: its sender and whoever is next will read this.")
-@seconds_option("--delay", "When it is to come again; the usual wait if not given.")
+@text_option("--reason", "WORDS", "Why you cannot do it; the sender and the next reader see this.")
+@seconds_option("--delay", "Delay until the next attempt; the usual backoff if not given.")
 @store_option
 @lines_option
 def nack(what: str, agent: str, reason: str | None, delay: float | None, store: str | None, as_json: bool) -> int:
@@ -69,11 +69,11 @@ def nack(what: str, agent: str, reason: str | None, delay: float | None, store: 
 @click.command("extend")
 @what_argument
 @agent_option
-@seconds_option("--for", "How long from now on; the usual lease if not given.", into="seconds")
+@seconds_option("--for", "Length of the lease from now on; the usual one if not given.", into="seconds")
 @store_option
 @lines_option
 def extend(what: str, agent: str, seconds: float | None, store: str | None, as_json: bool) -> int:
-    """Keep a message longer, while you still work on it."""
+    """Extend the lease of a message that you still work on."""
     import time
 
     with opened_to_look(store) as bus:
@@ -98,7 +98,7 @@ def _token(bus: "SyncBus", what: str, agent: str, *, settled_is_fine: bool = Fal
     held = [delivery for delivery in mine if delivery.state == "leased"]
     if len(held) > 1:
         tokens = ", ".join(f"{delivery.seq}.{delivery.fence}" for delivery in held)
-        raise CommandError(f"you hold {len(held)} messages of that id: name one by its token: {tokens}")
+        raise CommandError(f"you hold {len(held)} messages with that id: give the token of one: {tokens}")
     if held:
         return f"{held[0].seq}.{held[0].fence}"
     if settled_is_fine and any(delivery.state == "acked" for delivery in mine):

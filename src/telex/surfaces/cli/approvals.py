@@ -20,13 +20,13 @@ from telex.work.approvals import Approval, answerers, answering
 
 
 @click.command("approvals")
-@click.option("--all", "everything", is_flag=True, help="Those that were answered, too.")
+@click.option("--all", "everything", is_flag=True, help="Include answered requests.")
 @store_option
 @lines_option
 def command(everything: bool, store: str | None, as_json: bool) -> int:
-    """Show the requests for approval that wait: what is asked, by whom, and who may answer.
+    """Show pending approval requests: what is asked, by whom, and who may answer.
 
-    telex approve ID and telex reject ID answer one.
+    telex approve ID and telex reject ID answer a request.
     """
     settings = settings_here()
     with opened_to_look(store, settings) as bus:
@@ -41,12 +41,12 @@ def command(everything: bool, store: str | None, as_json: bool) -> int:
         for one, deadline in asked:
             sys.stdout.write(json_line(facts(one, deadline, now, able)) + "\n")
     elif not asked:
-        sys.stderr.write("nothing waits for approval\n" if not everything else "nobody has asked for approval\n")
+        sys.stderr.write("no pending approval requests\n" if not everything else "no approval requests\n")
     else:
         screen = Screen(sys.stdout)
         screen.line("\n".join(_table(asked, now, screen, able, everything)))
         if any(approval.waits for approval, _ in asked):
-            sys.stderr.write("telex approve ID --reason WORDS answers one; telex reject ID likewise\n")
+            sys.stderr.write("answer with telex approve ID --reason WORDS or telex reject ID --reason WORDS\n")
     return DONE
 
 

@@ -16,12 +16,12 @@ from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.output import Screen, finding_lines, shown
 
 id_argument = click.argument("id", metavar="ID", shell_complete=completion.waiting_ids)
-reason_option = text_option("--reason", "WORDS", "Why: it stands in the answer.")
+reason_option = text_option("--reason", "WORDS", "Reason, included in the answer.")
 as_option = click.option(
     "--as", "agent", metavar="NAME", default=HUMAN, shell_complete=completion.agents, help="Who you are, if not human."
 )
 condition_option = click.option(
-    "--condition", "conditions", metavar="WORDS", multiple=True, help="What must be kept to; may be given again."
+    "--condition", "conditions", metavar="WORDS", multiple=True, help="A condition; may be given again."
 )
 
 
@@ -30,7 +30,7 @@ condition_option = click.option(
 @reason_option
 @condition_option
 @click.option(
-    "--modify", "modifications", metavar="PATH", multiple=True, help="A path to be allowed too; may be given again."
+    "--modify", "modifications", metavar="PATH", multiple=True, help="A path to allow as well; may be given again."
 )
 @as_option
 @role_option
@@ -38,7 +38,7 @@ condition_option = click.option(
 @lines_option
 @grouped(who=Speaker)
 def approve(id: str, who: Speaker, store: str | None, as_json: bool, **answer: Any) -> int:
-    """Say yes to a request for approval. The answer goes to whoever asked, in the dialect of the request."""
+    """Approve a request. The answer goes to the agent that asked, in the dialect of the request."""
     return _answer(id, who, store, as_json, approved=True, **answer)
 
 
@@ -52,7 +52,7 @@ def approve(id: str, who: Speaker, store: str | None, as_json: bool, **answer: A
 @lines_option
 @grouped(who=Speaker)
 def reject(id: str, who: Speaker, store: str | None, as_json: bool, **answer: Any) -> int:
-    """Say no to a request for approval. The answer goes to whoever asked, in the dialect of the request."""
+    """Reject a request. The answer goes to the agent that asked, in the dialect of the request."""
     return _answer(id, who, store, as_json, approved=False, **answer)
 
 
@@ -76,7 +76,7 @@ def _answer(
     if not as_json:
         done = "approved" if approved else "rejected"
         told, screen = ", ".join(map(shown, receipt.to)), Screen(sys.stdout)
-        words = f"{done} {shown(id)}; {told} is told with {shown(receipt.id)}"
+        words = f"{done} {shown(id)}; answered {told} with {shown(receipt.id)}"
         screen.line("\n".join([words, *finding_lines(receipt.findings, screen)]))
     return DONE
 

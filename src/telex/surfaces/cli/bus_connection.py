@@ -50,7 +50,7 @@ def opened(store: str | None, settings: "Settings | None" = None, *, to_show: bo
     from telex.connection import STORE, connect
 
     if (store or os.environ.get(STORE)) == MEMORY and not to_show:
-        raise CommandError("a store in memory would be gone with this command: name a file with --store")
+        raise CommandError("an in-memory store ends with this command: give a file with --store")
     with explained(), connect(store, settings=settings) as bus:
         yield bus
 
@@ -94,7 +94,7 @@ def store_there(store: str | None) -> str:
 
     path = place_of(store)
     if not is_there(path):
-        raise CommandError(f"no store at {shown(seen(path))}: the first telex send makes it", NOT_FOUND)
+        raise CommandError(f"no store at {shown(seen(path))}: the first telex send creates it", NOT_FOUND)
     return path
 
 
@@ -158,7 +158,7 @@ def explained() -> Iterator[None]:
     except TelexError as error:
         raise CommandError(said(error), EXITS.get(type(error), FAILED)) from error
     except UnicodeEncodeError as error:  # only what was typed can have half a character: messages are looked at first
-        raise CommandError(f"{shown(str(error.object)[:80])} is not UTF-8: type it anew") from error
+        raise CommandError(f"{shown(str(error.object)[:80])} is not UTF-8: enter it again") from error
 
 
 def said(error: TelexError) -> str:

@@ -84,17 +84,17 @@ def seconds_option(name: str, help: str, *, into: str | None = None) -> Callable
 
 
 agent_option = click.option(
-    "--as", "agent", metavar="NAME", callback=_needed, shell_complete=completion.agents, help="Who you are."
+    "--as", "agent", metavar="NAME", callback=_needed, shell_complete=completion.agents, help="Your agent name."
 )
 role_option = text_option(
-    "--role", "ROLE", "Your role, the first time, when your name is not a role.", complete=completion.roles
+    "--role", "ROLE", "Your role, needed once if your name is not a role.", complete=completion.roles
 )
-store_option = text_option("--store", "PATH", "Where messages are stored; the nearest .telex if not given.")
+store_option = text_option("--store", "PATH", "Store to use; the nearest .telex if not given.")
 lines_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each.")
 
 
 def max_option(default: int) -> Callable[[FC], FC]:
-    text = f"At most so many; {default} if not given."
+    text = f"Maximum number; {default} if not given."
     return click.option("--max", "limit", metavar="N", callback=_count, default=str(default), help=text)
 
 
@@ -112,13 +112,13 @@ def _was_given(ctx: click.Context, name: str) -> bool:
 def filters(command: FC) -> FC:
     """Options that select events; the command passes them to `query_from`."""
     options = (
-        text_option("--agent", "NAME", "Of this agent: done by it, or in its inbox.", complete=completion.agents),
-        text_option("--type", "TYPE", "Of messages of this type.", complete=completion.types),
-        text_option("--dialect", "NAME", "Of messages in this dialect.", complete=completion.dialects),
-        text_option("--correlation", "ID", "Of this conversation."),
-        text_option("--since", "WHEN", "From then on: 10m, 2h, 1d, or 2026-01-31T09:30:00Z."),
-        text_option("--until", "WHEN", "Up to then."),
-        text_option("--text", "WORDS", "Of messages in which these words stand."),
+        text_option("--agent", "NAME", "Events of this agent or in its inbox.", complete=completion.agents),
+        text_option("--type", "TYPE", "Messages of this type.", complete=completion.types),
+        text_option("--dialect", "NAME", "Messages in this dialect.", complete=completion.dialects),
+        text_option("--correlation", "ID", "This conversation."),
+        text_option("--since", "WHEN", "Since then: 10m, 2h, 1d, or 2026-01-31T09:30:00Z."),
+        text_option("--until", "WHEN", "Until then."),
+        text_option("--text", "WORDS", "Messages that contain these words."),
     )
     for option in reversed(options):
         command = option(command)

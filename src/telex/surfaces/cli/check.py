@@ -17,16 +17,16 @@ from telex.surfaces.cli.output import Screen, finding_lines, fix_lines, shell_wo
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 OPTIONS = (
-    Option("--as", "ROLE", "who is sending; the message's own claim must agree"),
-    Option("--to", "ROLE", "who is to receive it"),
-    Option("--dialect", "NAME", "read it as this dialect only; a .toml file declares your own"),
-    Option("--team-dialect", "NAME", "the dialect that wins when a message fits two"),
-    Option("--lenient", "", "say the same, and let it pass"),
-    Option("--jsonl", "", "a message on every line, whatever the file is called"),
-    Option("--max-bytes", "N", f"the largest message taken; {LIMITS.message_bytes_max} if not given"),
+    Option("--as", "ROLE", "sender role; the message must not claim another"),
+    Option("--to", "ROLE", "recipient role"),
+    Option("--dialect", "NAME", "check as this dialect only; a .toml file declares your own"),
+    Option("--team-dialect", "NAME", "dialect to prefer when a message fits two"),
+    Option("--lenient", "", "report the findings and accept the message"),
+    Option("--jsonl", "", "one message per line, whatever the file name"),
+    Option("--max-bytes", "N", f"maximum size of a message; {LIMITS.message_bytes_max} if not given"),
     Option("--json", "", "print the answer as JSON, one line for each message"),
     Option("--format", "vbw", 'print {"valid", "errors"}, as vbw\'s own validator does'),
-    Option("--quiet", "", "say nothing about what passes", "-q"),
+    Option("--quiet", "", "print nothing for accepted messages", "-q"),
     Option("--help", "", "show this", "-h"),
 )
 FORMATS = ("text", "json", "vbw")
@@ -34,9 +34,8 @@ REPEATED = ("--as", "--to", "--dialect", "--team-dialect", "--max-bytes")  # wha
 USAGE_LINE = "telex check FILE…|DIR|- [options]"
 HELP = f"""{USAGE_LINE}
 
-Say everything that is wrong with a message, and how it would pass. A file is
-one message; a .jsonl or .ndjson file has one on every line; a folder is
-searched; - is stdin.
+Check messages: print every finding and how to fix it. A file is one message; a
+.jsonl or .ndjson file has one per line; a folder is searched; - is stdin.
 
 %s
 
@@ -64,7 +63,7 @@ def run(args: list[str]) -> int:
         sys.stdout.write(HELP % help_text(OPTIONS))
         return DONE
     if not parsed_options.operands:
-        raise CommandError(f"what is to be checked? {USAGE_LINE}")
+        raise CommandError(f"nothing to check: {USAGE_LINE}")
     task = _task(parsed_options)
     files = files_in(parsed_options.operands)
     if len(files) == 1 and not os.path.isdir(parsed_options.operands[0]) and not has_lines(files[0], task.lines):
@@ -189,5 +188,5 @@ def _fix_lines(checked: CheckResult, command: str, screen: Screen) -> list[str]:
     if screen.is_terminal:
         effect = "prints it fixed" if checked.fixed else "prints it with blanks to fill"
         return fix_lines(command, effect, screen)
-    head = "Send this instead:" if checked.fixed else "Fill in the blanks, mind the findings, and send this:"
+    head = "Send this instead:" if checked.fixed else "Fill in the blanks, resolve the findings, and send this:"
     return ["", head, wire_text(checked.dialect, tree, checked.body, compact=True).removesuffix("\n")]

@@ -26,9 +26,9 @@ EXPRESS_FROM = 200  # messages; compiling the validator takes about as long as c
 SAID_MAX = 20  # messages whose findings are printed
 FINDINGS_MAX = 3  # of each
 INDENT = 4
-RATE_FROM = 1000  # messages; below that the rate mostly measures the start-up time
-NEXT = "telex check FILE{0} says more about one of them, telex fix FILE{0} how it would pass, telex explain CODE why"
-STEP = 256  # messages between two reads of the clock
+RATE_FROM = 1000  # messages; with fewer the rate says more about starting than about checking
+NEXT = "telex check FILE{0} shows all findings of one, telex fix FILE{0} fixes it, telex explain CODE explains a code"
+STEP = 256  # messages between two looks at the clock
 
 
 def check_many(files: list[str], task: CheckCommand) -> int:

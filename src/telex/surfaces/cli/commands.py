@@ -27,66 +27,66 @@ class CommandInfo(NamedTuple):
 
 SECTIONS: dict[str, dict[str, CommandInfo]] = {
     "Messages": {
-        "check": CommandInfo("Say what is wrong with messages, and how they would pass."),
-        "fix": CommandInfo("Print a message as it should be."),
-        "translate": CommandInfo("Print a message as a reader of another dialect gets it."),
-        "new": CommandInfo("Begin a message; what only you know is a marked blank."),
-        "prompt": CommandInfo("Print what an agent must be told to send its messages."),
+        "check": CommandInfo("Check messages and print every finding."),
+        "fix": CommandInfo("Print a message with its findings fixed."),
+        "translate": CommandInfo("Print a message translated to another dialect."),
+        "new": CommandInfo("Draft a message with marked blanks to fill in."),
+        "prompt": CommandInfo("Print the prompt that teaches an agent its messages."),
         "schema": CommandInfo("Print JSON Schema, AsyncAPI or TypeScript of a dialect."),
         "dialects": CommandInfo("List the dialects, or one dialect's types."),
-        "explain": CommandInfo("Say why a finding happens and how to fix it."),
+        "explain": CommandInfo("Explain a finding code and how to fix it."),
     },
     "The bus": {
-        "send": CommandInfo("Check a message and keep it for its recipients."),
-        "inbox": CommandInfo("Show what waits for you; looking takes nothing."),
-        "receive": CommandInfo("Take what waits for you, until its lease runs out."),
-        "ack": CommandInfo("Say that you are done with a message.", "ack", "ack"),
-        "nack": CommandInfo("Reject a message, with the reason.", "ack", "nack"),
-        "extend": CommandInfo("Keep a message longer, while you work on it.", "ack", "extend"),
-        "request": CommandInfo("Send a message and print the answer to it."),
-        "dead": CommandInfo("Show dead letters; try them again or drop them."),
+        "send": CommandInfo("Check a message and store it for its recipients."),
+        "inbox": CommandInfo("List the messages in your inbox, without leasing them."),
+        "receive": CommandInfo("Lease the next messages in your inbox."),
+        "ack": CommandInfo("Ack a message: you are done with it.", "ack", "ack"),
+        "nack": CommandInfo("Nack a message, with a reason: it is retried.", "ack", "nack"),
+        "extend": CommandInfo("Extend the lease of a message.", "ack", "extend"),
+        "request": CommandInfo("Send a message and wait for the reply."),
+        "dead": CommandInfo("List, retry or drop dead letters."),
     },
-    "The record": {
-        "why": CommandInfo("Tell the whole story of a message."),
-        "trace": CommandInfo("Draw a conversation, message by message."),
-        "show": CommandInfo("Print a message as it was received."),
-        "log": CommandInfo("Print the log; write it to a file or take one in."),
-        "events": CommandInfo("Print what happened, and follow what happens next."),
-        "search": CommandInfo("Find the messages in which some words stand."),
-        "replay": CommandInfo("Try other settings on a log; show how things stood once."),
-        "migrate-log": CommandInfo("Read a log of one version under another.", "migrate_log"),
-        "doctor": CommandInfo("Look the store over."),
+    "The log": {
+        "why": CommandInfo("Show the history of a message."),
+        "trace": CommandInfo("Show a conversation as a tree or diagram."),
+        "show": CommandInfo("Print a message as it was sent."),
+        "log": CommandInfo("Print, export or import the log."),
+        "events": CommandInfo("Print events, and follow new ones."),
+        "search": CommandInfo("Search messages by their words."),
+        "replay": CommandInfo("Replay a log under other settings, or up to a time."),
+        "migrate-log": CommandInfo("Convert a log to another version of its dialect.", "migrate_log"),
+        "doctor": CommandInfo("Check the store for damage."),
     },
     "The work": {
-        "contract": CommandInfo("Show what was agreed about a plan, and its revisions."),
-        "guard": CommandInfo("Say whether an agent may write a path, and why not."),
-        "approvals": CommandInfo("Show what waits for approval, and who may give it."),
-        "approve": CommandInfo("Say yes to what was asked.", "approve", "approve"),
-        "reject": CommandInfo("Say no to what was asked.", "approve", "reject"),
-        "task": CommandInfo("Show tasks, their states, and the moves there are."),
-        "escalations": CommandInfo("Show what was handed up and waits for an answer."),
-        "answer": CommandInfo("Answer an escalation or a message in plain words.", "escalations", "answer"),
-        "work": CommandInfo("Begin a work, route its signals, and see how far it is."),
-        "stall": CommandInfo("Show who waits for whom, and what would set it going."),
-        "demo": CommandInfo("Watch a team of eight play a whole story."),
+        "contract": CommandInfo("Show contracts and their revisions."),
+        "guard": CommandInfo("Check whether an agent may write a path."),
+        "approvals": CommandInfo("List pending approval requests."),
+        "approve": CommandInfo("Approve a request.", "approve", "approve"),
+        "reject": CommandInfo("Reject a request.", "approve", "reject"),
+        "task": CommandInfo("Show tasks, their states and transitions."),
+        "escalations": CommandInfo("List open escalations."),
+        "answer": CommandInfo("Answer an escalation or a message with plain text.", "escalations", "answer"),
+        "work": CommandInfo("Start and run a pipeline of signals."),
+        "stall": CommandInfo("Show who waits for whom, and how to resolve it."),
+        "demo": CommandInfo("Run a demo with a team of eight agents."),
     },
     "The team": {
-        "team": CommandInfo("Show who is in it and who is here; join, leave, shut down."),
+        "team": CommandInfo("Show the team; join, leave or shut it down."),
     },
-    "The doors": {
-        "serve": CommandInfo("Open the bus to the network and to people: HTTP, MCP, a page."),
-        "token": CommandInfo("Make, list and revoke the tokens that serve asks for."),
-        "mcp": CommandInfo("Serve one coding agent, as an MCP server on stdin and stdout."),
+    "Servers": {
+        "serve": CommandInfo("Run a hub: HTTP API, MCP and the web page."),
+        "token": CommandInfo("Create, list and revoke tokens for the hub."),
+        "mcp": CommandInfo("Run an MCP server on stdio for one coding agent."),
     },
 }
 COMMANDS = {name: purpose for section in SECTIONS.values() for name, purpose in section.items()}
 HELP = """Telex: a typed, durable message bus for teams of AI agents.
 
 \b
-  telex check update.json                      may it pass?
-  telex send --as dev --to lead update.json    check it and keep it
-  telex inbox --as lead                        what waits for lead?
-  telex why ID                                 what became of it?
+  telex check update.json                      check a message
+  telex send --as dev --to lead update.json    check and store it
+  telex inbox --as lead                        list what waits for lead
+  telex why ID                                 show its history
 """
 FAST = ("check", "send", "guard")  # read by hand; see main
 HELP_NAMES = ["-h", "--help"]

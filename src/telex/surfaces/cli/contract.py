@@ -27,7 +27,7 @@ _HEAD = 11  # where the words of a line begin, behind what they are
 @lines_option
 @click.pass_context
 def command(ctx: click.Context, store: str | None, as_json: bool) -> int:
-    """Show the contracts: what each plan may touch, and how far it has come."""
+    """Show the contracts: the paths and tasks of each plan, and its progress."""
     if ctx.invoked_subcommand:
         refuse_misplaced(ctx)
         return DONE
@@ -38,17 +38,17 @@ def command(ctx: click.Context, store: str | None, as_json: bool) -> int:
 @store_option
 @lines_option
 def list_(store: str | None, as_json: bool) -> int:
-    """List the plans that have a contract."""
+    """List the contracts."""
     return _list(store, as_json)
 
 
 @command.command("show")
 @plan_argument
-@text_option("--revision", "N", "An earlier one; the latest if not given.")
+@text_option("--revision", "N", "Revision number; the latest if not given.")
 @store_option
 @lines_option
 def show(plan: str, revision: str | None, store: str | None, as_json: bool) -> int:
-    """Show what was agreed about a plan, what was granted since, and what is done."""
+    """Show the contract of a plan, later grants, and its progress."""
     found = _plan(plan, store)
     one = _revision(found, revision) if revision is not None else found.revisions[-1]
     if as_json:
@@ -65,7 +65,7 @@ def show(plan: str, revision: str | None, store: str | None, as_json: bool) -> i
 @store_option
 @lines_option
 def diff(plan: str, revisions: tuple[str, ...], store: str | None, as_json: bool) -> int:
-    """Show what changed between two revisions; between the last two if none are named."""
+    """Show the changes between two revisions; the last two if none are given."""
     found = _plan(plan, store)
     if len(revisions) not in (0, 2):
         raise click.UsageError("name two revisions, or none for the last two")
@@ -86,7 +86,7 @@ def diff(plan: str, revisions: tuple[str, ...], store: str | None, as_json: bool
             for value in values:
                 screen.line(f"  {screen.paint(f'{sign} {shown(value)}', colour)}")
     if not changes:
-        screen.line("the two say the same")
+        screen.line("no changes")
     return DONE
 
 
@@ -104,7 +104,7 @@ def _plan(name: str, store: str | None) -> Plan:
     if name in plans:
         return plans[name]
     meant = nearest(name, plans)
-    perhaps = f"did you mean {shown(meant)}?" if meant else "telex contract list shows those there are"
+    perhaps = f"did you mean {shown(meant)}?" if meant else "telex contract list shows them"
     raise CommandError(f"no contract of plan {shown(name)}; {perhaps}", NOT_FOUND)
 
 

@@ -27,7 +27,7 @@ id_argument = click.argument("id", metavar="ID", shell_complete=completion.dead_
 @lines_option
 @click.pass_context
 def command(ctx: click.Context, limit: int, store: str | None, as_json: bool) -> int:
-    """Show dead letters: messages whose attempts are used up, or that were never answered."""
+    """List dead letters: messages whose attempts are used up, and requests without a reply."""
     if ctx.invoked_subcommand:
         refuse_misplaced(ctx)
         return DONE
@@ -39,7 +39,7 @@ def command(ctx: click.Context, limit: int, store: str | None, as_json: bool) ->
 @store_option
 @lines_option
 def list_(limit: int, store: str | None, as_json: bool) -> int:
-    """Show them, newest first."""
+    """List them, newest first."""
     return _list(limit, store, as_json)
 
 
@@ -48,7 +48,7 @@ def list_(limit: int, store: str | None, as_json: bool) -> int:
 @store_option
 @lines_option
 def retry(id: str, store: str | None, as_json: bool) -> int:
-    """Give a dead message one more round of attempts."""
+    """Retry a dead letter with a new round of attempts."""
     with opened_to_look(store) as bus:
         count = _some(bus.retry(id), id)
     _say({"id": id, "retried": count}, f"back in {_inboxes(count)}: {shown(id)}", as_json)
@@ -57,11 +57,11 @@ def retry(id: str, store: str | None, as_json: bool) -> int:
 
 @command.command("drop")
 @id_argument
-@text_option("--reason", "WORDS", "Why: it is stored with the message.")
+@text_option("--reason", "WORDS", "Reason, stored with the message.")
 @store_option
 @lines_option
 def drop(id: str, reason: str | None, store: str | None, as_json: bool) -> int:
-    """Give a dead message up. Its story and its bytes are stored as long as any other's."""
+    """Drop a dead letter. Its history and bytes stay in the log until they are pruned."""
     if reason is None:
         raise CommandError("say why: telex dead drop … --reason WORDS")
     with opened_to_look(store) as bus:
@@ -72,7 +72,7 @@ def drop(id: str, reason: str | None, store: str | None, as_json: bool) -> int:
 
 def _some(count: int, id: str) -> int:
     if not count:
-        raise NotFound(f"{id} is not dead: telex why {id} tells its state")
+        raise NotFound(f"{id} is no dead letter: telex why {id} shows its state")
     return count
 
 
@@ -91,7 +91,7 @@ def _list(limit: int, store: str | None, as_json: bool) -> int:
     else:
         screen = Screen(sys.stdout)
         screen.line("\n".join(_table(found, screen)))
-        sys.stderr.write("telex why ID tells what happened; telex dead retry ID gives it another round\n")
+        sys.stderr.write("telex why ID shows its history; telex dead retry ID retries it\n")
     return DONE
 
 

@@ -36,12 +36,8 @@ def wait_for(bus: "SyncBus", receipt: "Receipt", task: "SendCommand") -> int:
     open_still = any(delivery.state in OPEN for delivery in story.deliveries)
     why = f"telex why {shown(receipt.id)}"
     how = f"not {task.until} by {inboxes(lacking)}"
-    end = (
-        f"within {span(task.timeout)}; it is stored and goes on"
-        if open_still
-        else f"and will not be: it is {story.state}"
-    )
-    sys.stderr.write(f"telex: {how} {end} ({why} tells)\n")
+    end = f"within {span(task.timeout)}; it stays stored" if open_still else f"and will not be: it is {story.state}"
+    sys.stderr.write(f"telex: {how} {end} (see {why})\n")
     return TIMED_OUT if open_still else FAILED
 
 

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 TO_TRY = {
     "why update-2": "why it was refused",
-    "contract show 1-1": "what was agreed, and widened",
-    "trace 1-1-T2": "a conversation, drawn",
-    "escalations --all": "how far it climbed",
+    "contract show 1-1": "the contract and its widening",
+    "trace 1-1-T2": "a conversation as a diagram",
+    "escalations --all": "the steps of an escalation",
     "approvals --all": "who approved what",
-    "team": "who was in it",
+    "team": "its members",
     "events": "everything that happened",
 }
 
 
 @click.command("demo")
-@click.option("--fast", is_flag=True, help="Do not wait for anybody to read along.")
+@click.option("--fast", is_flag=True, help="Do not pause between the scenes.")
 @click.option(
     "--store", metavar="PATH",
-    help="Where to keep it: in a folder of its own, made anew each time. .telex-demo/telex.db if not given.",
+    help="Store to use, in a folder that is created anew each time; .telex-demo/telex.db if not given.",
 )  # fmt: skip
 def command(fast: bool, store: str | None) -> int:
     """Watch eight agents make one change: a contract, a refusal, an approval, an escalation, a review, a shutdown.
 
-    It takes a minute, and leaves a store to look around in.
+    It takes a minute and leaves a store to explore.
     """
     from telex.demo.runner import playing
 
@@ -74,5 +74,5 @@ def _ending(play: "DemoRun", screen: Screen, sent: int, refused: int) -> list[st
         f"  {command:<{widest}}  {screen.paint(says, 'dim')}" if fits else f"  {command}"
         for command, says in commands.items()
     ]
-    head = f"{screen.paint('Over.', 'bold')} {sent} messages were sent, and {refused} of them refused. Look around:"
+    head = f"{screen.paint('Over.', 'bold')} {sent} messages were sent, and {refused} of them refused. Explore it:"
     return ["", head, *listed]

@@ -20,15 +20,15 @@ ALL = (*BUILT_IN, PLAIN)
 @click.command("dialects")
 @click.argument("name", metavar="[NAME]", required=False)
 @json_option
-@click.option("--page", is_flag=True, help="Print the whole page, in markdown.")
+@click.option("--page", is_flag=True, help="Print the reference page, in markdown.")
 @click.option(
-    "--matrix", "is_matrix", is_flag=True, help="What becomes of each type in other dialects, and what is lost."
+    "--matrix", "is_matrix", is_flag=True, help="Show what each type becomes in other dialects, and what is lost."
 )
 def command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int:
     """List the dialects, or one dialect's types with who sends them to whom."""
     dialect, remarks = looked_at(name, unknown=NOT_FOUND) if name is not None else (None, [])
     if is_matrix and page:
-        raise CommandError("say --matrix or --page, not both")
+        raise CommandError("give --matrix or --page, not both")
     if is_matrix:
         from telex.surfaces.cli.translation_matrix import tell
 

@@ -18,7 +18,7 @@ _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("note ", "ye
 @store_option
 @lines_option
 def command(store: str | None, as_json: bool) -> int:
-    """Look the store over: the file, every message's digest, the disk it is on, the clock. Nothing is changed."""
+    """Check the store: the file, the digest of every message, the disk, the clock. Changes nothing."""
     from telex.stores.doctor import examine
 
     with explained():

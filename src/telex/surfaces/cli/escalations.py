@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 
 @click.command("escalations")
-@click.option("--all", "every", is_flag=True, help="Those that were answered too.")
+@click.option("--all", "every", is_flag=True, help="Include answered ones.")
 @store_option
 @lines_option
 def command(every: bool, store: str | None, as_json: bool) -> int:
-    """Show what was handed up and waits for an answer: with whom it is, and when it climbs further."""
+    """List open escalations: who has each, and when it goes one step further up."""
     with opened_to_look(store) as bus:
         escalations = bus.escalations(answered=every)
     if as_json:
         for matter in escalations:
             sys.stdout.write(json_line(facts(matter)) + "\n")
     elif not escalations:
-        sys.stderr.write("nothing was handed up\n" if every else "nothing that was handed up waits for an answer\n")
+        sys.stderr.write("no escalations\n" if every else "no open escalations\n")
     else:
         screen = Screen(sys.stdout)
         screen.line("\n".join(_table(escalations, screen)))
         if any(matter.is_open for matter in escalations):
-            sys.stderr.write("telex answer ID TEXT answers it; telex why ID tells how it came there\n")
+            sys.stderr.write("telex answer ID TEXT answers one; telex why ID shows its history\n")
     return DONE
 
 
@@ -96,21 +96,21 @@ def facts(matter: Escalation) -> dict[str, Any]:
 @click.command("answer")
 @click.argument("id", metavar="ID", shell_complete=completion.waiting_ids)
 @click.argument("text", metavar="TEXT|-")
-@text_option("--as", "NAME", "Who you are; human if not given.", into="agent", complete=completion.agents)
+@text_option("--as", "NAME", "Your agent name; human if not given.", into="agent", complete=completion.agents)
 @role_option
-@text_option("--to", "ADDRESS", "Who is to hear it; whoever asked, if not given.", complete=completion.agents)
+@text_option("--to", "ADDRESS", "Recipient; the agent that asked, if not given.", complete=completion.agents)
 @store_option
 @lines_option
 def answer(
     id: str, text: str, agent: str | None, role: str | None, to: str | None, store: str | None, as_json: bool
 ) -> int:
-    """Answer a message in plain words: an escalation goes back to who raised it, anything else to its sender."""
+    """Answer with plain text: an escalation goes back to the agent that raised it, any other message to its sender."""
     agent, settings = agent or HUMAN, settings_here()
     raw = text.encode("utf-8", "surrogatepass")
     if text == STDIN:
         [(_, raw, _)] = pieces(STDIN, settings.limits.message_bytes_max, lines=False)
     if not raw.strip():
-        raise CommandError("say something: telex answer ID TEXT")
+        raise CommandError("give the text: telex answer ID TEXT")
     with opened_to_look(store, settings) as bus:
         story = bus.why(id)[-1]
         matter = next(
@@ -121,8 +121,8 @@ def answer(
         waits = matter is not None and any(escalation.id == matter.id for escalation in bus.escalations())
     receipts.tell(receipt, fix="telex fix -", as_json=as_json)
     if receipt.accepted and waits and matter is not None:
-        able = "whoever it has been with, somebody above them, or a person"
-        sys.stderr.write(f"{shown(matter.id)} waits on: {able} must answer it\n")
+        able = "a role that had it, a role above, or a person"
+        sys.stderr.write(f"{shown(matter.id)} is still open: {able} must answer it\n")
     return DONE if receipt.accepted else REFUSED
 
 
@@ -138,4 +138,4 @@ def _whom(bus: "SyncBus", story: "MessageHistory", matter: Escalation | None, ag
         others = [message.sender for message in spoke if message.sender not in (TELEX, agent) and not message.refused]
         if others:
             return others[-1]
-    raise CommandError(f"say to whom: telex answer {shell_word(message.id)} TEXT --to NAME")
+    raise CommandError(f"give the recipient: telex answer {shell_word(message.id)} TEXT --to NAME")

@@ -57,9 +57,9 @@ def _main(event: Event, detail: dict[str, Any], by: str, inboxes: Sequence[str])
         case "dissolved":
             return [f"{shown(str(detail.get('team', '?')))} {by}"]
         case "lease-expired":
-            return [f"no word from {shown(event.agent or inbox)}"]
+            return [f"held by {shown(event.agent or inbox)}"]
         case "reply-overdue" if isinstance(detail.get("climbed_to"), str):
-            return [f"nobody has answered: handed on to {shown(detail['climbed_to'])}"]
+            return [f"no reply: escalated to {shown(detail['climbed_to'])}"]
         case "dead" | "expired" | "request-repeated" | "withdrawn" | "returned-to-sender":
             return [f"in the inbox of {inbox}" if inbox else ""]
         case _:

@@ -32,16 +32,16 @@ def _known(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
 
 
 @click.command("events")
-@click.option("--follow", "-f", is_flag=True, help="Go on with what happens next, until interrupted.")
+@click.option("--follow", "-f", is_flag=True, help="Follow new events until interrupted.")
 @click.option(
     "--kind", "kinds", metavar="KIND", multiple=True, callback=_known, shell_complete=completion.kinds,
-    help="Only of this kind; may be given again.",
+    help="Only this kind; may be given again.",
 )  # fmt: skip
 @filters
 @store_option
 @lines_option
 def command(follow: bool, store: str | None, as_json: bool, **given: Any) -> int:
-    """Print what happened, in order, everything that was asked for fitting."""
+    """Print the events that match all given options, in order."""
     query = query_from(**given)
     screen = Screen(sys.stdout)
     stay_for_long()

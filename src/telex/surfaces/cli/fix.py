@@ -29,7 +29,7 @@ from telex.validation.check import CheckPolicy, CheckResult, check
 @receiver_option
 @dialect_option
 @team_dialect_option
-@click.option("--max-bytes", metavar="N", help="The largest message taken.")
+@click.option("--max-bytes", metavar="N", help="Maximum size of a message.")
 @json_option
 def command(
     file: str,
@@ -40,10 +40,10 @@ def command(
     max_bytes: str | None,
     as_json: bool,
 ) -> int:
-    """Print a message as it should be.
+    """Print a message with its findings fixed.
 
-    Wrapping, spelling, case, constants and the like are fixed. Where only you know what belongs there, a marked
-    blank is left, and the exit code is 2.
+    Wrapping, spelling, case and constants are fixed. A value that only you know becomes a marked blank, and the exit
+    code is 2.
     """
     if file != STDIN and os.path.isdir(file):
         raise CommandError(f"{shown(file)} is a folder: fix one message at a time")

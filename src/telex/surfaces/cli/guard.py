@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 AGENT = "TELEX_AGENT"  # who is working here, where nobody says so
 OPTIONS = (
-    Option("--as", "NAME", f"who is to write; {AGENT} if not given"),
-    Option("--role", "ROLE", "its role, where its name is not known yet"),
+    Option("--as", "NAME", f"agent that writes; {AGENT} if not given"),
+    Option("--role", "ROLE", "its role, if the agent has not joined yet"),
     Option("--plan", "ID", "under this plan only"),
-    Option("--staged", "", "everything that is staged in git"),
-    Option("--diff", "BASE", "compare what changed since BASE with what NAME has reported"),
-    Option("--install", "", "have git ask before every commit"),
-    Option("--uninstall", "", "have it ask no more"),
-    Option("--ask", "", "print the requests that would allow the rest, one on each line"),
-    Option("--store", "PATH", "where messages are stored; the nearest .telex if not given"),
-    Option("--json", "", "print the answers as JSON, one line for each path"),
-    Option("--quiet", "", "say nothing about what is allowed", "-q"),
+    Option("--staged", "", "check the files staged in git"),
+    Option("--diff", "BASE", "compare the changes since BASE with the reports of NAME"),
+    Option("--install", "", "install the git pre-commit hook"),
+    Option("--uninstall", "", "remove the git pre-commit hook"),
+    Option("--ask", "", "print the requests that would allow the refused paths, one per line"),
+    Option("--store", "PATH", "store to use; the nearest .telex if not given"),
+    Option("--json", "", "print JSON, one line per path"),
+    Option("--quiet", "", "print nothing for allowed paths", "-q"),
     Option("--help", "", "show this", "-h"),
 )
 DOINGS = ("--staged", "--diff", "--install", "--uninstall")
 USAGE_LINE = "telex guard PATH… --as NAME"
 HELP = f"""{USAGE_LINE} [options]
 
-Say whether an agent may write these paths now, by the contracts it is under.
-Paths begin where you are. What may not be written is said on stderr, with how
-to ask for it.
+Check whether an agent may write these paths now, under its contracts. Paths are
+relative to the current folder. Refused paths are printed on stderr, with how to
+request them.
 
 %s
 
@@ -67,14 +67,14 @@ def run(args: list[str]) -> int:
 
         return guard_diff.run(parsed_options, agent_of(parsed_options))
     if not doing and not parsed_options.operands:
-        raise CommandError(f"which paths? {USAGE_LINE}")
+        raise CommandError(f"no paths: {USAGE_LINE}")
     return _guard(parsed_options, agent_of(parsed_options), staged=bool(doing))
 
 
 def agent_of(parsed_options: ParsedOptions) -> str:
     agent = parsed_options.options.get("--as") or os.environ.get(AGENT)
     if not agent:
-        raise CommandError(f"who is to write? {USAGE_LINE}")
+        raise CommandError(f"no agent: {USAGE_LINE}")
     return agent
 
 
@@ -125,7 +125,7 @@ def _verdicts(
     if not is_there(path):
         from telex.surfaces.cli.guard_disk import without_contracts
 
-        sys.stderr.write("no store here, so there is no contract: only the paths themselves were looked at\n")
+        sys.stderr.write("no store here, so no contracts: only the paths were checked\n")
         return without_contracts(*look())
     role, plan = parsed_options.options.get("--role"), parsed_options.options.get("--plan")
     from telex.connection import gate, is_hub
@@ -208,7 +208,7 @@ def _how_to_ask(
     store = f" --store {shell_word(parsed_options.options['--store'])}" if "--store" in parsed_options.options else ""
     name = shell_word(agent)
     return [
-        "ask for it with",
+        "request it with",
         f"  telex guard {again} --as {name}{options} --ask |",
         f"    telex send --as {name} --to {to}{store} --jsonl -",
     ]

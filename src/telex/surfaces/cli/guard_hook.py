@@ -12,8 +12,8 @@ from telex.surfaces.cli.output import shell_word, shown
 HOOK, BEFORE = "pre-commit", "pre-commit.before-telex"
 MARK = "# made by telex guard --install"
 SCRIPT = """#!/bin/sh
-{mark}; telex guard --uninstall takes it away.
-# Nothing is committed that the contracts of whoever works here do not allow.
+{mark}; telex guard --uninstall removes it.
+# Refuses commits that the agent's contracts do not allow.
 before="$(dirname "$0")/{before}"
 if [ -x "$before" ]; then "$before" "$@" || exit $?; fi
 {go}exec {telex} guard --staged --quiet --as "${{TELEX_AGENT:-{agent}}}"{store}
@@ -28,7 +28,7 @@ def run(doing: str, parsed_options: ParsedOptions, agent: str | None) -> int:
         return _uninstall(folder)
     agent = parsed_options.options.get("--as") or agent
     if not agent:
-        raise CommandError("whose commits? telex guard --install --as NAME; TELEX_AGENT may name another each time")
+        raise CommandError("no agent: telex guard --install --as NAME; TELEX_AGENT overrides it")
     inside = os.path.relpath(root_of(os.getcwd()), top)
     if inside.startswith(os.pardir):  # a submodule: its commits are asked about from there
         inside = os.curdir
@@ -41,9 +41,7 @@ def _hooks(root: str) -> str:
     hooks, common = (os.path.realpath(os.path.join(root, one)) for one in found[:2])
     inside = (os.path.realpath(root) + os.sep, common + os.sep)
     if not hooks.startswith(inside):
-        say = (
-            f"git takes its hooks from {shown(hooks)}, for other projects too: put telex guard --staged there yourself"
-        )
+        say = f"git hooks are in {shown(hooks)}, outside this project: add telex guard --staged there yourself"
         raise CommandError(say, FAILED)
     return hooks
 
@@ -54,7 +52,7 @@ def _install(folder: str, text: str, agent: str) -> int:
     again = _is_ours(hook)
     if os.path.lexists(hook) and not again:
         if os.path.lexists(before):
-            raise CommandError(f"there is a {BEFORE} already: look which of the two hooks is meant", FAILED)
+            raise CommandError(f"there is a {BEFORE} already: remove one of the two hooks", FAILED)
         os.rename(hook, before)
     made = f"{hook}.new"
     with open(made, "w", encoding="utf-8", errors="surrogateescape") as file:
@@ -79,21 +77,21 @@ def script(agent: str, store: str | None, inside: str = os.curdir) -> str:
 def _in_braces(agent: str) -> str:
     """A name between double quotes and braces: nothing in it may mean anything to the shell."""
     if not all(one.isalnum() or one in "-_. @" for one in agent):
-        raise CommandError("the name goes into a script: take one of letters, digits, - _ . and @")
+        raise CommandError("invalid agent name for a hook: use letters, digits, - _ . and @")
     return agent
 
 
 def _uninstall(folder: str) -> int:
     hook, before = os.path.join(folder, HOOK), os.path.join(folder, BEFORE)
     if not _is_ours(hook):
-        sys.stdout.write("no hook of telex is there\n")
+        sys.stdout.write("no telex hook is installed\n")
         return DONE
     if os.path.lexists(before):
         os.replace(before, hook)
-        sys.stdout.write("taken away; the hook that was there before is back\n")
+        sys.stdout.write("removed; the earlier hook is restored\n")
     else:
         os.unlink(hook)
-        sys.stdout.write("taken away\n")
+        sys.stdout.write("removed\n")
     return DONE
 
 

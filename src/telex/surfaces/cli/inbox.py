@@ -36,13 +36,13 @@ class InboxRow(NamedTuple):
 @agent_option
 @role_option
 @max_option(100)
-@click.option("--full", is_flag=True, help="Show the messages too; they are then known to be read.")
+@click.option("--full", is_flag=True, help="Print the messages too, and mark them as read.")
 @store_option
 @lines_option
 def command(agent: str, role: str | None, limit: int, full: bool, store: str | None, as_json: bool) -> int:
-    """Show what waits for you. Nothing is taken by looking: `telex receive` does that.
+    """List the messages in your inbox. It leases nothing: `telex receive` does.
 
-    A person's inbox (--as human) begins with what waits for a person to decide, each with the command that answers it.
+    A person's inbox (--as human) starts with pending decisions, each with the command that answers it.
     """
     settings = settings_here()
     with opened(store, settings) as bus:
@@ -73,7 +73,7 @@ def command(agent: str, role: str | None, limit: int, full: bool, store: str | N
         return DONE
     screen.line("\n".join(_full(lying, now, screen) if full else _table(lying, now, screen)))
     if beyond:
-        sys.stderr.write(f"and more; --max {limit * 10} shows further\n")
+        sys.stderr.write(f"more follow: --max {limit * 10}\n")
     return DONE
 
 

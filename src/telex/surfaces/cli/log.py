@@ -26,16 +26,16 @@ _BELOW = 12 + 2  # where a line goes on that the terminal is too narrow for
 
 
 @click.command("log")
-@click.option("--follow", "-f", is_flag=True, help="Go on with what comes next, until interrupted.")
+@click.option("--follow", "-f", is_flag=True, help="Follow new entries until interrupted.")
 @filters
 @text_option(
-    "--export", "FILE", "Write every event, with the bytes of each message, as JSON lines; - is stdout.", into="out"
+    "--export", "FILE", "Export every event with the bytes of its message as JSON lines; - is stdout.", into="out"
 )
-@text_option("--import", "FILE", "Take in the messages of such a file, as history; - is stdin.", into="into")
+@text_option("--import", "FILE", "Import the messages of such a file as history; - is stdin.", into="into")
 @store_option
 @lines_option
 def command(follow: bool, out: str | None, into: str | None, store: str | None, as_json: bool, **given: Any) -> int:
-    """Print the log: a line for every message sent, and for every turn a reader took with one."""
+    """Print the log: one line for every message sent and for every attempt to read it."""
     if out and into:
         raise CommandError("--export or --import, not both at once")
     query = query_from(**given)

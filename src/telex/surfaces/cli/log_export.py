@@ -17,7 +17,7 @@ from telex.surfaces.cli.output_file import writing
 if TYPE_CHECKING:
     from telex.client import SyncBus
 
-STEP = 500  # messages taken in together; one fsync for all of them
+STEP = 500  # messages imported together; one fsync for all of them
 FLAWS_SHOWN_MAX = 20
 
 
@@ -47,7 +47,7 @@ def take_in(bus: "SyncBus", path: str, *, as_json: bool) -> int:
         for batch in _batches(file):
             new += sum(append_result.outcome == "stored" for append_result in bus.import_messages(batch))
             count += len(batch)
-    words = f"{new:,} of {count:,} messages taken in" + ("" if new == count else "; the others were here")
+    words = f"{new:,} of {count:,} messages imported" + ("" if new == count else "; the others were there already")
     sys.stdout.write((json_line({"messages": count, "new": new}) if as_json else words) + "\n")
     return DONE
 
@@ -67,7 +67,7 @@ def _refuse_flawed(file: IO[bytes], path: str) -> None:
         return
     told = [f"{shown(path)}:{flaw.line}: {shown(flaw.say)}" for flaw in flaws[:FLAWS_SHOWN_MAX]]
     more = [f"and {len(flaws) - FLAWS_SHOWN_MAX:,} more"] if len(flaws) > FLAWS_SHOWN_MAX else []
-    raise CommandError("\n".join([*told, *more, "nothing was taken in"]), FAILED)
+    raise CommandError("\n".join([*told, *more, "nothing was imported"]), FAILED)
 
 
 def _batches(file: IO[bytes]) -> Iterator[list[NewMessage]]:

@@ -14,26 +14,26 @@ AGENT, STORE = "TELEX_AGENT", "TELEX_STORE"
 
 
 @click.command("mcp")
-@text_option("--as", "NAME", f"Who the agent is; {AGENT} if not given.", into="agent", complete=completion.agents)
+@text_option("--as", "NAME", f"Agent name; {AGENT} if not given.", into="agent", complete=completion.agents)
 @role_option
-@text_option("--hub", "URL", "Through a hub, such as http://127.0.0.1:4477, instead of a store.")
+@text_option("--hub", "URL", "Hub to use instead of a store, such as http://127.0.0.1:4477.")
 @store_option
 def command(agent: str | None, role: str | None, hub: str | None, store: str | None) -> int:
-    """Serve one coding agent, which starts this as an MCP server.
+    """Run an MCP server on stdio for one coding agent, which starts this command.
 
     \b
       claude mcp add telex -- telex mcp --as dev
       codex mcp add telex -- telex mcp --as dev
 
-    Who it is stands here and nowhere else: no argument of a tool can change it. It needs no hub.
+    The agent's name is set here; no tool argument can change it. It needs no hub.
     """
     name = agent or os.environ.get(AGENT)
     if not name:
-        raise CommandError(f"say who the agent is: telex mcp --as NAME, or set {AGENT}")
+        raise CommandError(f"no agent name: telex mcp --as NAME, or set {AGENT}")
     if hub and store:
-        raise CommandError("through a hub or on a store: leave out one of --hub and --store")
+        raise CommandError("give --hub or --store, not both")
     if hub is None and (store or os.environ.get(STORE)) == MEMORY:
-        raise CommandError("a store in memory would be gone with this command: name a file with --store")
+        raise CommandError("an in-memory store ends with this command: give a file with --store")
     return _serve(name, role, hub or store)
 
 
@@ -52,7 +52,7 @@ def _serve(agent: str, role: str | None, where: str | None) -> int:
     # stdin is read by a thread that only its end can wake, so an interrupt ends the process. The store takes no harm.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.stdin.isatty():
-        sys.stderr.write("telex mcp speaks to a coding tool, which starts it; it ends with Ctrl-C\n")
+        sys.stderr.write("telex mcp is started by a coding tool and talks to it on stdio; Ctrl-C ends it\n")
     with explained():
         asyncio.run(serve(Identity(agent, role), where))
     return DONE

@@ -27,19 +27,19 @@ STEP = 64  # messages between two looks at the clock
 @click.argument("file", metavar="FILE|-")
 @click.option(
     "--from", "origin", metavar="VERSION", required=True, shell_complete=readers,
-    help="What the messages are written in: name@version, such as vbw@1.0.",
+    help="Version to read: name@version, such as vbw@1.0.",
 )  # fmt: skip
 @click.option(
     "--to", metavar="VERSION", required=True, shell_complete=readers,
-    help="What they are to be read in, such as vbw@2.0.",
+    help="Version to write, such as vbw@2.0.",
 )  # fmt: skip
-@text_option("--output", "FILE", "Where to write them; stdout if not given.", into="out")
+@text_option("--output", "FILE", "Output file; stdout if not given.", into="out")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, on stderr too.")
 def command(file: str, origin: str, to: str, out: str | None, as_json: bool) -> int:
-    """Write a log anew, each message of one version in the words of another.
+    """Convert a log: translate each message from one version of a dialect to another.
 
-    FILE is an export (telex log --export), log records, or has a message on every line; each line keeps its form. The
-    report on stderr says what was lost, narrowed or made up, and what was written as it came.
+    FILE is an export (telex log --export), log records, or has one message per line; each line keeps its form. The
+    report on stderr lists what was lost, narrowed or invented, and what was copied unchanged.
     """
     stay_for_long()
     reads, wants = reader_from(origin), reader_from(to)
@@ -61,7 +61,7 @@ def command(file: str, origin: str, to: str, out: str | None, as_json: bool) -> 
 def _log_at(file: str) -> str:
     files = files_in([file])
     if len(files) > 1:
-        raise CommandError(f"{shown(file)} has {len(files):,} files, such as {shown(files[0])}: take one at a time")
+        raise CommandError(f"{shown(file)} has {len(files):,} files, such as {shown(files[0])}: convert one at a time")
     return files[0]
 
 
@@ -117,7 +117,7 @@ def _report(migration: Migration, screen: Screen) -> list[str]:
             lines += [f"and {len(changes) - CHANGES_SHOWN_MAX:,} more; --json shows all", ""]
     left: list[Row] = [(shown(what), times, shown(why)) for (what, why), times in migration.left.most_common()]
     if left:
-        lines += [*table_lines(("as it came", "times", "why"), left[:CHANGES_SHOWN_MAX], screen), ""]
+        lines += [*table_lines(("unchanged", "times", "why"), left[:CHANGES_SHOWN_MAX], screen), ""]
     count = f"{migration.translated:,} of {migration.messages:,} messages"
     return [*lines, screen.paint(f"{count} from {migration.origin.name} to {migration.to.name}", "bold")]
 

@@ -28,7 +28,7 @@ from telex.validation.check import CheckPolicy, check
 @role_option
 @json_option
 def command(type_name: str, given: tuple[str, ...], dialect: str | None, role: str | None, as_json: bool) -> int:
-    """Begin a message of this type.
+    """Draft a message of this type.
 
     Id, time, version and correlation are filled in. Give the fields you know, nested ones with a dot:
     checks.passed=3. Lists take commas or JSON.
@@ -55,7 +55,7 @@ def _value(word: str, dialect: Dialect, type_: MessageType) -> tuple[str, Any]:
     if not sign:
         raise CommandError(f"write a field as {shown(name)}=VALUE")
     if name == TYPE:
-        raise CommandError(f"the type is {type_.name}: it is not given again")
+        raise CommandError(f"the type is {type_.name}: leave it out")
     field = field_named(dialect, type_, name) if "[" not in name else None
     if field is None:
         raise CommandError(_no_field(name, dialect, type_))

@@ -138,7 +138,7 @@ def _is_same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
 
 def _refuse_the_source(source: str | None, there: os.stat_result | None) -> None:
     if source is not None and _is_source(source, there):
-        raise CommandError(f"{shown(source)} would be read while it grows: name another file with --output")
+        raise CommandError(f"{shown(source)} is read and written at once: give another file with --output")
 
 
 def _is_source(source: str | None, there: os.stat_result | None) -> bool:
@@ -157,7 +157,7 @@ def _refuse_a_store(path: str) -> None:
     for store in {whole, whole.removesuffix(suffix)}:
         if _is_store(store):
             what = "is a store" if store == whole else "belongs to a store"
-            raise CommandError(f"{shown(path)} {what}, whose messages would be lost: name another file", FAILED)
+            raise CommandError(f"{shown(path)} {what}, and writing would destroy it: give another file", FAILED)
 
 
 def _is_store(path: str) -> bool:

@@ -21,7 +21,7 @@ from telex.surfaces.cli.type_options import dialect_option, json_option, require
 @dialect_option
 @json_option
 def command(role: str, dialect: str | None, as_json: bool) -> int:
-    """Print, in the fewest words, all that an agent must be told to send what its role may send."""
+    """Print the shortest prompt that teaches an agent to send the messages of its role."""
     spoken = dialect_from(dialect) if dialect else _only_dialect_of(role)
     if not _knows(spoken, role):
         raise CommandError(_no_role(role, spoken.name, participants(spoken)), NOT_FOUND)
@@ -48,7 +48,7 @@ def _only_dialect_of(role: str) -> Dialect:
         roles = tuple(dict.fromkeys(name for dialect in BUILT_IN for name in participants(dialect)))
         raise CommandError(_no_role(role, "any dialect", roles), NOT_FOUND)
     names = ", ".join(dialect.name for dialect in having)
-    raise CommandError(f"{role} is a role of {names}: say which with --dialect")
+    raise CommandError(f"{role} is a role of {names}: choose with --dialect")
 
 
 def _no_role(role: str, where: str, roles: tuple[str, ...]) -> str:

@@ -62,7 +62,7 @@ def _fix_lines(receipt: "Receipt", fix: str, screen: Screen) -> list[str]:
     if screen.is_terminal:
         effect = "prints it fixed" if receipt.certain else "prints it with blanks to fill"
         return fix_lines(fix, effect, screen)
-    head = "Send this instead:" if receipt.certain else "Fill in the blanks, mind the findings, and send this:"
+    head = "Send this instead:" if receipt.certain else "Fill in the blanks, resolve the findings, and send this:"
     return ["", head, _compact(receipt.fixed)]
 
 

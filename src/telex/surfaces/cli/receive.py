@@ -40,14 +40,14 @@ class LeaseOutput(NamedTuple):
 @agent_option
 @role_option
 @max_option(1)
-@seconds_option("--wait", "Wait so long for the first; exit code 4 if none comes.")
-@seconds_option("--lease", "How long you may hold them without a word.")
+@seconds_option("--wait", "Wait for the first message; exit code 4 if none comes.")
+@seconds_option("--lease", "Length of the lease.")
 @click.option("--ack", "acks", is_flag=True, help="Ack each as soon as it is printed.")
 @store_option
 @lines_option
 @grouped(who=Speaker, output=LeaseOutput)
 def command(who: Speaker, limit: int, wait: float | None, lease: float | None, output: LeaseOutput) -> int:
-    """Take what waits for you. It is yours until its lease expires: ack it, nack it or extend the lease."""
+    """Lease the next messages in your inbox; ack, nack or extend each before its lease expires."""
     stay_for_long()
     agent = who.agent
     with opened(output.store) as bus:

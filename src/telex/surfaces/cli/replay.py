@@ -40,16 +40,19 @@ _AROUND_BYTES = 65_536  # what a line may have besides the message
 @click.command("replay")
 @click.argument("log", metavar="[LOG]", required=False)
 @click.option(
-    "--strict/--lenient", "strict", default=None, help="Whether a refusal stops a message; as settled if not given."
+    "--strict/--lenient",
+    "strict",
+    default=None,
+    help="Whether a refusal stops a message; as in the settings if not given.",
 )
-@text_option("--team", "FILE", "A telex.toml to go by; the nearest one if not given.")
-@text_option("--until", "WHEN", "Show how things stood then: 10m, 2h, 1d, or 2026-01-31T09:30:00Z.")
+@text_option("--team", "FILE", "Settings file; the nearest telex.toml if not given.")
+@text_option("--until", "WHEN", "Show the state at that time: 10m, 2h, 1d, or 2026-01-31T09:30:00Z.")
 @store_option
 @lines_option
 def command(
     log: str | None, strict: bool | None, team: str | None, until: str | None, store: str | None, as_json: bool
 ) -> int:
-    """Say what would have been refused, had these settings held when the messages of a log were sent.
+    """Replay a log under other settings and report what would be refused.
 
     LOG is a store, the folder that has one, the address of a hub, an export (telex log --export), log records, or a
     file with a message on every line; - is stdin. Without it, the nearest store is gone through. The log itself stays
@@ -79,7 +82,7 @@ def command(
         events = bus.events(Query(kinds=JUDGED))
         first = next(events, None)
         if first is None:
-            raise CommandError("nothing has happened in this store yet", NOT_FOUND)
+            raise CommandError("the log of this store is empty", NOT_FOUND)
         known = (presence.member for presence in bus.roster())
         # Whoever came so long ago that no event tells of it any more.
         begin = [member for member in known if member.joined_at is not None and member.joined_at < first[0].at]
@@ -127,7 +130,7 @@ def _store_in(folder: str) -> str:
     found = next((place for place in places if os.path.exists(place)), None)
     if found is None:
         looked = f"looked for {shown(places[0])} and {shown(places[1])}"
-        raise CommandError(f"no store in {shown(folder)}: {looked}; a log in it is replayed by its own name", NOT_FOUND)
+        raise CommandError(f"no store in {shown(folder)}: {looked}; give the name of a log file in it", NOT_FOUND)
     return found
 
 
@@ -161,7 +164,7 @@ class _Replay:
             self.flaws += 1
             if self.flaws <= FLAWS_SHOWN_MAX:
                 self.progress.clear()
-                self.errors.line(f"telex: line {line.line:,} tells nothing: {shown(line.say)}")
+                self.errors.line(f"telex: line {line.line:,} skipped: {shown(line.say)}")
 
     def told(self, as_json: bool) -> int:
         """Say what it came to. The exit code."""

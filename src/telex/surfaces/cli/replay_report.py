@@ -10,8 +10,8 @@ from telex.surfaces.cli.table import Row, table_lines
 
 REASONS_SHOWN_MAX = 50
 RATE_FROM = 1_000  # messages; with fewer the rate says more about starting than about judging
-NEXT_KEPT = "telex explain CODE says why, telex why ID or telex show ID which message it was"
-NEXT = "telex explain CODE says why, telex check FILE more about each message by itself"
+NEXT_KEPT = "telex explain CODE explains a code, telex why ID and telex show ID show the message"
+NEXT = "telex explain CODE explains a code, telex check FILE shows the findings of each message"
 
 
 def report(account: ReplayReport, flaws: int, seconds: float, strict: bool, as_json: bool) -> None:

@@ -44,10 +44,10 @@ def show(until: str, store: str | None, as_json: bool) -> int:
         return DONE
     screen = Screen(sys.stdout)
     if not was.events:
-        sys.stderr.write(f"nothing had happened by {day_time(at)[:19]} UTC, as far as the record goes\n")
+        sys.stderr.write(f"the log has no event before {day_time(at)[:19]} UTC\n")
         return DONE
     if at > max(last):
-        sys.stderr.write(f"{day_time(at)[:19]} UTC is still to come; this is how things stand now\n")
+        sys.stderr.write(f"{day_time(at)[:19]} UTC is in the future; this is the current state\n")
         at = max(last)
     screen.line(screen.paint(f"{day_time(at)[:19]} UTC, after {was.events:,} events", "bold"))
     for title, headings, rows in _tables(was, at, machine):

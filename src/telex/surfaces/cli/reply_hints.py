@@ -43,10 +43,10 @@ def answer_lines(lease: Lease, waits: PendingReply, whose: list[str], width: int
     """How to answer what was taken, where that is still of use. `whose` says who, and in which store."""
     message = lease.message
     if waits.answered_by is not None:
-        return [f"answered by {shown(waits.answered_by)}: nobody waits for another answer"]
+        return [f"answered by {shown(waits.answered_by)}: no further answer is expected"]
     to = f"--to {shell_word(message.sender)}"
     if waits.begun_with:
-        lines = typed("begin the answer, an ack is none:", list(waits.begun_with), width)
+        lines = typed("draft the answer (an ack does not answer it):", list(waits.begun_with), width)
         return [*lines, *typed("and send it:", ["telex send", *whose, to, "FILE"], width)]
     if waits.by is None:
         return []

@@ -37,11 +37,11 @@ class HeaderOptions(NamedTuple):
 @click.argument("file", metavar="FILE|-")
 @agent_option
 @role_option
-@text_option("--to", "ADDRESS", "An agent, or role:qa for whoever of them comes first.", complete=completion.agents)
-@text_option("--id", "ID", "The message's id, where it has none of its own.")
-@text_option("--reply-to", "ID", "The message that this one answers, where it does not say so itself.")
-@seconds_option("--timeout", "How long to wait for the answer; the team's limit if not given.")
-@click.option("--ack", "acks", is_flag=True, help="Ack the answer as soon as it is printed.")
+@text_option("--to", "ADDRESS", "An agent, or role:qa for one agent of that role.", complete=completion.agents)
+@text_option("--id", "ID", "Id of the message, if it contains none.")
+@text_option("--reply-to", "ID", "Id of the message that this one answers, if it does not contain it.")
+@seconds_option("--timeout", "Time to wait for the reply; the team's limit if not given.")
+@click.option("--ack", "acks", is_flag=True, help="Ack the reply as soon as it is printed.")
 @dialect_option
 @store_option
 @lines_option
@@ -49,10 +49,10 @@ class HeaderOptions(NamedTuple):
 def command(
     file: str, who: Speaker, header: HeaderOptions, timeout: float | None, dialect: str | None, output: LeaseOutput
 ) -> int:
-    """Send a message that asks for an answer, and wait for it.
+    """Send a request and wait for the reply.
 
-    The answer is leased to you: ack it when you are done with it. When none comes in time, the exit code is 4; the
-    request goes on, and the answer will be in your inbox.
+    The reply is leased to you: ack it when you are done with it. If none comes in time, the exit code is 4; the
+    request stays open, and a late reply goes to your inbox.
     """
     [path] = files_in([file])
     settings = settings_here(dialect)

@@ -27,7 +27,7 @@ def command(type_name: str | None, dialect: str | None, format_: str, as_json: b
         sys.stdout.write(json_line({format_: text}) + "\n" if as_json and format_ == "typescript" else text)
         return DONE
     if format_ != "json-schema":
-        raise CommandError(f"{format_} describes a whole dialect: leave {type_name} out and say --dialect")
+        raise CommandError(f"{format_} describes a whole dialect: leave {type_name} out and give --dialect")
     from telex.generate.json_schema import type_schema
 
     sys.stdout.write(write_json(type_schema(*find_type(type_name, dialect))) + "\n")

@@ -24,9 +24,9 @@ _BEFORE, _SHOWN = 30, 74  # characters: in front of the first word that was foun
 @store_option
 @lines_option
 def command(words: tuple[str, ...], limit: int, store: str | None, as_json: bool) -> int:
-    """Find the messages in which all these words stand, newest first; refused ones too."""
+    """Search messages that contain all these words, newest first, refused ones too."""
     if not " ".join(words).strip():
-        raise CommandError("say which words: telex search TEXT")
+        raise CommandError("give the words: telex search TEXT")
     with opened_to_look(store) as bus:
         messages = bus.search(" ".join(words), limit=limit)
     if as_json:
@@ -35,7 +35,7 @@ def command(words: tuple[str, ...], limit: int, store: str | None, as_json: bool
             sys.stdout.write(json_line(facts | {"message": text_of(message)}) + "\n")
         return DONE
     if not messages:
-        sys.stderr.write(f"no message has {shown(' '.join(words))}\n")
+        sys.stderr.write(f"no message contains {shown(' '.join(words))}\n")
         return DONE
     screen, now = Screen(sys.stdout), time.time()
     for message in messages:

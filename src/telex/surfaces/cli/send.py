@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from telex.client import SyncBus
     from telex.ports.bus import Receipt
 
-ONE_ADDRESS = "--to is given once: address several as all:ROLE or as * (everyone), or send it to each by itself"
+ONE_ADDRESS = "give --to once: use all:ROLE or * for several recipients, or send to each separately"
 OPTIONS = (
-    Option("--as", "NAME", "who is sending"),
-    Option("--role", "ROLE", "your role, when you send for the first time and your name is not a role"),
+    Option("--as", "NAME", "your agent name"),
+    Option("--role", "ROLE", "your role, needed once if your name is not a role"),
     Option(
         "--to", "ADDRESS", "an agent, role:qa (one of them), all:qa (each of them) or * (everyone)", "", ONE_ADDRESS
     ),
-    Option("--id", "ID", "the message's id, where it has none of its own"),
-    Option("--reply-to", "ID", "the message that this one answers, where it does not say so itself"),
-    Option("--correlation", "ID", "the conversation it belongs to, where it does not say so itself"),
+    Option("--id", "ID", "id of the message, if it contains none"),
+    Option("--reply-to", "ID", "id of the message that this one answers, if it does not contain it"),
+    Option("--correlation", "ID", "its conversation, if the message does not contain it"),
     Option("--wait", "STATE", "wait until it is acked, read or leased"),
-    Option("--timeout", "SECONDS", "how long to wait; 60 if not given"),
-    Option("--dialect", "NAME", "read it as this dialect only; a .toml file declares your own"),
-    Option("--store", "PATH", "where messages are stored; the nearest .telex if not given"),
-    Option("--jsonl", "", "a message on every line, whatever the file is called"),
-    Option("--json", "", "print the answer as JSON, one line for each message"),
-    Option("--quiet", "", "say nothing about what is stored", "-q"),
+    Option("--timeout", "SECONDS", "seconds to wait; 60 if not given"),
+    Option("--dialect", "NAME", "check as this dialect only; a .toml file declares your own"),
+    Option("--store", "PATH", "store to use; the nearest .telex if not given"),
+    Option("--jsonl", "", "one message per line, whatever the file name"),
+    Option("--json", "", "print the receipts as JSON, one line per message"),
+    Option("--quiet", "", "print nothing for stored messages", "-q"),
     Option("--help", "", "show this", "-h"),
 )
 WAITS = ("acked", "read", "leased")
@@ -46,9 +46,9 @@ REPEATED = ("--as", "--role", "--to", "--reply-to", "--correlation", "--dialect"
 USAGE_LINE = "telex send --as NAME [--to ADDRESS] FILE…|-"
 HELP = f"""{USAGE_LINE} [options]
 
-Check a message and keep it for its recipients. When this says stored, it is on
-disk. A file is one message; a .jsonl or .ndjson file has one on every line;
-- is stdin.
+Check a message and store it for its recipients. It prints stored after the
+message is synced to disk. A file is one message; a .jsonl or .ndjson file has
+one per line; - is stdin.
 
 %s
 
@@ -96,14 +96,14 @@ def run(args: list[str]) -> int:
 def _task(parsed_options: ParsedOptions) -> SendCommand:
     options = parsed_options.options
     if "--as" not in options:
-        raise CommandError(f"who is sending? {USAGE_LINE}")
+        raise CommandError(f"no sender: {USAGE_LINE}")
     if not parsed_options.operands:
-        raise CommandError(f"what is to be sent? {USAGE_LINE}")
+        raise CommandError(f"nothing to send: {USAGE_LINE}")
     until = options.get("--wait")
     if until is not None and until not in WAITS:
         raise CommandError(f"--wait takes {', '.join(WAITS)}, not {shown(until)}")
     if until is None and "--timeout" in options:
-        raise CommandError("--timeout needs to know what to wait for: --wait acked")
+        raise CommandError("--timeout needs --wait, such as --wait acked")
     return SendCommand(
         sender=options["--as"],
         role=options.get("--role"),

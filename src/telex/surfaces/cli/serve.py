@@ -35,24 +35,30 @@ class ListenOptions(NamedTuple):
 
 
 @click.command("serve")
-@text_option("--host", "ADDRESS", f"Where to listen; {HOST}, which only this machine can reach, if not given.")
-@click.option("--port", metavar="N", type=click.IntRange(0, 65_535), default=PORT, help=f"{PORT} if not given; 0: any.")
+@text_option("--host", "ADDRESS", f"Address to listen on; {HOST} (this machine only) if not given.")
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65_535),
+    default=PORT,
+    help=f"Port; {PORT} if not given; 0 for any free port.",
+)
 @click.option(
     "--host-name", "names", metavar="NAME", multiple=True,
-    help="Also answer to this name, such as hub.example.org or, behind a proxy, hub.example.org:8443.",
+    help="Also accept this host name, such as hub.example.org or, behind a proxy, hub.example.org:8443.",
 )  # fmt: skip
-@click.option("--tokens-only", is_flag=True, help="Ask everybody for a token, also on this machine.")
-@click.option("--demo", is_flag=True, help="Let a demo team talk, into a store of its own.")
+@click.option("--tokens-only", is_flag=True, help="Require a token from local clients too.")
+@click.option("--demo", is_flag=True, help="Run a demo team, in a store of its own.")
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
-@click.option("--log", is_flag=True, help="Write a line for each request to stderr.")
-@click.option("--json", "as_json", is_flag=True, help="Say where it is in a line of JSON, on stdout.")
+@click.option("--log", is_flag=True, help="Log each request to stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as a line of JSON on stdout.")
 @store_option
 @grouped(listen=ListenOptions)
 def command(listen: ListenOptions, demo: bool, open_page: bool, log: bool, as_json: bool, store: str | None) -> int:
-    """Run a hub: the bus over HTTP, live events, MCP, and a page where a person sees it all.
+    """Run a hub: the bus over HTTP, live events, MCP and the web page.
 
-    On this machine whoever asks names itself, as on the command line. From others, everybody shows a token
-    (telex token create). Ctrl-C ends it.
+    Local clients name themselves, as on the command line. Clients on other machines need a token (telex token
+    create). Ctrl-C ends it.
     """
     _have_the_extra()
     from telex.surfaces.http.server import ServerOptions
@@ -97,7 +103,7 @@ def _listening(host: str, port: int) -> "Iterator[BoundSockets]":
         import errno
 
         if error.errno == errno.EADDRINUSE:
-            say = f"port {port} is taken: another hub may be running; choose another with --port, or --port 0 for any"
+            say = f"port {port} is in use, perhaps by another hub; choose another with --port, or --port 0 for any"
         else:
             say = f"cannot listen on {shown(host)} port {port}: {error.strerror or error}"
         raise CommandError(say, FAILED) from error
@@ -132,8 +138,8 @@ def _refuse_strangers(listening: "BoundSockets", tokens: "TokenFile | None", tok
         there_are = tokens is not None and any(not token.is_over(now) for token in tokens.tokens().values())
     if there_are or (is_only_here(listening) and not tokens_only):
         return
-    why = "everybody would be asked for a token" if is_only_here(listening) else "other machines could reach it"
-    make = "make one first: telex token create --operator, or --agent NAME --role ROLE"
+    why = "every client would need a token" if is_only_here(listening) else "other machines could connect"
+    make = "create one first: telex token create --operator, or --agent NAME --role ROLE"
     raise CommandError(f"{why}, and there is no valid token: {make}", REFUSED)
 
 
@@ -210,7 +216,7 @@ def _demo_path(store: str | None) -> str:
 
 
 def _playing(path: str) -> str:
-    return f", and a demo team talks there, stored in {shown(os.path.dirname(path) or '.')}"
+    return f", with a demo team in {shown(os.path.dirname(path) or '.')}"
 
 
 @contextmanager
@@ -221,7 +227,7 @@ def _demo(path: str) -> Iterator[None]:
     from telex.demo.loop import keep_playing
 
     def trouble(error: Exception) -> None:
-        sys.stderr.write(f"the demo team begins anew: {shown(str(error) or type(error).__name__)}\n")
+        sys.stderr.write(f"the demo team restarts: {shown(str(error) or type(error).__name__)}\n")
 
     stop = threading.Event()
     thread = threading.Thread(target=keep_playing, args=(path, os.path.dirname(path) or ".", stop, trouble))

@@ -21,12 +21,18 @@ from telex.validation.authorization import normalised
 
 @click.command("show")
 @click.argument("id", metavar="ID", shell_complete=completion.waiting_ids)
-@click.option("--raw", is_flag=True, help="Nothing but the bytes, even to a terminal.")
-@text_option("--as", "NAME", "As this agent was given it, or would be.", complete=completion.agents, into="agent")
+@click.option("--raw", is_flag=True, help="Print only the bytes, even to a terminal.")
+@text_option(
+    "--as",
+    "NAME",
+    "Print the form that this agent received, or would receive.",
+    complete=completion.agents,
+    into="agent",
+)
 @store_option
 @lines_option
 def command(id: str, raw: bool, agent: str | None, store: str | None, as_json: bool) -> int:
-    """Print a message as it was received. Nobody is told that you looked."""
+    """Print a message as it was sent. It does not count as read."""
     with opened_to_look(store) as bus:
         stories = bus.why(id)
         story = _meant(stories)
@@ -49,7 +55,7 @@ def _meant(stories: list[MessageHistory]) -> MessageHistory:
 
 def _head(story: MessageHistory, alike: int, agent: str | None, rendering: Rendering | None) -> None:
     screen, message = Screen(sys.stderr), story.message
-    others = f" (the last of {alike} with this id; telex why tells them all)" if alike > 1 else ""
+    others = f" (the last of {alike} with this id; telex why shows them all)" if alike > 1 else ""
     whom = f"from {shown(message.sender)} to {shown(message.to)}{whence(message, rendering)}"
     about = f"{what(rendering or message)} {whom}, {day_time(message.at)} UTC"
     lines = [*headed(shown(message.id), f"{story.state}{others}", screen), *wrapped(about, screen.width, 0)]
@@ -62,11 +68,11 @@ def _head(story: MessageHistory, alike: int, agent: str | None, rendering: Rende
 def _readings(story: MessageHistory) -> list[str]:
     """Who was given it in other words, each once."""
     told = {event.agent or "": rendered_as(detail_of(event)) for event in story.events if event.kind == "translated"}
-    return [f"{shown(agent)} was given {shown(words)} (--as {shell_word(agent)})" for agent, words in told.items()]
+    return [f"{shown(agent)} received {shown(words)} (--as {shell_word(agent)})" for agent, words in told.items()]
 
 
 def _whether_given(story: MessageHistory, agent: str) -> str:
-    return f"as {shown(agent)} was given it" if _has_had(story, agent) else f"as {shown(agent)} would be given it now"
+    return f"as {shown(agent)} received it" if _has_had(story, agent) else f"as {shown(agent)} would receive it now"
 
 
 def _has_had(story: MessageHistory, agent: str) -> bool:

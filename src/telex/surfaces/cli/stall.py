@@ -16,18 +16,18 @@ from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, stamp
 
 _COLOURS = {"cycle": "red", "nobody-may-answer": "red", "silent": "yellow", "everybody": "yellow"}
-_TITLES = {"cycle": "circle", "nobody-may-answer": "nobody may answer", "silent": "silent", "everybody": "bottleneck"}
+_TITLES = {"cycle": "circle", "nobody-may-answer": "no approver", "silent": "silent", "everybody": "bottleneck"}
 
 
 @click.command("stall")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--mermaid", is_flag=True, help="Print a diagram of who waits for whom, for a page that draws Mermaid.")
-@click.option("--check", is_flag=True, help="Exit with 1 when something stalls.")
+@click.option("--mermaid", is_flag=True, help="Print a Mermaid diagram of who waits for whom.")
+@click.option("--check", is_flag=True, help="Exit with 1 if something is stalled.")
 @store_option
 def command(as_json: bool, mermaid: bool, check: bool, store: str | None) -> int:
-    """Show who waits for whom, name circles, bottlenecks, silent agents and approvals that nobody here may give.
+    """Show who waits for whom: cycles, bottlenecks, silent agents and approvals that no member may give.
 
-    Each comes with the command that would set it going again.
+    Each comes with the command that resolves it.
     """
     if as_json and mermaid:
         raise CommandError("choose one of --json and --mermaid")
@@ -47,14 +47,14 @@ def command(as_json: bool, mermaid: bool, check: bool, store: str | None) -> int
 def _show(stall: Stall) -> None:
     screen, now = Screen(sys.stdout), time.time()
     if not stall.waits and not stall.knots:
-        sys.stderr.write("nothing stalls: nobody waits for anybody\n")
+        sys.stderr.write("no stall: no agent waits for another\n")
         return
     blocks = [_knot_lines(knot, screen) for knot in stall.knots]
     if stall.waits:
         blocks.append(_table(stall.waits, now, screen))
     screen.line("\n\n".join("\n".join(block) for block in blocks))
     if not stall.knots:
-        sys.stderr.write("nothing stalls: each of these may still be answered\n")
+        sys.stderr.write("no stall: each of these can still be answered\n")
 
 
 def _knot_lines(knot: Deadlock, screen: Screen) -> list[str]:
@@ -63,7 +63,7 @@ def _knot_lines(knot: Deadlock, screen: Screen) -> list[str]:
     command, message = knot.remedy
     # Nothing is indented or folded here: it is to be copied into a shell.
     typed = [f"{command} <<'END'", *message.splitlines(), "END"] if message is not None else [command]
-    return [title, *said, "  set it going with:", "", *map(shown, typed)]
+    return [title, *said, "  resolve it with:", "", *map(shown, typed)]
 
 
 def _table(waits: tuple[Wait, ...], now: float, screen: Screen) -> list[str]:

@@ -19,13 +19,13 @@ from telex.work.tasks import Task
 
 
 @click.group("task", invoke_without_command=True)
-@click.option("--machine", "of_machine", is_flag=True, help="Show which states there are, and which moves.")
-@click.option("--mermaid", is_flag=True, help="With --machine: the same as a diagram.")
+@click.option("--machine", "of_machine", is_flag=True, help="Show the states and transitions.")
+@click.option("--mermaid", is_flag=True, help="With --machine: as a Mermaid diagram.")
 @store_option
 @lines_option
 @click.pass_context
 def command(ctx: click.Context, of_machine: bool, mermaid: bool, store: str | None, as_json: bool) -> int:
-    """Show the tasks: in which state each is, what failed, what waits for an answer."""
+    """List the tasks: state, failures, pending approvals."""
     if ctx.invoked_subcommand:
         refuse_misplaced(ctx)
         return DONE
@@ -40,7 +40,7 @@ def command(ctx: click.Context, of_machine: bool, mermaid: bool, store: str | No
 @store_option
 @lines_option
 def list_(store: str | None, as_json: bool) -> int:
-    """Show them all, in the order in which they were first heard of."""
+    """List all tasks, oldest first."""
     return _list(store, as_json)
 
 
@@ -49,13 +49,13 @@ def list_(store: str | None, as_json: bool) -> int:
 @store_option
 @lines_option
 def show(task: str, store: str | None, as_json: bool) -> int:
-    """Tell the story of one task: its moves and failures, what was asked, and which moves there are now."""
+    """Show one task: its transitions and failures, its approvals, and the transitions that are possible now."""
     machine, found = _tasks(store)
     one = found.get(task)
     if one is None:
         close = nearest(task, found)
-        meant = f"did you mean {shown(close)}?" if close else "telex task list shows those that are."
-        raise CommandError(f"no task is called {shown(task[:128])}: {meant}", NOT_FOUND)
+        meant = f"did you mean {shown(close)}?" if close else "telex task list shows them."
+        raise CommandError(f"no task {shown(task[:128])}: {meant}", NOT_FOUND)
     stands = standing(machine, one.steps)
     if as_json:
         sys.stdout.write(json_line(_facts(one, stands, machine)) + "\n")
@@ -81,7 +81,7 @@ def _list(store: str | None, as_json: bool) -> int:
         for one in found.values():
             sys.stdout.write(json_line(_facts(one, standing(machine, one.steps), machine)) + "\n")
     elif not found:
-        sys.stderr.write("nothing was said of any task yet\n")
+        sys.stderr.write("no tasks\n")
     else:
         screen, now = Screen(sys.stdout), time.time()
         rows = [_row(task, standing(machine, task.steps), now) for task in found.values()]
@@ -126,7 +126,7 @@ def _story(task: Task, stands: TaskStatus, machine: TaskStateMachine, screen: Sc
         if request.decision
     ]
     there = moves(machine, stands)
-    facts.append(f"may go to {', '.join(there)}" if there else "goes nowhere else: it is over")
+    facts.append(f"may go to {', '.join(there)}" if there else "no further transition")
     return [*lines, *facts]
 
 

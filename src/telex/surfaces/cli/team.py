@@ -26,12 +26,12 @@ name_argument = click.argument("name", metavar="NAME", shell_complete=completion
 
 
 @click.group("team", invoke_without_command=True)
-@click.option("--example", is_flag=True, help="Print a telex.toml to begin with.")
+@click.option("--example", is_flag=True, help="Print a starter telex.toml.")
 @store_option
 @lines_option
 @click.pass_context
 def command(ctx: click.Context, example: bool, store: str | None, as_json: bool) -> int:
-    """Show the team: names, roles, what each one reads, who is here, and what waits for them."""
+    """Show the team: names, roles, dialects, presence and waiting messages."""
     if ctx.invoked_subcommand:
         refuse_misplaced(ctx)
         return DONE
@@ -47,9 +47,7 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
         for presence in roster:
             sys.stdout.write(json_line(_facts(presence)) + "\n")
     elif not roster:
-        sys.stderr.write(
-            "nobody has joined yet; every role may be sent to by its name: telex dialects NAME lists them\n"
-        )
+        sys.stderr.write("no members yet; every role is an address: telex dialects NAME lists them\n")
     else:
         screen = Screen(sys.stdout)
         heading = [screen.paint(shown(settings.team_name), "bold"), ""] if settings.team_name else []
@@ -59,15 +57,15 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
 
 @command.command("join")
 @name_argument
-@text_option("--role", "ROLE", "What it may send and receive; its name, if that is a role.", complete=completion.roles)
+@text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete=completion.roles)
 @click.option(
     "--reads", metavar="DIALECT", multiple=True, shell_complete=completion.dialects,
-    help="What it reads, its first choice first, such as vbw-typed@2.0; anything if not given.",
+    help="Dialects it reads, preferred first, such as vbw-typed@2.0; any if not given.",
 )  # fmt: skip
 @store_option
 @lines_option
 def join(name: str, role: str | None, reads: tuple[str, ...], store: str | None, as_json: bool) -> int:
-    """Take an agent into the team."""
+    """Add an agent to the team."""
     with opened(store) as bus:
         member = bus.join(name, role=role, dialects=reads)
     if isinstance(member, Finding):
@@ -87,11 +85,11 @@ def join(name: str, role: str | None, reads: tuple[str, ...], store: str | None,
 @store_option
 @lines_option
 def leave(name: str, store: str | None, as_json: bool) -> int:
-    """Take an agent out of the team. What still waited for it is taken back, and its senders are told."""
+    """Remove an agent from the team. Its waiting messages are withdrawn and their senders notified."""
     store_there(store)
     with opened(store) as bus:
         withdrawn = bus.leave(name)
-    left = f"; {withdrawn} {'message' if withdrawn == 1 else 'messages'} taken back" if withdrawn else ""
+    left = f"; {withdrawn} {'message' if withdrawn == 1 else 'messages'} withdrawn" if withdrawn else ""
     facts = {"name": name, "withdrawn": withdrawn}
     sys.stdout.write((json_line(facts) if as_json else f"{shown(name)} has left{left}") + "\n")
     return DONE
@@ -150,7 +148,7 @@ def _stopping(roster: list[Presence], shutdowns: dict[str, Any]) -> list[str]:
     since = ago(last.at, time.time())
     return [
         "",
-        f"{shown(last.by)} asked them to shut down {since} ago ({shown(last.reason)}): {told(member_shutdowns)}",
+        f"{shown(last.by)} asked for a shutdown {since} ago ({shown(last.reason)}): {told(member_shutdowns)}",
     ]
 
 

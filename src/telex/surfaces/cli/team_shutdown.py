@@ -38,20 +38,20 @@ class ShutdownOptions(NamedTuple):
 @click.command("shutdown")
 @agent_option
 @text_option("--reason", "REASON", "Why: phase_complete, plan_complete or user_abort.")
-@seconds_option("--deadline", f"How long they may take to answer; {DEADLINE_SECONDS:g} if not given.")
-@click.option("--force", is_flag=True, help="Stop those who refuse or say nothing all the same.")
-@click.option("--no-wait", is_flag=True, help="Ask, and say how it stands now.")
-@text_option("--team", "NAME", "What the team is called; as in telex.toml if not given.")
+@seconds_option("--deadline", f"Seconds to wait for the answers; {DEADLINE_SECONDS:g} if not given.")
+@click.option("--force", is_flag=True, help="Stop agents that refuse or do not answer, too.")
+@click.option("--no-wait", is_flag=True, help="Ask and print the current state without waiting.")
+@text_option("--team", "NAME", "Team name; as in telex.toml if not given.")
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @grouped(request=ShutdownOptions)
 def command(request: ShutdownOptions, force: bool, no_wait: bool, store: str | None, as_json: bool) -> int:
-    """Ask everyone to shut down, wait for their answers, and dissolve the team when all have agreed.
+    """Ask all agents to shut down, wait for their answers, and dissolve the team when all have agreed.
 
-    Running it again goes on with what is under way. Afterwards nobody who has stopped sends or is handed anything.
+    Running it again continues a shutdown. A stopped agent sends and receives nothing more.
     """
     if request.reason is None:
-        raise CommandError("say why: telex team shutdown --reason phase_complete, plan_complete or user_abort")
+        raise CommandError("give the reason: telex team shutdown --reason phase_complete, plan_complete or user_abort")
     settings = settings_here()
     request = request._replace(
         team=request.team or settings.team_name,
@@ -106,14 +106,14 @@ def _show(report: ShutdownReport) -> None:
             )
             for returned_message in report.handed_back
         ]
-        screen.line("\n".join(["", *table_lines(("handed back", "type", "from", "was for"), rows, screen)]))
+        screen.line("\n".join(["", *table_lines(("returned", "type", "from", "was for"), rows, screen)]))
     if not report.dissolved:
-        sys.stderr.write("telex team shutdown again asks them once more; with --force it stops them all the same\n")
+        sys.stderr.write("run telex team shutdown again to ask them once more, or with --force to stop them\n")
 
 
 def _outcome(report: ShutdownReport, screen: Screen) -> str:
     if not report.agents:
-        return "nobody else is in the team"
+        return "the team has no other member"
     verdict = screen.paint("dissolved", "green") if report.dissolved else screen.paint("not dissolved", "yellow")
     return f"{verdict}: {told(report.agents)}"
 
@@ -122,7 +122,7 @@ def told(agents: Iterable[MemberShutdown]) -> str:
     """`42 agreed, 3 refused, 5 not answered`"""
     states = [member_shutdown.state for member_shutdown in agents]
     parts = [f"{states.count(state)} {words}" for state, words in _MEANWHILE.items() if state in states]
-    return ", ".join(parts) or "nobody was asked"
+    return ", ".join(parts) or "no agent was asked"
 
 
 def _agents(count: int) -> str:
@@ -142,7 +142,7 @@ def _table(report: ShutdownReport, screen: Screen) -> list[str]:
         )
         for member_shutdown in report.agents
     ]
-    return table_lines(("name", "role", "answer", "status", "handed back", "pending work"), rows, screen)
+    return table_lines(("name", "role", "answer", "status", "returned", "pending work"), rows, screen)
 
 
 def _facts(report: ShutdownReport) -> dict[str, Any]:

@@ -56,5 +56,5 @@ def moment(text: str, option: str) -> float:
         told = datetime.fromisoformat(text.strip())
     except ValueError:
         example = f"{option} 10m, {option} 2h, or {option} 2026-01-31T09:30:00Z"
-        raise CommandError(f"{option} takes a moment, not {shown(text)}: {example}") from None
+        raise CommandError(f"{option} takes a time, not {shown(text)}: {example}") from None
     return (told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp()

@@ -31,23 +31,23 @@ _SECONDS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 @click.group("token")
 def command() -> None:
-    """Make, list and revoke the tokens that telex serve asks for.
+    """Create, list and revoke tokens for the hub.
 
-    Whoever comes from another machine shows one. It is bound to a name and a role, and nobody acts under another.
+    Clients on other machines need one. It is bound to a name and a role.
     """
 
 
 @command.command("create")
-@text_option("--agent", "NAME", "Who will show it, and acts under this name alone.", complete=completion.agents)
+@text_option("--agent", "NAME", "Agent that uses it; it acts under this name only.", complete=completion.agents)
 @text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete=completion.roles)
-@click.option("--operator", is_flag=True, help="For a person: may also do what agents may not, under any name.")
-@text_option("--expires", "WHEN", "Not valid any more after 12h, 30d, or from 2026-01-31T09:30:00Z on.")
+@click.option("--operator", is_flag=True, help="For a person: may act under any name and manage the hub.")
+@text_option("--expires", "WHEN", "Expiry: 12h, 30d, or 2026-01-31T09:30:00Z.")
 @store_option
 @lines_option
 def create(
     agent: str | None, role: str | None, operator: bool, expires: str | None, store: str | None, as_json: bool
 ) -> int:
-    """Make a token. It is printed this once; only a hash of it is stored."""
+    """Create a token. It is printed once; only its hash is stored."""
     from telex.surfaces.http.tokens import new_token
 
     settings, now = settings_here(), time.time()
@@ -61,7 +61,7 @@ def create(
         sys.stdout.write(json_line({"token": text} | _facts(token, now)) + "\n")
     else:
         sys.stdout.write(text + "\n")
-        sys.stderr.write(f"made {token.id} for {_whose(token)}{_until(token)}; it is shown only now\n")
+        sys.stderr.write(f"created {token.id} for {_whose(token)}{_until(token)}; it is shown only once\n")
     return DONE
 
 
@@ -69,14 +69,14 @@ def create(
 @store_option
 @lines_option
 def list_(store: str | None, as_json: bool) -> int:
-    """Show which tokens there are, and which of them are still valid."""
+    """List the tokens and whether they are valid."""
     with explained():
         tokens, now = list(_file(store).tokens().values()), time.time()
     if as_json:
         for token in tokens:
             sys.stdout.write(json_line(_facts(token, now)) + "\n")
     elif not tokens:
-        sys.stderr.write("no tokens: telex token create makes one\n")
+        sys.stderr.write("no tokens: telex token create creates one\n")
     else:
         screen = Screen(sys.stdout)
         rows = [
@@ -93,13 +93,13 @@ def list_(store: str | None, as_json: bool) -> int:
 @store_option
 @lines_option
 def revoke(id: str, store: str | None, as_json: bool) -> int:
-    """Forget a token: whoever shows it is turned away from now on, by a running hub too."""
+    """Revoke a token. A running hub refuses it at once."""
     if "_" in id:  # the token itself: it has been on a command line now, and is not repeated here
-        raise CommandError("give only its id, which is no secret: telex token list shows it")
+        raise CommandError("give the id of the token, not its secret: telex token list shows it")
     with explained():
         gone = _file(store).revoke(id)
     if gone is None:
-        raise CommandError(f"no token {shown(id)}: telex token list shows which there are", NOT_FOUND)
+        raise CommandError(f"no token {shown(id)}: telex token list shows them", NOT_FOUND)
     words = f"revoked {gone.id}, which was for {_whose(gone)}"
     sys.stdout.write((json_line({"id": gone.id, "revoked": True}) if as_json else words) + "\n")
     return DONE
@@ -113,7 +113,7 @@ def _file(store: str | None) -> "TokenFile":
 
     path = store_path(store)
     if path == MEMORY:
-        raise CommandError("a store in memory has no tokens: name a file with --store")
+        raise CommandError("an in-memory store has no tokens: give a file with --store")
     return TokenFile(tokens_path(path))
 
 
@@ -127,7 +127,9 @@ def _bound_to(
     """
     if agent is None:
         if not operator:
-            raise CommandError("say for whom: telex token create --agent NAME --role ROLE, or --operator for a person")
+            raise CommandError(
+                "give the owner: telex token create --agent NAME --role ROLE, or --operator for a person"
+            )
         if role is not None:
             raise CommandError("--role goes with --agent: an operator acts under any name")
         return None, None
@@ -145,7 +147,7 @@ def _role(name: str, role: str | None, settings: "Settings") -> str:
     if declared and name not in declared and name != HUMAN:
         meant = nearest(name, list(declared))
         raise CommandError(
-            f"nobody called {shown(name)} is declared in telex.toml" + (f"; did you mean {meant}?" if meant else ""),
+            f"no member {shown(name)} in telex.toml" + (f"; did you mean {meant}?" if meant else ""),
             REFUSED,
         )
     known = dict.fromkeys([*(normalised(one) for each in settings.dialects() for one in each.roles), HUMAN])
@@ -155,7 +157,7 @@ def _role(name: str, role: str | None, settings: "Settings") -> str:
     if taken in known or name in declared:
         return taken
     if role is None:
-        raise CommandError(f"say which role {shown(name)} has: telex token create --agent {shown(name)} --role ROLE")
+        raise CommandError(f"give the role of {shown(name)}: telex token create --agent {shown(name)} --role ROLE")
     meant = nearest(taken, list(known))
     perhaps = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
     raise CommandError(f"role-unknown: no dialect has a role {shown(taken)}; {perhaps}", REFUSED)
@@ -165,7 +167,7 @@ def _moment(text: str, now: float) -> float:
     span = _SPAN.match(text.strip())
     at = now + float(span[1]) * _SECONDS[span[2]] if span else moment(text, "--expires")
     if at <= now:
-        raise CommandError(f"--expires {shown(text)} is over already: name a moment to come, such as 30d")
+        raise CommandError(f"--expires {shown(text)} is in the past: give a future time, such as 30d")
     return at
 
 

@@ -20,20 +20,20 @@ FORMS = (*FOR_TERMINALS, "mermaid", "svg")
 
 @click.command("trace")
 @click.argument("correlation", metavar="CORRELATION")
-@click.option("--as", "form", type=click.Choice(FORMS), help="How it is drawn; a tree if not given.")
+@click.option("--as", "form", type=click.Choice(FORMS), help="Format; a tree if not given.")
 @text_option("-o", "FILE", "Write it to a file.", into="file")
 @store_option
 @lines_option
 def command(correlation: str, form: str | None, file: str | None, store: str | None, as_json: bool) -> int:
-    """Show a conversation: who said what to whom, when it was taken and acked, and what went wrong.
+    """Show a conversation: messages, leases, acks and failures.
 
     \b
       telex trace release-7                        a tree with timings
-      telex trace release-7 --as sequence          a lane for each agent
+      telex trace release-7 --as sequence          one column per agent
       telex trace release-7 --as svg -o trace.svg  a picture
     """
     if as_json and form is not None:
-        raise CommandError(f"--json prints the messages themselves, one to a line: leave out --as {form}")
+        raise CommandError(f"--json prints the messages: leave out --as {form}")
     with opened_to_look(store) as bus:
         stories = bus.trace(correlation)
     if as_json:

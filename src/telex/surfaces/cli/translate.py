@@ -25,7 +25,7 @@ from telex.translator import TranslatedMessage, told
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 _VALUE_CHARACTERS_MAX = 24  # of what was lost or made up; the message itself has it whole
-_ONE_AT_A_TIME = "Translate one message at a time, as in a loop over the lines; telex migrate-log takes a whole log."
+_ONE_AT_A_TIME = "Translate one message at a time; telex migrate-log converts a whole log."
 
 
 @click.command("translate")
@@ -35,7 +35,7 @@ _ONE_AT_A_TIME = "Translate one message at a time, as in a loop over the lines; 
     metavar="DIALECT",
     required=True,
     shell_complete=readers,
-    help="What its reader reads: a dialect, name@version, or plain for markdown.",
+    help="Dialect of the reader: a name, name@version, or plain for markdown.",
 )
 @click.argument("file", metavar="FILE|-")
 @role_option
@@ -45,9 +45,9 @@ _ONE_AT_A_TIME = "Translate one message at a time, as in a loop over the lines; 
 def command(
     reader: str, file: str, role: str | None, dialect: str | None, team_dialect: str | None, as_json: bool
 ) -> int:
-    """Print a message as a reader of another dialect gets it.
+    """Print a message translated to another dialect.
 
-    What is lost, narrowed or made up on the way is said on stderr, each with its place and the reason.
+    What is lost, narrowed or invented is listed on stderr, each with its path and reason.
     """
     to = reader_from(reader)
     checked = _read(file, role, dialect, team_dialect)
@@ -91,7 +91,7 @@ def _tell(told: TranslatedMessage, checked: CheckResult) -> None:
     else:  # the message to the letter: a line end more would be one more when it is told back
         write_bytes(told.text.encode("utf-8", "backslashreplace"))
     read_as_it_stands = not any(finding.severity == "note" for finding in checked.findings)
-    same = ", as it was" if told.tree is checked.tree and read_as_it_stands else ""
+    same = ", unchanged" if told.tree is checked.tree and read_as_it_stands else ""
     became = f"{checked.dialect.name} {checked.type} → {told.dialect.name} {told.type}{same}"
     errors.line("\n".join([*wrapped(became, errors.width, 0), *_report(told, errors)]))
 
@@ -103,7 +103,7 @@ def _report(told: TranslatedMessage, screen: Screen) -> list[str]:
         for change in changes
     ]
     if not rows:
-        return ["nothing is lost, and nothing made up"]
+        return ["nothing lost, nothing invented"]
     return table_lines(("", "where", "what", "why"), rows, screen)
 
 
@@ -130,20 +130,20 @@ def _none(told: TranslatedMessage, checked: CheckResult, to: Dialect, file: str,
         sys.stdout.write(json_line(answer | {"markdown": told.text}) + "\n")
         return NOT_FOUND
     raise CommandError(
-        f"{checked.type} has no counterpart: {told.why_not} Its readers get it as markdown: telex translate --to"
+        f"{checked.type} has no counterpart: {told.why_not} Its readers receive it as markdown: telex translate --to"
         f" {PLAIN.name} {shell_word(file)}",
         NOT_FOUND,
     )
 
 
 def _as_it_is(checked: CheckResult) -> None:
-    """Text that nobody typed, or a coding tool's own frame: there is nothing to translate, and everybody gets it so."""
+    """Print plain text and control frames of coding tools unchanged: there is nothing to translate."""
     text = checked.text if checked.text.endswith("\n") else checked.text + "\n"
     screen = Screen(sys.stdout)
     screen.stream.write(shown_block(text) if screen.is_terminal else text)
     screen.stream.flush()
-    what = "a coding tool's own frame" if checked.outcome == "control" else "plain text"
-    sys.stderr.write(f"{what}: every reader gets it as it is\n")
+    what = "a control frame of a coding tool" if checked.outcome == "control" else "plain text"
+    sys.stderr.write(f"{what}: every reader receives it unchanged\n")
 
 
 def _refuse(checked: CheckResult, as_json: bool) -> int:

@@ -43,15 +43,15 @@ team_dialect_option = click.option(
     metavar="NAME",
     callback=_not_empty,
     shell_complete=_dialects,
-    help="The dialect that wins when a message fits two.",
+    help="Dialect to prefer when a message fits two.",
 )
 role_option = click.option(
-    "--as", "role", metavar="ROLE", callback=_not_empty, shell_complete=_roles, help="Who is sending."
+    "--as", "role", metavar="ROLE", callback=_not_empty, shell_complete=_roles, help="Sender role."
 )
 receiver_option = click.option(
-    "--to", "receiver", metavar="ROLE", callback=_not_empty, shell_complete=_roles, help="Who is to receive it."
+    "--to", "receiver", metavar="ROLE", callback=_not_empty, shell_complete=_roles, help="Recipient role."
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 type_argument = click.argument("type_name", metavar="TYPE", shell_complete=_types)
 optional_type_argument = click.argument("type_name", metavar="[TYPE]", required=False, shell_complete=_types)
 required_role_option = click.option(
@@ -60,7 +60,7 @@ required_role_option = click.option(
     required=True,
     callback=_not_empty,
     shell_complete=_roles,
-    help="The role that is to learn it.",
+    help="The role to teach.",
 )
 
 
@@ -73,7 +73,7 @@ def find_type(name: str, dialect_name: str | None) -> tuple[Dialect, MessageType
     among = (dialect_from(dialect_name),) if dialect_name else BUILT_IN
     dialects = [dialect for dialect in among if name in dialect.types]
     if len(dialects) > 1:
-        raise CommandError(f"{name} is a type of {_names(dialects)}: say which with --dialect")
+        raise CommandError(f"{name} is a type of {_names(dialects)}: choose with --dialect")
     if not dialects:
         raise CommandError(_no_type(name, among), NOT_FOUND)
     return dialects[0], dialects[0].types[name]

@@ -31,7 +31,7 @@ _INDENT = 23 + 2 + _KINDS_WIDTH + 2  # where the words of an event begin, behind
 @store_option
 @lines_option
 def command(id: str, store: str | None, as_json: bool) -> int:
-    """Tell the whole story of a message: who sent it, who took it, what they said, and what comes next."""
+    """Show the history of a message: who sent it, who leased it, their reasons, and what comes next."""
     with opened_to_look(store) as bus:
         stories = bus.why(id)
     if as_json:
@@ -88,10 +88,8 @@ def _now_lines(story: MessageHistory, now: float, screen: Screen) -> list[str]:
         if delivery.state in ("stored", "leased")
     ]
     if story.answer_by is not None:
-        until = (
-            "however long it takes" if waits_for_ever(story.answer_by) else f"until {clock_time(story.answer_by, now)}"
-        )
-        waits.append(f"an answer is waited for {until}")
+        until = "without a deadline" if waits_for_ever(story.answer_by) else f"until {clock_time(story.answer_by, now)}"
+        waits.append(f"a reply is expected {until}")
     told = ["\n     ".join(wrapped(line, screen.width, 5)) for line in waits]
     return ["", *(f"now  {line}" for line in told)] if waits else []
 

@@ -31,25 +31,25 @@ if TYPE_CHECKING:
 
 orchestrator_option = click.option(
     "--as", "agent", metavar="NAME", default="orchestrator", shell_complete=completion.agents,
-    help="Who you are; orchestrator if not given.",
+    help="Your agent name; orchestrator if not given.",
 )  # fmt: skip
 work_argument = click.argument("work", metavar="WORK")
 
 
 @click.group("work", invoke_without_command=True)
-@click.option("--machine", is_flag=True, help="Print the table by which signals route the work.")
+@click.option("--machine", is_flag=True, help="Print the transition table.")
 @click.option("--mermaid", is_flag=True, help="With --machine: as a diagram in Mermaid's notation.")
-@click.option("--search", is_flag=True, help="With --machine: walk through every state, and say what was found.")
+@click.option("--search", is_flag=True, help="With --machine: explore every state and report dead ends.")
 @store_option
 @lines_option
 @click.pass_context
 def command(ctx: click.Context, machine: bool, mermaid: bool, search: bool, store: str | None, as_json: bool) -> int:
-    """Work by signal: triage, research, plan, waves of steps, review and audit, revisions, approval.
+    """The signal pipeline: triage, research, plan, waves of steps, review and audit, revisions, approval.
 
     \b
-      telex work start request.md --id reset    ask the architect to size it up
-      telex work run                            route what comes in
-      telex work show reset                     how far is it?
+      telex work start request.md --id reset    ask the architect for a triage
+      telex work run                            route incoming signals
+      telex work show reset                     show its progress
     """
     if ctx.invoked_subcommand:
         refuse_misplaced(ctx)
@@ -81,7 +81,7 @@ def _machine(mermaid: bool, search: bool) -> int:
 @store_option
 @lines_option
 def list_(store: str | None, as_json: bool) -> int:
-    """Show every work and how it stands."""
+    """List the pipelines and their states."""
     return _list(store, as_json)
 
 
@@ -93,7 +93,7 @@ def _list(store: str | None, as_json: bool) -> int:
     if as_json:
         sys.stdout.write("".join(json_line(facts(work)) + "\n" for work in works))
     elif not works:
-        sys.stderr.write("no work has been begun: telex work start FILE\n")
+        sys.stderr.write("no pipelines: start one with telex work start FILE\n")
     else:
         screen = Screen(sys.stdout)
         screen.line("\n".join(list_lines(works, time.time(), screen)))
@@ -102,15 +102,15 @@ def _list(store: str | None, as_json: bool) -> int:
 
 @command.command("start")
 @click.argument("file", metavar="FILE|-")
-@text_option("--id", "ID", "What the work is called; made up if not given.")
-@text_option("--to", "ADDRESS", "Who sizes it up; role:architect if not given.", complete=completion.agents)
+@text_option("--id", "ID", "Id of the pipeline; generated if not given.")
+@text_option("--to", "ADDRESS", "Who does the triage; role:architect if not given.", complete=completion.agents)
 @orchestrator_option
 @role_option
 @store_option
 @lines_option
 @grouped(who=Speaker)
 def start(file: str, id: str | None, to: str | None, who: Speaker, store: str | None, as_json: bool) -> int:
-    """Begin a work with a request in plain words: it goes to the architect to be sized up."""
+    """Start a pipeline with a plain-text request, which goes to the architect for triage."""
     from telex.bus.orchestrator import Orchestrator
     from telex.client import run_sync
 
@@ -124,15 +124,15 @@ def start(file: str, id: str | None, to: str | None, who: Speaker, store: str | 
 @click.argument("works", metavar="[WORK]...", nargs=-1)
 @orchestrator_option
 @role_option
-@click.option("--once", is_flag=True, help="Only what there is to do now.")
-@seconds_option("--wait", "End when nothing has come for so long; goes on for ever if not given.")
+@click.option("--once", is_flag=True, help="Route what is pending now, then exit.")
+@seconds_option("--wait", "Exit if nothing comes for this long; runs until all is done if not given.")
 @store_option
 @lines_option
 @grouped(who=Speaker)
 def run(works: tuple[str, ...], who: Speaker, once: bool, wait: float | None, store: str | None, as_json: bool) -> int:
-    """Route signals: take results, dispatch what follows from them, until all is done or held up.
+    """Route signals: receive results and dispatch the next steps until all is done or held up.
 
-    It may be stopped at any time and started again. When nothing has come for as long as --wait says, it exits with 4.
+    It can be stopped and started again at any time. It exits with 4 when nothing has come for --wait seconds.
     """
     from telex.bus.orchestrator import Orchestrator
     from telex.client import run_sync
@@ -146,7 +146,7 @@ def run(works: tuple[str, ...], who: Speaker, once: bool, wait: float | None, st
         if once:
             tell(run_sync(orchestrator.step(also=works)))
         elif not run_sync(orchestrator.run(works, wait=wait, seen=tell)):
-            raise CommandError(f"nothing has come for {wait:g} s: telex work list shows what is waited for", TIMED_OUT)
+            raise CommandError(f"nothing has come for {wait:g} s: telex work list shows what is pending", TIMED_OUT)
         else:
             _tell_ends(run_sync(orchestrator.looked_after(works)), as_json)
     return REFUSED if refused else DONE
@@ -165,7 +165,7 @@ def _teller(as_json: bool) -> "tuple[Callable[[OrchestratorRound], None], list[s
             whom = "" if dispatch.kind == WORD else f" to {shown(dispatch.to)}"
             screen.line(json_line(said) if as_json else f"sent {dispatch.id}  {dispatch.kind}{whom}")
         for message in turn.handed_on:
-            errors.line(f"handed on {shown(message.id)} from {shown(message.sender)}: it is no result of a work")
+            errors.line(f"passed on {shown(message.id)} from {shown(message.sender)}: it is no result of a pipeline")
         for dispatch, receipt in turn.refused:
             refused.append(dispatch.id)
             head = f"{errors.paint('refused ', 'red')}  {dispatch.id} to {shown(dispatch.to)}"
@@ -186,7 +186,7 @@ def _tell_ends(works: "list[Work]", as_json: bool) -> None:
 @store_option
 @lines_option
 def show(work: str, store: str | None, as_json: bool) -> int:
-    """Show one work: its places, their verdicts and revisions, what is waited for and what holds it up."""
+    """Show one pipeline: its steps, verdicts and revisions, and what is pending or held up."""
     from telex.bus.orchestrator import Orchestrator
     from telex.client import run_sync
     from telex.surfaces.cli.work_output import facts, show_lines
@@ -201,8 +201,8 @@ def show(work: str, store: str | None, as_json: bool) -> int:
 @command.command("resume")
 @work_argument
 @click.argument("place", metavar="[PLACE]", required=False)
-@text_option("--say", "TEXT", "What whoever does it should know now.")
-@text_option("--to", "ADDRESS", "Who does it; whoever had it before if not given.", complete=completion.agents)
+@text_option("--say", "TEXT", "A note to the worker.")
+@text_option("--to", "ADDRESS", "Worker; the previous one if not given.", complete=completion.agents)
 @orchestrator_option
 @role_option
 @store_option
@@ -211,7 +211,7 @@ def show(work: str, store: str | None, as_json: bool) -> int:
 def resume(
     work: str, place: str | None, say: str | None, to: str | None, who: Speaker, store: str | None, as_json: bool
 ) -> int:
-    """Set a place going again that is blocked or escalated. It begins anew, with all its revisions."""
+    """Resume a step that is blocked or escalated. It restarts with all its revisions."""
     from telex.bus.orchestrator import Orchestrator
     from telex.client import run_sync
 
@@ -232,7 +232,7 @@ def _text(file: str) -> str:
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
-        raise CommandError(f"{shown(file)} is not UTF-8: write it anew") from error
+        raise CommandError(f"{shown(file)} is not UTF-8: convert it") from error
     if not text.strip():
-        raise CommandError(f"{shown(file)} says nothing: write down what is wanted", USAGE)
+        raise CommandError(f"{shown(file)} is empty: write the request into it", USAGE)
     return text

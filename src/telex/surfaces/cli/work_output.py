@@ -88,7 +88,7 @@ def _odd_lines(work: Work, screen: Screen) -> list[str]:
         )
         for ignored_signal in work.odd
     ]
-    head = f"{work.odd_count} came out of turn and changed nothing{more}:"
+    head = f"{work.odd_count} came out of order and changed nothing{more}:"
     return ["", head, *table_lines(("message", "by", "signal", "why"), table, screen)]
 
 

@@ -62,7 +62,7 @@ def refused_text(what: str, findings: Iterable[Finding], fixed: str | None, *, c
     """Why it may not pass, and the message that would."""
     lines = [f"refused: {what}. Nothing was delivered.", finding_text(findings)]
     if fixed is not None:
-        lines += ["Send this instead:" if certain else "Fill in the blanks, mind the findings, and send this:"]
+        lines += ["Send this instead:" if certain else "Fill in the blanks, resolve the findings, and send this:"]
         lines += [one_line(fixed)]
     return "\n".join(lines)
 
