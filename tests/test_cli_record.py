@@ -231,9 +231,9 @@ def test_what_was_taken_in_is_in_the_log(telex: Telex) -> None:
     [
         ("{", "not JSON"),
         ("[]", "not a line of an export"),
-        ('{"telex": 1, "kind": "accepted"}', "brings a message, and here is none"),
+        ('{"telex": 1, "kind": "accepted"}', "needs a message, and there is none"),
         ('{"telex": 1, "kind": "accepted", "message": {}}', "neither raw nor raw_base64"),
-        ('{"telex": 1, "kind": "accepted", "message": {"raw": "a"}}', "message.id is to be text"),
+        ('{"telex": 1, "kind": "accepted", "message": {"raw": "a"}}', "message.id must be text"),
     ],
 )
 def test_a_line_that_cannot_be_taken_in_is_named_and_nothing_is(
@@ -257,7 +257,7 @@ def test_bytes_that_were_changed_in_the_file_are_found_out(telex: Telex) -> None
     Path("out.jsonl").write_text(Path("out.jsonl").read_text().replace("Good morning", "Good evening"))
     ran = telex("log", "--import", "out.jsonl", "--store", "other.db")
     assert ran.code == 1
-    assert "something changed them" in ran.err
+    assert "do not match its digest" in ran.err
 
 
 # --- events and search ------------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_a_refused_message_comes_back_refused_with_what_was_found() -> None:
 
 def test_a_refusal_whose_detail_is_nonsense_is_named() -> None:
     facts = exported(event("refused", 0, "dev", None), message(b"{}", refused=True)) | {"detail": [3]}
-    assert list(imported([json.dumps(facts).encode()])) == [InvalidLine(1, "detail is to be an object")]
+    assert list(imported([json.dumps(facts).encode()])) == [InvalidLine(1, "detail must be an object")]
 
 
 def test_events_that_bring_no_message_name_it_and_are_passed_over_when_read() -> None:
@@ -135,13 +135,13 @@ def test_events_that_bring_no_message_name_it_and_are_passed_over_when_read() ->
     "changed, told",
     [
         ({"rank": 4}, "message.rank is from 0 to 3"),
-        ({"rank": True}, "message.rank is to be a number"),
-        ({"id": 3}, "message.id is to be text"),
-        ({"dialect": 3}, "message.dialect is to be text"),
-        ({"at": "noon"}, "message.at is to be a number"),
+        ({"rank": True}, "message.rank must be a number"),
+        ({"id": 3}, "message.id must be text"),
+        ({"dialect": 3}, "message.dialect must be text"),
+        ({"at": "noon"}, "message.at must be a number"),
         ({"at": 1e18}, "message.at is in seconds"),
         ({"at": float("nan")}, "message.at is in seconds"),
-        ({"raw": "another"}, "something changed them"),
+        ({"raw": "another"}, "do not match its digest"),
         ({"raw": None, "raw_base64": "%%%"}, ""),
     ],
     ids=str,

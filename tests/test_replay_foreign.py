@@ -122,8 +122,8 @@ def test_a_line_that_tells_nothing_is_named_and_the_others_are_replayed(replay: 
     ran = replay([b'{"telex": 1, "seq": 1, "at": "x", "kind": "joined"}', *lines], "--json")
     assert ran.code == 1
     assert (ran.answers[-1]["messages"], ran.answers[-1]["unread"]) == (1, 3)
-    assert "line 1 tells nothing" in ran.err
-    assert "line 4 tells nothing" in ran.err
+    assert "line 1 skipped" in ran.err
+    assert "line 4 skipped" in ran.err
 
 
 NOBODYS = b'{"id": "", "at": 1, "sender": "", "role": "", "to": "", "raw": ""}}'

@@ -74,7 +74,7 @@ def test_a_damaged_file_is_an_error_at_every_door_and_is_left_as_it_is(capsys: C
     for words in (["list"], ["create", "--operator"], ["revoke", "abc"]):
         ran = run(capsys, *words)
         assert (ran.code, ran.out) == (FAILED, "")
-        assert "is no list of tokens" in ran.err
+        assert "is no token file" in ran.err
     assert Path(".telex/tokens.json").read_bytes() == raw
 
 

@@ -168,16 +168,16 @@ def store_path(where: str | None, settings: Settings) -> str:
     if where in (MEMORY, ":memory:"):
         return MEMORY
     if where == SQLITE:
-        raise StoreUnavailable("which file? Say it: sqlite:PATH.")
+        raise StoreUnavailable("no file: use sqlite:PATH.")
     if where.startswith(SQLITE):
         return where.removeprefix(SQLITE)
     if "://" in where:
         scheme = where.split("://", 1)[0]
         if is_hub(where):
-            raise StoreUnavailable("that needs the store itself: a hub at http:// lends its verbs, and not its file.")
-        raise StoreUnavailable(f"no store is reached by {scheme}: there are memory:, sqlite:PATH, http:// and a path.")
+            raise StoreUnavailable("this needs the store file: it does not work through a hub.")
+        raise StoreUnavailable(f"unknown store scheme {scheme}: use memory:, sqlite:PATH, http:// or a path.")
     if _is_like_a_hub(where) and not os.path.exists(where):
-        raise StoreUnavailable(f"name a hub as http://HOST:PORT; if a file of that name is meant, sqlite:{where}.")
+        raise StoreUnavailable(f"give a hub as http://HOST:PORT; for a file of that name use sqlite:{where}.")
     return os.path.join(where, FILE) if os.path.isdir(where) else where
 
 

@@ -1,22 +1,22 @@
-"""What can go wrong in the world, as exceptions. What is wrong with a message is a finding, never one of these.
+"""Exceptions for failures of the environment. A message that fails validation is a finding, never one of these.
 
     TelexError
     ├── StoreError               the store cannot do what was asked
-    │   ├── StoreUnavailable     not now: locked for too long, no permission, gone; try again or fix the place
-    │   ├── StoreFull            the disk has no room; nothing of this was stored
-    │   ├── StoreDamaged         not a Telex store, or one that has been harmed; nothing was changed
-    │   ├── StoreTooNew          written by a later Telex; upgrade this one
-    │   └── OutcomeUnknown       a write failed half-way: send again with the same id, that is safe
-    ├── NotAMember               whoever acts is not on the roster
-    ├── LeaseLost                the lease ran out or passed to another: drop the work
+    │   ├── StoreUnavailable     locked for too long, no permission, missing: retry, or fix the path
+    │   ├── StoreFull            the disk is full; nothing was stored
+    │   ├── StoreDamaged         not a Telex store, or a damaged one; nothing was changed
+    │   ├── StoreTooNew          written by a later version of Telex: upgrade
+    │   └── OutcomeUnknown       a write may or may not have succeeded: send again with the same id
+    ├── NotAMember               the agent is not on the roster
+    ├── LeaseLost                the lease expired or passed to another reader: drop the work
     ├── NotFound                 no such message, agent or dead letter
-    ├── RequestTimedOut          no answer came in time
-    ├── RequestFailed            no answer will come: the request was given up
-    ├── InvalidValue             a number or word that makes no sense, such as a lease of no seconds
-    └── SettingsError            telex.toml says something that cannot be
+    ├── RequestTimedOut          no reply came in time
+    ├── RequestFailed            no reply will come: the request failed
+    ├── InvalidValue             an invalid argument, such as a lease of no seconds
+    └── SettingsError            telex.toml is invalid
 
-A class exists where a caller would do something different on catching it. `code` is stable and the same at every
-door; `say` is one sentence that tells the caller what to do.
+A class exists where a caller would act differently on catching it. `code` is stable and the same through every
+surface; `say` is one sentence with what to do next.
 """
 
 
@@ -49,7 +49,7 @@ class StoreTooNew(StoreError):
 
 
 class OutcomeUnknown(StoreError):
-    """Whether it was stored cannot be told. `id` is what to send again with."""
+    """The write may or may not have succeeded. `id` is the id to send again with."""
 
     code = "outcome-unknown"
 
@@ -76,7 +76,7 @@ class NotFound(TelexError):
 
 
 class RequestTimedOut(TelexError):
-    """No answer came in time. `id` is the request, which `why` can still tell about."""
+    """No reply came in time. `id` is the id of the request."""
 
     code = "request-timed-out"
 
@@ -86,7 +86,7 @@ class RequestTimedOut(TelexError):
 
 
 class RequestFailed(TelexError):
-    """Whoever was asked could not deal with it, or has left. `id` is the request."""
+    """Every recipient failed or has left. `id` is the id of the request."""
 
     code = "request-failed"
 

@@ -1,4 +1,4 @@
-"""What is there to read about the settings? docs/settings.md, with tables made from the same table as the reader."""
+"""Generator of docs/settings.md from the table of settings."""
 
 from collections.abc import Callable, Mapping
 
@@ -21,16 +21,15 @@ from telex.config.settings import (
 _HEAD = """\
 # Settings
 
-A team needs no settings. With none, every role of the built-in dialects is a member by its own name, `human` is always
-there, others join with `telex team join NAME --role ROLE`, and messages are stored in the nearest `.telex/telex.db`,
-made on first use.
+A team needs no settings. By default every role of the built-in dialects is a member under its own name, `human` is
+always a member, others join with `telex team join NAME --role ROLE`, and messages are stored in the nearest
+`.telex/telex.db`, which is created on first use.
 
-What a team wants otherwise it writes into `telex.toml`. The file is found as git finds its folder: in the working
-directory or the nearest one above it that has one. `TELEX_CONFIG` names another. `telex team --example` prints a file
-to begin with.
+Other settings go into `telex.toml`, in the working directory or the nearest directory above it that has one.
+`TELEX_CONFIG` names another file. `telex team --example` prints a starter file.
 
-A file that is wrong stops every command that speaks to the bus with exit code 64, and everything that is wrong with it
-is said at once, each with its line and the nearest right spelling:
+An invalid file stops every command that uses the bus with exit code 64. All errors are printed at once, each with its
+line and the nearest valid spelling:
 
 ```text
 telex: telex.toml:3: team.strikt: there is no such key here; did you mean strict?
@@ -38,29 +37,28 @@ telex: telex.toml:8: team.members.ada.role: 'devv' is not among the choices; did
 ```
 """
 _MEMBERS = """\
-Declaring any member closes the team: who is not declared can neither send nor be sent to, and `telex team join` takes
-in nobody else. Names compare without case, with spaces as hyphens. A declared member is there from the beginning, so
-messages for it wait even before it has been seen.
+Declaring any member closes the team: an agent that is not declared can neither send nor receive, and cannot join with
+`telex team join`. Names compare without case, with spaces as hyphens. A declared member is a recipient from the start:
+messages wait for it before it has been seen.
 """
 _STORE = """\
-Where messages are stored is decided by the first of these that is given: `--store`, the variable `TELEX_STORE`, this
-setting, the nearest `.telex` upwards.
+The store is the first of these that is given: `--store`, the variable `TELEX_STORE`, this setting, the nearest
+`.telex` upwards.
 """
 _LIMITS = """\
-Every number in the house may be changed. A value outside its range is refused, since it is more likely a slip than a
-wish.
+Every limit can be changed. A value outside its range is refused.
 """
 _HUB = """\
-How much `telex serve` bears of one client and of all together, before it turns them away: see
-[the hub's doors](hub-security.md). A hub reads them when it starts.
+Limits of `telex serve` for each client and for all together: see [hub security](hub-security.md). A hub reads them when
+it starts.
 """
 _TASK_STATES = """\
-Which states the tasks of build-flow have is a table that a team may replace as a whole: [task states](task-states.md).
-States compare without case, and with hyphens and blanks as underscores.
+The states of build-flow tasks are a table that a team can replace as a whole: [task states](task-states.md). Names of
+states compare without case, with hyphens and blanks as underscores.
 """
 _STATE = """\
-A state that leads nowhere is an end. From every state an end must be within reach, and to every state but the first
-something must lead.
+A state without successors is final. A final state must be reachable from every state, and every state but the first
+must be reachable.
 """
 
 
@@ -87,7 +85,7 @@ def settings_page() -> str:
         "## `[task_states.states.NAME]`\n",
         _STATE,
         _table(STATE),
-        "## All of it\n",
+        "## Complete example\n",
         f"```toml\n{example()}```\n",
     ]
     return "\n".join(parts)

@@ -17,8 +17,8 @@ from telex.config.settings import (
 )
 
 _HEAD = """\
-# telex.toml: what a team has settled for itself. It holds in this folder and in all below it.
-# Every line may be left out; take the # off those that you want.
+# telex.toml: the settings of a team, for this folder and all folders below it.
+# Every line is optional; remove the # to change a setting.
 """
 _WIDTH = 116
 
@@ -28,13 +28,12 @@ def example() -> str:
     parts = [
         _HEAD,
         "[team]\n" + _lines(TEAM),
-        "# Declaring any member closes the team: nobody else may send or be sent to.\n"
+        "# Declaring any member closes the team: no other agent can send or receive.\n"
         "# [team.members.ada]\n" + _lines(MEMBER),
         "[store]\n" + _lines(STORE),
         "[limits]\n" + _numbers(LIMIT_BOUNDS, limit_default),
-        "# How much a hub bears of its clients, before it turns them away.\n[hub]\n"
-        + _numbers(HUB_BOUNDS, hub_default),
-        "# States of your own for the tasks of build-flow, all of them, in the place of those that come with Telex.\n"
+        "# Limits of a hub for its clients.\n[hub]\n" + _numbers(HUB_BOUNDS, hub_default),
+        "# Your own states for build-flow tasks, in place of the built-in ones.\n"
         "# [task_states]\n" + _lines(TASK_STATES),
         "# [task_states.states.doing]\n" + _lines(STATE),
         '# [task_states.states.todo]\n# goes_to = ["doing"]\n',

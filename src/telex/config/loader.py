@@ -114,7 +114,7 @@ def _own_dialects(value: TomlValue, settings: Settings) -> tuple[Dialect, ...]:
         named = item.line(4_096)
         dialect = _own_dialect(item, _from_here(named, settings)) if named else None
         if dialect is not None and dialect.name in (other.name for other in own):
-            item.flaw(f"{dialect.name} is declared by another file of this list: give one of them another name")
+            item.flaw(f"{dialect.name} is declared by two files of this list: rename one of them")
         elif dialect is not None:
             own.append(dialect)
     return tuple(own)
@@ -153,9 +153,9 @@ def _members(place: TomlValue, dialects: tuple[Dialect, ...]) -> tuple[Member, .
 def _name(key: str, value: TomlValue) -> str | None:
     name = normalised(key)
     if not name or not name.isprintable() or len(name) > NAME_CHARACTERS_MAX or name.startswith("-"):
-        value.flaw(f"a name has 1 to {NAME_CHARACTERS_MAX} characters that can be seen, and none is - in front")
+        value.flaw(f"a name has 1 to {NAME_CHARACTERS_MAX} printable characters and does not start with -")
     elif name in (TELEX, EVERYONE) or ":" in name:
-        value.flaw(f"nobody may be called {name}: that means something else in an address")
+        value.flaw(f"{name} is reserved: it has a special meaning in addresses")
     else:
         return name
     return None
@@ -171,7 +171,7 @@ def _member(name: str, value: TomlValue, dialects: tuple[Dialect, ...]) -> Membe
     else:
         role = name if name in roles else None
         if role is None:
-            value.need("role", 'what the member may do, such as role = "dev"')
+            value.need("role", 'the role of the member, such as role = "dev"')
     names = [*(dialect.name for dialect in dialects), PLAIN.name]
     items = value.at("dialects").items(DIALECTS_MAX) if value.has("dialects") else []
     reads = tuple(chosen for item in items if (chosen := _reads(item, names, dialects)))
@@ -219,7 +219,7 @@ def _limits(value: TomlValue) -> Limits:
     limits = LIMITS._replace(**_numbers(value, LIMIT_BOUNDS, LIMITS))
     if limits.retention_seconds < limits.dedup_window_seconds:
         key = "retention_seconds" if value.has("retention_seconds") else "dedup_window_seconds"
-        value.at(key).flaw("ids must not be remembered for longer than messages are stored (retention_seconds)")
+        value.at(key).flaw("dedup_window_seconds must not exceed retention_seconds")
     return limits
 
 
@@ -232,7 +232,7 @@ def _hub(value: TomlValue) -> "HubLimits | None":
     limits = HUB_LIMITS._replace(**_numbers(value, HUB_BOUNDS, HUB_LIMITS))
     if limits.bodies_bytes_max < limits.body_bytes_max:
         key = "bodies_bytes_max" if value.has("bodies_bytes_max") else "body_bytes_max"
-        value.at(key).flaw("all bodies together (bodies_bytes_max) must have room for one (body_bytes_max)")
+        value.at(key).flaw("bodies_bytes_max must not be less than body_bytes_max")
     return limits if limits != HUB_LIMITS else None
 
 

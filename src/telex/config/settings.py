@@ -20,44 +20,49 @@ class Setting(NamedTuple):
 
 
 TEAM: dict[str, Setting] = {
-    "name": Setting("text", "none", "What the team is called: `telex team` shows it.", '"release crew"'),
+    "name": Setting("text", "none", "Name of the team, as `telex team` shows it.", '"release crew"'),
     "strict": Setting(
-        "`true`, `false`", "`true`", "Whether a refusal stops a message. A lenient team is told the same.", "true"
+        "`true`, `false`",
+        "`true`",
+        "Whether a refusal stops a message. A lenient team gets the same findings, and the message is delivered.",
+        "true",
     ),
     "dialect": Setting(
-        "a dialect's name", "none", "The team's own dialect: it wins when a message fits two.", '"vbw-typed"'
+        "a dialect's name", "none", "Default dialect of the team: preferred when a message fits two.", '"vbw-typed"'
     ),
     "dialects": Setting(
         "a list of paths",
         "`[]`",
-        "Files that declare dialects of your own, as seen from this file.",
+        "Files that declare your own dialects, relative to this file.",
         '["dialects/release-train.toml"]',
     ),
-    "unknown_fields": Setting("`note`, `refusal`", "`note`", "What a field is that its type does not have.", '"note"'),
+    "unknown_fields": Setting("`note`, `refusal`", "`note`", "Severity of unknown fields.", '"note"'),
     "misdelivery": Setting(
-        "`warning`, `refusal`", "`warning`", "What a message is that goes to a role not meant to get it.", '"warning"'
+        "`warning`, `refusal`",
+        "`warning`",
+        "Severity of a message to a role that its type is not addressed to.",
+        '"warning"',
     ),
     "work_rules": Setting(
         "`true`, `false`",
         "`true`",
-        "Whether contracts, approvals, shutdowns and task states are kept to. Without them messages are delivered, "
-        "whatever went before.",
+        "Whether contracts, approvals, shutdowns and task states are enforced. If not, messages are only delivered.",
         "true",
     ),
     "evidence": Setting(
         "`mark`, `refuse`, `off`",
         "`mark`",
-        "What is done about a report whose commit or files the git repository speaks against: it passes and is marked, "
-        "it is refused, or nobody looks.",
+        "Handling of a report whose commit or files contradict the git repository: accept and mark it, refuse it, or"
+        " do not check.",
         '"mark"',
     ),
 }
 MEMBER: dict[str, Setting] = {
-    "role": Setting("a role", "the name, if that is a role", "What the member may send and receive.", '"dev"'),
+    "role": Setting("a role", "its name, if that is a role", "Role of the member.", '"dev"'),
     "dialects": Setting(
         "a list of dialects' names, each with or without a version",
-        "what it says when it joins, or any",
-        "What the member reads, its first choice first: whatever is written otherwise reaches it translated.",
+        "what it gives when it joins, or any",
+        "Dialects that the member reads, preferred first; messages in other dialects reach it translated.",
         '["vbw-typed@2.0"]',
     ),
 }
@@ -72,22 +77,25 @@ STORE: dict[str, Setting] = {
     "durability": Setting(
         "`full`, `normal`",
         "`full`",
-        "`full`: what was stored is on disk and outlives a power cut. `normal`: faster, and a power cut may undo the "
-        "last messages that were said to be stored; a crash of Telex or of an agent undoes nothing either way.",
+        "`full`: every message is synced to disk before it is reported as stored. `normal`: faster, but a power cut may"
+        " lose the last messages; a crash of Telex or of an agent loses nothing either way.",
         '"full"',
     ),
 }
 TASK_STATES: dict[str, Setting] = {
-    "first": Setting("a state", "needed", "Where a task is before anything was said of it.", '"todo"'),
-    "assigned": Setting("a state", "needed", "Where its TASK_ASSIGNMENT brings it.", '"doing"'),
-    "working": Setting("a state", "needed", "What a STATUS_UPDATE that says FAILED counts for.", '"doing"'),
+    "first": Setting("a state", "needed", "Initial state of a task.", '"todo"'),
+    "assigned": Setting("a state", "needed", "State after its TASK_ASSIGNMENT.", '"doing"'),
+    "working": Setting("a state", "needed", "State whose failures a STATUS_UPDATE with FAILED counts.", '"doing"'),
 }
 STATE: dict[str, Setting] = {
-    "goes_to": Setting("a list of states", "`[]`", "Where a task goes from here when all is well.", '["done"]'),
-    "fails_to": Setting("a list of states", "`[]`", "Where it goes when this state has failed.", '["doing"]'),
-    "escalates_to": Setting("a state", "none", "Where it goes once enough has failed here, and not before.", '"stuck"'),
+    "goes_to": Setting("a list of states", "`[]`", "States that follow on success.", '["done"]'),
+    "fails_to": Setting("a list of states", "`[]`", "States that follow on failure.", '["doing"]'),
+    "escalates_to": Setting("a state", "none", "State that follows after `escalates_after` failures.", '"stuck"'),
     "escalates_after": Setting(
-        "a number", "3", "How many failures are enough; in a state that others escalate to: how many stays.", "3"
+        "a number",
+        "3",
+        "Number of failures before an escalation; in a state that others escalate to: number of visits.",
+        "3",
     ),
 }
 
@@ -101,48 +109,48 @@ class ValueBounds(NamedTuple):
 _DAY, _YEAR = 86_400.0, 366 * 86_400.0
 _INT64 = 2**63
 LIMIT_BOUNDS: dict[str, ValueBounds] = {
-    "message_bytes_max": ValueBounds(1_024, 64 * 1_048_576, "The largest message taken."),
-    "front_matter_bytes_max": ValueBounds(64, 1_048_576, "The largest front matter read."),
-    "depth_max": ValueBounds(8, 128, "How many levels deep a message may be nested."),
-    "integer_min": ValueBounds(-_INT64, 0, "The smallest whole number a message may hold."),
-    "integer_max": ValueBounds(1, _INT64 - 1, "The largest whole number a message may hold."),
-    "id_characters_max": ValueBounds(26, 1_024, "How long the id of a message may be."),
-    "found_characters_max": ValueBounds(8, 1_000, "How much of a wrong value a finding repeats."),
-    "findings_max": ValueBounds(1, 10_000, "How many findings are told of one message."),
-    "attempts_max": ValueBounds(1, 30, "How often a message is offered before it is dead."),
-    "backoff_seconds": ValueBounds(0, _DAY, "The wait after the first failed attempt; it doubles each time."),
-    "lease_seconds": ValueBounds(0.1, _DAY, "How long a reader may hold a message without a word."),
-    "dedup_window_seconds": ValueBounds(0, 30 * _DAY, "How long the same id is taken for the same message."),
-    "request_seconds": ValueBounds(0.1, 30 * _DAY, "How long an answer may take."),
-    "escalation_seconds": ValueBounds(
-        0.1, 30 * _DAY, "How long an escalation waits before it goes one step further up."
+    "message_bytes_max": ValueBounds(1_024, 64 * 1_048_576, "Maximum size of a message."),
+    "front_matter_bytes_max": ValueBounds(64, 1_048_576, "Maximum size of front matter."),
+    "depth_max": ValueBounds(8, 128, "Maximum nesting depth of a message."),
+    "integer_min": ValueBounds(-_INT64, 0, "Minimum integer in a message."),
+    "integer_max": ValueBounds(1, _INT64 - 1, "Maximum integer in a message."),
+    "id_characters_max": ValueBounds(26, 1_024, "Maximum length of a message id."),
+    "found_characters_max": ValueBounds(8, 1_000, "Maximum length of a value that a finding quotes."),
+    "findings_max": ValueBounds(1, 10_000, "Maximum number of findings for one message."),
+    "attempts_max": ValueBounds(1, 30, "Number of attempts before a message becomes a dead letter."),
+    "backoff_seconds": ValueBounds(0, _DAY, "Backoff after the first failed attempt; it doubles each time."),
+    "lease_seconds": ValueBounds(0.1, _DAY, "Length of a lease."),
+    "dedup_window_seconds": ValueBounds(
+        0, 30 * _DAY, "Deduplication window: how long a repeated id counts as the same message."
     ),
-    "conversation_seconds": ValueBounds(1, 30 * _DAY, "The silence after which a conversation is over."),
-    "silent_seconds": ValueBounds(1, 30 * _DAY, "How long an agent does nothing before it is shown as silent."),
-    "retention_seconds": ValueBounds(60, 100 * _YEAR, "How long messages and events are stored and can be searched."),
-    "reason_characters_max": ValueBounds(80, 100_000, "How much of a reason is stored; the rest belongs in a message."),
-    "inbox_max": ValueBounds(1, 10_000_000, "How many messages may wait in one inbox."),
-    "receive_max": ValueBounds(1, 100_000, "How many messages one call may lease."),
+    "request_seconds": ValueBounds(0.1, 30 * _DAY, "Deadline for a reply."),
+    "escalation_seconds": ValueBounds(0.1, 30 * _DAY, "Deadline before an escalation goes one step further up."),
+    "conversation_seconds": ValueBounds(1, 30 * _DAY, "Time without messages after which a conversation is idle."),
+    "silent_seconds": ValueBounds(1, 30 * _DAY, "Time without activity after which an agent is shown as silent."),
+    "retention_seconds": ValueBounds(60, 100 * _YEAR, "Retention of messages and events."),
+    "reason_characters_max": ValueBounds(80, 100_000, "Maximum length of a stored reason."),
+    "inbox_max": ValueBounds(1, 10_000_000, "Maximum number of messages in one inbox."),
+    "receive_max": ValueBounds(1, 100_000, "Maximum number of messages that one call leases."),
 }
 
 
 _MANY = 1_000_000
 HUB_BOUNDS: dict[str, ValueBounds] = {
-    "head_seconds": ValueBounds(1, 600, "From the first byte of a request to the end of its headers."),
-    "body_seconds": ValueBounds(1, 3_600, "From there to the end of its body."),
-    "write_seconds": ValueBounds(1, 3_600, "A client that reads next to nothing for so long is cut off."),
-    "idle_seconds": ValueBounds(10, 3_600, "Between two requests of one connection; clients end theirs sooner."),
-    "head_bytes_max": ValueBounds(8_192, 1_048_576, "The address and the headers of a request."),
-    "body_bytes_max": ValueBounds(65_536, 2**30, "A body; sixteen times the largest message, where that is more."),
+    "head_seconds": ValueBounds(1, 600, "Timeout for the headers of a request."),
+    "body_seconds": ValueBounds(1, 3_600, "Timeout for the body of a request."),
+    "write_seconds": ValueBounds(1, 3_600, "Time after which a client that does not read is disconnected."),
+    "idle_seconds": ValueBounds(10, 3_600, "Idle time between two requests of one connection."),
+    "head_bytes_max": ValueBounds(8_192, 1_048_576, "Maximum size of URL and headers."),
+    "body_bytes_max": ValueBounds(65_536, 2**30, "Maximum size of a body; at least sixteen times the largest message."),
     "bodies_bytes_max": ValueBounds(
-        1_048_576, 2**40, "All bodies that are held at once; one of the largest always is."
+        1_048_576, 2**40, "Maximum size of all bodies in memory; one body is always accepted."
     ),
-    "connections_max": ValueBounds(16, _MANY, "Connections in all, or as many as the operating system allows."),
-    "connections_per_peer_max": ValueBounds(4, _MANY, "Connections from one address that is not this machine."),
-    "requests_max": ValueBounds(16, _MANY, "Requests open at once in all, those that wait and those who watch."),
-    "requests_per_token_max": ValueBounds(4, _MANY, "Requests open at once with one token."),
-    "viewers_max": ValueBounds(1, _MANY, "Viewers of live events, in all."),
-    "viewers_per_token_max": ValueBounds(1, _MANY, "Viewers of live events with one token."),
+    "connections_max": ValueBounds(16, _MANY, "Maximum number of connections, or what the operating system allows."),
+    "connections_per_peer_max": ValueBounds(4, _MANY, "Maximum number of connections from one remote address."),
+    "requests_max": ValueBounds(16, _MANY, "Maximum number of open requests, waiting ones and streams included."),
+    "requests_per_token_max": ValueBounds(4, _MANY, "Maximum number of open requests per token."),
+    "viewers_max": ValueBounds(1, _MANY, "Maximum number of event streams."),
+    "viewers_per_token_max": ValueBounds(1, _MANY, "Maximum number of event streams per token."),
 }
 
 

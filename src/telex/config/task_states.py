@@ -28,7 +28,9 @@ def machine_in(place: TomlValue) -> TaskStateMachine | None:
         return None
     machine = TaskStateMachine(found, first, assigned, working)
     if assigned != first and assigned not in found[first].leads_to:
-        place.at("assigned").flaw(f"an assignment moves a task from {first} to {assigned}, and there is no such move")
+        place.at("assigned").flaw(
+            f"an assignment moves a task from {first} to {assigned}, but there is no such transition"
+        )
     _hold_together(machine, states, names)
     return None if place.sheet.flaws else machine
 
@@ -39,7 +41,7 @@ def _names(states: TomlValue) -> dict[str, str]:
     for key, value in states.entries(STATES_MAX):
         name = state_name(key)
         if not name or not name.isprintable() or len(name) > NAME_CHARACTERS_MAX:
-            value.flaw(f"a state has a name of 1 to {NAME_CHARACTERS_MAX} characters that can be seen")
+            value.flaw(f"the name of a state has 1 to {NAME_CHARACTERS_MAX} printable characters")
         elif name in names.values():
             value.flaw(f"{name} is declared twice: states compare without case, and with - and blanks as _")
         else:
@@ -83,6 +85,6 @@ def _hold_together(machine: TaskStateMachine, states: TomlValue, names: dict[str
     led_to = {machine.first} | {other for state in machine.states.values() for other in state.leads_to}
     for key, name in names.items():
         if name not in led_to:
-            states.at(key).flaw("nothing leads here: name it in another state's goes_to, fails_to or escalates_to")
+            states.at(key).flaw("not reachable: add it to goes_to, fails_to or escalates_to of another state")
         elif not ends_reached(machine, name):
-            states.at(key).flaw("no end can be reached from here: one state at least has to lead nowhere")
+            states.at(key).flaw("no final state is reachable from here: at least one state needs no successor")

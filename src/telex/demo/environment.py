@@ -15,8 +15,8 @@ from telex.errors import StoreUnavailable
 
 FOLDER, STORE = ".telex-demo", "telex.db"
 MARK = "README.txt"
-SAYS = "Made by `telex demo`, with its store {}, and made anew by the next one. Delete it whenever you like.\n"
-LASTS_SECONDS = 1_740.0  # duration of the story, which ends shortly before now
+SAYS = "Created by `telex demo`, with its store {}, and created anew by the next run. You can delete it.\n"
+LASTS_SECONDS = 1_740.0  # of the story; it ends a little before now
 
 
 class StoryClock(SteadyClock):
@@ -44,20 +44,20 @@ def prepare(store: str | None) -> str:
     """
     path = os.path.join(FOLDER, STORE) if store is None else store.removeprefix("sqlite:")
     if ":" in os.path.basename(path):
-        raise StoreUnavailable("the demo leaves a store to look around in: name a file.")
+        raise StoreUnavailable("the demo needs a file for its store: give one with --store.")
     if os.path.isdir(path):
         path = os.path.join(path, STORE)
     folder, name = os.path.dirname(path) or ".", os.path.basename(path)
     try:
         if os.path.exists(folder) and os.listdir(folder) and not _is_ours(folder, name):
-            raise StoreUnavailable(f"{folder} has other things in it: give the demo a folder of its own.")
+            raise StoreUnavailable(f"{folder} is not empty: give the demo a folder of its own.")
         _clear(folder, name)
         os.makedirs(folder, exist_ok=True)
         for beside, text in {MARK: SAYS.format(name), ".gitignore": "*\n"}.items():
             with open(os.path.join(folder, beside), "w", encoding="utf-8") as file:
                 file.write(text)
     except OSError as error:
-        raise StoreUnavailable(f"{folder} cannot be made ready: {error.strerror}.") from error
+        raise StoreUnavailable(f"{folder} cannot be prepared: {error.strerror}.") from error
     return path
 
 

@@ -7,13 +7,13 @@ from telex.ports.bus import Receipt
 
 Sign = Literal["stored", "refused", "asked", "warned", "climbed", "stopped", "looked"]
 SIGNS: dict[Sign, str] = {
-    "stored": "stored, and delivered",
-    "refused": "refused, and told why",
-    "asked": "asked; somebody must answer",
+    "stored": "stored and delivered",
+    "refused": "refused, with findings",
+    "asked": "asked; waits for an answer",
     "warned": "stored, with a warning",
-    "climbed": "went one step up by itself",
+    "climbed": "escalated one step further",
     "stopped": "shut down",
-    "looked": "looked at; nothing was sent",
+    "looked": "read only; nothing was sent",
 }
 
 

@@ -25,7 +25,7 @@ def play(company: DemoTeam) -> Iterator[Happening]:
 
 
 def _contract(company: DemoTeam) -> Iterator[Happening]:
-    yield Scene("A contract", "says what may be touched, and every report is held against it.")
+    yield Scene("A contract", "says which paths may change, and every report is checked against it.")
     for name, role in CAST.items():
         company.bus.join(name, role=role)
     company.clock.later(8.0)
@@ -39,7 +39,7 @@ def _contract(company: DemoTeam) -> Iterator[Happening]:
     company.deal(*(name for name in CAST if name != "lead"))
     [story] = company.bus.why("contract-1")
     acks = sum(delivery.state == "acked" for delivery in story.deliveries)
-    yield company.look("telex", f"it lay in {len(story.deliveries)} inboxes, and {acks} have acked it")
+    yield company.look("telex", f"it is in {len(story.deliveries)} inboxes, and {acks} have acked it")
     company.clock.later(140.0)
     commit = company.project.commit("Make reset links", {"src/auth/reset.py": "def link(user): ...\n"})
     yield _progress(company, "dev", 1, RESET, commit, files=["src/auth/reset.py"], status="partial")
@@ -60,7 +60,7 @@ def _progress(
 
 
 def _out_of_scope(company: DemoTeam) -> Iterator[Happening]:
-    yield Scene("Out of scope", "is refused before it is done and after, until somebody widens it.")
+    yield Scene("Out of scope", "is refused before and after it is done, until the contract is widened.")
     company.clock.later(35.0)
     verdict, beat = company.guard("dev", "src/mail/reset.txt")
     yield beat
@@ -69,7 +69,7 @@ def _out_of_scope(company: DemoTeam) -> Iterator[Happening]:
     commit = company.project.commit("Mail reset links", files)
     yield _progress(company, "dev", 2, RESET, commit, files=files)
     company.clock.later(6.0)
-    assert verdict.ask is not None, "a refused path comes with a request"
+    assert verdict.ask is not None, "a refusal includes the request to send"
     request = {**verdict.ask, "id": "request-1"}
     yield company.send(request, "dev", verdict.ask_to or "lead", f"{request['payload']['subject']}?", "asked")
     company.clock.later(48.0)
@@ -91,7 +91,7 @@ def _out_of_scope(company: DemoTeam) -> Iterator[Happening]:
 
 
 def _escalation(company: DemoTeam) -> Iterator[Happening]:
-    yield Scene("An escalation", "that nobody answers climbs by itself, until it is with a person.")
+    yield Scene("An escalation", "without an answer goes one step further up, until it reaches a person.")
     company.clock.later(30.0)
     yield company.typed(
         "dev-2", "lead", "blocker-1", "blocker_report", "1-1-T2 is blocked: there is no key for the mail server",
@@ -136,7 +136,7 @@ def _escalation(company: DemoTeam) -> Iterator[Happening]:
 
 
 def _review(company: DemoTeam) -> Iterator[Happening]:
-    yield Scene("A review", "fails, is fixed and passes. What git does not bear out is marked.")
+    yield Scene("A review", "fails, is fixed and passes. What git contradicts is marked.")
     company.clock.later(120.0)
     commit = company.project.commit("Send the mail", {"src/auth/mail.py": "def mail(user): ...\n"})
     made = ["src/auth/mail.py", "tests/auth/test_mail.py"]
@@ -178,7 +178,7 @@ def _reviewed(company: DemoTeam, cycle: int, result: Verdict, *, findings: int, 
 
 
 def _shutdown(company: DemoTeam) -> Iterator[Happening]:
-    yield Scene("A shutdown", "ends, whether everybody answers or not; nothing is left lying.")
+    yield Scene("A shutdown", "ends, whether every agent answers or not; no message is left.")
     company.clock.later(20.0)
     for guest in ("senior", "architect"):
         company.bus.leave(guest)
@@ -202,12 +202,12 @@ def _shutdown(company: DemoTeam) -> Iterator[Happening]:
     yield _stopped(company, "qa", request, "complete")
     report = company.bus.shut_down(agent="lead", reason="plan_complete", deadline=SHUTDOWN_SECONDS)
     silent = ", ".join(member_shutdown.member.name for member_shutdown in report.of("silent"))
-    yield company.look("lead", f"60 s are over: {silent} is silent, so the team stands")
+    yield company.look("lead", f"60 s are over: {silent} is silent, so the team is not dissolved")
     company.clock.later(10.0)
     report = company.bus.shut_down(agent="lead", reason="plan_complete", deadline=600.0, wait=False, force=True)
     forced = ", ".join(member_shutdown.member.name for member_shutdown in report.of("forced"))
-    back = f"; {len(report.handed_back)} handed back" if report.handed_back else ""
-    ended = "the team is dissolved" if report.dissolved else "the team stands"
+    back = f"; {len(report.handed_back)} returned" if report.handed_back else ""
+    ended = "the team is dissolved" if report.dissolved else "the team is not dissolved"
     yield StoryEvent(company.clock.story, "stopped", "lead", None, f"--force: {forced} is stopped{back}; {ended}")
 
 

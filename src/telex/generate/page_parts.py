@@ -19,13 +19,13 @@ _PART = re.compile(rf"(<!-- made: (\S+) -->\n).*?({re.escape(END)})", re.DOTALL)
 # The reason of each move, for the diagram. A test checks that every allowed move has one.
 MOVE_WORDS: dict[tuple[State, State], str] = {
     ("stored", "leased"): "offered",
-    ("stored", "expired"): "never answered",
+    ("stored", "expired"): "no reply",
     ("stored", "withdrawn"): "recipient left",
     ("leased", "leased"): "extended",
     ("leased", "acked"): "acked",
     ("leased", "stored"): "nacked or lease expired",
-    ("leased", "dead"): "failed for the last time",
-    ("leased", "expired"): "never answered",
+    ("leased", "dead"): "last attempt failed",
+    ("leased", "expired"): "no reply",
     ("leased", "withdrawn"): "recipient left",
     ("dead", "stored"): "retried",
     ("dead", "withdrawn"): "dropped",
@@ -64,7 +64,7 @@ def states_table() -> str:
 
 
 def _becomes(state: State) -> str:
-    return ", ".join(other for other in STATES if other in MOVES[state]) or "nothing else: it is over"
+    return ", ".join(other for other in STATES if other in MOVES[state]) or "nothing: final"
 
 
 def moves_diagram() -> str:

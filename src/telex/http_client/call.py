@@ -72,5 +72,5 @@ def _answer(name: str, reply: HttpReply, kind: Any) -> Any:
         tree = decoded(reply.body)
         return made(kind, tree["answer"] if is_wrapped(name) else tree)
     except (CodecError, ValueError, KeyError, TypeError) as error:
-        say = "the hub gave an answer that cannot be read: is it a Telex hub, and of this version?"
+        say = "invalid response from the hub: is it a Telex hub of this version?"
         raise StoreError(say) from error

@@ -37,7 +37,7 @@ class Deadline:
         if left <= 0:
             import httpcore2
 
-            raise httpcore2.ReadTimeout("the answer took too long as a whole")
+            raise httpcore2.ReadTimeout("the response took too long")
         return left if timeout is None else min(timeout, left)
 
 

@@ -16,7 +16,7 @@ def open_remote(url: str, token: str | None, clock: Clock, desk: CheckPolicy, *,
     headers = {"accept": "application/json"}
     if token:
         if not (token.isascii() and token.isprintable() and " " not in token):
-            raise StoreUnavailable("copy the token as it was shown: it has no blanks and no letters beyond ASCII.")
+            raise StoreUnavailable("invalid token: it contains whitespace or non-ASCII characters; copy it again.")
         headers["authorization"] = f"Bearer {token}"
     wire: Transport = AsyncTransport(url, headers) if on_loop else BlockingTransport(url, headers)
     return RemoteBus(RetryTransport(wire, clock, url), clock, desk)

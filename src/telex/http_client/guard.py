@@ -31,8 +31,8 @@ def _both(named: PathVerdict, led: str | InvalidPath | None, there: dict[str, Pa
     if led is None:
         return named
     if isinstance(led, InvalidPath):
-        say = f"Name the file by its path from the project's root: this cannot be taken, since {led.why}."
+        say = f"Give the path of the file from the project's root: this one is invalid, since {led.why}."
         return PathVerdict(named.path, False, NOT_IN_PROJECT, say)
     if not named.allowed or there[led].allowed:
         return named
-    return there[led]._replace(path=named.path, reason=f"{there[led].reason} It leads to {led}.")
+    return there[led]._replace(path=named.path, reason=f"{there[led].reason} It resolves to {led}.")

@@ -37,7 +37,7 @@ def refusal_in(status: int, body: bytes, id_: str | None) -> Receipt | None:
     """The receipt of a message that was refused; None where this is no such answer."""
     tree = tree_of(body)
     if status == TOO_LARGE:  # the hub does not read on, so it has no receipt for it
-        say = str(tree.get("detail", "Send less: what is large belongs in a file that the message names."))
+        say = str(tree.get("detail", "Send less: put large content into a file and send its path."))
         return Receipt(False, id_ or "", "refused", findings=(Finding("too-large", ROOT, say),))
     if status != REFUSED:
         return None
@@ -70,9 +70,9 @@ def error_in(status: int, body: bytes) -> TelexError:
     if kind is not None:
         return kind(say)
     if status in (401, 403):
-        return NotAMember(say or "the hub lets nobody in without a token: set TELEX_TOKEN.", code or "not-let-in")
+        return NotAMember(say or "the hub requires a token: set TELEX_TOKEN.", code or "not-let-in")
     if code == ARGUMENTS_WRONG:
         return InvalidValue(say)
     if status in (429, 502, 503, 504):
-        return StoreUnavailable(say or f"the hub is too busy or not there (status {status}): try again.")
-    return StoreError(say or f"the hub gave an answer that is none of ours (status {status}): is it a Telex hub?")
+        return StoreUnavailable(say or f"the hub is busy or unavailable (status {status}): try again.")
+    return StoreError(say or f"unexpected response from the hub (status {status}): is it a Telex hub?")

@@ -65,7 +65,7 @@ async def _frames(chunks: AsyncIterator[bytes]) -> AsyncGenerator[EventRecord | 
             for frame in frames:
                 yield _happening(frame)
         if len(kept) > FRAME_BYTES_MAX:
-            raise StoreError(f"the hub told an event of more than {FRAME_BYTES_MAX:,} bytes, {NO_HUB}")
+            raise StoreError(f"the hub sent an event of more than {FRAME_BYTES_MAX:,} bytes, {NO_HUB}")
 
 
 def _happening(frame: bytes) -> EventRecord | None:
@@ -75,7 +75,7 @@ def _happening(frame: bytes) -> EventRecord | None:
     try:
         found: Any = made(EventRecord, decoded(data))
     except (CodecError, ValueError) as error:
-        say = "the hub told an event that cannot be read: is it a Telex hub, and of this version?"
+        say = "invalid event from the hub: is it a Telex hub of this version?"
         raise StoreError(say) from error
     assert isinstance(found, EventRecord)
     return found

@@ -20,7 +20,7 @@ try:
 
     from telex.http_client.deadline import reading_in_time
 except ImportError as error:
-    raise StoreUnavailable("a hub is asked with more than the core: pip install 'telex[client]'") from error
+    raise StoreUnavailable("the client of a hub needs an extra: pip install 'telex[client]'") from error
 
 LOG = logging.getLogger("telex.http_client")
 PATIENCE_SECONDS = 60.0  # how long a hub may be away before it is said to be
@@ -112,7 +112,7 @@ class AsyncTransport:
                 _must_be_plain(answer)
                 return HttpReply(answer.status_code, await whole(answer.aiter_raw()))
         except TimeoutError as error:
-            raise httpx2.ReadTimeout("the answer took too long as a whole") from error
+            raise httpx2.ReadTimeout("the response took too long") from error
 
     @asynccontextmanager
     async def stream(
@@ -205,7 +205,7 @@ def _must_be_plain(answer: httpx2.Response) -> None:
         StoreError: it is packed.
     """
     if answer.headers.get("content-encoding", PLAIN).lower() != PLAIN:
-        raise StoreError(f"the hub gave an answer that is packed, {NO_HUB}")
+        raise StoreError(f"the hub sent a compressed response, {NO_HUB}")
 
 
 async def whole(chunks: AsyncIterator[bytes], limit: int | None = None) -> bytes:
@@ -219,7 +219,7 @@ async def whole(chunks: AsyncIterator[bytes], limit: int | None = None) -> bytes
     async for chunk in chunks:
         size += len(chunk)
         if size > limit:
-            raise StoreError(f"the hub gave an answer of more than {limit:,} bytes, {NO_HUB}")
+            raise StoreError(f"the hub sent a response of more than {limit:,} bytes, {NO_HUB}")
         parts.append(chunk)
     return b"".join(parts)
 
@@ -237,7 +237,7 @@ def _is_here(host: str) -> bool:
 def _options(url: str, headers: Mapping[str, str], limit: int | None) -> dict[str, Any]:
     parts = urlsplit(url)
     if not parts.hostname or parts.username or parts.query or parts.fragment or not _has_a_port(parts):
-        raise StoreUnavailable("name a hub as http://HOST:PORT; a token goes into TELEX_TOKEN.")
+        raise StoreUnavailable("give a hub as http://HOST:PORT; the token goes into TELEX_TOKEN.")
     limits = httpx2.Limits(max_connections=limit, max_keepalive_connections=limit)
     return {
         "base_url": url,
@@ -279,7 +279,7 @@ class RetryTransport:
                 if self.clock.now() - began + pause > self.patience:
                     raise (self._unknown(question) if arrived and question.id else self.away()) from error
             except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-                raise StoreUnavailable(f"{self._name} is no address of a hub: name it http://HOST:PORT.") from error
+                raise StoreUnavailable(f"{self._name} is no hub address: use http://HOST:PORT.") from error
             else:
                 away = reply.status in AWAY or (reply.status == 503 and NOT_READY in reply.body)
                 if not away or self.clock.now() - began + pause > self.patience:
@@ -291,12 +291,12 @@ class RetryTransport:
     def _told(self, began: float) -> bool:
         if self.clock.now() - began < QUIET_SECONDS:
             return False
-        LOG.warning("%s does not answer; it is asked again for up to %g s", self._name, self.patience)
+        LOG.warning("%s does not answer; retrying for up to %g s", self._name, self.patience)
         return True
 
     def away(self) -> StoreError:
-        return StoreUnavailable(f"nobody answers at {self._name}: start the hub there with telex serve, and try again.")
+        return StoreUnavailable(f"no hub answers at {self._name}: start one there with telex serve, and try again.")
 
     def _unknown(self, question: HttpQuery) -> StoreError:
-        say = f"{self._name} went away before it answered: look what became of it before you do it again."
+        say = f"{self._name} disconnected before it answered: check the outcome before you try again."
         return OutcomeUnknown(say, question.id)

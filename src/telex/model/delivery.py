@@ -21,12 +21,12 @@ MOVES: dict[State, frozenset[State]] = {
     "withdrawn": frozenset(),
 }
 MEANINGS: dict[State, str] = {
-    "stored": "on disk and waiting in the inbox; after a failed attempt it waits until its next one is due",
-    "leased": "in the hands of one reader until the lease runs out",
-    "acked": "the reader said that it is done with it",
+    "stored": "stored and waiting in the inbox; after a failed attempt it waits for its backoff",
+    "leased": "held by one reader until the lease expires",
+    "acked": "the reader has finished with it",
     "dead": "every attempt failed; a person may retry or drop it until the record is pruned",
-    "expired": "it asked for an answer, and none came in time",
-    "withdrawn": "taken back: dropped by a person, or its recipient has left or shut down",
+    "expired": "a request to which no reply came in time",
+    "withdrawn": "dropped by a person, or its recipient has left or shut down",
 }
 
 

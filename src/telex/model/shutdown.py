@@ -16,7 +16,7 @@ STATES: dict[str, str] = {
     "not asked": "may not be sent a shutdown_request in this team",
     "forced": "was stopped without its consent",
     "left": "has left the team since it was asked",
-    "not seen": "was declared and has never come",
+    "not seen": "was declared and never seen",
 }
 WAITED = frozenset({"silent"})
 UNSETTLED = frozenset({"refused", "silent", "not asked"})

@@ -4,19 +4,19 @@ from typing import Literal, NamedTuple
 
 Why = Literal["blocker", "dependency", "approval", "escalation", "answer", "unread", "shutdown"]
 WHYS: dict[Why, str] = {
-    "blocker": "said that it cannot go on, and has told no progress since",
-    "dependency": "has a plan that may not begin before another is complete",
-    "approval": "asked for an approval that nobody has given or refused",
-    "escalation": "handed a matter up, and has no answer",
-    "answer": "asked something, and has no answer",
-    "unread": "wrote to somebody who has been silent since",
+    "blocker": "reported a blocker, and no progress since",
+    "dependency": "has a plan that depends on another plan",
+    "approval": "asked for an approval that is neither given nor refused",
+    "escalation": "escalated, and has no answer",
+    "answer": "sent a request, and has no reply",
+    "unread": "sent a message to an agent that has been silent since",
     "shutdown": "asked the team to shut down, and has no answer",
 }
 KnotKind = Literal["cycle", "nobody-may-answer", "silent", "everybody"]
 KNOTS: dict[KnotKind, str] = {
     "cycle": "each of them waits for the next, and the last for the first",
-    "nobody-may-answer": "an approval waits, and nobody who may give it is here",
-    "silent": "an agent has been silent for long, with work in hand or waiting for it",
+    "nobody-may-answer": "an approval is pending, and no present member may give it",
+    "silent": "an agent is silent, with leased or waiting messages",
     "everybody": "more agents wait for this one than for any other, directly or through others",
 }
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Receipt(NamedTuple):
-    """What became of a message that was sent. `accepted` says it all; the rest says why and how to go on."""
+    """The result of a send: accepted or not, with findings and a fixed message."""
 
     accepted: bool
     id: str
@@ -27,9 +27,9 @@ class Receipt(NamedTuple):
     dialect: str | None = None
     type: str | None = None
     findings: tuple[Finding, ...] = ()
-    duplicate: bool = False  # it had been accepted before; nothing was done
-    answer: str | None = None  # for a refused message: the error message its dialect has for this, ready to show
-    fixed: str | None = None  # for a refused message: how it would pass, or a skeleton with blanks
+    duplicate: bool = False  # it was accepted before; nothing was done
+    answer: str | None = None  # for a refused message: its dialect's error message
+    fixed: str | None = None  # for a refused message: the fixed message, or a skeleton with blanks
     certain: bool = False  # is `fixed` complete, or are there blanks to fill?
 
 
@@ -65,30 +65,30 @@ class Bus(Protocol):
         reply_to: str | None = None,
         correlation: str | None = None,
     ) -> Receipt:
-        """Check a message and keep it for its recipients. Refused: a receipt that says why; nothing is delivered.
+        """Check a message and store it for its recipients. Refused: a receipt with the findings; nothing is delivered.
 
         Raises:
             OutcomeUnknown: the write failed half-way; send again with the id it names.
-            StoreError: the store cannot keep it; nothing was stored.
+            StoreError: the store failed; nothing was stored.
         """
 
     async def receive(
         self, agent: str, *, role: str | None = None, limit: int = 1, wait: float = 0.0, lease: float | None = None
     ) -> list[Lease]:
-        """Lease up to that many messages, waiting so many seconds for the first. Nothing there: an empty list."""
+        """Lease up to `limit` messages, waiting up to `wait` seconds for the first. An empty list if there are none."""
 
     async def ack(self, token: str, *, agent: str) -> bool:
-        """Done with it. False: it was acked before, which is as well.
+        """Ack a message: the reader is done with it. False: it was acked already.
 
         Raises:
-            LeaseLost: the lease ran out or passed to another.
+            LeaseLost: the lease expired or passed to another reader.
         """
 
     async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
-        """Reject it: it is retried later, or becomes a dead letter after the last attempt."""
+        """Nack a message: it is retried later, or becomes a dead letter after the last attempt."""
 
     async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
-        """Keep it longer. When the lease now runs out."""
+        """Extend a lease. The time at which it now expires."""
 
     async def request(
         self,
@@ -105,46 +105,45 @@ class Bus(Protocol):
         """Send, and wait for the reply, which is leased to the sender. Refused: the receipt.
 
         Raises:
-            RequestTimedOut: no reply in time; the request goes on and `why` tells about it.
+            RequestTimedOut: no reply in time; the request stays open.
         """
 
     async def read(self, id: str, *, agent: str) -> Message:
-        """Look at a message without taking it. It still waits."""
+        """Read a message without leasing it. It stays in the inbox."""
 
     async def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
-        """What waits for an agent, in the order in which it will come. Nothing is leased by looking."""
+        """The inbox of an agent, in the order of delivery. Nothing is leased."""
 
     async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
-        """What this agent is given in the place of the message, by what it reads; if it has had it, what it was given
-        then. None: the message itself.
+        """The form in which this agent receives the message, or received it. None: the message itself.
 
         Raises:
-            NotFound: nobody of that name is or was in the team.
+            NotFound: no member of that name is or was in the team.
         """
 
     async def why(self, id: str) -> list[MessageHistory]:
-        """The whole story of every message of that id: usually one.
+        """The history of every message with that id: usually one.
 
         Raises:
-            NotFound: none has it.
+            NotFound: no message has that id.
         """
 
     async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> MessageHistory:
-        """Wait until a message is acked (or read, or leased), or cannot be any more. The story then, or at the end."""
+        """Wait until a message is acked (or read, or leased), or cannot be any more. Its history then."""
 
     def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
     ) -> AsyncGenerator[tuple[Event, Message | None], None]:
-        """What happened, in order; with `follow`, also what happens next, for ever or until nothing has for `wait`."""
+        """Events in order; with `follow`, new ones too, for ever or until none has come for `wait` seconds."""
 
     async def search(self, text: str, *, limit: int = 50) -> list[Message]:
-        """Messages in which all these words stand, newest first."""
+        """Messages that contain all these words, newest first."""
 
     async def trace(self, correlation: str) -> list[MessageHistory]:
-        """The stories of every message of a conversation, oldest first."""
+        """The history of every message of a conversation, oldest first."""
 
     async def work_state(self, kind: str) -> dict[str, Any]:
-        """The matters of the work of that kind as they stand, by topic: plan, approval, task, shutdown, …"""
+        """The work state of one kind, by topic: plan, approval, task, shutdown, …"""
 
     async def guard(
         self,
@@ -155,21 +154,21 @@ class Bus(Protocol):
         plan: str | None = None,
         resolve: Callable[[str], str | None] | None = None,
     ) -> "list[PathVerdict]":
-        """May this agent write these paths now? With the reason for each, and where not, the request to send.
+        """Whether an agent may write these paths now, with the reason, and the request to send where it may not.
 
-        Who has the project's files at hand brings `resolve`: where a path of the project really leads, from its root,
-        or None when that is outside; links are then followed.
+        A caller with access to the project's files gives `resolve`, which follows symbolic links: the real path from
+        the project's root, or None when it is outside.
 
         Raises:
-            NotAMember: nobody of that name is known, nor what contracts it would be under.
-            NotFound: there is no contract of that plan.
+            NotAMember: the agent is unknown, and so are its contracts.
+            NotFound: the plan has no contract.
         """
 
     async def escalations(self, *, answered: bool = False) -> "list[Escalation]":
-        """What was handed up and waits for an answer, oldest first; with `answered`, what had one too."""
+        """Open escalations, oldest first; with `answered`, answered ones too."""
 
     async def stall(self) -> "Stall":
-        """Who waits for whom, where it does not go on, and what would set it going again."""
+        """Who waits for whom, where that is a stall, and what resolves it."""
 
     async def approve(
         self,
@@ -182,21 +181,21 @@ class Bus(Protocol):
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
     ) -> Receipt:
-        """Answer a request for approval, in its own dialect, to whoever asked. Refused: a receipt that says why.
+        """Answer an approval request, in its dialect, to the agent that asked. Refused: a receipt with the findings.
 
         Raises:
-            NotFound: nobody has asked for anything under that id.
-            InvalidValue: its dialect has no words for conditions or modifications.
+            NotFound: no approval request has that id.
+            InvalidValue: its dialect has no conditions or modifications.
         """
 
     async def roster(self) -> list[Presence]:
-        """Everybody who is or was in the team, as they are now."""
+        """Current and former members of the team, with their presence."""
 
     async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
-        """Come into the team, or say anew which dialects one reads. Refused: the finding that says why."""
+        """Join the team, or change the dialects that the agent reads. Refused: the finding."""
 
     async def leave(self, name: str) -> int:
-        """Take an agent out of the team. What still waited for it is withdrawn and its senders told: how much."""
+        """Remove an agent from the team; withdraw its messages and notify their senders. The number withdrawn."""
 
     async def shut_down(
         self,
@@ -208,27 +207,27 @@ class Bus(Protocol):
         force: bool = False,
         wait: bool = True,
     ) -> "ShutdownReport":
-        """Ask everyone to shut down, and wait until all have answered or so many seconds have passed. Where all have
-        agreed, or with `force`, the team is dissolved. Running it again goes on with what another run has begun.
+        """Ask all agents to shut down, and wait until all have answered or `deadline` seconds have passed. If all have
+        agreed, or with `force`, the team is dissolved. A second call continues the shutdown.
 
         Raises:
-            NotAMember: whoever asks is not on the roster.
-            InvalidValue: no dialect of the team can ask anybody to shut down, or it does without the rules of the work.
+            NotAMember: the agent is not on the roster.
+            InvalidValue: no dialect of the team has a shutdown request, or the work rules are off.
         """
 
     async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
-        """What was given up, newest first."""
+        """Dead letters, newest first."""
 
     async def retry(self, id: str) -> int:
-        """Give the dead deliveries of a message one more round of attempts. How many."""
+        """Retry the dead deliveries of a message with a new round of attempts. The number retried."""
 
     async def drop(self, id: str, *, reason: str, agent: str = HUMAN) -> int:
-        """Give up on the dead deliveries of a message. How many."""
+        """Drop the dead deliveries of a message. The number dropped."""
 
     async def import_messages(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        """Keep messages of another record as history: found and shown, delivered to nobody. Twice is once."""
+        """Import messages of another log as history: searchable, not delivered. Idempotent."""
 
     async def sweep(self) -> int:
-        """Do what the clock asks for: expired leases, late answers, old ids, old records. How much was done."""
+        """Run maintenance: expired leases, overdue replies, old ids, retention. The number of changes."""
 
     async def close(self) -> None: ...

@@ -74,12 +74,12 @@ def _why(error: Exception) -> str:
 
 def _entry(facts: Any) -> NewMessage | None:
     if not isinstance(facts, dict) or facts.get("telex") != VERSION:
-        raise ValueError(f'not a line of an export: it has no "telex": {VERSION}')
+        raise ValueError(f'not a line of an export: no "telex": {VERSION}')
     if facts.get("kind") not in BRINGING:
         return None
     message = facts.get("message")
     if not isinstance(message, dict):
-        raise ValueError(f"an event of kind {facts['kind']} brings a message, and here is none")
+        raise ValueError(f"an event of kind {facts['kind']} needs a message, and there is none")
     raw = _raw(message)
     known = {name: _typed(message, name, kind) for name, kind in _REQUIRED.items()}
     known |= {name: _typed(message, name, (str, type(None))) for name in _OPTIONAL}
@@ -89,7 +89,7 @@ def _entry(facts: Any) -> NewMessage | None:
         raise ValueError("message.at is in seconds since 1970, up to the year 9999")
     made = digest_of(raw)
     if message.get("digest") != made.hex():
-        raise ValueError("the bytes of the message are not those its digest was made of: something changed them")
+        raise ValueError("the bytes of the message do not match its digest")
     new_message = NewMessage(**known, digest=made, raw=raw, kind="imported")
     return (
         new_message._replace(kind="refused", detail=_why_refused(facts)) if facts["kind"] == "refused" else new_message
@@ -100,7 +100,7 @@ def _why_refused(facts: dict[str, Any]) -> str | None:
     """What was found goes with the message: without it, nobody could tell why it was refused."""
     detail = facts.get("detail")
     if not isinstance(detail, dict | None):
-        raise ValueError("detail is to be an object")
+        raise ValueError("detail must be an object")
     return json.dumps(detail) if detail else None
 
 
@@ -116,9 +116,9 @@ def _typed(message: dict[str, Any], name: str, kind: Any) -> Any:
     value = message.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
         wanted = "a number" if kind is not str and str not in (kind if isinstance(kind, tuple) else ()) else "text"
-        raise ValueError(f"message.{name} is to be {wanted}")
+        raise ValueError(f"message.{name} must be {wanted}")
     if isinstance(value, str) and (len(value) > TEXT_CHARACTERS_MAX or _has_half_characters(value)):
-        raise ValueError(f"message.{name} is to be at most {TEXT_CHARACTERS_MAX} characters, all of them whole")
+        raise ValueError(f"message.{name} must have at most {TEXT_CHARACTERS_MAX} characters and no lone surrogate")
     return value
 
 

@@ -104,7 +104,7 @@ class Hub:
         findings = values if isinstance(values, list) else []
         resumed = header(scope, b"last-event-id").strip()
         if resumed and not (resumed.isdigit() and len(resumed) <= 18):
-            findings = [Finding("arguments-wrong", "Last-Event-ID", "Give the id of the last event that came.")]
+            findings = [Finding("arguments-wrong", "Last-Event-ID", "Give the id of the last received event.")]
         if not isinstance(values, list) and len(values.get("text") or "") > TEXT_CHARACTERS_MAX:
             findings = [Finding("arguments-wrong", "$.text", f"Give at most {TEXT_CHARACTERS_MAX:,} characters.")]
         if findings or isinstance(values, list):
@@ -123,7 +123,9 @@ class Hub:
     async def _is_ready(self, request: Request) -> Response:
         """Alive is one thing; ready means that the store answers."""
         if not self._ready or self.broadcast.over.is_set():
-            return response(problem.problem(503, "not-ready", "Try again in a moment: the hub is starting or ending."))
+            return response(
+                problem.problem(503, "not-ready", "Try again in a moment: the hub is starting or stopping.")
+            )
         try:
             await self.bus.dead_letters(limit=1)
         except TelexError as error:
@@ -145,7 +147,7 @@ async def _not_ours(request: Request, error: Exception) -> Response:
         told = problem.problem(405, "method-not-allowed", f"Use {allowed} here.")
         return response(told._replace(headers=((b"allow", allowed.encode()),)))
     assert error.status_code == 404, "nothing of ours raises another"
-    return response(problem.problem(404, "not-found", "Nothing is here: /openapi.json lists what there is."))
+    return response(problem.problem(404, "not-found", "Not found: /openapi.json lists the paths."))
 
 
 async def _went_wrong(request: Request, error: Exception) -> Response:

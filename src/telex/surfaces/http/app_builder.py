@@ -29,7 +29,7 @@ from telex.surfaces.http.trace_middleware import trace_middleware
 SWEEP_SECONDS = 1.0  # what the clock asks for is done here even while nobody receives
 TELEMETRY = "TELEX_TELEMETRY"  # anything: spans of OpenTelemetry are made
 MCP_METHODS = ["GET", "POST", "DELETE"]
-NO_MCP = "This hub has no door for MCP: where it runs, pip install 'telex[mcp]' and start it again."
+NO_MCP = "This hub does not serve MCP: pip install 'telex[mcp]' on its machine and restart it."
 
 
 def build_app(bus: Bus, settings: Settings, doorkeeper: Callable[[App], App], more: Sequence[BaseRoute] = ()) -> App:

@@ -57,7 +57,7 @@ async def body_of(scope: Scope, receive: Receive, most: int) -> bytes | HttpResp
 
 
 def _too_large(most: int) -> HttpResponse:
-    return problem(413, "too-large", f"Send at most {most:,} bytes: what is larger belongs in a file that it names.")
+    return problem(413, "too-large", f"Send at most {most:,} bytes: put larger content into a file and send its path.")
 
 
 async def reply(send: Send, answer: HttpResponse) -> None:

@@ -24,44 +24,44 @@ _SHOW_ANOTHER = b"www-authenticate", b'Bearer realm="telex", error="invalid_toke
 
 HOST_NOT_ALLOWED = _answer(
     403, "host-not-allowed",
-    "Ask by a name of the hub: the Host of this request is none. Whoever runs the hub adds one with"
+    "Use a host name of the hub: the Host header of this request is not allowed. The operator of the hub adds one with"
     " telex serve --host-name NAME.",
 )  # fmt: skip
 ORIGIN_NOT_ALLOWED = _answer(
     403, "origin-not-allowed",
-    "Use the hub's own page, or a program: what the page of another site asks for is not done.",
+    "Use the hub's own page, or a program: requests from pages of other sites are refused.",
 )  # fmt: skip
 TOKEN_NEEDED = _answer(
     401, "token-needed",
-    "Show a token: in TELEX_TOKEN, or as Authorization: Bearer TOKEN. Whoever runs the hub makes one with"
-    " telex token create.",
+    "Send a token: in TELEX_TOKEN, or as Authorization: Bearer TOKEN. The operator of the hub creates one"
+    " with telex token create.",
     _SHOW,
 )  # fmt: skip
 TOKEN_NOT_VALID = _answer(
     401, "token-not-valid",
-    "Show another token: this one is not valid. Whoever runs the hub sees with telex token list which are.",
+    "Use another token: this one is not valid. The operator of the hub lists the valid ones with telex token list.",
     _SHOW_ANOTHER,
 )  # fmt: skip
 TOKENS_UNREADABLE = _answer(
     503, "tokens-unreadable",
-    "Tell whoever runs the hub: its list of tokens cannot be read; telex token list says why.",
+    "Notify the operator of the hub: its token file cannot be read; telex token list shows why.",
 )  # fmt: skip
 
 # --- what is too much -------------------------------------------------------------------------------------------------
 
 BODY_TOO_LARGE = _answer(
-    413, "too-large", "Send less at once: fewer messages, or a file that the message names.", CLOSE
+    413, "too-large", "Send less at once: fewer messages, or a file path instead of its content.", CLOSE
 )  # fmt: skip
-TOO_SLOW = _answer(408, "too-slow", "Send the whole request without a pause, and try again.", CLOSE)
-HEAD_TOO_LARGE = _answer(431, "head-too-large", "Send a shorter address and fewer headers.", CLOSE)
-NOT_HTTP = _answer(400, "not-http", "Send an HTTP/1.1 request: this is none.", CLOSE)
+TOO_SLOW = _answer(408, "too-slow", "Send the request without pauses, and try again.", CLOSE)
+HEAD_TOO_LARGE = _answer(431, "head-too-large", "Send a shorter URL and fewer headers.", CLOSE)
+NOT_HTTP = _answer(400, "not-http", "Send a valid HTTP/1.1 request.", CLOSE)
 TOO_MANY_REQUESTS = _answer(
     429, "too-many-requests", "Wait until one of your requests has ended, and try again: too many are open.", CLOSE
 )  # fmt: skip
 TOO_MANY_CONNECTIONS = _answer(
     429, "too-many-connections", "Use one connection for many requests, or close some, and try again.", CLOSE
 )  # fmt: skip
-HUB_CLOSING = _answer(503, "hub-closing", "Ask again in a moment: the hub is being stopped or started anew.", CLOSE)
+HUB_CLOSING = _answer(503, "hub-closing", "Try again in a moment: the hub is stopping or restarting.", CLOSE)
 
 EVERY = (
     HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED, TOKEN_NEEDED, TOKEN_NOT_VALID, TOKENS_UNREADABLE, BODY_TOO_LARGE, TOO_SLOW,

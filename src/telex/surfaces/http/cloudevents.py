@@ -21,7 +21,7 @@ from telex.model.suggestion import nearest
 ONE, MANY = "application/cloudevents+json", "application/cloudevents-batch+json"
 SPECVERSION = "1.0"
 REQUIRED = {
-    "id": "the message's id: what came before under the same one is not stored twice",
+    "id": "the message's id; a repeated id is stored once",
     "source": "the name of the agent that sends it",
     "specversion": SPECVERSION,
     "type": "telex.DIALECT.TYPE, or any other",
@@ -115,7 +115,7 @@ def _text(body: bytes) -> str | Finding:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
-        say = f"Write the event as UTF-8: byte {error.start} is none; what is no text goes into {BASE64}."
+        say = f"Encode the event as UTF-8: byte {error.start} is invalid; binary data goes into {BASE64}."
         return Finding("not-utf8", ROOT, say, expected="UTF-8", found=f"byte 0x{body[error.start]:02x}")
 
 
@@ -124,16 +124,14 @@ def tree_in(text: str) -> Any:
     if read.findings:
         return read.findings[0]
     if text[read.end :].strip(" \t\r\n"):
-        say = f"Send nothing behind the event; several go as {MANY}."
+        say = f"Send nothing after the event; several go as {MANY}."
         return Finding("several-messages", ROOT, say, expected="the end", found=text[read.end :].strip()[:20])
     return read.value
 
 
 def _doubled(tree: dict[str, Any]) -> list[Finding]:
     doubled = tree.keys_doubled if isinstance(tree, DuplicateKeys) else ()
-    return [
-        Finding("duplicate-key", join(ROOT, name), f"Give {name!r} once: it stands here twice.") for name in doubled
-    ]
+    return [Finding("duplicate-key", join(ROOT, name), f"Give {name!r} once: it occurs twice.") for name in doubled]
 
 
 def _odd_names(tree: dict[str, Any], limits: Limits) -> list[Finding]:
@@ -145,7 +143,7 @@ def _odd_names(tree: dict[str, Any], limits: Limits) -> list[Finding]:
         short = name[: limits.found_characters_max]
         meant = nearest(name.lower().replace("_", ""), (*TAKEN, DATA))
         say = f"Call it {meant}" if meant else f"Rename {short!r}"
-        say += ": the attributes of an event have names of a to z and 0 to 9."
+        say += ": names of attributes consist of a to z and 0 to 9."
         findings.append(Finding("field-unknown", join(ROOT, short), say, found=short, nearest=meant))
     return findings
 
@@ -168,9 +166,9 @@ def _wrong(tree: dict[str, Any], limits: Limits) -> list[Finding]:
         if not isinstance(value, str):
             findings.append(Finding("wrong-type", path, f"Give {name} as text.", expected="text", found=short))
         elif not value:
-            findings.append(Finding("text-empty", path, f"Say something in {name}, or leave it out.", found=short))
+            findings.append(Finding("text-empty", path, f"Give {name} a value, or leave it out.", found=short))
         elif name == "specversion" and value != SPECVERSION:
-            say = f"Send an event of version {SPECVERSION}: no other is read."
+            say = f"Send an event of version {SPECVERSION}: no other is supported."
             findings.append(Finding("not-one-of", path, say, expected=SPECVERSION, found=short, nearest=SPECVERSION))
         elif name == "time" and not _MOMENT.fullmatch(value):
             say = "Write the time like 2026-01-31T09:30:00Z, or leave it out."
@@ -181,7 +179,7 @@ def _wrong(tree: dict[str, Any], limits: Limits) -> list[Finding]:
 def _wrong_data(tree: dict[str, Any], limits: Limits) -> list[Finding]:
     data, coded = tree.get(DATA), tree.get(BASE64)
     if data is not None and coded is not None:
-        say = f"Give the message as {DATA} or as {BASE64}, not both: which one counts could not be told."
+        say = f"Give the message as {DATA} or as {BASE64}, not both."
         return [Finding("field-unknown", join(ROOT, BASE64), say, expected=f"{DATA} or {BASE64}")]
     if coded is not None and _decoded(coded) is None:
         say = f"Write {BASE64} in the base64 of RFC 4648, or give the message as {DATA}."

@@ -103,7 +103,7 @@ def _many(scope: Scope, body: bytes, limits: Limits) -> Asked | HttpResponse:
     ]
     for number, one in enumerate(whole if not findings else ()):
         if one.sender != whole[0].sender:
-            say = "Send the events of one source in one batch, and those of another in another."
+            say = "Send the events of each source in a batch of their own."
             findings.append(Finding("sender-unknown", f"$[{number}].source", say, found=one.sender[:60]))
     if findings:
         return _refused(tuple(findings[: limits.findings_max]))
@@ -126,7 +126,7 @@ def _at(number: int, finding: Finding) -> Finding:
 
 
 def _other(kind: str) -> HttpResponse:
-    return problem(415, "not-one-of", f"Send {ONE} or {MANY}: {kind[:60]} is another way to write events.")
+    return problem(415, "not-one-of", f"Send {ONE} or {MANY}: {kind[:60]} is not supported.")
 
 
 def _refused(findings: Flaws) -> HttpResponse:

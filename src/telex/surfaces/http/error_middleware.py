@@ -12,7 +12,9 @@ from telex.surfaces.http.problem import problem
 LOG = logging.getLogger("telex.http")
 CODE = "internal-error"
 MISTAKE = problem(
-    500, CODE, "Ask whoever runs the hub to look into its log: Telex has made a mistake, which is written there."
+    500,
+    CODE,
+    "Ask the operator of the hub to look into its log: this is a bug in Telex, and the log has the traceback.",
 )
 
 

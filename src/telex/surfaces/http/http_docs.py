@@ -12,7 +12,7 @@ from telex.surfaces.http.problem import STATUSES
 
 PAGE = "docs/http.md"
 _BODIES = {"none": "query", "json": "JSON body", "message": "query; the body is the message"}
-_MAY = {"agent": "an agent, under its own name", "reader": "whoever was let in", "operator": "a person"}
+_MAY = {"agent": "an agent, under its own name", "reader": "any client", "operator": "a person"}
 
 
 def parts() -> dict[str, str]:

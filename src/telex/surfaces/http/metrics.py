@@ -44,31 +44,29 @@ class Metrics:
         self._routes = RouteLabels((*routes, *SENDING, *WAITING, VIEWING))
         self._seen: dict[str, set[str]] = {}
         own = self.registry
-        Gauge("telex_info", "Always 1; its label says which Telex this is.", ["version"], registry=own).labels(
-            __version__
-        ).set(1)
+        Gauge("telex_info", "Always 1; its label has the version.", ["version"], registry=own).labels(__version__).set(
+            1
+        )
         self._messages = Counter(
             "telex_messages",
-            "Messages by what became of them, and in which dialect.",
+            "Messages by outcome and dialect.",
             ["outcome", "dialect"],
             registry=own,
         )
-        self._refusals = Counter("telex_refusals", "What messages were refused for, by code.", ["code"], registry=own)
-        self._deliveries = Counter("telex_deliveries", "Deliveries by what became of them.", ["outcome"], registry=own)
-        self._depth = Gauge("telex_queue_depth", "Deliveries that wait or are leased, in all.", ["state"], registry=own)
-        self._oldest = Gauge(
-            "telex_queue_oldest_seconds", "For how long the oldest of them has been there.", registry=own
-        )
-        self._members = Gauge("telex_members", "Members of the team, by how they are.", ["state"], registry=own)
+        self._refusals = Counter("telex_refusals", "Refusals by code.", ["code"], registry=own)
+        self._deliveries = Counter("telex_deliveries", "Deliveries by outcome.", ["outcome"], registry=own)
+        self._depth = Gauge("telex_queue_depth", "Deliveries that wait or are leased.", ["state"], registry=own)
+        self._oldest = Gauge("telex_queue_oldest_seconds", "Age of the oldest of them.", registry=own)
+        self._members = Gauge("telex_members", "Members of the team by presence.", ["state"], registry=own)
         self._sends = Histogram(
-            "telex_send_seconds", "From a message's arrival at the hub to its answer.", buckets=BUCKETS, registry=own
+            "telex_send_seconds", "Time from the arrival of a message to its response.", buckets=BUCKETS, registry=own
         )
         self._requests = Counter("telex_http_requests", "Requests answered.", ["route", "status"], registry=own)
         self._after: int | None = None  # the last event that was counted; None: nothing was yet
         self._counting = asyncio.Lock()
         self._counters: dict[tuple[str, int], Counter] = {}
-        self._viewers = Gauge("telex_viewers", "Who follows live events at the moment.", registry=own)
-        self._waiting = Gauge("telex_waiting_readers", "Who waits for a message at the moment.", registry=own)
+        self._viewers = Gauge("telex_viewers", "Current viewers of live events.", registry=own)
+        self._waiting = Gauge("telex_waiting_readers", "Readers that currently wait for a message.", registry=own)
 
     # --- what happened to messages -----------------------------------------------------------------------------------
 

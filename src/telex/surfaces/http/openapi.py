@@ -13,19 +13,19 @@ from telex.surfaces.http.routes_extra import CHECK, LETTERS, SVG, CheckResponse
 
 PROBLEMS = {
     400: "the arguments are wrong; findings say where",
-    401: "a token is needed, or the one that came is not valid",
-    403: "whoever asks may not do that, or not under that name",
-    404: "there is no such message, agent or place",
-    405: "another method is meant",
-    408: "the request came too slowly",
-    409: "the lease ran out or passed to another",
-    413: "it is too large",
-    415: "a CloudEvent in a form that is not taken",
+    401: "a token is missing or not valid",
+    403: "the caller may not do that, or not under that name",
+    404: "no such message, agent or path",
+    405: "method not allowed",
+    408: "the request was too slow",
+    409: "the lease expired or passed to another reader",
+    413: "too large",
+    415: "a CloudEvent in an unsupported form",
     422: "refused: findings say what is wrong and how to fix it",
-    424: "whoever was asked has not answered, or never will",
+    424: "no reply came, or none will come",
     429: "too many requests are open: try again in a moment",
-    431: "the address or the headers are too long",
-    503: "the store is away, or the outcome is unknown: try again, a send with the same id",
+    431: "the URL or the headers are too long",
+    503: "the store is unavailable, or the outcome is unknown: try again, a send with the same id",
 }
 SECRET = "token"
 _PROBLEM_NAME = "Problem"
@@ -78,7 +78,7 @@ def _operation(verb: Verb, schemas: SchemaBuilder) -> dict[str, Any]:
     good = _content(_wrapped(answer) if is_wrapped(verb.name) else answer)
     if verb.name == "events":
         good["content"]["text/event-stream"] = {"schema": {"type": "string"}}
-    done = {"200": good | {"description": "done, or it had been before"}}
+    done = {"200": good | {"description": "done now or before"}}
     if verb.created:
         done["201"] = good | {"description": "accepted and stored"}
     operation["responses"] = done | _problems()
@@ -127,7 +127,7 @@ def _problem(schemas: SchemaBuilder) -> dict[str, Any]:
     findings = {"type": "array", "items": schemas.of(Finding)}
     return {
         "type": "object",
-        "description": "What went wrong (RFC 9457). `code` is stable, and `telex explain CODE` tells about it.",
+        "description": "What went wrong (RFC 9457). `code` is stable; `telex explain CODE` explains it.",
         "properties": texts | {"status": {"type": "integer"}, "findings": findings},
         "required": [*texts, "status"],
     }
@@ -137,14 +137,14 @@ def _others(schemas: SchemaBuilder) -> list[tuple[str, str, dict[str, Any]]]:
     """What is no verb of the bus."""
     sent = {"type": "array", "items": {"anyOf": [schemas.of(Receipt), _PROBLEM_REFERENCE]}}
     picture = {"description": "a picture", "content": {SVG.decode(): {"schema": {"type": "string"}}}}
-    numbers = {"description": "numbers for Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    numbers = {"description": "metrics for Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
     check = {
-        **_other("check", "Say everything about a message. Nothing is stored.", "messages"),
+        **_other("check", "Check a message. Nothing is stored.", "messages"),
         "parameters": [_parameter(argument, "query", schemas) for argument in CHECK.values()],
         "requestBody": _message_body(),
     }
     many = {
-        **_other("send_many", "Send many messages. Each is answered for itself, in order.", "messages"),
+        **_other("send_many", "Send many messages. Each gets its own receipt, in order.", "messages"),
         "requestBody": _json_body(_object(LETTERS, schemas, "sender")),
     }
     drawn = {
@@ -159,10 +159,10 @@ def _others(schemas: SchemaBuilder) -> list[tuple[str, str, dict[str, Any]]]:
         (
             "/readyz",
             "get",
-            _answered(_other("ready", "Is it up, and does its store answer?"), _content(_flag("ready"))),
+            _answered(_other("ready", "Is the hub up, and is its store available?"), _content(_flag("ready"))),
         ),
         ("/openapi.json", "get", _answered(_other("openapi", "This document."), _content({"type": "object"}))),
-        ("/metrics", "get", _answered(_other("metrics", "How much, how often and how long."), numbers)),
+        ("/metrics", "get", _answered(_other("metrics", "Metrics for Prometheus."), numbers)),
     ]
 
 

@@ -152,12 +152,12 @@ class PageScreens:
         given = await body_of(request, self._desk.limits.message_bytes_max)
         dialect = by_name(str(given.get("dialect")), self._desk.dialects)
         if dialect is None:
-            raise NotFound(f"no dialect is called {str(given.get('dialect'))[:60]}.")
+            raise NotFound(f"no dialect {str(given.get('dialect'))[:60]}.")
         tree, body = given.get("tree"), given.get("body")
         if not isinstance(tree, dict) or not isinstance(body, str | None):
             raise InvalidValue("tree takes an object with the fields of a message, and body text.")
         if _is_deeper(tree, LEVELS_MAX):
-            raise InvalidValue(f"flatten tree: what is written here may have {LEVELS_MAX} levels.")
+            raise InvalidValue(f"flatten tree: at most {LEVELS_MAX} levels.")
         return {"raw": write(dialect, tree, body)}
 
 

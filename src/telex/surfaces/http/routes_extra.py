@@ -74,7 +74,7 @@ class ExtraRoutes:
         self._bus, self._settings, self._desk = bus, settings, settings.desk()
 
     async def check(self, request: Request) -> Response:
-        """What is wrong with a message; nothing is stored."""
+        """Check a message; nothing is stored."""
         raw = await body_of(request.scope, request.receive, self._settings.limits.message_bytes_max)
         if isinstance(raw, HttpResponse):
             return response(raw)

@@ -88,7 +88,7 @@ class TokenFile:
             return _understood(raw)
         except (ValueError, RecursionError) as error:
             say = (
-                f"{self.path} is no list of tokens ({_why(error)}): nobody with a token is let in until it is fixed."
+                f"{self.path} is no token file ({_why(error)}): no token is accepted until it is fixed."
                 " Put back a copy of it, or move it away and make new tokens."
             )
             raise StoreDamaged(say) from error
@@ -146,10 +146,10 @@ class TokenFile:
 
 def _understood(raw: bytes) -> dict[str, Token]:
     if len(raw) > _BYTES_MAX:
-        raise ValueError("it is far too large")
+        raise ValueError("it is too large")
     tree: Any = json.loads(raw)
     if not isinstance(tree, dict) or list(tree) != ["tokens"] or not isinstance(tree["tokens"], list):
-        raise ValueError("it does not begin like one")
+        raise ValueError("it has another format")
     tokens = [read(entry) for entry in tree["tokens"]]
     by_id = {token.id: token for token in tokens}
     if len(by_id) != len(tokens):
@@ -160,7 +160,7 @@ def _understood(raw: bytes) -> dict[str, Token]:
 def _why(error: Exception) -> str:
     """The reason in a few words, without a word of what stands in the file."""
     if isinstance(error, json.JSONDecodeError):
-        return f"it is no JSON at line {error.lineno}"
+        return f"invalid JSON at line {error.lineno}"
     return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
 
 

@@ -137,7 +137,7 @@ class VerbHandler:
         seq = values.get("seq")
         messages = [history.message for history in stories if seq is None or history.message.seq == seq]
         if not messages:
-            raise NotFound(f"no message of that id has the number {seq}: leave seq out to take the last.")
+            raise NotFound(f"no message with that id has the number {seq}: leave seq out for the last one.")
         return await self._bus.rendering(messages[-1], agent=values["agent"])
 
 

@@ -58,14 +58,14 @@ def identified(caller: Caller, name: str | None, role: str | None) -> Identity:
         NotAMember: the address says another name than the token, or nobody has said any.
     """
     if caller.agent is None and not caller.operator:
-        raise NotAMember("Show a token: telex token create makes one.", "token-needed")
+        raise NotAMember("Send a token: telex token create creates one.", "token-needed")
     if not caller.operator:
         return _bound(caller, name, role)
     if name:
         return Identity(name, role)
     if caller.token is not None:
         return Identity(caller.agent or HUMAN)
-    raise NotAMember(f"Say who you are in the address of this server: /mcp?{AS}=NAME&{ROLE}=ROLE.", "sender-unknown")
+    raise NotAMember(f"Give your name in the URL of this server: /mcp?{AS}=NAME&{ROLE}=ROLE.", "sender-unknown")
 
 
 def _bound(caller: Caller, name: str | None, role: str | None) -> Identity:

@@ -29,9 +29,9 @@ class ResourceInfo(NamedTuple):
 
 
 OFFERED = (
-    ResourceInfo(f"{SCHEME}{PROMPT}", "prompt", "Every message that your role may send, in the fewest words"),
+    ResourceInfo(f"{SCHEME}{PROMPT}", "prompt", "Every message that your role may send, in short form"),
     ResourceInfo(f"{SCHEME}{PROMPT}/{{dialect}}", "prompt of a dialect", "The same for one dialect"),
-    ResourceInfo(f"{SCHEME}{THREAD}{{correlation}}", "thread", "A conversation: who said what, and what became of it"),
+    ResourceInfo(f"{SCHEME}{THREAD}{{correlation}}", "thread", "A conversation: its messages and their states"),
 )
 
 
@@ -68,7 +68,7 @@ def _spoken(context: CallContext, role: str, name: str) -> list[Dialect]:
     dialects = context.dialects
     if name:
         if name not in dialects:
-            raise NotFound(f"there is no dialect {name[:128]}: there are {', '.join(dialects)}.")
+            raise NotFound(f"no dialect {name[:128]}: there are {', '.join(dialects)}.")
         return [dialects[name]]
     having = [dialect for dialect in dialects.values() if role in participants(dialect)]
     preferred = [dialect for dialect in having if dialect.name == context.settings.dialect]

@@ -39,14 +39,14 @@ def of_error(error: TelexError, say: str | None = None) -> ToolResult:
 
 
 def of_arguments(findings: list[Finding]) -> ToolResult:
-    detail = "The arguments do not fit the tool; nothing was done."
+    detail = "The arguments are invalid; nothing was done."
     tree = {"code": ARGUMENTS_WRONG, "detail": detail, "findings": plain(findings)}
     return ToolResult(f"{detail}\n{finding_text(findings)}", tree, wrong=True)
 
 
 def of_silence(tool: str, id_: str | None) -> ToolResult:
-    """Nothing was answered for so long that the client would soon have given up without a word."""
-    say = f"no answer came within {PATIENCE_SECONDS:g} s: the store or hub is away or busy, and it may have been done."
+    """The result of a call that timed out here, before the client gives up without a result."""
+    say = f"no answer within {PATIENCE_SECONDS:g} s: the store or hub is unavailable; the call may have succeeded."
     if tool == "send" and id_ is None:
         say += (
             " Before you send it again, find out whether it was stored; with an id of its own, sending again is safe."
@@ -58,7 +58,7 @@ def of_silence(tool: str, id_: str | None) -> ToolResult:
 def of_mistake(error: Exception) -> ToolResult:
     """Ours. The agent cannot fix it, and should not think that it was its own."""
     detail = (
-        f"Telex has made a mistake ({type(error).__name__}); its log says where. Do something else, and tell a person."
+        f"Telex has a bug ({type(error).__name__}); its log has the details. Do something else, and notify a person."
     )
     return ToolResult(f"internal-error: {detail}", {"code": "internal-error", "detail": detail}, wrong=True)
 

@@ -153,7 +153,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _half(name: str) -> Finding:
-    return Finding(ARGUMENTS_WRONG, f"$.{name}", "Write it anew: it has half a character in it, which is no text.")
+    return Finding(ARGUMENTS_WRONG, f"$.{name}", "Rewrite it: it contains a lone surrogate, which is no text.")
 
 
 def _version() -> str:

@@ -75,7 +75,7 @@ async def wait(context: CallContext, given: Given) -> ToolResult:
     limits = context.settings.limits
     leases = await take(context.bus, agent, limits, role=role, limit=limit, wait=seconds, lease=lease)
     if not leases:
-        text = f"Nothing came for {shown(agent)} within {seconds:g} s. Call again to go on waiting."
+        text = f"Nothing came for {shown(agent)} within {seconds:g} s. Call again to keep waiting."
         return ToolResult(text, {"answer": []})
     waits = [await _awaited(context, lease.message) for lease in leases]
     return taken(list(zip(leases, waits, strict=True)), tokens)
@@ -88,15 +88,15 @@ async def ack(context: CallContext, given: Given) -> ToolResult:
         return of_arguments([Finding(ARGUMENTS_WRONG, "$.extend", say)])
     if "nack" in given:
         delivery = await context.bus.nack(token, agent=agent, reason=given["nack"])
-        comes = "that was the last attempt: it is dead, and its sender is told"
+        comes = "that was the last attempt: it is a dead letter, and its sender is notified"
         if delivery.state == "stored":
-            comes = f"it comes again at {clock_time(delivery.due_at)} UTC"
+            comes = f"it is retried at {clock_time(delivery.due_at)} UTC"
         return ToolResult(f"nacked; {comes}", plain(delivery))
     if "extend" in given:
         until = await context.bus.extend(token, agent=agent, seconds=given["extend"])
         return ToolResult(f"yours until {clock_time(until)} UTC", {"answer": until})
     first = await context.bus.ack(token, agent=agent)
-    return ToolResult("acked" if first else "acked before, which is as well", {"answer": first})
+    return ToolResult("acked" if first else "acked already", {"answer": first})
 
 
 async def why(context: CallContext, given: Given) -> ToolResult:
@@ -104,7 +104,7 @@ async def why(context: CallContext, given: Given) -> ToolResult:
     now = time.time()
     text = "\n\n".join([DATA, *("\n".join(story_lines(story, now, PLAIN, marked)) for story in stories)])
     if len(text) > STORY_CHARACTERS_MAX:
-        text = text[:STORY_CHARACTERS_MAX] + "\n… cut here; telex why tells the rest"
+        text = text[:STORY_CHARACTERS_MAX] + "\n… cut here; telex why shows the rest"
     trees = [plain(story) for story in stories]
     for tree in trees:
         cut_raw(tree["message"], STORY_RAW_MAX)
@@ -135,7 +135,7 @@ async def team(context: CallContext, given: Given) -> ToolResult:
         reads = f", reading {', '.join(map(shown, member.dialects))}" if member.dialects else ""
         return ToolResult(f"{shown(member.name)} is in the team as {shown(member.role)}{reads}", plain(member))
     roster = await context.bus.roster()
-    nobody = "nobody has joined yet; every role may be sent to by its name"
+    nobody = "no members yet; every role is an address"
     return ToolResult("\n".join(map(_presence, roster)) or nobody, {"answer": plain(roster)})
 
 
