@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 WORD_CHARACTERS_MAX = 64  # nobody misspells a name that long; a hostile one must not cost time
-LATEST_MAX = 100  # compared of names that pile up as a team works: whoever slips has a late one in mind
+LATEST_MAX = 32  # compared of names that pile up as a team works: whoever slips has a late one in mind
 _CHOICE_CHARACTERS_MAX = 2 * WORD_CHARACTERS_MAX  # with separators; a longer choice is never meant
 _SEPARATORS = str.maketrans("", "", "_- .")
 
