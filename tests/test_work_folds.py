@@ -25,7 +25,7 @@ FOLDING = (
     *("work/pipeline/machine.py", "work/pipeline/state.py"),
     *("model/contracts.py", "model/escalation.py", "model/task_states.py", "model/shutdown.py"),
 )
-REMEMBERED = (2, "36e5c1e47afa92e9")
+REMEMBERED = (2, "829025135466e4b0")
 
 
 def code_of(path: Path) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 SCOPE_CHANGE, GATE_OVERRIDE = "scope_change", "gate_override"
 WIDENING = (SCOPE_CHANGE, GATE_OVERRIDE)  # the kinds of request that may widen a contract
-NONE: Mapping[str, Any] = MappingProxyType({})
+NONE: Any = MappingProxyType({})  # an empty dict that cannot be written to
 
 
 class ContractTerms(NamedTuple):
@@ -65,9 +65,9 @@ class Plan(NamedTuple):
     id: str
     revisions: tuple[Revision, ...] = ()
     to: tuple[str, ...] = ()  # every address that it was sent to: a revision sent to one frees nobody else
-    done: Mapping[str, CompletedTask] = NONE  # by task
+    done: dict[str, CompletedTask] = NONE  # by task
     spent: int = 0  # tokens
-    asks: Mapping[str, WideningRequest] = NONE  # by the request's id
+    asks: dict[str, WideningRequest] = NONE  # by the request's id
     grants: tuple[Grant, ...] = ()
     cycle: int = 0  # the last review; 0: there was none
     approved: bool = False  # by that review

@@ -36,7 +36,7 @@ FOLDS: dict[str, str] = {
     "work": "signals",
 }
 # Kinds of topics whose states may be long: their folds write into the lists and dicts of the state that they are given.
-IN_PLACE = frozenset({"contracts", "task", "shutdown"})
+IN_PLACE = frozenset({"contracts", "plan", "task", "shutdown"})
 
 
 class NoOpCondition(NamedTuple):

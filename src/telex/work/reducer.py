@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from telex.dialects.schema import Dialect
@@ -85,11 +86,14 @@ def fold_in_place(topic: str, state: Any, work_message: WorkMessage) -> Any:
     return fold_of(kind_of(topic))(state, work_message)
 
 
+_COPIED = (dict, list, MappingProxyType)
+
+
 def copy_state(topic: str, state: Any) -> Any:
     """A state that later messages do not change."""
     if state is None or kind_of(topic) not in IN_PLACE:
         return state
-    return type(state)(*[value.copy() if isinstance(value, (dict, list)) else value for value in state])
+    return type(state)(*[value.copy() if isinstance(value, _COPIED) else value for value in state])
 
 
 def written(events: Iterable[tuple[Event, Message | None]], dialects: Mapping[str, Dialect]) -> dict[str, Any]:
