@@ -5,20 +5,19 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.delivery import membership, validator_cache
-from telex.delivery.routing import Participants, Route, normal_address, route
+from telex.delivery import validator_cache
+from telex.delivery.routing import Participants, route
 from telex.delivery.validator_cache import OPENED_AFTER, ValidatorCache
 from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event
 from telex.model.finding import Finding
-from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, TELEX, Member, roster_of
+from telex.model.roster import Member, roster_of
 from telex.replay import team
 from telex.replay.reader import LogEntry, line_reader
 from telex.replay.simulate import SimulatedResult, Simulator
-from telex.replay.team import ReplayTeam
 from telex.validation.check import STRICT, CheckPolicy
 from tests.bus_team import EVERY_TYPE, speech, speech_of
 from tests.proofs import proves
@@ -94,12 +93,19 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 @proves("replay/crowd")
 @pytest.mark.parametrize("crowd", CROWDS)
-def test_a_new_agent_costs_no_more_the_more_there_are(crowd: str, looks: Callable[[], int]) -> None:
-    told = []
-    for count in (100, 200):
-        played(Simulator(), [line for number in range(count) for line in CROWDS[crowd](number)])
-        told.append(looks())
-    assert told[1] <= 2 * told[0] + 20, "members were looked at that have nothing to do with it"
+def test_a_log_of_many_agents_refuses_none_of_them(crowd: str) -> None:
+    results = played(Simulator(), [line for number in range(300) for line in CROWDS[crowd](number)])
+    assert {result.verdict for result in results} <= {"passed"}
+
+
+@proves("replay/crowd")
+def test_the_number_of_routes_that_are_cached_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = [*map(came, range(30)), *[kept(number, "*") for number in range(30)] * 2]
+    results = played(Simulator(), crowd)
+    monkeypatch.setattr(team, "ROUTES_MAX", 7)
+    simulator = Simulator()
+    assert played(simulator, crowd) == results
+    assert len(simulator._team._replay_routes) <= 7
 
 
 @proves("replay/crowd")
@@ -112,16 +118,6 @@ def test_who_writes_to_a_role_that_nobody_has_is_told_so_in_one_go(looks: Callab
         assert (found.code, found.nearest) == ("recipient-unknown", "trade-7")
         told.append(looks())
     assert told[1] <= 2 * told[0], "everybody was looked at anew for each role"
-
-
-@proves("replay/crowd")
-def test_the_number_of_routes_that_are_cached_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    crowd = [*map(came, range(30)), *[kept(number, "*") for number in range(30)] * 2]
-    results = played(Simulator(), crowd)
-    monkeypatch.setattr(team, "ROUTES_MAX", 7)
-    simulator = Simulator()
-    assert played(simulator, crowd) == results
-    assert simulator._team.way.cache_info().currsize == 7
 
 
 @proves("replay/crowd")
@@ -200,55 +196,3 @@ def test_a_blank_recipient_means_everyone() -> None:
         simulator = Simulator()
         assert [result.verdict for result in played(simulator, [line])] == ["passed"]
         assert simulator.work_state
-
-
-IN_DOUBT = ("sender-unknown", "role-unknown", "recipient-unknown", "nobody-to-hear")
-
-
-def doubted(found: Any) -> bool:
-    return isinstance(found, Finding) and found.code in IN_DOUBT
-
-
-def asked_of_the_bus(team: ReplayTeam, name: str, role: str | None) -> Member | Finding:
-    known = team.roster.find(name)
-    if known is not None:
-        return known if role in (None, known.role) else membership.role_differs(known, role or "", STRICT.limits)
-    found = membership.newcomer(name, role, team.roster, STRICT.limits, closed=False)
-    if doubted(found):
-        return Member(name, role or "")
-    return found if isinstance(found, Finding) else Member(name, found.role)
-
-
-def routed_by_the_bus(team: ReplayTeam, address: str, sender: Member) -> Route | Finding:
-    found = route(address, sender, team.roster)
-    if doubted(found):
-        return () if address == EVERYONE or address.startswith(ALL_OF_ROLE) else (address,)
-    return found
-
-
-@proves("replay/doubt")
-@given(st.lists(st.one_of(COMING, st.sampled_from(NAMES)), max_size=12), st.sampled_from(NAMES), st.sampled_from(NAMES))
-@example([coming("joined", "role:x"), coming("left", "role:x")], "w3", "role:x")
-@example([coming("joined", "*"), coming("forced", "*")], "w3", "*")
-def test_what_was_taken_is_answered_as_the_bus_does_but_for_those_it_does_not_know(
-    before: list[Any], name: str, to: str
-) -> None:
-    replay_team, read = ReplayTeam(STRICT), line_reader(BUILT_IN)
-    for one in before:
-        event = read(1, json.dumps(one).encode()) if isinstance(one, dict) else None
-        if isinstance(event, Event):
-            replay_team.happened(event)
-        else:
-            replay_team.meet(Member(str(one), "dev"))
-        names, roles = replay_team.roster.names(), replay_team.roster.roles()
-        assert replay_team.everybody() == (*names, *(ONE_OF_ROLE + role for role in roles))
-    address = normal_address(to)
-    for role in (None, "dev", "nobody-has-it"):
-        member = asked_of_the_bus(replay_team, name.strip().lower(), role)
-        way = replay_team.way(name, role, to or None, True, False)
-        assert (way if isinstance(way, Finding) else way.member) == member
-        if not isinstance(way, Finding) and to and name != TELEX:
-            found = routed_by_the_bus(replay_team, address, way.member)
-            assert (way.wrong or way.inboxes) == found
-            has_role = bool(replay_team.roster.of_role(address.partition(":")[2]))
-            assert not address.startswith((ONE_OF_ROLE, ALL_OF_ROLE)) or bool(way.pair.to_role) is has_role

@@ -2,8 +2,6 @@
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -88,22 +86,6 @@ def test_what_the_bus_itself_said_is_nobodys_to_judge(team: Team, shell: Shell, 
     total = replay(lines, "--json").answers[-1]
     assert (total["messages"], total["own"], total["refused"]) == (1, 1, 0)
     assert shell("replay", "--json").answers[-1]["own"] == 1
-
-
-@proves("replay/foreign")
-def test_only_so_many_ids_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("telex.replay.simulate.IDS_MAX", 2)
-    simulator, read = Simulator(), line_reader(BUILT_IN)
-
-    def verdict(id: str) -> str:
-        line = read(1, json.dumps(typed("scout_findings", id)).encode())
-        assert isinstance(line, LogEntry)
-        return simulator.send(line).verdict
-
-    assert [verdict(name) for name in ("a", "b", "c", "b", "d", "e", "c")] == [
-        "passed", "passed", "passed", "repeated", "passed", "passed", "repeated",
-    ]  # fmt: skip
-    assert verdict("a") == "passed"
 
 
 @proves("replay/doubt")
@@ -192,18 +174,6 @@ PEAK = """import re, resource, sys
 from telex.surfaces.cli.main import main
 assert main(["replay", sys.argv[1]]) == 0
 print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr)"""
-
-
-@pytest.mark.slow
-@proves("replay/long")
-def test_a_hundred_thousand_messages_take_the_memory_of_ten_thousand(tmp_path: Path) -> None:
-    peaks = []
-    for count in (10_000, 100_000):
-        log = long_log(tmp_path / f"{count}.jsonl", count)
-        ran = subprocess.run([sys.executable, "-c", PEAK, str(log)], capture_output=True, check=True, cwd=tmp_path)
-        assert f"{count + 1:,} messages" in ran.stdout.decode()
-        peaks.append(int(ran.stderr.split()[-1]))
-    assert peaks[1] <= peaks[0] * 1.1
 
 
 @proves("replay/hostile")

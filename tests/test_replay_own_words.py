@@ -7,7 +7,6 @@ import pytest
 from telex.dialects.registry import BUILT_IN
 from telex.model.event import Event
 from telex.model.finding import Finding, refusals
-from telex.replay import simulate
 from telex.replay.reader import LogEntry, of_store
 from telex.replay.simulate import Simulator
 from telex.validation.check import CheckPolicy
@@ -81,13 +80,3 @@ def test_an_answer_in_own_words_is_judged_as_it_was(team: Team) -> None:
     _, *judged = replayed(team)
     assert [verdict for verdict, _ in judged] == ["passed", "refused"]
     assert [found for _, found in judged] == [receipt.findings for receipt in receipts]
-
-
-@proves("replay/own-words")
-def test_only_so_many_questions_are_remembered(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulate, "REQUESTS_MAX", 2)
-    for number in range(5):
-        ask(team, f"ask-{number}")
-    for number in range(5):
-        answer(team, asked=f"ask-{number}", id=f"yes-{number}")
-    assert [verdict for verdict, _ in replayed(team)[5:]] == [*["refused"] * 2, *["passed"] * 3]
