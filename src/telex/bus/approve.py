@@ -71,7 +71,7 @@ async def answer_to(
     header = HeaderFields(
         id=context.clock.new_id(),
         at=context.clock.now(),
-        sender=_signed(dialect, type_, request, roster, agent, role),
+        sender=_signed(dialect, type_, request, roster=roster, agent=agent, role=role),
         to=request.by,
         correlation=request.correlation or (None if same else id_),
         reply_to=id_,

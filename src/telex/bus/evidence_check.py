@@ -39,7 +39,14 @@ async def _progress(evidence: "Evidence", work_message: "WorkMessage") -> tuple[
         say = f"Name a commit that is in the repository: {commit[:_SHORT]} is not, or has not come into it yet."
         wanted = "the hash of a commit in the repository at hand"
         return (
-            Finding("evidence-contradicted", work_message.path("commit"), say, evidence.contradicted, wanted, commit),
+            Finding(
+                "evidence-contradicted",
+                work_message.path("commit"),
+                say,
+                severity=evidence.contradicted,
+                expected=wanted,
+                found=commit,
+            ),
         )
     if proof.strangers:
         changed = f"commit {proof.commit[:_SHORT]} did not change"
@@ -67,7 +74,7 @@ def _stranger(
     listed = work_message.get("files")
     path = work_message.path("files", listed.index(first)) if len(proof.strangers) == 1 else work_message.path("files")
     found = first[:_NAME_CHARACTERS_MAX]
-    return Finding("evidence-contradicted", path, say, evidence.contradicted, wanted, found)
+    return Finding("evidence-contradicted", path, say, severity=evidence.contradicted, expected=wanted, found=found)
 
 
 def _count(files: tuple[str, ...]) -> str:

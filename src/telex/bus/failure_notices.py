@@ -19,7 +19,9 @@ async def dead_letter_notices(
     if (await context.roster()).find(message.sender) is None:
         return ()
     dialect = context.dialects.get(message.dialect or "")
-    report = not_delivered(message, delivery.inbox, reason, context.clock.now(), context.clock.new_id(), dialect)
+    report = not_delivered(
+        message, delivery.inbox, reason, now=context.clock.now(), new_id=context.clock.new_id(), dialect=dialect
+    )
     return (report,) if report is not None else ()
 
 

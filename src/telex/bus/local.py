@@ -139,7 +139,11 @@ class LocalBus(WorkApi):
                 now = context.clock.now()
                 found = await self._answers(question, inboxes, wanted)
                 until = now + context.limits.lease_seconds
-                if found and (leases := await receive.lease_messages(context, member, inboxes, now, until, 1, found)):
+                if found and (
+                    leases := await receive.lease_messages(
+                        context, member, inboxes, now=now, until=until, limit=1, only=found
+                    )
+                ):
                     return leases[0]
                 if now >= deadline:
                     return None

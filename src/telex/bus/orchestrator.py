@@ -64,7 +64,15 @@ class Orchestrator:
             if message.raw != raw:
                 raise InvalidValue(f"choose another id for the work: there is a message called {work}.")
             if message.role in TRIAGE_REQUEST.senders:
-                return Receipt(True, work, "stored", (message.to,), message.dialect, message.type, duplicate=True)
+                return Receipt(
+                    True,
+                    work,
+                    state="stored",
+                    to=(message.to,),
+                    dialect=message.dialect,
+                    type=message.type,
+                    duplicate=True,
+                )
         address = to or ONE_OF_ROLE + TRIAGE_REQUEST.receivers[0]
         return await self._bus.send(raw, sender=self.name, role=self._role, to=address, id=work, correlation=work)
 

@@ -57,7 +57,10 @@ async def read(context: BusContext, id_: str, agent: str) -> Message:
     member = (await context.roster()).find(name)
     inboxes = await context.inboxes(member) if member is not None else ()
     seen = [
-        (message, Event(0, now, "read", name, message.seq, delivery.seq, delivery.inbox))
+        (
+            message,
+            Event(0, now, kind="read", agent=name, message=message.seq, delivery=delivery.seq, inbox=delivery.inbox),
+        )
         for message in messages
         for delivery in await context.store.deliveries(message.seq)
         if delivery.inbox in inboxes and delivery.state == "stored"

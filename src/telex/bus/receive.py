@@ -36,7 +36,7 @@ async def receive(
     deadline = context.clock.now() + seconds("wait", wait)
     await run_if_due(context)
     now, inboxes = context.clock.now(), await context.inboxes(member)
-    leases = await lease_messages(context, member, inboxes, now, now + lease, limit)
+    leases = await lease_messages(context, member, inboxes, now=now, until=now + lease, limit=limit)
     if leases or now >= deadline:
         return leases
     subscription = waiting.place(takes=True)
@@ -45,7 +45,7 @@ async def receive(
             await subscription.arm(inboxes)
             await run_if_due(context)
             now = context.clock.now()
-            leases = await lease_messages(context, member, inboxes, now, now + lease, limit)
+            leases = await lease_messages(context, member, inboxes, now=now, until=now + lease, limit=limit)
             if leases or now >= deadline:
                 return leases
             await subscription.wait(

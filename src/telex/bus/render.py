@@ -89,17 +89,17 @@ def _without_its_dialect(message: Message, member: Member) -> Rendering:
     body = None if isinstance(tree, dict) else message.raw.decode("utf-8", "backslashreplace")
     name = message.dialect or ""
     purpose = f"This team does not have the dialect {name} any more, so nobody can say what such a message is for."
-    type_ = MessageType(message.type or "", purpose, (), (), "STATUS", {}, {})
-    dialect = Dialect(name, "", "", "json", (), {})
+    type_ = MessageType(message.type or "", purpose, senders=(), receivers=(), priority="STATUS", fields={}, example={})
+    dialect = Dialect(name, "", purpose="", form="json", roles=(), types={})
     header = MessageHeader(
         message.id,
         message.at,
-        message.sender,
-        message.role,
-        member.name,
-        member.role,
-        message.correlation,
-        message.reply_to,
+        sender=message.sender,
+        sender_role=message.role,
+        recipient=member.name,
+        recipient_role=member.role,
+        correlation=message.correlation,
+        reply_to=message.reply_to,
     )
     text = render(tree if isinstance(tree, dict) else {}, dialect, type_, header, body)
     return Rendering(PLAIN.name, None, text.encode("utf-8", "backslashreplace"))
@@ -165,7 +165,16 @@ async def lease(
         if rendering is None:
             return None
         detail = json.dumps(facts(rendering, member))
-        return Event(0, now, "translated", member.name, lease.message.seq, lease.delivery, lease.inbox, detail)
+        return Event(
+            0,
+            now,
+            kind="translated",
+            agent=member.name,
+            message=lease.message.seq,
+            delivery=lease.delivery,
+            inbox=lease.inbox,
+            detail=detail,
+        )
 
     leases = await context.store.lease(inboxes, member.name, now, until, limit, only, told)
     return [lease._replace(rendering=made.get(lease.delivery)) for lease in leases]

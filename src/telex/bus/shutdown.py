@@ -269,4 +269,12 @@ async def _report(
             if message is not None and message.sender != TELEX
         )
     requests = tuple(call.id for call in about)
-    return ShutdownReport(run.asker.name, requests, team_snapshot.agents, handed_back, dissolved, (), until)
+    return ShutdownReport(
+        run.asker.name,
+        requests,
+        agents=team_snapshot.agents,
+        handed_back=handed_back,
+        dissolved=dissolved,
+        findings=(),
+        until=until,
+    )

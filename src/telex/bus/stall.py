@@ -61,7 +61,9 @@ def _approvals(
             if presence.state == HERE and presence.member.name != request.by and presence.member.role in (*roles, HUMAN)
         ]
         whom = single(request.inboxes[0] if request.inboxes else request.to, roster)
-        wait = Wait(request.by, whom, "approval", request.id, request.at, request.subject, request.id)
+        wait = Wait(
+            request.by, whom, why="approval", about=request.id, since=request.at, words=request.subject, id=request.id
+        )
         yield PendingApproval(wait, tuple(givers), roles)
 
 
@@ -81,14 +83,24 @@ def _roles_of(inboxes: tuple[str, ...], roster: Roster) -> tuple[str, ...]:
 def _handed_up(matters: list[Escalation], roster: Roster) -> Iterator[Wait]:
     for matter in matters:
         whom = single(matter.now.inboxes[0], roster)
-        yield Wait(matter.by, whom, "escalation", matter.id, matter.at, matter.reason, matter.now.id)
+        yield Wait(
+            matter.by, whom, why="escalation", about=matter.id, since=matter.at, words=matter.reason, id=matter.now.id
+        )
 
 
 def _blocked(topics: dict[str, Any], roster: Roster) -> Iterator[Wait]:
     for blocker in (topic for topic in topics.values() if topic is not None):
         words = blocker.needs or blocker.what
         for inbox in blocker.inboxes:
-            yield Wait(blocker.by, single(inbox, roster), "blocker", blocker.id, blocker.at, words, blocker.id)
+            yield Wait(
+                blocker.by,
+                single(inbox, roster),
+                why="blocker",
+                about=blocker.id,
+                since=blocker.at,
+                words=words,
+                id=blocker.id,
+            )
 
 
 async def _dependent(context: BusContext, topics: dict[str, Any], roster: Roster) -> list[Wait]:
@@ -104,7 +116,18 @@ async def _dependent(context: BusContext, topics: dict[str, Any], roster: Roster
                 last = plan.revisions[-1]
                 remedy = await _without(context, plan, needed) if number < REMEDIES_MAX else _without_it(plan, needed)
                 words = f"{needed} before {plan.id}"
-                waits.append(Wait(_node(plan.id), _node(needed), "dependency", needed, last.at, words, last.id, remedy))
+                waits.append(
+                    Wait(
+                        _node(plan.id),
+                        _node(needed),
+                        why="dependency",
+                        about=needed,
+                        since=last.at,
+                        words=words,
+                        id=last.id,
+                        remedy=remedy,
+                    )
+                )
                 waits += _with_its_holders(before, roster) if before is not None else ()
     return waits
 
@@ -114,7 +137,15 @@ def _with_its_holders(plan: Any, roster: Roster) -> Iterator[Wait]:
         if address != EVERYONE and plan.is_open:
             whom = single(address.replace(ALL_OF_ROLE, ONE_OF_ROLE, 1), roster)
             last = plan.revisions[-1]
-            yield Wait(_node(plan.id), whom, "dependency", plan.id, last.at, f"{plan.id} to be done", last.id)
+            yield Wait(
+                _node(plan.id),
+                whom,
+                why="dependency",
+                about=plan.id,
+                since=last.at,
+                words=f"{plan.id} to be done",
+                id=last.id,
+            )
 
 
 def _node(plan: str) -> str:
@@ -152,7 +183,9 @@ def _stopping(topics: dict[str, Any], here: list[Presence]) -> Iterator[Wait]:
         for call in state.calls[-1:]:
             for name in call.asked:
                 if name in present and name not in call.answers and name not in (call.by, HUMAN):
-                    yield Wait(call.by, name, "shutdown", call.id, call.at, call.reason, call.id)
+                    yield Wait(
+                        call.by, name, why="shutdown", about=call.id, since=call.at, words=call.reason, id=call.id
+                    )
 
 
 # --- requests and inboxes --------------------------------------------------------------------------------------------
@@ -193,4 +226,4 @@ async def _silence(context: BusContext, presence: Presence) -> IdleConversation:
 
 def _wait(message: Message, whom: str, why: Why) -> Wait:
     words = f"{message.type or 'a message'} {message.id}"
-    return Wait(message.sender, whom, why, message.id, message.at, words, message.id)
+    return Wait(message.sender, whom, why=why, about=message.id, since=message.at, words=words, id=message.id)

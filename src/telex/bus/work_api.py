@@ -74,7 +74,16 @@ class WorkApi:
         from telex.bus.approve import answer_to
 
         context = self._context
-        request = await answer_to(context, id, agent, approved, reason, conditions, modifications, role)
+        request = await answer_to(
+            context,
+            id,
+            agent,
+            approved=approved,
+            reason=reason,
+            conditions=conditions,
+            modifications=modifications,
+            role=role,
+        )
         receipt = await self._sender.send(request)
         self._waiting.nudge()
         return receipt

@@ -153,7 +153,16 @@ def _of_export(number: int, line: bytes) -> Line:
         if facts.kind not in COMING_AND_GOING:
             return None  # what became of a message decides nothing about the next
         detail = bytes(facts.detail).decode()
-        return Event(facts.seq, facts.at, facts.kind, facts.agent, None, facts.delivery, facts.inbox, detail)
+        return Event(
+            facts.seq,
+            facts.at,
+            kind=facts.kind,
+            agent=facts.agent,
+            message=None,
+            delivery=facts.delivery,
+            inbox=facts.inbox,
+            detail=detail,
+        )
     detail = bytes(facts.detail).decode()
     message = facts.message
     if message is None:

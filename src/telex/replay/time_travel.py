@@ -124,4 +124,4 @@ def after(delivery: Delivery, event: Event) -> Delivery:
 
 
 def _new(number: int, message: Message, inbox: str) -> Delivery:
-    return Delivery(number, message.seq, inbox, message.rank, "stored", AT_ONCE)
+    return Delivery(number, message.seq, inbox=inbox, rank=message.rank, state="stored", due_at=AT_ONCE)

@@ -108,7 +108,14 @@ class MemoryStore(MemoryTables):
         delivery = stored._replace(state="leased", due_at=until, attempts=attempt, fence=fence, holder=holder)
         self._put(delivery)
         self._record(now, "leased", agent=holder, of=delivery, detail=json.dumps({"until": until, "attempt": attempt}))
-        lease = Lease(self._messages[delivery.message], delivery.seq, delivery.inbox, attempt, fence, until)
+        lease = Lease(
+            self._messages[delivery.message],
+            delivery.seq,
+            inbox=delivery.inbox,
+            attempt=attempt,
+            fence=fence,
+            until=until,
+        )
         event = beside(lease) if beside is not None else None
         if event is not None:
             self._record(event.at, event.kind, agent=event.agent, of=delivery, detail=event.detail)

@@ -159,7 +159,16 @@ class MemoryTables:
     def _deliver(self, message: int, inbox: str) -> Delivery:
         self._last_delivery += 1
         self._add(self._deliveries_of[message], self._last_delivery)
-        return self._put(Delivery(self._last_delivery, message, inbox, self._messages[message].rank, "stored", AT_ONCE))
+        return self._put(
+            Delivery(
+                self._last_delivery,
+                message,
+                inbox=inbox,
+                rank=self._messages[message].rank,
+                state="stored",
+                due_at=AT_ONCE,
+            )
+        )
 
     def _put(self, delivery: Delivery) -> Delivery:
         """Store a delivery as it now is."""

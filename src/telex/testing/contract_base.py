@@ -161,7 +161,14 @@ class ContractBase:
     def ack(self, lease: Lease) -> Settlement:
         """As a bus settles an ack: under this lease, and only while it runs."""
         return Settlement(
-            lease.delivery, "leased", "acked", self.now, "acked", "lead", fence=lease.fence, running_at=self.now
+            lease.delivery,
+            "leased",
+            becomes="acked",
+            at=self.now,
+            kind="acked",
+            agent="lead",
+            fence=lease.fence,
+            running_at=self.now,
         )
 
     def give_back(self, lease: Lease, *, due_at: float, **changes: Any) -> Settlement:

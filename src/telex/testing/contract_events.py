@@ -66,7 +66,16 @@ class EventPromises(ContractBase):
 
         def beside(lease: Lease) -> Event | None:
             seq = lease.message.seq
-            event = Event(0, at, "translated", "kim", seq, lease.delivery, lease.inbox, '{"type": "T"}')
+            event = Event(
+                0,
+                at,
+                kind="translated",
+                agent="kim",
+                message=seq,
+                delivery=lease.delivery,
+                inbox=lease.inbox,
+                detail='{"type": "T"}',
+            )
             return event if lease.message.id == "m2" else None
 
         taken = await store.lease(["lead"], "kim", at, at + 5.0, 9, beside=beside)

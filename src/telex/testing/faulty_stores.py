@@ -153,7 +153,12 @@ class ReadIsAck(FaultyStore):
     ) -> list[Lease]:
         leases = await self.inner.lease(inboxes, holder, now, until, limit, only, beside)
         await self.inner.settle(
-            [Settlement(lease.delivery, "leased", "acked", now, "acked", holder, lease.fence) for lease in leases]
+            [
+                Settlement(
+                    lease.delivery, "leased", becomes="acked", at=now, kind="acked", agent=holder, fence=lease.fence
+                )
+                for lease in leases
+            ]
         )
         return leases
 

@@ -123,17 +123,17 @@ def asked(work_message: WorkMessage) -> ApprovalRequest:
     return ApprovalRequest(
         work_message.id,
         work_message.sender,
-        work_message.role,
-        work_message.to,
-        work_message.inboxes,
-        work_message.text("kind"),
-        work_message.text("subject"),
-        work_message.at,
-        deadline_of(work_message),
-        work_message.dialect.name,
-        work_message.type.name,
-        work_message.text("task"),
-        work_message.correlation,
+        role=work_message.role,
+        to=work_message.to,
+        inboxes=work_message.inboxes,
+        kind=work_message.text("kind"),
+        subject=work_message.text("subject"),
+        at=work_message.at,
+        deadline=deadline_of(work_message),
+        dialect=work_message.dialect.name,
+        type=work_message.type.name,
+        task=work_message.text("task"),
+        correlation=work_message.correlation,
     )
 
 
@@ -258,12 +258,12 @@ def answered(work_message: WorkMessage, kind: str) -> ApprovalAnswer:
     return ApprovalAnswer(
         work_message.id,
         work_message.sender,
-        work_message.role,
-        work_message.at,
-        decision,
-        work_message.text("reason") or "; ".join(work_message.texts("reasons")),
-        work_message.texts("conditions"),
-        work_message.texts("modifications"),
+        role=work_message.role,
+        at=work_message.at,
+        decision=decision,
+        reason=work_message.text("reason") or "; ".join(work_message.texts("reasons")),
+        conditions=work_message.texts("conditions"),
+        modifications=work_message.texts("modifications"),
         override=kind == GATE_OVERRIDE and decision != REJECTED,
     )
 

@@ -82,7 +82,9 @@ def _plan_unknown(work_message: WorkMessage, contracts: ContractIndex) -> Findin
     close = nearest(plan, plans[-LATEST_MAX:])
     say = f"Name a plan that has a contract, such as {short(close or plans[-1])}: nobody has sent one for this."
     path = work_message.path("plan")
-    return Finding("plan-unknown", path, say, "warning", listed(plans), short(plan), close)
+    return Finding(
+        "plan-unknown", path, say, severity="warning", expected=listed(plans), found=short(plan), nearest=close
+    )
 
 
 def _task_not_in_plan(work_message: WorkMessage, plan: Plan) -> Finding:
@@ -301,4 +303,6 @@ def _out_of_order(work_message: WorkMessage, plan: Plan) -> Finding:
     say = f"Say cycle {next_}: the last review of plan {short(plan.id)} was cycle {plan.cycle}."
     wanted = f"{next_} or 1" if plan.approved else str(next_)
     found = str(work_message.get("cycle"))
-    return Finding("cycle-out-of-order", work_message.path("cycle"), say, "warning", wanted, found)
+    return Finding(
+        "cycle-out-of-order", work_message.path("cycle"), say, severity="warning", expected=wanted, found=found
+    )

@@ -123,28 +123,30 @@ def _after_contract(plan: Plan, work_message: WorkMessage) -> Plan:
     made = Revision(
         number,
         digest,
-        words,
-        work_message.id,
-        work_message.seq,
-        work_message.sender,
-        work_message.at,
-        work_message.dialect.name,
+        words=words,
+        id=work_message.id,
+        seq=work_message.seq,
+        by=work_message.sender,
+        at=work_message.at,
+        dialect=work_message.dialect.name,
     )
     id_, revisions, _, done, spent, asks, grants, cycle, approved = plan
-    return Plan(id_, (*revisions, made), to, done, spent, asks, grants, cycle, approved)
+    return Plan(
+        id_, (*revisions, made), to=to, done=done, spent=spent, asks=asks, grants=grants, cycle=cycle, approved=approved
+    )
 
 
 def words_of(work_message: WorkMessage) -> ContractTerms:
     return ContractTerms(
         work_message.text("phase"),
         work_message.text("objective"),
-        work_message.texts("tasks"),
-        work_message.texts("allowed"),
-        work_message.texts("forbidden"),
-        work_message.texts("depends_on"),
-        work_message.texts("must_haves"),
-        work_message.texts("checks"),
-        _count(work_message, "budget"),
+        tasks=work_message.texts("tasks"),
+        allowed=work_message.texts("allowed"),
+        forbidden=work_message.texts("forbidden"),
+        depends_on=work_message.texts("depends_on"),
+        must_haves=work_message.texts("must_haves"),
+        checks=work_message.texts("checks"),
+        budget=_count(work_message, "budget"),
     )
 
 
@@ -165,12 +167,12 @@ def _after_answer(plan: Plan, work_message: WorkMessage) -> Plan:
     grant = Grant(
         work_message.texts("modifications"),
         asked.kind == GATE_OVERRIDE,
-        work_message.sender,
-        work_message.role,
-        work_message.at,
-        request,
-        asked.by,
-        work_message.texts("conditions"),
+        by=work_message.sender,
+        role=work_message.role,
+        at=work_message.at,
+        request=request,
+        asked_by=asked.by,
+        conditions=work_message.texts("conditions"),
     )
     return plan._replace(grants=(*plan.grants, grant))
 

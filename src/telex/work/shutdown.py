@@ -52,12 +52,12 @@ def _add(shutdown_state: ShutdownState, work_message: WorkMessage) -> None:
         ShutdownRequest(
             work_message.id,
             work_message.sender,
-            work_message.role,
-            work_message.text("reason"),
-            work_message.text("team"),
-            work_message.at,
-            asked,
-            {},
+            role=work_message.role,
+            reason=work_message.text("reason"),
+            team=work_message.text("team"),
+            at=work_message.at,
+            asked=asked,
+            answers={},
         )
     )
     shutdown_state.places[work_message.id] = place

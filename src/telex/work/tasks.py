@@ -88,7 +88,7 @@ class Task(NamedTuple):
 
 
 def new_task(id_: str) -> Task:
-    return Task(id_, "", "", TaskHistory(), {}, {}, {}, moves=False)
+    return Task(id_, "", assigned_to="", steps=TaskHistory(), waiting={}, answered={}, approvals={}, moves=False)
 
 
 def machine_of(context: RuleContext) -> TaskStateMachine:
@@ -120,7 +120,7 @@ def _weigh_move(work_message: WorkMessage, book: Book, context: RuleContext) -> 
     if claimed != state:
         findings.append(_elsewhere(work_message, task.id, state))
     if wanted not in there:
-        findings.append(_no_such_move(work_message, machine, stands, state, wanted, there))
+        findings.append(_no_such_move(work_message, machine, stands, state=state, wanted=wanted, there=there))
     return findings
 
 
@@ -186,7 +186,14 @@ def _escalation(work_message: WorkMessage, book: Book, context: RuleContext) -> 
                 None,
             )
             if type_ is not None:
-                yield _draft(work_message, type_, task, state, failed, _goes_to(machine, stands, state, context.roster))
+                yield _draft(
+                    work_message,
+                    type_,
+                    task,
+                    state=state,
+                    failed=failed,
+                    to=_goes_to(machine, stands, state, context.roster),
+                )
 
 
 def _goes_to(machine: TaskStateMachine, stands: TaskStatus, state: str, roster: Roster) -> str:
@@ -309,12 +316,12 @@ def _step(assigned_to: str, work_message: WorkMessage) -> TaskStep:
     return TaskStep(
         "move",
         work_message.id,
-        work_message.at,
-        work_message.sender,
-        came_from,
-        goes_to,
-        work_message.text("reason"),
-        whom,
+        at=work_message.at,
+        by=work_message.sender,
+        came_from=came_from,
+        goes_to=goes_to,
+        reason=work_message.text("reason"),
+        whom=whom,
     )
 
 

@@ -50,7 +50,9 @@ def _read_rule(value: TomlValue, scope: RuleScope) -> HardRule | None:
     coded = code.word(_CODE, "lower-case words joined by hyphens") if code else None
     said = say.line() if say else None
     if coded and broken_when and path and said and severity:
-        return HardRule(coded, broken_when.value, path.value, said, cast(Severity, severity), expected)
+        return HardRule(
+            coded, broken_when.value, path=path.value, say=said, severity=cast(Severity, severity), expected=expected
+        )
     return None
 
 

@@ -54,7 +54,7 @@ def _read(value: TomlValue, type_: MessageType, dialect: Dialect) -> Semantics |
     said = {dialect.locate(type_, name) for name in says.values()}
     for steps in unfilled(type_, dialect, said, defaults):
         _tell_unfilled(value, steps[1:] if steps[0] == dialect.payload else steps)
-    return Semantics(intents, says, values, means, defaults, body)
+    return Semantics(intents, says, values=values, means=means, defaults=defaults, body=body)
 
 
 def _tell_unfilled(value: TomlValue, steps: tuple[str, ...]) -> None:

@@ -59,7 +59,9 @@ def event_and_message(row: Row) -> tuple[Event, Message | None]:
 def leased_of(row: Row, until: float) -> Lease:
     """From a delivery as it was before this lease, and its message."""
     seq, _, inbox, _, _, _, attempts, fence, _ = row[:_DELIVERY_WIDTH]
-    return Lease(message_of(row[_DELIVERY_WIDTH:]), seq, inbox, attempts + 1, fence + 1, until)
+    return Lease(
+        message_of(row[_DELIVERY_WIDTH:]), seq, inbox=inbox, attempt=attempts + 1, fence=fence + 1, until=until
+    )
 
 
 def first_delivery(message: int) -> int:

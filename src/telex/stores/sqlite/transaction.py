@@ -348,7 +348,18 @@ class SqliteTransaction(SqliteReads):
         last, rank = self.file.rows("SELECT max(seq), max(rank) FROM deliveries WHERE seq BETWEEN ? AND ?", bounds)[0]
         for number, inbox in enumerate(inboxes, last + 1):
             self._deliveries.append((number, request.message, inbox, rank, STORED, AT_ONCE))
-            self.record(Event(0, at, "request-repeated", None, request.message, number, inbox, detail))
+            self.record(
+                Event(
+                    0,
+                    at,
+                    kind="request-repeated",
+                    agent=None,
+                    message=request.message,
+                    delivery=number,
+                    inbox=inbox,
+                    detail=detail,
+                )
+            )
         if due_at is None:
             self.record(Event(0, at, "expired", None, request.message, detail=detail))
         for report in reports:

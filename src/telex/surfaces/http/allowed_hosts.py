@@ -84,7 +84,7 @@ def asked(headers: Iterable[Header]) -> RequestHeaders:
         elif name in FORWARDED or name.startswith(b"x-forwarded-"):
             forwarded = True
     site, mode, to = fetch.get(b"sec-fetch-site"), fetch.get(b"sec-fetch-mode"), fetch.get(b"sec-fetch-dest")
-    return RequestHeaders(hosts, origins, site, mode, to, shown, forwarded)
+    return RequestHeaders(hosts, origins, site=site, mode=mode, destination=to, shown=shown, forwarded=forwarded)
 
 
 def misplaced(

@@ -72,12 +72,12 @@ def read_event(body: bytes, limits: Limits = LIMITS) -> ReceivedEvent | Flaws:
     return ReceivedEvent(
         _message(tree, text),
         said["id"] or "",
-        unquote(said["source"] or ""),
-        said["type"] or "",
-        said["subject"],
-        said["replyto"],
-        said["correlationid"],
-        said["traceparent"],
+        sender=unquote(said["source"] or ""),
+        type=said["type"] or "",
+        to=said["subject"],
+        reply_to=said["replyto"],
+        correlation=said["correlationid"],
+        traceparent=said["traceparent"],
     )
 
 

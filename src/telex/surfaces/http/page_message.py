@@ -108,7 +108,14 @@ def _markup_of(
     from telex.translation.result import MessageHeader
 
     header = MessageHeader(
-        message.id, message.at, message.sender, message.role, message.to, None, message.correlation, message.reply_to
+        message.id,
+        message.at,
+        sender=message.sender,
+        sender_role=message.role,
+        recipient=message.to,
+        recipient_role=None,
+        correlation=message.correlation,
+        reply_to=message.reply_to,
     )
     return markup(render(checked.tree, dialect, type_, header)), "told"
 

@@ -34,7 +34,14 @@ class RefusalStats:
         found = tuple(_stopping(said))[:FINDINGS_MAX] if isinstance(said, list) else ()
         self._kept.append(
             Refusal(
-                message.seq, message.id, event.at, message.sender, message.role, message.dialect, message.type, found
+                message.seq,
+                message.id,
+                at=event.at,
+                agent=message.sender,
+                role=message.role,
+                dialect=message.dialect,
+                type=message.type,
+                findings=found,
             )
         )
 

@@ -33,7 +33,8 @@ async def approvals_facts(bus: Bus, desk: CheckPolicy, now: float) -> list[Facts
     )
     members = [presence.member for presence in await bus.roster()] if rows else []
     return [
-        await _approval(bus, desk, approval, deadline, now, members) for deadline, _, _, approval in rows[:SHOWN_MAX]
+        await _approval(bus, desk, approval, deadline=deadline, now=now, members=members)
+        for deadline, _, _, approval in rows[:SHOWN_MAX]
     ]
 
 

@@ -98,7 +98,13 @@ class ExtraRoutes:
         )
         name = checked.dialect.name if checked.dialect else None
         check_response = CheckResponse(
-            checked.valid, name, checked.type, checked.findings, checked.fixed, checked.skeleton, checked.body
+            checked.valid,
+            name,
+            type=checked.type,
+            findings=checked.findings,
+            fixed=checked.fixed,
+            skeleton=checked.skeleton,
+            body=checked.body,
         )
         return response(HttpResponse(200, encoded(plain(check_response))))
 

@@ -47,7 +47,9 @@ def new_token(
     """A token to keep, and its text to show once."""
     name = "".join(secrets.choice(_ID_LETTERS) for _ in range(_ID_LENGTH))
     secret = secrets.token_hex(_SECRET_BYTES)
-    return Token(name, _hashed(secret), agent, role, operator, now, expires_at), f"{BEGINS}{name}_{secret}"
+    return Token(
+        name, _hashed(secret), agent=agent, role=role, operator=operator, made_at=now, expires_at=expires_at
+    ), f"{BEGINS}{name}_{secret}"
 
 
 def matching(text: str, tokens: dict[str, Token], now: float) -> Token | None:
