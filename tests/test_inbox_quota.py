@@ -8,7 +8,7 @@ import pytest
 
 from telex.bus.run_sync import run_sync
 from telex.model.message import WorkChange
-from telex.ports.store import Settlement, Transaction
+from telex.ports.store import LeaseRequest, Settlement, Transaction
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.contract_base import append
 from telex.testing.contract_requests import remind
@@ -51,7 +51,7 @@ def test_what_is_put_in_whatever_the_limit_counts_for_those_who_have_one(open_: 
 def test_a_place_that_was_freed_is_found(open_: Open) -> None:
     store = open_()
     assert put(store, 10) == ["stored"] * 10
-    leases = run_sync(store.lease(("lead",), "lead", NOW, NOW + 60.0, 4))
+    leases = run_sync(store.lease(LeaseRequest(("lead",), "lead", NOW, NOW + 60.0, 4)))
     run_sync(
         store.settle(
             [Settlement(lease.delivery, "leased", "acked", NOW, "acked", "lead", lease.fence) for lease in leases]
@@ -81,11 +81,11 @@ def test_what_comes_along_in_the_same_group_counts(open_: Open) -> None:
 def test_dead_letters_that_are_taken_up_again_count_and_so_do_reports_of_failures(open_: Open) -> None:
     store = open_()
     put(store, 4, inbox_max=4)
-    leases = run_sync(store.lease(("lead",), "lead", NOW, NOW + 60.0, 4))
+    leases = run_sync(store.lease(LeaseRequest(("lead",), "lead", NOW, NOW + 60.0, 4)))
     died = [Settlement(lease.delivery, "leased", "dead", NOW, "dead", fence=lease.fence) for lease in leases]
     run_sync(store.settle(died))
     assert put(store, 1, inbox_max=4, first=10) == ["stored"]
-    [held] = run_sync(store.lease(("lead",), "lead", NOW, NOW + 60.0, 1))
+    [held] = run_sync(store.lease(LeaseRequest(("lead",), "lead", NOW, NOW + 60.0, 1)))
     report = Settlement(held.delivery, "leased", "dead", NOW, "dead", reports=(entry("report"),))
     again = [Settlement(lease.delivery, "dead", "stored", NOW, "retried") for lease in leases[:2]]
     run_sync(store.settle([report, *again]))

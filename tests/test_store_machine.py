@@ -18,7 +18,7 @@ from telex.client import run_sync
 from telex.model.delivery import AT_ONCE
 from telex.model.digest import digest_of
 from telex.model.message import Lease, NewMessage
-from telex.ports.store import PendingRequest, Settlement, Store
+from telex.ports.store import LeaseRequest, PendingRequest, Settlement, Store
 from telex.stores.memory import MemoryStore
 from telex.stores.sqlite import dedup
 from telex.stores.sqlite.store import SqliteStore
@@ -102,7 +102,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(inboxes=SOME_INBOXES, limit=st.integers(1, 4), seconds=st.sampled_from([1.0, 10.0, 60.0]))
     def lease(self, inboxes: tuple[str, ...], limit: int, seconds: float) -> None:
         until = self.now + seconds
-        leased = self.run(self.store.lease(inboxes, "kim", self.now, until, limit))
+        leased = self.run(self.store.lease(LeaseRequest(inboxes, "kim", self.now, until, limit)))
         expected = self.model.lease(inboxes, "kim", self.now, until, limit)
         assert [(one.delivery, one.attempt, one.fence) for one in leased] == [
             (lying.seq, lying.attempts, lying.fence) for lying in expected

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from telex.model.message import Lease
-from telex.ports.store import Settlement, SettleResult
+from telex.ports.store import LeaseRequest, Settlement, SettleResult
 from telex.stores.sqlite.store import SqliteStore
 from telex.stores.sqlite.transaction import SqliteTransaction
 
@@ -33,10 +33,10 @@ def read_is_ack() -> None:
     """What a reader was handed counts as done."""
     lease = SqliteStore.lease
 
-    async def hasty(self: SqliteStore, inboxes: Sequence[str], holder: str, now: float, *rest: Any) -> list[Lease]:
-        leased = await lease(self, inboxes, holder, now, *rest)
-        await self.settle([Settlement(one.delivery, "leased", "acked", now, "acked", holder) for one in leased])
-        return leased
+    async def hasty(self: SqliteStore, request: LeaseRequest) -> list[Lease]:
+        leases, now, holder = await lease(self, request), request.now, request.holder
+        await self.settle([Settlement(one.delivery, "leased", "acked", now, "acked", agent=holder) for one in leases])
+        return leases
 
     _replace("lease", hasty)
 

@@ -23,6 +23,7 @@ import apsw
 from telex.errors import StoreError
 from telex.model.digest import digest_of
 from telex.model.message import NewMessage
+from telex.ports.store import LeaseRequest
 from telex.stores.disk import BALLAST_BYTES
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.contract_base import append
@@ -126,7 +127,7 @@ async def use(store: SqliteStore) -> None:
     raw = b"the power is back"
     entry = NewMessage("after", 1.0, "dev", "dev", "qa", None, None, 3, None, None, digest_of(raw), raw, ("after",))
     await append(store, [entry])
-    leased = await store.lease(("after",), "qa", 2.0, 3.0, 10)
+    leased = await store.lease(LeaseRequest(("after",), "qa", 2.0, 3.0, 10))
     assert [one.message.raw for one in leased] == [raw], leased
     await store.maintain(1.0, same_since=0.0, keep_since=0.0, silent_since=0.0, limit=1)
     ballast = Path(store.path + "-ballast").stat().st_size

@@ -15,7 +15,7 @@ from telex.errors import LeaseLost
 from telex.model.digest import digest_of
 from telex.model.limits import LIMITS
 from telex.model.message import NewMessage
-from telex.ports.store import Settlement
+from telex.ports.store import LeaseRequest, Settlement
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing.contract_base import append
 from tests.crash.fault_folders import ROOT
@@ -184,7 +184,7 @@ async def steps_to_use(path: Path) -> int:
     store._file._connection.set_progress_handler(count, 10)
     for number in range(10):
         await send(store, 1_000_001 + number)
-        [leased] = await store.lease(("lead",), "lead", 2000.0, 2060.0, 1)
+        [leased] = await store.lease(LeaseRequest(("lead",), "lead", 2000.0, 2060.0, 1))
         assert leased.message.id == f"m{number}"
         done = Settlement(leased.delivery, "leased", "acked", 2000.0, "acked", "lead", leased.fence, running_at=2000.0)
         assert [one.done for one in await store.settle([done])] == [True]

@@ -25,7 +25,7 @@ from telex.model.roster import Member
 from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
 from telex.ports.clock import Clock
 from telex.ports.evidence import Evidence
-from telex.ports.store import EVERYTHING, AppendResult, Query, Store, Transaction
+from telex.ports.store import EVERYTHING, AppendResult, LeaseRequest, Query, Store, Transaction
 from telex.validation.authorization import normalised
 from telex.validation.check import STRICT, CheckPolicy
 
@@ -139,11 +139,8 @@ class LocalBus(WorkApi):
                 now = context.clock.now()
                 found = await self._answers(question, inboxes, wanted)
                 until = now + context.limits.lease_seconds
-                if found and (
-                    leases := await receive.lease_messages(
-                        context, member, inboxes, now=now, until=until, limit=1, only=found
-                    )
-                ):
+                request = LeaseRequest(inboxes, member.name, now, until, only=found)
+                if found and (leases := await receive.lease_messages(context, member, request)):
                     return leases[0]
                 if now >= deadline:
                     return None

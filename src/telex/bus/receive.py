@@ -14,7 +14,7 @@ from telex.model.delivery import Delivery
 from telex.model.limits import Limits
 from telex.model.message import Lease
 from telex.model.roster import Member
-from telex.ports.store import SettleResult
+from telex.ports.store import LeaseRequest, SettleResult
 from telex.validation.authorization import normalised
 
 TOKEN_CHARACTERS_MAX = 18  # more digits than any delivery will have, and fewer than a store can hold
@@ -36,7 +36,7 @@ async def receive(
     deadline = context.clock.now() + seconds("wait", wait)
     await run_if_due(context)
     now, inboxes = context.clock.now(), await context.inboxes(member)
-    leases = await lease_messages(context, member, inboxes, now=now, until=now + lease, limit=limit)
+    leases = await lease_messages(context, member, LeaseRequest(inboxes, member.name, now, now + lease, limit))
     if leases or now >= deadline:
         return leases
     subscription = waiting.place(takes=True)
@@ -45,7 +45,7 @@ async def receive(
             await subscription.arm(inboxes)
             await run_if_due(context)
             now = context.clock.now()
-            leases = await lease_messages(context, member, inboxes, now=now, until=now + lease, limit=limit)
+            leases = await lease_messages(context, member, LeaseRequest(inboxes, member.name, now, now + lease, limit))
             if leases or now >= deadline:
                 return leases
             await subscription.wait(
@@ -64,21 +64,13 @@ async def next_poll_at(context: BusContext, inboxes: Sequence[str], now: float) 
     return max(due, now + LOOKS_APART_SECONDS_MIN)
 
 
-async def lease_messages(
-    context: BusContext,
-    member: Member,
-    inboxes: tuple[str, ...],
-    now: float,
-    until: float,
-    limit: int,
-    only: Sequence[int] = (),
-) -> list[Lease]:
-    """Lease what is due, in words that the member reads."""
+async def lease_messages(context: BusContext, member: Member, request: LeaseRequest) -> list[Lease]:
+    """Lease what is due, in a dialect that the member reads."""
     if not member.dialects:
-        return await context.store.lease(inboxes, member.name, now, until, limit, only)
-    from telex.bus.render import lease  # most members read anything
+        return await context.store.lease(request)
+    from telex.bus.render import lease  # most members read any dialect
 
-    return await lease(context, member, inboxes, now, until, limit, only)
+    return await lease(context, member, request)
 
 
 def parse_token(token: str) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from telex.dialects.schema import Dialect, MessageType
 from telex.model.event import CHANGES, Event, detail_of
 from telex.model.message import Lease, Message, Rendering
 from telex.model.roster import ONE_OF_ROLE, Member
-from telex.ports.store import Reads
+from telex.ports.store import LeaseRequest, Reads
 
 
 def reader_form(context: BusContext, reads: Reads, message: Message, member: Member) -> Rendering | None:
@@ -139,19 +139,11 @@ def unnamed_request(
     return found.pop() if len(found) == 1 else None
 
 
-async def lease(
-    context: BusContext,
-    member: Member,
-    inboxes: Sequence[str],
-    now: float,
-    until: float,
-    limit: int,
-    only: Sequence[int] = (),
-) -> list[Lease]:
-    """As the store leases, each with what the reader is given in its place."""
+async def lease(context: BusContext, member: Member, request: LeaseRequest) -> list[Lease]:
+    """Lease messages, each with its translation for the reader."""
     made: dict[int, Rendering | None] = {}
-    if limit > 1 and not only:  # nobody can write while a lease is: what takes long is done before
-        waiting = await context.store.waiting(inboxes, limit)
+    if request.limit > 1 and not request.only:  # translated before the lock is taken, as far as possible
+        waiting = await context.store.waiting(request.inboxes, request.limit)
         made = {
             delivery.seq: rendered(context, message, member)
             for delivery, message in waiting
@@ -167,7 +159,7 @@ async def lease(
         detail = json.dumps(facts(rendering, member))
         return Event(
             0,
-            now,
+            request.now,
             kind="translated",
             agent=member.name,
             message=lease.message.seq,
@@ -176,7 +168,7 @@ async def lease(
             detail=detail,
         )
 
-    leases = await context.store.lease(inboxes, member.name, now, until, limit, only, told)
+    leases = await context.store.lease(request._replace(extra_event=told))
     return [lease._replace(rendering=made.get(lease.delivery)) for lease in leases]
 
 

@@ -86,7 +86,16 @@ class Changes(NamedTuple):
     members: frozenset[str] = frozenset()  # those who have joined, left or stopped
 
 
-Beside = Callable[[Lease], Event | None]  # what is to be told of a lease beyond that it was given
+class LeaseRequest(NamedTuple):
+    """Which deliveries are to be leased, to whom and until when."""
+
+    inboxes: Sequence[str]
+    holder: str
+    now: float
+    until: float
+    limit: int = 1
+    only: Sequence[int] = ()  # these deliveries; empty: any that is due
+    extra_event: Callable[[Lease], Event | None] | None = None  # stored with each lease; may be called twice for one
 
 
 TEXT_CHARACTERS_MAX = 1_000  # of what is looked for
@@ -222,21 +231,8 @@ class Store(Protocol):
     def register_cache(self, cache: Cache) -> None:
         """Tell a cache about every commit and every rollback of this process."""
 
-    async def lease(
-        self,
-        inboxes: Sequence[str],
-        holder: str,
-        now: float,
-        until: float,
-        limit: int,
-        only: Sequence[int] = (),
-        beside: Beside | None = None,
-    ) -> list[Lease]:
-        """Hand out what is due, by rank and then by number, at most that many. `only` these deliveries, if given. To a
-        holder that has shut down, nothing.
-
-        What `beside` says to a lease is written together with it; it may be asked twice about the same one.
-        """
+    async def lease(self, request: LeaseRequest) -> list[Lease]:
+        """Lease what is due, by priority and then by number. A holder that has shut down gets nothing."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         """Make each change whose delivery is still as it was seen. Telling twice is the same as telling once.

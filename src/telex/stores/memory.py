@@ -17,9 +17,9 @@ from telex.model.event import Event
 from telex.model.message import Lease, Message
 from telex.model.roster import TELEX, Member
 from telex.ports.store import (
-    Beside,
     Cache,
     Changes,
+    LeaseRequest,
     PendingRequest,
     Query,
     Reads,
@@ -82,41 +82,35 @@ class MemoryStore(MemoryTables):
 
     # --- delivering -------------------------------------------------------------------------------------------------
 
-    async def lease(
-        self,
-        inboxes: Sequence[str],
-        holder: str,
-        now: float,
-        until: float,
-        limit: int,
-        only: Sequence[int] = (),
-        beside: Beside | None = None,
-    ) -> list[Lease]:
-        if self._has_stopped(holder):
+    async def lease(self, request: LeaseRequest) -> list[Lease]:
+        if self._has_stopped(request.holder):
             return []
-        wanted = set(only)
+        wanted = set(request.only)
         due = [
             delivery
-            for delivery in self._open_in(inboxes)
-            if delivery.state == "stored" and delivery.due_at <= now and (not wanted or delivery.seq in wanted)
+            for delivery in self._open_in(request.inboxes)
+            if delivery.state == "stored" and delivery.due_at <= request.now
+            if not wanted or delivery.seq in wanted
         ]
         with self._commit():
-            return [self._lease(delivery, holder, now, until, beside) for delivery in nsmallest(limit, due, key=_turn)]
+            return [self._lease(delivery, request) for delivery in nsmallest(request.limit, due, key=_turn)]
 
-    def _lease(self, stored: Delivery, holder: str, now: float, until: float, beside: Beside | None) -> Lease:
-        attempt, fence = stored.attempts + 1, stored.fence + 1
-        delivery = stored._replace(state="leased", due_at=until, attempts=attempt, fence=fence, holder=holder)
-        self._put(delivery)
-        self._record(now, "leased", agent=holder, of=delivery, detail=json.dumps({"until": until, "attempt": attempt}))
+    def _lease(self, stored: Delivery, request: LeaseRequest) -> Lease:
+        attempt, until, holder = stored.attempts + 1, request.until, request.holder
+        delivery = self._put(
+            stored._replace(state="leased", due_at=until, attempts=attempt, fence=stored.fence + 1, holder=holder)
+        )
+        detail = json.dumps({"until": until, "attempt": attempt})
+        self._record(request.now, "leased", agent=holder, of=delivery, detail=detail)
         lease = Lease(
             self._messages[delivery.message],
             delivery.seq,
             inbox=delivery.inbox,
             attempt=attempt,
-            fence=fence,
+            fence=delivery.fence,
             until=until,
         )
-        event = beside(lease) if beside is not None else None
+        event = request.extra_event(lease) if request.extra_event is not None else None
         if event is not None:
             self._record(event.at, event.kind, agent=event.agent, of=delivery, detail=event.detail)
         return lease

@@ -17,7 +17,7 @@ from telex.model.event import Event
 from telex.model.message import Lease, NewMessage
 from telex.model.roster import Member
 from telex.ports.clock import Clock
-from telex.ports.store import AppendResult, Reads, Settlement, SettleResult, Store, Transaction
+from telex.ports.store import AppendResult, LeaseRequest, Reads, Settlement, SettleResult, Store, Transaction
 from telex.testing.clock import FakeClock
 
 T = TypeVar("T")
@@ -152,7 +152,7 @@ class ContractBase:
 
     async def take(self, store: Store, *inboxes: str, limit: int = 1, holder: str = "lead") -> list[Lease]:
         now = self.now
-        return await store.lease(inboxes, holder, now, now + self.lease_seconds, limit)
+        return await store.lease(LeaseRequest(inboxes, holder, now, now + self.lease_seconds, limit))
 
     async def take_one(self, store: Store, *inboxes: str, holder: str = "lead") -> Lease:
         [lease] = await self.take(store, *inboxes, holder=holder)

@@ -3,7 +3,7 @@
 import json
 
 from telex.model.delivery import AT_ONCE
-from telex.ports.store import Query, SettleResult, Store
+from telex.ports.store import LeaseRequest, Query, SettleResult, Store
 from telex.testing.contract_base import ERROR, ESCALATION, STATUS, VALIDATION, ContractBase, ids, promise
 
 
@@ -80,7 +80,7 @@ class DeliveryPromises(ContractBase):
         waiting = await store.waiting(["lead", "qa"], 10)
         wanted = [delivery.seq for delivery, message in waiting if message.id in "bd"]
         now = self.now
-        assert ids(await store.lease(["lead"], "lead", now, now + 60.0, 10, only=wanted)) == ["b"]
+        assert ids(await store.lease(LeaseRequest(["lead"], "lead", now, now + 60.0, 10, only=wanted))) == ["b"]
 
     @promise
     async def test_nothing_is_leased_before_it_is_due(self, store: Store) -> None:

@@ -4,7 +4,7 @@ import json
 
 from telex.model.event import Event
 from telex.model.message import Lease, Message
-from telex.ports.store import Query, Store
+from telex.ports.store import LeaseRequest, Query, Store
 from telex.testing.contract_base import ContractBase, ids, promise
 
 LONG_AGO = 0.0  # nothing is older
@@ -78,7 +78,7 @@ class EventPromises(ContractBase):
             )
             return event if lease.message.id == "m2" else None
 
-        taken = await store.lease(["lead"], "kim", at, at + 5.0, 9, beside=beside)
+        taken = await store.lease(LeaseRequest(["lead"], "kim", at, at + 5.0, 9, extra_event=beside))
         assert ids(taken) == ["m1", "m2"]
         assert [event.kind for event in await store.story(first)] == ["accepted", "leased"]
         *_, leased, said = await store.story(second)

@@ -7,8 +7,8 @@ from telex.model.delivery import Delivery
 from telex.model.event import Event
 from telex.model.message import Lease, Message, NewMessage
 from telex.ports.store import (
-    Beside,
     EarlierMessage,
+    LeaseRequest,
     PendingRequest,
     Settlement,
     SettleResult,
@@ -46,17 +46,8 @@ class FaultyStore:
     def faulty(self, tx: Transaction) -> Any:
         return tx
 
-    async def lease(
-        self,
-        inboxes: Sequence[str],
-        holder: str,
-        now: float,
-        until: float,
-        limit: int,
-        only: Sequence[int] = (),
-        beside: Beside | None = None,
-    ) -> list[Lease]:
-        return await self.inner.lease(inboxes, holder, now, until, limit, only, beside)
+    async def lease(self, request: LeaseRequest) -> list[Lease]:
+        return await self.inner.lease(request)
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle(settlements)
@@ -141,25 +132,11 @@ class NoDedup(FaultyStore):
 class ReadIsAck(FaultyStore):
     """Takes a message for done when it was only read."""
 
-    async def lease(
-        self,
-        inboxes: Sequence[str],
-        holder: str,
-        now: float,
-        until: float,
-        limit: int,
-        only: Sequence[int] = (),
-        beside: Beside | None = None,
-    ) -> list[Lease]:
-        leases = await self.inner.lease(inboxes, holder, now, until, limit, only, beside)
-        await self.inner.settle(
-            [
-                Settlement(
-                    lease.delivery, "leased", becomes="acked", at=now, kind="acked", agent=holder, fence=lease.fence
-                )
-                for lease in leases
-            ]
-        )
+    async def lease(self, request: LeaseRequest) -> list[Lease]:
+        leases = await self.inner.lease(request)
+        acked: dict[str, Any] = {"becomes": "acked", "at": request.now, "kind": "acked", "agent": request.holder}
+        settlements = [Settlement(lease.delivery, "leased", fence=lease.fence, **acked) for lease in leases]
+        await self.inner.settle(settlements)
         return leases
 
 
@@ -188,20 +165,11 @@ class FalseDuplicate(FaultyStore):
 class LastInFirstOut(FaultyStore):
     """Hands out what came last."""
 
-    async def lease(
-        self,
-        inboxes: Sequence[str],
-        holder: str,
-        now: float,
-        until: float,
-        limit: int,
-        only: Sequence[int] = (),
-        beside: Beside | None = None,
-    ) -> list[Lease]:
-        waiting = await self.inner.waiting(inboxes, 10_000)
-        due = [delivery for delivery, _ in waiting if delivery.state == "stored" and delivery.due_at <= now]
-        chosen = list(only) or [delivery.seq for delivery in sorted(due, key=self.turn)[:limit]]
-        return await self.inner.lease(inboxes, holder, now, until, limit, chosen, beside) if chosen else []
+    async def lease(self, request: LeaseRequest) -> list[Lease]:
+        waiting = await self.inner.waiting(request.inboxes, 10_000)
+        due = [delivery for delivery, _ in waiting if delivery.state == "stored" and delivery.due_at <= request.now]
+        chosen = list(request.only) or [delivery.seq for delivery in sorted(due, key=self.turn)[: request.limit]]
+        return await self.inner.lease(request._replace(only=chosen)) if chosen else []
 
     def turn(self, delivery: Delivery) -> tuple[int, int]:
         return delivery.rank, -delivery.message
@@ -246,25 +214,18 @@ class AckForgotten(FaultyStore):
 class TwoHands(FaultyStore):
     """Hands out what another reader still holds."""
 
-    async def lease(
-        self,
-        inboxes: Sequence[str],
-        holder: str,
-        now: float,
-        until: float,
-        limit: int,
-        only: Sequence[int] = (),
-        beside: Beside | None = None,
-    ) -> list[Lease]:
-        held = [delivery for delivery, _ in await self.inner.waiting(inboxes, 100) if delivery.state == "leased"]
+    async def lease(self, request: LeaseRequest) -> list[Lease]:
+        held = [
+            delivery for delivery, _ in await self.inner.waiting(request.inboxes, 100) if delivery.state == "leased"
+        ]
         await self.inner.settle(
             [
-                Settlement(delivery.seq, "leased", "stored", now, "lease-expired", due_at=now)
+                Settlement(delivery.seq, "leased", "stored", request.now, "lease-expired", due_at=request.now)
                 for delivery in held
-                if delivery.holder != holder
+                if delivery.holder != request.holder
             ]
         )
-        return await self.inner.lease(inboxes, holder, now, until, limit, only, beside)
+        return await self.inner.lease(request)
 
 
 class NoLeaseExpiry(FaultyStore):

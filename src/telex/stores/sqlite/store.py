@@ -16,9 +16,9 @@ from telex.model.event import ELSEWHERE, Event
 from telex.model.message import Lease, Message
 from telex.model.roster import Member
 from telex.ports.store import (
-    Beside,
     Cache,
     Changes,
+    LeaseRequest,
     PendingRequest,
     Query,
     Reads,
@@ -154,29 +154,16 @@ class SqliteStore:
 
     # --- writes ------------------------------------------------------------------------------------------------------
 
-    async def lease(
-        self,
-        inboxes: Sequence[str],
-        holder: str,
-        now: float,
-        until: float,
-        limit: int,
-        only: Sequence[int] = (),
-        beside: Beside | None = None,
-    ) -> list[Lease]:
-        if not only and not self._anything_due(inboxes, now):
+    async def lease(self, request: LeaseRequest) -> list[Lease]:
+        if not request.only and not self._anything_due(request.inboxes, request.now):
             return []  # answered without a lock: most readers find nothing most of the time
-
-        def work(tx: SqliteTransaction) -> list[Lease]:
-            return writes.lease(tx, inboxes, holder, now, until, limit=limit, only=only, beside=beside)
-
-        job = WriteJob(work, durable=False, may_use_reserve=True)
+        job = WriteJob(lambda tx: writes.lease(tx, request), durable=False, may_use_reserve=True)
         if self._group is None:
             answer: list[Lease] = await self._submit(job)
             return answer
 
         def undo(leases: list[Lease]) -> WriteJob:
-            returned = [writes.returned(lease, holder, now) for lease in leases]
+            returned = [writes.returned(lease, request.holder, request.now) for lease in leases]
             return job._replace(work=lambda tx: [writes.settle(tx, settlement) for settlement in returned])
 
         leases: list[Lease] = await self._group.submit_or_undo(job, undo)

@@ -1,11 +1,9 @@
 """Leases and settlements of the SQLite store. Each function runs inside a write transaction."""
 
-from collections.abc import Sequence
-
 from telex.model.delivery import AT_ONCE, MOVES, OPEN
 from telex.model.event import Event
 from telex.model.message import Lease
-from telex.ports.store import Beside, Settlement, SettleResult
+from telex.ports.store import LeaseRequest, Settlement, SettleResult
 from telex.stores.sqlite.rows import CODES, DELIVERY, LEASED, MESSAGE, delivery_of, leased_of
 from telex.stores.sqlite.transaction import SqliteTransaction
 
@@ -17,42 +15,32 @@ _TAKE = f"UPDATE deliveries SET state = {LEASED}, due_at = ?, attempts = ?, fenc
 _ONE = f"SELECT {DELIVERY} FROM deliveries d WHERE d.seq = ?"
 
 
-def lease(
-    tx: SqliteTransaction,
-    inboxes: Sequence[str],
-    holder: str,
-    now: float,
-    until: float,
-    limit: int,
-    *,
-    only: Sequence[int],
-    beside: Beside | None,
-) -> list[Lease]:
+def lease(tx: SqliteTransaction, request: LeaseRequest) -> list[Lease]:
     """Lease what is due. Messages of the same transaction are not offered yet: nothing is flushed for that."""
-    if tx.has_stopped(holder):
+    inboxes, now, until, limit = request.inboxes, request.now, request.until, request.limit
+    if tx.has_stopped(request.holder):
         return []
-    if only:
-        due = [row for seq in only for row in tx.file.rows(_ONE_DUE, (seq, now)) if row[2] in inboxes]
+    if request.only:
+        due = [row for seq in request.only for row in tx.file.rows(_ONE_DUE, (seq, now)) if row[2] in inboxes]
     else:
         due = [row for inbox in inboxes for row in tx.file.rows(_DUE, (inbox, now, limit))]
     due.sort(key=lambda row: (row[3], row[0]))
     leases = [leased_of(row, until) for row in due[:limit]]
-    tx.write_many(_TAKE, [(until, one.attempt, one.fence, holder, one.delivery) for one in leases])
+    tx.write_many(_TAKE, [(until, one.attempt, one.fence, request.holder, one.delivery) for one in leases])
     for lease in leases:
-        detail = f'{{"until": {until!r}, "attempt": {lease.attempt}}}'
         tx.record(
             Event(
-                seq=0,
-                at=now,
+                0,
+                now,
                 kind="leased",
-                agent=holder,
+                agent=request.holder,
                 message=lease.message.seq,
                 delivery=lease.delivery,
                 inbox=lease.inbox,
-                detail=detail,
+                detail=f'{{"until": {until!r}, "attempt": {lease.attempt}}}',
             )
         )
-        if beside is not None and (event := beside(lease)) is not None:
+        if request.extra_event is not None and (event := request.extra_event(lease)) is not None:
             tx.record(event)
     return leases
 
