@@ -54,7 +54,7 @@ def test_what_an_agent_may_not_do_is_not_offered_and_says_why(busy: HubProcess, 
     shows(page, busy, "--agent", "dev")
     for name, there, words in (
         ("dead", "Nobody can do this", "A person retries or drops it."),
-        ("approvals", "Touch src/mail/", "It is not yours to answer."),
+        ("approvals", "Touch src/mail/", "You may not answer it."),
         ("escalations", "Who has the key?", "It is with senior."),
         ("shutdown", "Shutdown", "A person asks a team to shut down."),
     ):
@@ -73,7 +73,7 @@ def test_an_agent_sees_its_own_inbox_and_writes_under_its_own_name(busy: HubProc
     main = view(page, "compose?sender=lead&to=qa")
     expect(main.get_by_label("From")).to_have_value("dev")
     expect(main.get_by_label("From")).to_be_disabled()
-    main.get_by_label("What you want to say").fill("From a browser")
+    main.get_by_label("Message text").fill("From a browser")
     main.get_by_role("button", name="Send").click()
     expect(page.get_by_role("status").filter(has_text="Stored for qa")).to_be_visible()
     [leased] = busy.bus.receive("qa", wait=10.0)
@@ -98,7 +98,7 @@ def test_a_person_is_offered_everything(busy: HubProcess, page: Page) -> None:
         ("dead", "Retry"),
         ("approvals", "Approve"),
         ("escalations", "Answer"),
-        ("shutdown", "Ask everyone to shut down"),
+        ("shutdown", "Ask all agents to shut down"),
     ):
         expect(view(page, name).get_by_role("button", name=button)).to_be_visible()
     expect(view(page, "team/dev")).to_contain_text("Only for dev")

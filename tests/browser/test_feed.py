@@ -36,7 +36,7 @@ def test_a_row_says_what_became_of_its_message(hub: HubProcess, page: Page) -> N
     page.goto("/")
     expect(row(page, "Please look at this").locator(".fate")).to_contain_text("waiting")
     [leased] = hub.bus.receive("lead")
-    expect(row(page, "Please look at this").locator(".fate")).to_contain_text("being read")
+    expect(row(page, "Please look at this").locator(".fate")).to_contain_text("leased")
     hub.bus.ack(leased.token, agent="lead")
     expect(row(page, "Please look at this").locator(".fate")).to_contain_text("acked")
 
@@ -154,11 +154,11 @@ def test_the_feed_is_narrowed_by_type_dialect_kind_and_words(hub: HubProcess, pa
         expect(row(page, shown).first).to_be_visible()
         expect(row(page, hidden)).to_have_count(0)
     page.goto("/#/feed")
-    expect(row(page, "is done with it")).to_have_count(0)
+    expect(row(page, "acked it")).to_have_count(0)
     [leased] = hub.bus.receive("lead")
     hub.bus.ack(leased.token, agent="lead")
     page.get_by_label("Show").select_option("acked")
-    expect(row(page, "is done with it")).to_have_count(1)
+    expect(row(page, "acked it")).to_have_count(1)
     expect(page.locator(".happening.said")).to_have_count(0)
 
 
@@ -171,7 +171,7 @@ def test_the_page_comes_back_with_the_hub_and_misses_nothing(hub: HubProcess, pa
     expect(connection).to_have_text("live")
     expect(row(page, "before the cut")).to_be_visible()
     hub.kill()
-    expect(connection).to_contain_text("hub away")
+    expect(connection).to_contain_text("hub unreachable")
     for number in range(5):
         hub.say(f"said in the dark {number}")
     hub.start()
@@ -197,7 +197,7 @@ def test_an_answer_that_was_cut_or_is_another_s_is_no_answer(hub: HubProcess, pa
     expect(row(page, "what makes it ask again")).to_have_count(1)
     assert page.locator(".team-aside .name").all_text_contents() == members
     page.goto("/#/team")
-    expect(page.get_by_role("alert")).to_contain_text("is no hub")
+    expect(page.get_by_role("alert")).to_contain_text("is no Telex hub")
     page.unroute("**/roster")
     page.reload()
     expect(page.locator(".team-table")).to_be_visible()
@@ -270,7 +270,7 @@ def test_a_tab_that_had_lost_its_hub_when_it_came_to_rest_rests_all_the_same(
     page.evaluate(HIDE, True)
     page.clock.fast_forward(59_900)
     hub.kill()
-    expect(connection).to_contain_text("hub away")
+    expect(connection).to_contain_text("hub unreachable")
     hub.start()
     page.clock.fast_forward(110)
     expect(connection).to_have_text("resting")

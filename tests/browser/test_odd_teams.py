@@ -52,7 +52,7 @@ def test_of_a_large_team_those_with_something_open_are_shown_first(large: HubPro
     for row in team.locator("li").all():
         assert row.evaluate(OVERLAPPING) == []
     if screen == PHONE:
-        heading = page.get_by_role("heading", name="What is being said")
+        heading = page.get_by_role("heading", name="Messages")
         assert _top(heading) < 2 * PHONE[1]
     team.get_by_role("link", name="30 more").click()
     rows = page.locator(".team-table tbody tr")

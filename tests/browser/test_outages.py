@@ -37,7 +37,7 @@ def test_a_question_that_failed_while_the_stream_lives_is_asked_again(
     is_live(page)
     page.route("**/roster", lambda route: route.fulfill(status=status, body=body))
     page.goto("/#/team")
-    expect(page.get_by_role("alert")).to_contain_text("The page goes on trying")
+    expect(page.get_by_role("alert")).to_contain_text("The page keeps retrying")
     page.unroute("**/roster")
     expect(page.locator(".team-table")).to_be_visible()  # though nothing has happened
     expect(page.get_by_role("alert")).to_have_count(0)
@@ -51,7 +51,7 @@ def test_what_a_proxy_says_is_not_the_hub_s_word(hub: HubProcess, page: Page, st
     is_live(page)
     page.route(QUESTIONS, lambda route: route.fulfill(status=status, body=body))
     hub.kill()
-    expect(page.locator(".connection")).to_have_text("hub away, trying again …")
+    expect(page.locator(".connection")).to_have_text("hub unreachable, retrying …")
     page.goto("/#/dead")
     expect(page.get_by_role("alert")).to_contain_text(f"Something else answered with {status}")
     expect(page.locator("dialog")).to_have_count(0)  # no token would help
@@ -71,7 +71,7 @@ def test_json_that_is_not_the_hub_s_is_understood_by_no_view(hub: HubProcess, pa
     for view in VIEWS:
         with page.expect_response(QUESTIONS):
             page.goto(f"/#/{view}")
-        expect(page.get_by_role("alert")).to_contain_text("is no hub")
+        expect(page.get_by_role("alert")).to_contain_text("is no Telex hub")
     page.unroute(QUESTIONS)
     page.goto("/#/feed")
     expect(page.locator(".happening", has_text="The build is red")).to_have_count(1)
@@ -85,8 +85,8 @@ def test_what_somebody_else_answered_is_not_taken_for_done(hub: HubProcess, page
     page.get_by_label("Your answer to dev").fill("Keep the session.")
     page.route("**/send?*", lambda route: route.fulfill(status=200, body="{}"))
     page.get_by_role("button", name="Answer").click()
-    expect(page.get_by_role("alert")).to_contain_text("is no hub")
-    expect(page.get_by_text("is told")).to_have_count(0)
+    expect(page.get_by_role("alert")).to_contain_text("is no Telex hub")
+    expect(page.get_by_text("is notified")).to_have_count(0)
 
 
 @proves("page/threads")

@@ -95,7 +95,7 @@ def test_a_message_is_shown_whole(hub: HubProcess, page: Page) -> None:
     main.get_by_text("As it was sent").click()
     assert json.loads(main.locator("pre.raw").last.inner_text())["severity"] == "terrible"
     page.goto("/#/message/id/ask-3")
-    readers = main.locator("section", has_text="What its readers read")
+    readers = main.locator("section", has_text="What its readers received")
     expect(readers).to_contain_text("senior")
     readers.locator("summary").click()
     expect(readers.locator("pre")).to_contain_text("In other words?")
@@ -107,10 +107,10 @@ def test_what_becomes_of_a_message_is_shown_while_one_looks(hub: HubProcess, pag
     page.goto("/#/message/id/look-1")
     story = page.locator(".story")
     expect(story).to_contain_text("sent it")
-    expect(story).not_to_contain_text("is done with it")
+    expect(story).not_to_contain_text("acked it")
     [leased] = hub.bus.receive("lead")
     hub.bus.ack(leased.token, agent="lead")
-    expect(story).to_contain_text("is done with it")
+    expect(story).to_contain_text("acked it")
 
 
 @proves("page/message/gone")

@@ -35,7 +35,7 @@ def happened(hub: HubProcess, kind: str) -> list[dict[str, object]]:
 @proves("page_work/approvals/approve", "page_work/approvals/shown")
 def test_a_person_approves_and_the_agent_receives_it(hub: HubProcess, page: Page) -> None:
     page.goto("/#/approvals")
-    expect(page.get_by_role("heading", name="Nothing waits for approval")).to_be_visible()
+    expect(page.get_by_role("heading", name="No pending approvals")).to_be_visible()
     ask(hub)
     asked = card(page, "Touch src/mail/")
     expect(asked).to_contain_text("dev")
@@ -108,7 +108,7 @@ def test_a_person_answers_what_was_handed_up(hub: HubProcess, page: Page) -> Non
     expect(handed_up).to_contain_text("senior")
     handed_up.get_by_label("Your answer to dev").fill("Keep the session.")
     handed_up.get_by_role("button", name="Answer").click()
-    expect(page.get_by_role("heading", name="Nothing was handed up")).to_be_visible()
+    expect(page.get_by_role("heading", name="No open escalations")).to_be_visible()
     [leased] = hub.bus.receive("dev", wait=10.0)
     assert (leased.raw, leased.message.sender) == (b"Keep the session.", "human")
     assert hub.bus.escalations() == []
@@ -157,16 +157,16 @@ def test_a_dead_letter_is_dropped_with_a_reason(hub: HubProcess, page: Page) -> 
 @proves("page_work/refusals")
 def test_refusals_are_told_by_code_and_by_agent_with_how_to_fix_them(hub: HubProcess, page: Page) -> None:
     page.goto("/#/refusals")
-    expect(page.get_by_role("heading", name="Nothing was refused")).to_be_visible()
+    expect(page.get_by_role("heading", name="No refusals")).to_be_visible()
     verdict = speech_of("vbw-typed", "qa_verdict").tree
     verdict["payload"]["result"] = "PASSED"
     assert not hub.say(verdict, sender="qa").accepted
     assert not hub.say("The build is red.", to="laed").accepted
     row = page.locator("table.heat tr", has_text="not-one-of")
     expect(row.locator("td").nth(0)).to_have_text(re.compile("^(1|·)$"))
-    told = card(page, "A value that is not on the list")
+    told = card(page, "Value is not one of the choices")
     expect(told).to_contain_text("qa 1×")
-    expect(told).to_contain_text("Use a value from the list.")
+    expect(told).to_contain_text("Use one of the listed values.")
     told.get_by_text("The message").click()
     expect(told).to_contain_text("PASSED")
     page.get_by_role("button", name="dev", exact=True).click()
@@ -204,7 +204,7 @@ def test_contracts_show_what_is_agreed_what_is_done_and_who_went_beyond(hub: Hub
 @proves("page_work/stalls")
 def test_a_circle_of_waiting_is_drawn_and_its_remedy_offered(hub: HubProcess, page: Page) -> None:
     page.goto("/#/stalls")
-    expect(page.get_by_role("heading", name="Nothing stalls")).to_be_visible()
+    expect(page.get_by_role("heading", name="No stalls")).to_be_visible()
     for sender, to in (("dev", "lead"), ("lead", "dev")):
         made = typed(APPROVAL_REQUEST, id=f"ask-{sender}", role=sender, deadline=None, options=None)
         hub.say(made, sender=sender, to=to)
@@ -220,7 +220,7 @@ def test_a_shutdown_is_begun_watched_and_ended(hub: HubProcess, page: Page) -> N
     for name, role in (("lead", "lead"), ("dev", "dev"), ("qa", "qa")):
         hub.bus.join(name, role=role)
     page.goto("/#/shutdown")
-    button = page.get_by_role("button", name="Ask everyone to shut down")
+    button = page.get_by_role("button", name="Ask all agents to shut down")
     expect(button).to_be_disabled()
     page.get_by_label("Type").fill("shut down")
     button.click()
@@ -232,7 +232,7 @@ def test_a_shutdown_is_begun_watched_and_ended(hub: HubProcess, page: Page) -> N
     made["payload"] |= {"request_id": leased.message.id, "approve": True, "final_status": "complete"}
     assert hub.say(made).accepted
     expect(row).to_contain_text("approved")
-    page.get_by_label("Stop those who refuse").check()
+    page.get_by_label("Also stop agents that refuse").check()
     page.get_by_label("Type").fill("shut down")
     button.click()
     expect(page.get_by_role("status").filter(has_text="dissolved")).to_be_visible()
@@ -244,12 +244,12 @@ def test_a_shutdown_is_begun_watched_and_ended(hub: HubProcess, page: Page) -> N
 def test_rates_and_latency_are_drawn_and_grow(hub: HubProcess, page: Page) -> None:
     hub.say("One")
     page.goto("/#/rates?span=quarter")
-    accepted = page.locator(".totals li", has_text="let through")
+    accepted = page.locator(".totals li", has_text="messages accepted")
     expect(accepted).to_contain_text("1")
     [leased] = hub.bus.receive("lead")
     hub.bus.ack(leased.token, agent="lead")
     hub.say("Two")
     expect(accepted).to_contain_text("2")
-    expect(page.locator(".totals li", has_text="dealt with")).to_contain_text("1")
+    expect(page.locator(".totals li", has_text="deliveries acked")).to_contain_text("1")
     expect(page.locator(".chart canvas")).to_have_count(2)
     assert page.evaluate("[...document.querySelectorAll('.chart canvas')].every((one) => one.width > 300)")

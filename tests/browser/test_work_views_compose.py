@@ -27,11 +27,11 @@ def test_plain_words_reach_an_agent(hub: HubProcess, page: Page) -> None:
     expect(page.get_by_role("button", name="Send")).to_be_disabled()
     page.get_by_label("To", exact=True).fill("lead")
     page.get_by_label("To", exact=True).press("Tab")
-    page.get_by_label("What you want to say").fill("Please stop for a moment.")
+    page.get_by_label("Message text").fill("Please stop for a moment.")
     send(page)
     [leased] = hub.bus.receive("lead", wait=10.0)
     assert (leased.raw, leased.message.sender) == (b"Please stop for a moment.", "human")
-    page.get_by_role("link", name="See what becomes of it").click()
+    page.get_by_role("link", name="Show its history").click()
     expect(page.locator("main")).to_contain_text("Please stop for a moment.")
 
 
@@ -39,9 +39,9 @@ def test_plain_words_reach_an_agent(hub: HubProcess, page: Page) -> None:
 def test_a_form_is_checked_while_it_is_filled_in_and_then_sent(hub: HubProcess, page: Page) -> None:
     page.goto(UPDATE)
     page.get_by_label("plan id").fill("P")
-    expect(page.get_by_role("status").filter(has_text="still to be filled in")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="still to fill in")).to_be_visible()
     page.get_by_role("button", name="Fill in the example").click()
-    expect(page.get_by_role("status").filter(has_text="This would pass.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="This would be accepted.")).to_be_visible()
     page.get_by_label("commit", exact=True).fill("")
     wrong = page.locator(".field.wrong")
     expect(wrong).to_have_count(1)
@@ -71,11 +71,11 @@ def test_only_what_the_role_may_send_is_offered(hub: HubProcess, page: Page) -> 
 @proves("page_work/compose/refused")
 def test_a_message_that_is_refused_says_why_and_stays(hub: HubProcess, page: Page, watch: Watch) -> None:
     page.goto("/#/compose?to=nobody")
-    page.get_by_label("What you want to say").fill("Is anybody there?")
+    page.get_by_label("Message text").fill("Is anybody there?")
     watch.forgive("422")
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_role("alert")).to_contain_text("recipient-unknown")
-    expect(page.get_by_label("What you want to say")).to_have_value("Is anybody there?")
+    expect(page.get_by_label("Message text")).to_have_value("Is anybody there?")
 
 
 @proves("page_work/compose/every-dialect")
@@ -88,4 +88,4 @@ def test_the_example_of_every_type_passes_as_the_form_writes_it(hub: HubProcess,
         page.goto(f"/#/compose?sender={said.sender}&to={to}&dialect={dialect.name}&type={type_.name}")
         expect(page.get_by_role("heading", name=type_.name, exact=True)).to_be_visible()
         page.get_by_role("button", name="Fill in the example").click()
-        expect(page.locator("form [role=status] strong")).to_have_text("This would pass.")
+        expect(page.locator("form [role=status] strong")).to_have_text("This would be accepted.")

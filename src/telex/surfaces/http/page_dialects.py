@@ -75,11 +75,11 @@ def _kind(kind: Kind) -> Facts:
     """What a form has to know: which input it takes, and between which bounds."""
     match kind:
         case Text(may_be_empty, characters_max, _):
-            return {"kind": "text", "may_be_empty": may_be_empty, "most": characters_max}
+            return {"kind": "text", "may_be_empty": may_be_empty, "maximum": characters_max}
         case OneOf(values):
             return {"kind": "choice", "values": values}
         case Integer(least, most) | Number(least, most):
-            return {"kind": "integer" if isinstance(kind, Integer) else "number", "least": least, "most": most}
+            return {"kind": "integer" if isinstance(kind, Integer) else "number", "minimum": least, "maximum": most}
         case Boolean():
             return {"kind": "boolean"}
         case Timestamp():

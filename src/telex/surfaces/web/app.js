@@ -15,12 +15,12 @@ const GROUPS = [
   ["now", "Now"],
   ["person", "Needs a person"],
   ["work", "The work"],
-  ["record", "The record"],
+  ["record", "The log"],
 ];
 const STATES = {
   connecting: ["connecting …", "quiet"],
   live: ["live", "good"],
-  lost: ["hub away, trying again …", "bad"],
+  lost: ["hub unreachable, retrying …", "bad"],
   resting: ["resting", "quiet"],
   "shut out": ["a token is needed", "warn"],
 };
@@ -201,7 +201,7 @@ class Page extends LitElement {
         <span class="connection ${mood}" role="status"><span class="dot" aria-hidden="true"></span>${words}</span>
         ${
           this.connection === "shut out"
-            ? html`<button type="button" class="small" @click=${() => (this.wanted = {})}>Give a token</button>`
+            ? html`<button type="button" class="small" @click=${() => (this.wanted = {})}>Enter a token</button>`
             : nothing
         }
         <button type="button" class="plain theme" @click=${this.#coloured} aria-label="Colours: ${this.theme}. Change"
@@ -216,9 +216,9 @@ class Page extends LitElement {
         this.wanted
           ? html`<dialog aria-labelledby="token-title" @close=${() => (this.wanted = null)}>
             <form method="dialog" @submit=${this.#given}>
-              <h2 id="token-title">This hub wants a token</h2>
-              <p>${token.get() ? this.wanted.detail : "Whoever runs the hub makes one with telex token create."}
-                It is kept for this tab only.</p>
+              <h2 id="token-title">This hub requires a token</h2>
+              <p>${token.get() ? this.wanted.detail : "The operator of the hub creates one with telex token create."}
+                It is stored for this tab only.</p>
               <label>Token <input name="token" type="password" autocomplete="off" required autofocus /></label>
               <p class="actions"><button type="submit" class="primary">Go on</button></p>
             </form>

@@ -7,8 +7,8 @@ import { agent, badge, empty, heading, when } from "./parts.js";
 import { DoingView, isMine, isNews, lines, notYours, says, toMessage, toThread } from "./work_parts.js";
 
 const HINTS = {
-  conditions: ["Conditions", "What must be kept to, one on each line."],
-  modifications: ["Also allowed", "Paths that may be touched from now on, one on each line."],
+  conditions: ["Conditions", "Conditions, one per line."],
+  modifications: ["Also allowed", "Paths to allow as well, one per line."],
 };
 
 const ELSEWHERE = ["request_type", "validationType", "subject", "title", "deadline", "taskId", "task_id"]; // in the head of the card
@@ -37,16 +37,16 @@ class Approvals extends DoingView {
       modifications: approved ? given("modifications") : [],
     };
     await this.doing(row.id, () => post("/approve", answer, {}, has("id")), () =>
-      html`${approved ? "Approved" : "Rejected"} <code>${row.id}</code>: ${agent(row.by)} is told.`);
+      html`${approved ? "Approved" : "Rejected"} <code>${row.id}</code>: ${agent(row.by)} is notified.`);
   }
 
   content() {
     return html`
-      ${heading("Approvals", "What an agent may not decide alone. The answer goes to whoever asked, in the words of its own dialect.")}
+      ${heading("Approvals", "Decisions that an agent may not take alone. The answer goes to the agent that asked, in its dialect.")}
       ${this.outcome()}
       ${this.rows.length
         ? html`<ul class="stack">${repeat(this.rows, (row) => row.id, (row) => this.#card(row))}</ul>`
-        : empty("Nothing waits for approval", "When an agent asks before it goes on, its request appears here, with the buttons to answer it.")}
+        : empty("No pending approvals", "Approval requests appear here, with buttons to answer them.")}
     `;
   }
 
@@ -62,14 +62,14 @@ class Approvals extends DoingView {
       ${says(row.says, ELSEWHERE)}
       <p class="row quiet"><span>May answer: ${row.may_answer.map((one, number) => html`${number ? ", " : ""}${agent(one)}`)}</span>
         ${toMessage(row.seq)} ${toThread(row.correlation)}</p>
-      ${isMine(row.may_answer) ? this.#form(row) : notYours("It is not yours to answer.")}
+      ${isMine(row.may_answer) ? this.#form(row) : notYours("You may not answer it.")}
     </li>`;
   }
 
   #form(row) {
     return html`<form class="answer" @submit=${(event) => this.#answer(event, row)}>
         <label class="field"><span>Reason</span>
-          <textarea name="reason" rows="2" required placeholder="Why: it stands in the answer."></textarea></label>
+          <textarea name="reason" rows="2" required placeholder="Reason, included in the answer."></textarea></label>
         ${row.takes.length
           ? html`<div class="side-by-side">${row.takes.map((taken) => html`<label class="field"><span>${HINTS[taken][0]}</span>
               <textarea name=${taken} rows="2" placeholder=${HINTS[taken][1]}></textarea></label>`)}</div>`

@@ -150,7 +150,7 @@ class Compose extends DoingView {
       return { receipt, seq: story?.message.seq };
     };
     const done = await this.doing("send", sent, ({ receipt, seq }) =>
-      html`Stored for ${receipt.to.join(", ")}. ${seq ? html`<a href=${at("message", [String(seq)])}>See what becomes of it</a>` : nothing}`);
+      html`Stored for ${receipt.to.join(", ")}. ${seq ? html`<a href=${at("message", [String(seq)])}>Show its history</a>` : nothing}`);
     if (!done) return;
     this.newId = crypto.randomUUID();
     this.#begin(this.#made);
@@ -163,7 +163,7 @@ class Compose extends DoingView {
     const form = this.type ? new Form(this.type, this.dialect, this.tree, this.checked?.findings || [], this.tried ? null : this.touched, (tree, path) => this.#changed(tree, path)) : null;
     const fields = form ? form.fields() : nothing;
     return html`
-      ${heading("Compose", "Say something to an agent, or to all of them. What would be refused is said while you write.")}
+      ${heading("Compose", "Send a message to an agent or to all. Findings appear while you write.")}
       ${this.outcome()}
       <form class="stack compose" @submit=${this.#send} novalidate>
         ${this.#choices()}
@@ -176,7 +176,7 @@ class Compose extends DoingView {
         ${this.#verdict(form)}
         ${this.trouble("send")}
         <p class="actions"><button class="primary" ?disabled=${Boolean(this.busy) || !this.to}>Send</button>
-          ${this.to ? nothing : html`<span class="quiet">Say who is to receive it first.</span>`}</p>
+          ${this.to ? nothing : html`<span class="quiet">Choose a recipient first.</span>`}</p>
       </form>`;
   }
 
@@ -200,9 +200,9 @@ class Compose extends DoingView {
 
   #body() {
     const sections = this.type?.sections || [];
-    return html`<section class="card"><label class="field"><span>${this.type ? "Body, in markdown" : "What you want to say"}</span>
+    return html`<section class="card"><label class="field"><span>${this.type ? "Body, in markdown" : "Message text"}</span>
       <textarea name="body" rows="6" .value=${this.body} @input=${(event) => ((this.body = event.target.value), this.#check())}></textarea>
-      ${sections.length ? html`<span class="hint">Headings it should have: ${sections.join(", ")}</span>` : nothing}</label></section>`;
+      ${sections.length ? html`<span class="hint">Expected headings: ${sections.join(", ")}</span>` : nothing}</label></section>`;
   }
 
   #example() {
@@ -220,7 +220,7 @@ class Compose extends DoingView {
     const rest = findings.filter((one) => !form?.shown.has(one) && !form?.hidden.has(one));
     const open = form ? form.hidden.size : 0;
     return html`<div role="status" class="notice ${valid ? "good" : "warn"}">
-      <p><strong>${valid ? "This would pass." : open ? `${count(open, "field")} still to be filled in.` : "This would be refused."}</strong></p>
+      <p><strong>${valid ? "This would be accepted." : open ? `${count(open, "field")} still to fill in.` : "This would be refused."}</strong></p>
       ${rest.length ? html`<ul class="findings">${rest.map(finding)}</ul>` : nothing}</div>`;
   }
 }

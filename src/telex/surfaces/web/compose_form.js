@@ -77,7 +77,7 @@ export class Form {
   }
 
   #field(field, path) {
-    const label = html`${spaced(field.name)}${field.required ? nothing : html` <span class="quiet">(may be left out)</span>`}`;
+    const label = html`${spaced(field.name)}${field.required ? nothing : html` <span class="quiet">(optional)</span>`}`;
     if (field.kind === "group") return this.#group(field, path, label);
     if (field.kind === "list" && !["text", "choice"].includes(field.item.kind)) return this.#items(field, path, label);
     const said = this.#findings(path, true);
@@ -105,7 +105,7 @@ export class Form {
       ${rows.map((_, number) => html`<div class="item">
         ${this.#field({ ...field.item, name: `${number + 1}`, required: true }, [...path, number])}
         <button type="button" class="small" @click=${() => remove(number)}>Remove</button></div>`)}
-      <p><button type="button" class="small" @click=${() => this.#set(path, [...rows, field.item.kind === "group" ? {} : ""])}>Add one</button></p></fieldset>`;
+      <p><button type="button" class="small" @click=${() => this.#set(path, [...rows, field.item.kind === "group" ? {} : ""])}>Add an item</button></p></fieldset>`;
   }
 
   #input(field, path, wrong) {
@@ -120,10 +120,10 @@ export class Form {
         return this.#select([["true", "yes"], ["false", "no"]], value === undefined ? undefined : String(value), (text) => set(text === "" ? undefined : text === "true"), invalid);
       case "integer":
       case "number":
-        return html`<input type="number" step=${field.kind === "integer" ? "1" : "any"} min=${field.least ?? nothing} max=${field.most ?? nothing} aria-invalid=${invalid}
+        return html`<input type="number" step=${field.kind === "integer" ? "1" : "any"} min=${field.minimum ?? nothing} max=${field.maximum ?? nothing} aria-invalid=${invalid}
           placeholder=${hint(example)} .value=${live(value ?? "")} @input=${(event) => set(event.target.value === "" ? undefined : Number(event.target.value))} />`;
       case "list":
-        return html`<textarea rows="3" aria-invalid=${invalid} placeholder=${Array.isArray(example) && example.length ? hint(example.join("\n")) : "one on each line"}
+        return html`<textarea rows="3" aria-invalid=${invalid} placeholder=${Array.isArray(example) && example.length ? hint(example.join("\n")) : "one per line"}
           .value=${live(Array.isArray(value) ? value.join("\n") : (value ?? ""))} @change=${(event) => set(listed(event.target.value, field.required))}></textarea>`;
       case "map":
       case "any":
@@ -140,7 +140,7 @@ export class Form {
     const placeholder = hint(example);
     return placeholder.length > LONG
       ? html`<textarea rows="2" aria-invalid=${invalid} placeholder=${placeholder} .value=${live(value ?? "")} @input=${typed}></textarea>`
-      : html`<input aria-invalid=${invalid} placeholder=${placeholder} maxlength=${field.most ?? nothing} .value=${live(value ?? "")} @input=${typed} />`;
+      : html`<input aria-invalid=${invalid} placeholder=${placeholder} maxlength=${field.maximum ?? nothing} .value=${live(value ?? "")} @input=${typed} />`;
   }
 
   #select(choices, value, set, invalid) {

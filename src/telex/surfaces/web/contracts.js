@@ -21,11 +21,11 @@ class Contracts extends View {
 
   content() {
     return html`
-      ${heading("Contracts", "What each plan may touch and must not, what was granted since, and how far it has come.")}
+      ${heading("Contracts", "Allowed and forbidden paths of each plan, later grants, and progress.")}
       ${this.plans.length || this.outside.length
         ? html`<div class="stack">${this.#outside()}
             <ul class="stack">${repeat(this.plans, (plan) => plan.id, (plan) => this.#plan(plan))}</ul></div>`
-        : empty("No contracts yet", "A plan_contract says which files a plan may touch. From then on what goes beyond it is refused, and shown here.")}
+        : empty("No contracts yet", "A plan_contract says which paths a plan may change. Messages outside a contract are refused and shown here.")}
     `;
   }
 
@@ -37,7 +37,7 @@ class Contracts extends View {
       <p class="quiet">${count(this.outside.length, "time")} somebody would have touched what was not agreed, and was refused:
         ${agents.map((one, number) => html`${number ? ", " : ""}${agent(one)} ${this.outside.filter((row) => row.agent === one).length}×`)}.</p>
       <div class="scroll"><table class="table stacks">
-        <thead><tr><th>agent</th><th>path</th><th>what was said</th><th>when</th></tr></thead>
+        <thead><tr><th>agent</th><th>path</th><th>message</th><th>when</th></tr></thead>
         <tbody>${this.outside.slice(0, 20).map((one) => html`<tr>
           <td data-label="agent">${agent(one.agent)}</td>
           <td data-label="path"><code class="path">${one.found || one.path}</code></td>
@@ -65,8 +65,8 @@ class Contracts extends View {
             <span aria-hidden="true">${task.done ? "✓" : "○"}</span> <span>${task.name}${task.done
               ? html` <span class="quiet">by ${task.done.by}${task.done.commit ? html`, <code>${task.done.commit.slice(0, 12)}</code>` : nothing}</span>`
               : nothing}</span></li>`)}</ul></section>
-        ${paths("May touch", plan.allowed, "good", "nothing is named")}
-        ${paths("Must not touch", plan.forbidden, "bad", "nothing is named")}
+        ${paths("Allowed paths", plan.allowed, "good", "none")}
+        ${paths("Forbidden paths", plan.forbidden, "bad", "none")}
         ${plan.grants.length ? this.#grants(plan) : nothing}
         ${this.#budget(plan)}
         ${plan.must_haves.length ? html`<section><h3>Must have</h3><ul class="plain-list">${plan.must_haves.map((one) => html`<li>${one}</li>`)}</ul></section>` : nothing}
@@ -77,9 +77,9 @@ class Contracts extends View {
   }
 
   #grants(plan) {
-    return html`<section><h3>Granted since</h3><ul class="plain-list">${plan.grants.map((grant) => html`<li>
+    return html`<section><h3>Grants</h3><ul class="plain-list">${plan.grants.map((grant) => html`<li>
       ${grant.patterns.map((one) => html`<code class="path-pill info">${one}</code> `)}
-      ${grant.override ? badge("a gate set aside", "warn") : nothing}
+      ${grant.override ? badge("a gate overridden", "warn") : nothing}
       <span class="quiet">by ${agent(grant.by)} for ${agent(grant.asked_by)}, ${when(grant.at)}</span>
       ${grant.conditions.length ? html`<p class="quiet">On condition: ${grant.conditions.join("; ")}</p>` : nothing}</li>`)}</ul></section>`;
   }

@@ -22,7 +22,7 @@ class DeadLetters extends DoingView {
   #retry(row) {
     const { id } = row.message;
     return this.doing(this.#key(row), () => post("/dead/retry", { id }, {}, Number.isInteger), (done) =>
-      html`<code>${id}</code> is offered to ${agent(row.delivery.inbox)} once more (${count(Number(done) || 1, "delivery", "deliveries")}).`);
+      html`<code>${id}</code> is retried for ${agent(row.delivery.inbox)} (${count(Number(done) || 1, "delivery", "deliveries")}).`);
   }
 
   #drop(event, row) {
@@ -39,11 +39,11 @@ class DeadLetters extends DoingView {
 
   content() {
     return html`
-      ${heading("Dead letters", "What could not be delivered, however often it was tried. Each was told to its sender, and stays until somebody decides.")}
+      ${heading("Dead letters", "Messages whose attempts are used up. The sender was notified; a person retries or drops each.")}
       ${this.outcome()}
       ${this.rows.length
         ? html`<ul class="stack">${repeat(this.rows, (row) => row.delivery.seq, (row) => this.#card(row))}</ul>`
-        : empty("No dead letters", "A message whose every attempt failed would wait here for a person to retry or drop it.")}
+        : empty("No dead letters", "A message whose attempts are used up appears here, to be retried or dropped.")}
     `;
   }
 
@@ -68,7 +68,7 @@ class DeadLetters extends DoingView {
         <button type="button" class="primary" @click=${() => this.#retry(row)} ?disabled=${Boolean(this.busy)}>Retry</button>
         <details class="drop"><summary>Drop it …</summary>
           <form class="row" @submit=${(event) => this.#drop(event, row)}>
-            <label class="field"><span>Reason</span><input name="reason" required placeholder="Why nobody needs it." /></label>
+            <label class="field"><span>Reason</span><input name="reason" required placeholder="Reason for dropping it." /></label>
             <button class="danger" ?disabled=${Boolean(this.busy)}>Drop</button>
           </form>
         </details>

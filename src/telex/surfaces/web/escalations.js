@@ -23,16 +23,16 @@ class Escalations extends DoingView {
     const to = row.answer_to || form.elements.to.value.trim();
     const query = { sender: me.operator ? "human" : me.agent, to, reply_to: row.step };
     const send = () => post("/send", form.elements.words.value, query, has("id"));
-    await this.doing(row.id, send, () => html`Answered <code>${row.id}</code>: ${agent(to)} is told.`);
+    await this.doing(row.id, send, () => html`Answered <code>${row.id}</code>: ${agent(to)} is notified.`);
   }
 
   content() {
     return html`
-      ${heading("Escalations", "What somebody could not settle alone. It climbs from one to the next until it is answered, and ends with a person.")}
+      ${heading("Escalations", "Escalations go from role to role until they are answered; the last step is a person.")}
       ${this.outcome()}
       ${this.rows.length
         ? html`<ul class="stack">${repeat(this.rows, (row) => row.id, (row) => this.#card(row))}</ul>`
-        : empty("Nothing was handed up", "When an agent is stuck and says so, the matter appears here, with everyone it has been with.")}
+        : empty("No open escalations", "Escalations appear here, with every role they have passed.")}
     `;
   }
 
@@ -45,8 +45,8 @@ class Escalations extends DoingView {
         ${here ? badge("waits for a person", "bad") : badge(`with ${row.with}`, "warn")}
       </div>
       <p class="row quiet">${row.severity ? badge(row.severity, "warn") : nothing} <span>from ${agent(row.by)}</span>
-        <span>raised ${when(row.at)}</span> ${row.climbs_at ? html`<span>climbs ${when(row.climbs_at)}</span>` : nothing}</p>
-      <ol class="climb" aria-label="Where it has been">
+        <span>raised ${when(row.at)}</span> ${row.climbs_at ? html`<span>next step ${when(row.climbs_at)}</span>` : nothing}</p>
+      <ol class="climb" aria-label="Steps so far">
         ${row.rungs.map((rung) => html`<li><span class="climb-level">${rung.level || rung.to}</span> ${agent(rung.to)} ${when(rung.at)}</li>`)}
       </ol>
       ${says(row.says, ["type", "from", "to", "reason", "issue", "severity"])}
@@ -61,7 +61,7 @@ class Escalations extends DoingView {
           ? nothing
           : html`<label class="field"><span>To</span><input name="to" required placeholder="an agent's name" /></label>`}
         <label class="field"><span>Your answer${row.answer_to ? html` to ${row.answer_to}` : nothing}</span>
-          <textarea name="words" rows="3" required placeholder="What is to be done."></textarea></label>
+          <textarea name="words" rows="3" required placeholder="Your decision."></textarea></label>
         ${this.trouble(row.id)}
         <p class="actions"><button class="primary" ?disabled=${Boolean(this.busy)}>Answer</button></p>
       </form>`;

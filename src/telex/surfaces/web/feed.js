@@ -1,4 +1,4 @@
-// What is being said right now? The first screen: who needs a person, the live feed, and the team beside it.
+// Messages right now? The first screen: who needs a person, the live feed, and the team beside it.
 
 import { html, nothing, repeat } from "./vendor/lit.js";
 import { get } from "./hub.js";
@@ -102,7 +102,7 @@ class Feed extends View {
     this.heardUpTo = Math.max(this.heardUpTo, newest[0].event.seq);
     this.held = [...newest, ...this.held].slice(0, ROWS_MAX);
     if (!this.#holds()) this.#release();
-    else this.#tell(`${count(this.held.length, "new happening")}, held back`);
+    else this.#tell(`${count(this.held.length, "new event")}, paused`);
   }
 
   #holds() {
@@ -112,7 +112,7 @@ class Feed extends View {
   #release() {
     const [first] = this.held;
     const one = first && `${first.event.kind}: ${first.event.agent || ""} ${first.message?.type || ""}`;
-    if (first) this.#tell(this.held.length > 1 ? count(this.held.length, "new happening") : one);
+    if (first) this.#tell(this.held.length > 1 ? count(this.held.length, "new event") : one);
     this.rows = [...this.held, ...this.rows].slice(0, ROWS_MAX);
     this.held = [];
   }
@@ -157,7 +157,7 @@ class Feed extends View {
       <div class="first">
         <section class="feed" aria-label="Feed">
           <div class="feed-head">
-            <h1 tabindex="-1">What is being said</h1>
+            <h1 tabindex="-1">Messages</h1>
             <div class="actions">
               ${this.#buttons()}
             </div>
@@ -190,7 +190,7 @@ class Feed extends View {
           ({ event }) => event.seq,
           (happening) => row(happening, this.progress),
         )}</ol>`
-      : html`<p class="none">Nothing here fits. <a href=${at("feed")}>Show everything that is said</a></p>`;
+      : html`<p class="none">No event matches. <a href=${at("feed")}>Show all messages</a></p>`;
   }
 }
 

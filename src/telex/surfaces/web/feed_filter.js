@@ -45,8 +45,8 @@ export function filterForm(query, rows, isOpen, change) {
     <label class="field"
       ><span>Show</span
       ><select name="kinds" @change=${(event) => change("kinds", event.target.value)}>
-        <option value="" ?selected=${!kinds}>what is said</option>
-        <option value="all" ?selected=${kinds === "all"}>every step</option>
+        <option value="" ?selected=${!kinds}>messages</option>
+        <option value="all" ?selected=${kinds === "all"}>all events</option>
         ${Object.entries(KINDS).map(
           ([kind, means]) => html`<option value=${kind} title=${means} ?selected=${kinds === kind}>${kind}</option>`,
         )}

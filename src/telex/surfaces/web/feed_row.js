@@ -45,7 +45,7 @@ function fateBadge(fate) {
   if (fate.expired.size) return badge("expired", "bad");
   if (fate.acked.size >= fate.inboxes) return badge("acked", "good");
   if (fate.acked.size) return badge(`acked${of}`, "quiet");
-  return badge(fate.leased.size ? "being read" : "waiting", "quiet");
+  return badge(fate.leased.size ? "leased" : "waiting", "quiet");
 }
 
 const BRINGS = ["accepted", "refused", "imported"];

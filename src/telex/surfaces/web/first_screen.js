@@ -29,11 +29,11 @@ export function attention(summary) {
 /** The empty store. */
 export function firstMessage() {
   return html`<div class="empty begin">
-    <h2>Nothing has been said yet</h2>
-    <p>Any message that is sent to this store appears here at once. Try it from a terminal in the same folder:</p>
+    <h2>No messages yet</h2>
+    <p>Messages in this store appear here at once. Try it from a terminal in the same folder:</p>
     ${copyable('echo "Hello, is anybody there?" | telex send --as dev --to lead -')}
-    <p>or watch a team of eight at work, on a hub and a store of its own:</p>
+    <p>or run a demo team of eight agents, with its own hub and store:</p>
     ${copyable("telex serve --demo --port 0")}
-    <p class="quiet">You can also write one <a href=${at("compose")}>here on the page</a>.</p>
+    <p class="quiet">You can also send one <a href=${at("compose")}>here on the page</a>.</p>
   </div>`;
 }

@@ -54,7 +54,7 @@ export const textOf = (raw) =>
   typeof raw === "string"
     ? raw
     : raw?.base64
-      ? `(bytes that are no text: ${raw.base64.length} characters of base64)`
+      ? `(binary: ${raw.base64.length} characters of base64)`
       : "";
 
 function treeOf(raw) {

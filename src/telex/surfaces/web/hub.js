@@ -7,8 +7,8 @@ const TOKEN = "telex-token"; // kept for this tab only, and only where a person 
 const SILENCE_MS = 60_000; // heartbeats come more often: a stream this quiet is dead, whatever the network says
 const WAITS_MS = [250, 500, 1000, 2000, 4000];
 const HIDDEN_MS = 60_000; // a page that nobody looks at gives its connection back; browsers have six for each hub
-const AWAY = "The hub cannot be reached. The page goes on trying.";
-const NO_HUB = "What answers at the hub's address is no hub, or one of another version. The page goes on trying.";
+const AWAY = "The hub cannot be reached. The page keeps retrying.";
+const NO_HUB = "The server at this address is no Telex hub, or one of another version. The page keeps retrying.";
 
 /** What the hub refused or could not do: `code` and `message` as its problem document says it. */
 export class Problem extends Error {

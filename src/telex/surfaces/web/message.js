@@ -1,4 +1,4 @@
-// What is there to know about one message? What it says, its fields, its bytes, what was found, and what became of it.
+// The view of one message: its text, its fields, its bytes, what was found, and what became of it.
 
 import { html, nothing, unsafeHTML } from "./vendor/lit.js";
 import { get, has, part } from "./hub.js";
@@ -67,14 +67,14 @@ class Message extends View {
     if (!found.length) return nothing;
     const codes = [...new Set(found.map((one) => one.code))];
     return card(
-      state === "refused" ? "Why it was refused" : "What was noticed",
+      state === "refused" ? "Why it was refused" : "Findings",
       html`${findings(found)} ${codes.map((code) => this.#explained(code, explanations?.[code]))}
         ${state === "refused" && check?.fixed ? this.#fixed(check) : nothing}`,
     );
   }
 
   #fixed({ certain, fixed }) {
-    const title = certain ? "How it would pass" : "A skeleton of how it would pass, with blanks to fill";
+    const title = certain ? "The fixed message" : "A skeleton with blanks to fill";
     return html`<details><summary>${title}</summary><pre class="raw">${fixed}</pre></details>`;
   }
 
@@ -95,8 +95,8 @@ class Message extends View {
     const { html: markup, html_cut: cut, html_of: of, tree } = this.facts;
     if (!markup) return nothing;
     const words = html`<div class="prose">${unsafeHTML(markup)}</div>
-      ${cut ? html`<p class="quiet">It is longer than what is shown.</p>` : nothing}`;
-    return of === "told" && tree ? folded("In words", words) : card("What it says", words);
+      ${cut ? html`<p class="quiet">The text is cut here.</p>` : nothing}`;
+    return of === "told" && tree ? folded("As text", words) : card("Text", words);
   }
 
   #fields() {
@@ -111,7 +111,7 @@ class Message extends View {
     return folded(
       html`As it was sent <span class="quiet">${bytes.toLocaleString("en-GB")} bytes</span>`,
       html`<pre class="raw" tabindex="0" aria-label="The message as it was sent">${raw}</pre>
-        ${cut ? html`<p class="quiet">Cut here: the record holds all of it.</p>` : nothing}`,
+        ${cut ? html`<p class="quiet">Cut here: the log has all of it.</p>` : nothing}`,
       !tree && !markup,
     );
   }
@@ -130,10 +130,10 @@ class Message extends View {
       ["priority", about?.priority],
       ["conversation", correlation && html`<a href=${at("thread", [correlation])}>${correlation}</a>`],
       ["answers", reply_to && html`<a href=${at("message", ["id", reply_to])}>${reply_to}</a>`],
-      ["answer due", answer_by && when(answer_by)],
+      ["reply due", answer_by && when(answer_by)],
     ].filter(([, value]) => value);
     return card(
-      "About it",
+      "Details",
       html`<dl class="pairs">${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`,
     );
   }
@@ -146,9 +146,9 @@ class Message extends View {
     const lying = (one) => html`<li>${agent(one.inbox)} ${stateBadge(one.state)}
       ${one.attempts ? html`<span class="quiet">offered ${one.attempts}×</span>` : nothing}</li>`;
     return card(
-      "What became of it",
+      "History",
       html`<ol class="story">${events.map(step)}</ol>
-        ${deliveries.length ? html`<h3>Where it lies</h3><ul class="lies">${deliveries.map(lying)}</ul>` : nothing}`,
+        ${deliveries.length ? html`<h3>Inboxes</h3><ul class="lies">${deliveries.map(lying)}</ul>` : nothing}`,
     );
   }
 
@@ -156,7 +156,7 @@ class Message extends View {
     const told = this.facts.renderings;
     return told.length
       ? card(
-          "What its readers read",
+          "What its readers received",
           told.map((one) => this.#reader(one)),
         )
       : nothing;

@@ -8,12 +8,12 @@ import { Chart } from "./chart.js";
 
 const SPANS = { quarter: ["the last 15 minutes", 900, 10], hour: ["the last hour", 3600, 60], six: ["the last 6 hours", 21_600, 300], day: ["the last day", 86_400, 900] };
 const KINDS = [
-  ["accepted", "good", "messages let through"],
-  ["acked", "info", "deliveries dealt with"],
+  ["accepted", "good", "messages accepted"],
+  ["acked", "info", "deliveries acked"],
   ["refused", "bad", "messages refused"],
-  ["dead", "warn", "deliveries given up on"],
+  ["dead", "warn", "dead letters"],
 ];
-const QUANTILES = [["p50", "info", "half of them within"], ["p99", "warn", "99 of 100 within"]];
+const QUANTILES = [["p50", "info", "median"], ["p99", "warn", "99th percentile"]];
 
 class Rates extends View {
   static properties = { ...View.properties, found: { state: true } };
@@ -55,7 +55,7 @@ class Rates extends View {
     const total = (name) => this.found[name].reduce((sum, one) => sum + one, 0).toLocaleString("en-GB");
     const every = this.found.step < 60 ? `${this.found.step} seconds` : this.found.step === 60 ? "minute" : `${this.found.step / 60} minutes`;
     return html`
-      ${heading("Rates and latency", "How much is said, and how long it takes from when a message is stored until it is acked.",
+      ${heading("Rates and latency", "Messages over time, and the time from stored to acked.",
         html`<label class="row"><span class="quiet">Over</span>
           <select @change=${(event) => go(at("rates", [], { span: event.target.value }), { replace: true })}>
             ${Object.entries(SPANS).map(([name, [words]]) => html`<option value=${name} ?selected=${name === this.span}>${words}</option>`)}
@@ -63,10 +63,10 @@ class Rates extends View {
       <div class="stack">
         <section class="card" aria-labelledby="rates"><h2 id="rates">Messages each ${every}</h2>
           <ul class="totals">${KINDS.map(([name, mood, words]) => html`<li><span class="swatch ${mood}"></span> <strong>${total(name)}</strong> <span class="quiet">${words}</span></li>`)}</ul>
-          <div class="chart" ${ref(this.#rates)} role="img" aria-label="Messages each ${every}, by what became of them"></div></section>
+          <div class="chart" ${ref(this.#rates)} role="img" aria-label="Messages each ${every}, by outcome"></div></section>
         <section class="card" aria-labelledby="latency"><h2 id="latency">From stored to acked</h2>
           <ul class="totals">${QUANTILES.map(([name, mood, words]) => html`<li><span class="swatch ${mood}"></span> <span class="quiet">${words}</span></li>`)}</ul>
-          ${this.found.p50.some((one) => one !== null) ? nothing : html`<p class="quiet">Nothing was acked within this time.</p>`}
+          ${this.found.p50.some((one) => one !== null) ? nothing : html`<p class="quiet">Nothing was acked in this period.</p>`}
           <div class="chart" ${ref(this.#latency)} role="img" aria-label="Seconds from when a message is stored until it is acked"></div></section>
       </div>`;
   }

@@ -6,7 +6,7 @@ import { View, at, go, register } from "./view.js";
 import { agent, badge, count, empty, finding, heading, when } from "./parts.js";
 import { coded, toMessage } from "./work_parts.js";
 
-const SPANS = { hour: ["the last hour", 3600], day: ["the last day", 86_400], week: ["the last week", 604_800], all: ["all that is stored", 0] };
+const SPANS = { hour: ["the last hour", 3600], day: ["the last day", 86_400], week: ["the last week", 604_800], all: ["all", 0] };
 const AGENTS_MAX = 10; // columns
 
 class Refusals extends View {
@@ -35,7 +35,7 @@ class Refusals extends View {
     const chosen = this.place.query.agent || "";
     const codes = chosen ? found.codes.filter((row) => row.agents.some((one) => one.name === chosen)) : found.codes;
     return html`
-      ${heading("Refusals", "Every message that was not let through, by what was wrong with it and by who sent it. Each code says how to fix it.",
+      ${heading("Refusals", "Refused messages by code and by sender, with how to fix each code.",
         html`<label class="row"><span class="quiet">Within</span>
           <select @change=${(event) => this.#to({ span: event.target.value })}>
             ${Object.entries(SPANS).map(([name, [words]]) => html`<option value=${name} ?selected=${name === this.span}>${words}</option>`)}
@@ -43,9 +43,9 @@ class Refusals extends View {
       ${found.total
         ? html`<div class="stack">${this.#matrix()}
             ${chosen ? html`<p class="row"><span>Only what ${agent(chosen)} got wrong.</span>
-              <button type="button" class="small" @click=${() => this.#to({ agent: "" })}>Show everybody</button></p>` : nothing}
+              <button type="button" class="small" @click=${() => this.#to({ agent: "" })}>Show all agents</button></p>` : nothing}
             <ul class="stack">${repeat(codes, (row) => row.code, (row) => this.#code(row))}</ul></div>`
-        : empty("Nothing was refused", `Within ${SPANS[this.span][0]} every message passed.`)}
+        : empty("No refusals", `Every message of ${SPANS[this.span][0]} was accepted.`)}
     `;
   }
 
@@ -56,7 +56,7 @@ class Refusals extends View {
     return html`<section class="card" aria-labelledby="matrix">
       <h2 id="matrix">${count(total, "message")} refused${this.found.full ? " at least" : ""}, ${count(agents.length, "agent")}</h2>
       <div class="scroll"><table class="table heat">
-        <thead><tr><th scope="col">what was wrong</th>${shown.map((one) => html`<th scope="col" class="figure">
+        <thead><tr><th scope="col">code</th>${shown.map((one) => html`<th scope="col" class="figure">
           <button type="button" class="plain small" @click=${() => this.#to({ agent: one.agent })} title="Only ${one.agent}">${one.agent}</button></th>`)}
           <th scope="col" class="figure">all</th></tr></thead>
         <tbody>${codes.map((row) => html`<tr>
@@ -81,7 +81,7 @@ class Refusals extends View {
         <span>in ${row.types.map((one) => one.name).join(", ")}</span> <span>last ${when(row.last_at)}</span></p>
       ${row.fix
         ? html`<dl class="pairs"><dt>why</dt><dd>${coded(row.why)}</dd><dt>fix</dt><dd>${coded(row.fix)}</dd></dl>`
-        : html`<p class="quiet">A rule of this team's own dialect: what it says stands with each message.</p>`}
+        : html`<p class="quiet">A rule of this team's own dialect: its text is with each message.</p>`}
       <details><summary>${row.examples.length === 1 ? "The message" : `The last ${row.examples.length}`}</summary>
         <ul class="findings">${row.examples.map((one) => html`<li class="example"><p class="row quiet">${agent(one.agent)} ${one.type || one.dialect || "text"} ${when(one.at)} ${toMessage(one.seq, "See it")}</p>
           <ul>${finding(one)}</ul></li>`)}</ul></details>

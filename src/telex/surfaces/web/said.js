@@ -16,31 +16,31 @@ export function detailOf(event) {
 }
 
 const BY = {
-  leased: "took it",
-  read: "looked at it",
-  extended: "asked for more time",
-  acked: "is done with it",
+  leased: "leased it",
+  read: "read it",
+  extended: "extended the lease",
+  acked: "acked it",
   nacked: "nacked it",
   "lease-expired": "let the lease expire",
-  returned: "was gone before having it",
-  translated: "was given it in other words",
+  returned: "disconnected before receiving it",
+  translated: "received it translated",
   duplicate: "sent it again",
-  retried: "gave it one more round",
+  retried: "retried it",
   dropped: "dropped it",
   answered: "answered",
   joined: "joined the team",
   left: "left the team",
   stopped: "agreed to shut down",
-  forced: "was stopped without agreeing",
+  forced: "was stopped by force",
   dissolved: "dissolved the team",
 };
 const OF_INBOX = {
   dead: ["every attempt failed", "in the inbox of"],
-  expired: ["no answer ever came", "from"],
+  expired: ["no reply came", "from"],
   "request-repeated": ["request repeated", "for"],
-  withdrawn: ["taken back", "from"],
+  withdrawn: ["withdrawn", "from"],
   "returned-to-sender": ["returned to its sender, since its reader has shut down:", ""],
-  "reply-overdue": ["no answer in time", "from"],
+  "reply-overdue": ["no reply in time", "from"],
 };
 
 /** A sentence about an event that brings no message of its own. */
@@ -59,7 +59,7 @@ export function sentence(event) {
 
 function inboxes(detail) {
   const into = Array.isArray(detail.inboxes) ? detail.inboxes : [];
-  return into.length ? html`; it lies in ${into.length > 4 ? `${into.length} inboxes` : listed(into)}` : nothing;
+  return into.length ? html`; stored for ${into.length > 4 ? `${into.length} inboxes` : listed(into)}` : nothing;
 }
 
 const listed = (names) => names.map((name, index) => html`${index ? ", " : ""}${agent(name)}`);
@@ -72,7 +72,7 @@ function restOf(event, detail) {
   if (typeof detail.until === "number") words.push(`until ${clockTime(detail.until)}`);
   if (typeof detail.reason === "string") words.push(`“${detail.reason}”`);
   if (typeof detail.next === "number") words.push(`again at ${clockTime(detail.next)}`);
-  if (typeof detail.climbed_to === "string") words.push(`handed on to ${detail.climbed_to}`);
+  if (typeof detail.climbed_to === "string") words.push(`escalated to ${detail.climbed_to}`);
   const codes = Array.isArray(detail.findings) ? detail.findings.map((one) => one?.code).filter(Boolean) : [];
   if (codes.length) words.push(codes.join(", "));
   return words.length ? html`<span class="quiet"> · ${words.join(" · ")}</span>` : nothing;

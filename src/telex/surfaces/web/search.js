@@ -35,7 +35,7 @@ class Search extends View {
 
   content() {
     const text = this.place.query.text || "";
-    return html`${heading("Search", "Messages in which all these words stand, newest first.")}
+    return html`${heading("Search", "Messages that contain all these words, newest first.")}
       <form class="search" role="search" @submit=${(event) => event.preventDefault()}>
         <label class="visually-hidden" for="words">Words</label>
         <input id="words" type="search" .value=${text} @input=${this.#typed} placeholder="reset mail"
@@ -50,7 +50,7 @@ class Search extends View {
       ${
         this.found.length
           ? html`<ol class="results">${this.found.map((message) => this.#result(message, text))}</ol>`
-          : empty("Not found", "No message that is stored has all of these words.")
+          : empty("Not found", "No stored message contains all of these words.")
       }`;
   }
 

@@ -42,14 +42,14 @@ class Shutdown extends DoingView {
 
   #words(report) {
     if (this.refused.length) return nothing;
-    if (report.dissolved) return "The team is dissolved: everybody has stopped.";
+    if (report.dissolved) return "The team is dissolved: every agent has stopped.";
     return html`${count(report.agents.length, "agent")} asked to shut down. Their answers appear below as they come.`;
   }
 
   content() {
     const { state } = this;
     return html`
-      ${heading("Shutdown", "A team ends when everyone has agreed to stop. What still waits for whoever stops goes back to its sender.")}
+      ${heading("Shutdown", "A team is dissolved when every agent has agreed to stop. Messages that wait for a stopped agent are returned to their senders.")}
       ${this.outcome()}
       <div class="stack">
         ${state.agents.length ? this.#standing() : nothing}
@@ -62,8 +62,8 @@ class Shutdown extends DoingView {
     const { agents, under_way } = this.state;
     const waits = agents.filter((one) => one.state === "silent").length;
     return html`<section class="card" aria-labelledby="standing">
-      <div class="asked-head"><h2 id="standing">${under_way ? "A shutdown is under way" : "Everyone who was asked has stopped"}</h2>
-        ${under_way ? badge(waits ? `${waits} have not answered` : "somebody cannot stop yet", "warn") : badge("settled", "good")}</div>
+      <div class="asked-head"><h2 id="standing">${under_way ? "A shutdown is under way" : "Every agent that was asked has stopped"}</h2>
+        ${under_way ? badge(waits ? `${waits} have not answered` : "an agent cannot stop yet", "warn") : badge("settled", "good")}</div>
       <div class="scroll"><table class="table stacks">
         <thead><tr><th>agent</th><th>answer</th><th>status</th><th>asked</th><th>answered</th><th class="figure">waits for it</th><th>pending work</th></tr></thead>
         <tbody>${agents.map((one) => html`<tr>
@@ -79,29 +79,29 @@ class Shutdown extends DoingView {
 
   #asking() {
     if (!me.operator) return notYours("A person asks a team to shut down.");
-    return this.state.here.some((one) => one.name !== "human") ? this.#form() : html`<p class="notice">Nobody is here who could be asked to stop.</p>`;
+    return this.state.here.some((one) => one.name !== "human") ? this.#form() : html`<p class="notice">No agent is here to be asked.</p>`;
   }
 
   #form() {
     const { here, under_way } = this.state;
     const askers = [...here].filter((one) => one.name !== "human").sort((one, other) => (other.role === "lead") - (one.role === "lead"));
     return html`<section class="card" aria-labelledby="ask">
-      <h2 id="ask">${under_way ? "Ask again, or end it" : "Ask the team to shut down"}</h2>
+      <h2 id="ask">${under_way ? "Ask again, or force it" : "Ask the team to shut down"}</h2>
       <form class="answer" @submit=${this.#ask}>
         <div class="row">
-          <label class="field"><span>In the name of</span>
+          <label class="field"><span>Acting as</span>
             <select name="agent">${askers.map((one) => html`<option value=${one.name}>${one.name}${one.role === one.name ? "" : ` (${one.role})`}</option>`)}</select></label>
           <label class="field"><span>Because</span>
             <select name="reason">${Object.entries(REASONS).map(([value, words]) => html`<option value=${value}>${words}</option>`)}</select></label>
         </div>
         ${under_way
-          ? html`<label class="check"><input type="checkbox" name="force" /> <span>Stop those who refuse or say nothing all the same</span></label>`
+          ? html`<label class="check"><input type="checkbox" name="force" /> <span>Also stop agents that refuse or do not answer</span></label>`
           : nothing}
         <label class="field"><span>Type <q>${CONFIRMED}</q> to go on</span>
           <input name="confirm" autocomplete="off" .value=${this.typed} @input=${(event) => (this.typed = event.target.value)} /></label>
         ${this.refused?.length ? html`<div class="notice bad" role="alert"><p><strong>The team was not asked.</strong></p>${findings(this.refused)}</div>` : nothing}
         ${this.trouble("ask")}
-        <p class="actions"><button class="danger" ?disabled=${this.typed.trim().toLowerCase() !== CONFIRMED || Boolean(this.busy)}>Ask everyone to shut down</button></p>
+        <p class="actions"><button class="danger" ?disabled=${this.typed.trim().toLowerCase() !== CONFIRMED || Boolean(this.busy)}>Ask all agents to shut down</button></p>
       </form>
     </section>`;
   }

@@ -15,7 +15,7 @@ export function drawing({ waits, knots }) {
   const arrows = joined(waits);
   const labels = []; // where words stand already
   return html`<svg class="stall-graph" role="img" width=${width} height=${height} viewBox="0 0 ${width} ${height}"
-    aria-label=${`${names.length} who wait for each other; the table below says the same.`}>
+    aria-label=${`${names.length} agents that wait for each other; the table below has the same data.`}>
     <defs>${["", "bad", "warn"].map((mood) => svg`<marker id=${`tip-${mood || "plain"}`} class=${`tip ${mood}`} viewBox="0 0 10 10" refX="9" refY="5"
       markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M 0 0 L 10 5 L 0 10 z"></path></marker>`)}</defs>
     ${arrows.map((arrow) => edge(arrow, places, moods, labels))}

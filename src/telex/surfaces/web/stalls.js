@@ -7,7 +7,7 @@ import { agent, badge, copyable, count, empty, heading, when } from "./parts.js"
 import { drawing } from "./stall_graph.js";
 import { isNews } from "./work_parts.js";
 
-const TITLES = { cycle: "A circle", "nobody-may-answer": "Nobody may answer", silent: "Silent", everybody: "A bottleneck" };
+const TITLES = { cycle: "Cycle", "nobody-may-answer": "No approver", silent: "Silent", everybody: "Bottleneck" };
 const WORDS = { cycle: ["stuck", "bad"], "nobody-may-answer": ["stuck", "bad"], silent: ["waits", "warn"], everybody: ["slow", "warn"] };
 
 class Stalls extends View {
@@ -24,13 +24,13 @@ class Stalls extends View {
   content() {
     const { waits, knots } = this.stall;
     return html`
-      ${heading("Stalls", "Who waits for whom. Where it does not go on by itself, what would set it going again is ready to be copied.")}
+      ${heading("Stalls", "Who waits for whom, and for each stall the command that resolves it.")}
       ${waits.length || knots.length
         ? html`<div class="stack">
             ${waits.length ? this.#graph() : nothing}
-            ${knots.length ? html`<ul class="knots">${knots.map((knot, number) => this.#knot(knot, number))}</ul>` : html`<p class="notice good">Nothing stalls: each of these may still be answered.</p>`}
+            ${knots.length ? html`<ul class="knots">${knots.map((knot, number) => this.#knot(knot, number))}</ul>` : html`<p class="notice good">No stall: each of these can still be answered.</p>`}
             ${waits.length ? this.#table() : nothing}</div>`
-        : empty("Nothing stalls", "Nobody waits for anybody. When agents wait for each other, it is drawn here.")}
+        : empty("No stalls", "No agent waits for another.")}
     `;
   }
 
@@ -41,14 +41,14 @@ class Stalls extends View {
       <div class="asked-head"><h2 id="knot-${number}">${TITLES[knot.kind]}: ${knot.who.join(knot.kind === "cycle" ? " → " : ", ")}</h2>
         ${badge(...WORDS[knot.kind])}</div>
       <p>${knot.say}</p>
-      <div class="remedy"><span class="quiet">Set it going with</span> ${copyable(typed)}</div>
+      <div class="remedy"><span class="quiet">Resolve it with</span> ${copyable(typed)}</div>
     </li>`;
   }
 
   #graph() {
     return html`<section class="card" aria-labelledby="waits-graph"><h2 id="waits-graph">Who waits for whom</h2>
       <div class="scroll" tabindex="0" role="group" aria-labelledby="waits-graph">${drawing(this.stall)}</div>
-      <p class="quiet legend"><span><span class="swatch bad"></span> stuck</span> <span><span class="swatch warn"></span> slow</span> <span><span class="swatch"></span> may still be answered</span></p></section>`;
+      <p class="quiet legend"><span><span class="swatch bad"></span> stuck</span> <span><span class="swatch warn"></span> slow</span> <span><span class="swatch"></span> can still be answered</span></p></section>`;
   }
 
   #table() {

@@ -48,15 +48,15 @@ class Team extends View {
   #all() {
     if (!this.team.length)
       return html`${heading("Team")}
-        ${empty("Nobody is here yet", "Agents join with telex team join NAME, or by sending their first message.")}`;
+        ${empty("No members yet", "Agents join with telex team join NAME, or by sending their first message.")}`;
     const members = this.team.filter((presence) => presence.state !== "shared"); // an inbox of a role is nobody
     const here = members.filter((presence) => presence.state === "here").length;
     const open = this.team.reduce((sum, presence) => sum + presence.waiting + presence.leased, 0);
-    const lead = `${here} of ${count(members.length, "member")} here; ${count(open, "message")} waiting or being read.`;
+    const lead = `${here} of ${count(members.length, "member")} here; ${count(open, "message")} waiting or leased.`;
     return html`${heading("Team", lead)}
       <div class="card scroll"><table class="table team-table">
         <thead><tr><th scope="col">Agent</th><th scope="col">Role</th><th scope="col">Is</th>
-          <th scope="col" class="figure">Waiting</th><th scope="col" class="figure">Being read</th>
+          <th scope="col" class="figure">Waiting</th><th scope="col" class="figure">Leased</th>
           <th scope="col">Oldest open</th><th scope="col">Last seen</th><th scope="col">Reads</th></tr></thead>
         <tbody>${this.team.map((presence) => this.#row(presence))}</tbody>
       </table></div>`;

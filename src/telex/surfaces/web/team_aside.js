@@ -76,7 +76,7 @@ class TeamAside extends LitElement {
       ${
         seen.length
           ? html`<ul>${shown.map((presence) => this.#member(presence))}</ul>`
-          : html`<p class="quiet">Nobody has been seen yet. Whoever sends a message or joins appears here.</p>`
+          : html`<p class="quiet">No agent has been seen yet. An agent that sends a message or joins appears here.</p>`
       }
       ${unshown ? html`<p class="more"><a href=${at("team")}>${unshown} more</a> in the team</p>` : ""}
       ${unseen ? html`<p class="more"><a href=${at("team")}>${unseen} more</a> not seen yet</p>` : ""}

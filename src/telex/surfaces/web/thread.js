@@ -50,7 +50,7 @@ class Thread extends View {
     if (!stories) return nothing;
     if (!stories.length)
       return html`${heading(correlation)}
-        ${empty("Nothing was said here", "No message that is stored belongs to this conversation.")}`;
+        ${empty("No messages", "No stored message belongs to this conversation.")}`;
     const people = new Set(stories.map((story) => story.message.sender)).size;
     const title = html`Conversation <span class="mono">${correlation}</span>`;
     const lead = html`${count(stories.length, "message")} by ${count(people, "agent")},
@@ -86,7 +86,7 @@ class Thread extends View {
     return html`<li class="card ${message.refused ? "refused" : ""}">
       <p class="who">${spoken(message)} ${badge(state, STATES[state] || "quiet")} ${when(message.at)}</p>
       <p><a href=${at("message", [message.seq])}>${gist(message) || "(nothing)"}</a></p>
-      ${asked ? html`<p class="quiet">in answer to <a href=${at("message", ["id", asked])}>${asked}</a></p>` : nothing}
+      ${asked ? html`<p class="quiet">in reply to <a href=${at("message", ["id", asked])}>${asked}</a></p>` : nothing}
       ${findings(found)}
     </li>`;
   }
@@ -120,12 +120,12 @@ class Threads extends View {
   }
 
   content() {
-    const lead = "What belongs together, the latest first. Each opens as a diagram of who said what to whom.";
+    const lead = "Conversations, the latest first. Each opens as a sequence diagram.";
     return html`${heading("Conversations", lead)}
       ${
         this.threads.length
           ? html`<ol class="results">${this.threads.map((thread) => this.#thread(thread))}</ol>`
-          : empty("No conversations yet", "Messages that carry a task, a plan or a correlation are gathered here.")
+          : empty("No conversations yet", "Messages with a task, a plan or a correlation are grouped here.")
       }`;
   }
 

@@ -124,7 +124,7 @@ export class View extends LitElement {
   happened() {}
 
   render() {
-    const asking = this.problem ? nothing : html`<p class="loading" role="status">Asking the hub …</p>`;
+    const asking = this.problem ? nothing : html`<p class="loading" role="status">Loading …</p>`;
     return html`${this.problem ? problemNotice(this.problem) : nothing} ${this.loaded ? this.content() : asking}`;
   }
 }
