@@ -24,6 +24,7 @@ from telex.model.limits import Limits
 from telex.ports.store import Query, Store
 from telex.stores.memory import MemoryStore
 from telex.testing.clock import FakeClock
+from telex.testing.decide_twice import DecideTwice
 from telex.testing.faulty_stores import BUGS
 from telex.testing.sim_invariants import EVENTS_MAX, check
 from telex.testing.sim_observer import SendObserver
@@ -87,9 +88,9 @@ def _guarded(witness: SendObserver, part: Callable[[], None]) -> None:
         raise _Stop from error
 
 
-def run(seed: int, store: str = "memory", bug: str | None = None) -> SimulationRun:
-    """One seed, on a new store of this kind."""
-    flaw: Callable[[Store], Any] = BUGS[bug] if bug is not None else lambda good: good
+def run(seed: int, store: str = "memory", bug: str | None = None, *, twice: bool = False) -> SimulationRun:
+    """One seed, on a new store of this kind. `twice`: every decision runs twice, the first time to be undone."""
+    flaw: Callable[[Store], Any] = BUGS[bug] if bug is not None else DecideTwice if twice else lambda good: good
     if store == "memory":
         return simulate(seed, [cast(Store, flaw(MemoryStore()))])
     from telex.stores.sqlite.store import SqliteStore
@@ -109,23 +110,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", default="0:500", help="one seed, or a range as first:last+1")
     parser.add_argument("--store", choices=["memory", "sqlite"], default="memory")
     parser.add_argument("--bug", choices=sorted(BUGS), help="plant this bug in the store")
+    parser.add_argument("--twice", action="store_true", help="run every decision twice, the first time to be undone")
     parser.add_argument("--history", action="store_true", help="print what happened, even if nothing is wrong")
     chosen = parser.parse_args(arguments)
     first, _, end = chosen.seeds.partition(":")
     kinds: Counter[str] = Counter()
     failed = 0
     for seed in range(int(first), int(end or int(first) + 1)):
-        result = run(seed, chosen.store, chosen.bug)
+        result = run(seed, chosen.store, chosen.bug, twice=chosen.twice)
         kinds += result.kinds
         if result.violations or chosen.history:
             print(result.report())
         if result.violations:
             failed += 1
-            bug = f" --bug {chosen.bug}" if chosen.bug else ""
-            print(
-                f"replay: python -m telex.testing.simulator --seeds {seed} --store {chosen.store}{bug}", file=sys.stderr
-            )
-            if bug:
+            options = f" --bug {chosen.bug}" if chosen.bug else " --twice" if chosen.twice else ""
+            command = f"python -m telex.testing.simulator --seeds {seed} --store {chosen.store}{options}"
+            print(f"replay: {command}", file=sys.stderr)
+            if chosen.bug:
                 return 1  # found
     print(f"{failed} seeds failed; {', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}")
     return 1 if failed else 0
