@@ -102,7 +102,7 @@ def test_what_we_put_in_by_another_way_counts(tmp_path: Path, grouped: bool) -> 
         [stored] = await append(store, [asking], dedup_since=SINCE, inbox_max=3)
         [(ask, _, _)] = await store.overdue(NOW + 2.0, 10)
         assert ask.message == stored.seq
-        await remind(store, ask, NOW + 2.0, NOW + 9.0, ("lead",), "{}")
+        await remind(store, ask, NOW + 2.0, NOW + 9.0, inboxes=("lead",))
         later = [entry(f"m-{number}") for number in range(2)]
         results = await append(store, later, dedup_since=SINCE, inbox_max=3)
         await store.close()

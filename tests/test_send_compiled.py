@@ -14,7 +14,7 @@ from telex.ports.bus import Receipt
 from telex.ports.store import EVERYTHING, Store
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
-from telex.testing.sim_messages import written
+from telex.testing.sim_messages import SimHeader, written
 from telex.validation.check import CheckPolicy
 from tests.bus_team import codes, each
 
@@ -49,7 +49,8 @@ def test_every_type_is_answered_and_stored_alike(dialect: Dialect, type_: Messag
         sender, to = sender_and_recipient(dialect, type_)
 
         def send(number: int, more: bytes = b"") -> Receipt:
-            raw = written(dialect, type_, sender, sender, to, to, f"m-{number}", "T1") + more
+            header = SimHeader(sender, sender, to, to, f"m-{number}", topic="T1")
+            raw = written(dialect, type_, header) + more
             one, other = (run_sync(bus.send(raw, sender=sender, to=to)) for bus in buses)
             assert one == other
             return one

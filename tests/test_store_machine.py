@@ -158,7 +158,7 @@ class StoreMachine(RuleBasedStateMachine):
         due_at, attempts = self.model.asks[message]
         ask = PendingRequest(message, due_at, attempts - 1 if late else attempts)
         next_at = None if due_in is None else self.now + due_in
-        assert self.run(remind(self.store, ask, self.now, next_at, inboxes, "{}")) == (not late)
+        assert self.run(remind(self.store, ask, self.now, next_at, inboxes=inboxes)) == (not late)
         if late:
             return
         del self.model.asks[message]

@@ -1,7 +1,7 @@
-"""How does the store contract get at a store? What a subclass says, and what every promise needs.
+"""Base class of the store contract: how a subclass opens its store, and helpers for the tests.
 
-A promise is an `async def` that is given an open store. It is driven by `run`, so a store that never waits needs no
-event loop, and one that is a network away brings its own.
+Each test is an `async def` with an open store. `run` drives it, so a store that never waits needs no event loop, and
+one behind a network brings its own.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -52,7 +52,7 @@ def _append(tx: Transaction, message: NewMessage, dedup_since: float | None, inb
 
 
 async def read(store: Store, query: Callable[[Reads], T]) -> T:
-    """One read that a store offers only on a snapshot."""
+    """Run one query on a snapshot."""
     return await store.read(query)
 
 
@@ -63,7 +63,7 @@ async def put_member(store: Store, member: Member, event: Event | None = None) -
 
 
 def promise(test: Callable[[Contract, Store], Awaitable[None]]) -> Callable[[Contract], None]:
-    """A test that is given an open store, which is closed after it."""
+    """Decorator of a test: opens a store for it and closes it afterwards."""
 
     async def kept(self: Contract) -> None:
         self.store = await self.make()
@@ -80,11 +80,11 @@ def promise(test: Callable[[Contract, Store], Awaitable[None]]) -> Callable[[Con
 
 
 class ContractBase:
-    """What a subclass has to say of its store, and may say."""
+    """Settings and factory of a subclass's store."""
 
-    clock: Clock  # what lets time pass
+    clock: Clock  # to advance time
     lease_seconds = 60.0  # a store on a real clock makes this short
-    reopens = False  # is what was stored there when it is opened again?
+    reopens = False  # True: data survives closing
     place: Path  # an empty folder, another one for each test
     store: Store  # the one that is open
 
@@ -108,7 +108,7 @@ class ContractBase:
         if not hasattr(self, "clock"):
             self.clock = FakeClock()
 
-    # --- what promises are made with --------------------------------------------------------------------------------
+    # --- helpers ----------------------------------------------------------------------------------------------------
 
     @property
     def now(self) -> float:
@@ -134,18 +134,18 @@ class ContractBase:
         return made._replace(**changes)
 
     def report(self, id: str, inbox: str) -> NewMessage:
-        """What the bus itself tells somebody: never taken for a repetition, and never too much for an inbox."""
+        """A message of the bus itself: never a duplicate, and not limited by the inbox quota."""
         return self.entry(id, inbox, sender="telex", role="telex", rank=ERROR)
 
     async def append(
         self, store: Store, *messages: NewMessage, dedup_since: float | None = None, inbox_max: int | None = None
     ) -> list[AppendResult]:
-        """Store messages of which none repeats one of the last hour."""
+        """Store messages, with deduplication over the last hour."""
         since = self.now - 3600.0 if dedup_since is None else dedup_since
         return await append(store, messages, dedup_since=since, inbox_max=inbox_max)
 
     async def keep(self, store: Store, *messages: NewMessage, inbox_max: int | None = None) -> list[int]:
-        """Store messages, and see that every one was stored. Their numbers."""
+        """Store messages and assert that each was stored. Returns their sequence numbers."""
         results = await self.append(store, *messages, inbox_max=inbox_max)
         assert [result.outcome for result in results] == ["stored"] * len(messages)
         return [result.seq for result in results]
@@ -160,16 +160,8 @@ class ContractBase:
 
     def ack(self, lease: Lease) -> Settlement:
         """As a bus settles an ack: under this lease, and only while it runs."""
-        return Settlement(
-            lease.delivery,
-            "leased",
-            becomes="acked",
-            at=self.now,
-            kind="acked",
-            agent="lead",
-            fence=lease.fence,
-            running_at=self.now,
-        )
+        acked = Settlement(lease.delivery, "leased", "acked", self.now, "acked", agent="lead", fence=lease.fence)
+        return acked._replace(running_at=self.now)
 
     def give_back(self, lease: Lease, *, due_at: float, **changes: Any) -> Settlement:
         """As a bus settles a lease that ran out."""

@@ -65,18 +65,8 @@ class EventPromises(ContractBase):
         at = self.now
 
         def beside(lease: Lease) -> Event | None:
-            seq = lease.message.seq
-            event = Event(
-                0,
-                at,
-                kind="translated",
-                agent="kim",
-                message=seq,
-                delivery=lease.delivery,
-                inbox=lease.inbox,
-                detail='{"type": "T"}',
-            )
-            return event if lease.message.id == "m2" else None
+            event = Event(0, at, "translated", "kim", lease.message.seq, delivery=lease.delivery, inbox=lease.inbox)
+            return event._replace(detail='{"type": "T"}') if lease.message.id == "m2" else None
 
         taken = await store.lease(LeaseRequest(["lead"], "kim", at, at + 5.0, 9, extra_event=beside))
         assert ids(taken) == ["m1", "m2"]

@@ -48,7 +48,7 @@ class MemberPromises(ContractBase):
         seen.add(store.changes())
         await self.settle_one(store, self.ack(lease))
         seen.add(store.changes())
-        await remind(store, PendingRequest(seq, self.now, 0), self.now, None, [], "{}")
+        await remind(store, PendingRequest(seq, self.now, 0), self.now, None)
         seen.add(store.changes())
         assert len(seen) == 4
 
@@ -85,7 +85,7 @@ class MemberPromises(ContractBase):
         before = (await store.changes_since(None)).upto
         await self.settle_one(store, self.bury(lease, self.report("r1", "dev")))
         request = PendingRequest(seqs[1], self.now, 0)
-        await remind(store, request, self.now, self.now + 9.0, ["kim"], "{}", reports=[self.report("r2", "qa")])
+        await remind(store, request, self.now, self.now + 9.0, inboxes=["kim"], reports=[self.report("r2", "qa")])
         touched = await store.changes_since(before)
         assert {inbox for inbox, _ in touched.due} == {"dev", "kim", "qa"}
         assert touched.messages >= set(seqs)

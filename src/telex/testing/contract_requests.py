@@ -1,4 +1,4 @@
-"""Does whoever asked get an answer, or hear that there is none? The part of the store contract on requests."""
+"""Store contract: requests, their answers and deadlines."""
 
 import json
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ async def remind(
     request: PendingRequest,
     at: float,
     due_at: float | None,
-    inboxes: Sequence[str],
-    detail: str,
     *,
+    inboxes: Sequence[str] = (),
+    detail: str = "{}",
     reports: Sequence[NewMessage] = (),
 ) -> bool:
     return await store.transaction(lambda tx: tx.remind(request, at, due_at, inboxes, detail, reports=reports))
@@ -44,8 +44,8 @@ class RequestPromises(ContractBase):
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now + 1.0))
         await self.settle_one(store, self.ack(await self.take_one(store, "lead")))
         pending_request, at = PendingRequest(seq, self.now + 1.0, 0), self.now
-        assert await remind(store, pending_request, at, at + 5.0, ["lead"], '{"attempt": 1}')
-        assert not await remind(store, pending_request, at, at + 9.0, ["lead"], "{}"), "somebody else was faster"
+        assert await remind(store, pending_request, at, at + 5.0, inboxes=["lead"], detail='{"attempt": 1}')
+        assert not await remind(store, pending_request, at, at + 9.0, inboxes=["lead"]), "another process was faster"
         [(again, _, deliveries)] = await store.overdue(at + 5.0, 10)
         assert again == PendingRequest(seq, at + 5.0, 1)
         assert [delivery.state for delivery in deliveries] == ["acked", "stored"]
@@ -57,8 +57,8 @@ class RequestPromises(ContractBase):
     async def test_a_request_may_be_waited_for_no_longer_and_its_sender_told(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead", answer_by=self.now))
         pending_request = PendingRequest(seq, self.now, 0)
-        assert await remind(store, pending_request, self.now, None, [], "{}", reports=[self.report("r1", "dev")])
-        assert not await remind(store, pending_request, self.now, None, [], "{}", reports=[self.report("r2", "dev")])
+        assert await remind(store, pending_request, self.now, None, reports=[self.report("r1", "dev")])
+        assert not await remind(store, pending_request, self.now, None, reports=[self.report("r2", "dev")])
         assert await store.overdue(self.now + 999.0, 10) == []
         assert [event.kind for event in await store.story(seq)] == ["accepted", "reply-overdue", "expired"]
         assert ids(await self.take(store, "dev", limit=10)) == ["r1"]
@@ -119,8 +119,8 @@ class RequestPromises(ContractBase):
         await self.keep(store, self.entry("the answer", "dev", sender="lead", answers_requests=seqs[:1]))
         taken = {lease.message.id: lease for lease in await self.take(store, "lead", limit=5)}
         await store.settle([self.bury(taken["released"])._replace(release=True)])
-        await remind(store, PendingRequest(seqs[2], self.now, 0), self.now, None, [], "{}")
-        await remind(store, PendingRequest(seqs[3], self.now, 0), self.now, self.now + 9.0, [], "{}")
+        await remind(store, PendingRequest(seqs[2], self.now, 0), self.now, None)
+        await remind(store, PendingRequest(seqs[3], self.now, 0), self.now, self.now + 9.0)
         if self.reopens:
             store = await self.reopen(store)
         for name in names:

@@ -9,7 +9,6 @@ from telex.model.message import Lease, Message, NewMessage
 from telex.ports.store import (
     EarlierMessage,
     LeaseRequest,
-    PendingRequest,
     Settlement,
     SettleResult,
     Store,
@@ -21,7 +20,7 @@ LOST_EVERY = 20  # appends
 
 
 class FaultyStore:
-    """A store as it is. Each of those below has one flaw."""
+    """Wrapper of a store; each subclass breaks one promise."""
 
     def __init__(self, store: Store) -> None:
         self.inner = store
@@ -36,7 +35,7 @@ class FaultyStore:
         prefetch_id: str | None = None,
         may_use_reserve: bool = False,
     ) -> Awaitable[T]:
-        """A subclass that breaks a transaction gives the decision another one in its place."""
+        """Transaction whose decision gets the wrapper of `faulty`."""
         return self.inner.transaction(
             lambda tx: decide(cast(Transaction, self.faulty(tx))),
             prefetch_id=prefetch_id,
@@ -46,15 +45,9 @@ class FaultyStore:
     def faulty(self, tx: Transaction) -> Any:
         return tx
 
-    async def lease(self, request: LeaseRequest) -> list[Lease]:
-        return await self.inner.lease(request)
-
-    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        return await self.inner.settle(settlements)
-
 
 class FaultyTransaction:
-    """A transaction as it is. Each of those below has one flaw."""
+    """Wrapper of a transaction; each subclass breaks one promise."""
 
     def __init__(self, tx: Transaction) -> None:
         self.tx: Any = tx
@@ -101,36 +94,26 @@ class _Anything:
 
 
 class _NoReports(FaultyTransaction):
-    def remind(
-        self,
-        request: PendingRequest,
-        at: float,
-        due_at: float | None,
-        inboxes: Sequence[str],
-        detail: str,
-        *,
-        reports: Sequence[NewMessage] = (),
-    ) -> bool:
-        done: bool = self.tx.remind(request, at, due_at, inboxes, detail)
-        return done
+    def remind(self, *given: Any, reports: Sequence[NewMessage] = ()) -> Any:
+        return self.tx.remind(*given)
 
 
 class NoFencing(FaultyStore):
-    """Takes an ack from whoever had the message once."""
+    """Accepts an ack of an earlier lease."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle([settlement._replace(fence=None, running_at=None) for settlement in settlements])
 
 
 class NoDedup(FaultyStore):
-    """Keeps a message as often as it is sent."""
+    """Stores a message again when it is repeated."""
 
     def faulty(self, tx: Transaction) -> Any:
         return _NothingEarlier(tx)
 
 
 class ReadIsAck(FaultyStore):
-    """Takes a message for done when it was only read."""
+    """Acks a message when it is leased."""
 
     async def lease(self, request: LeaseRequest) -> list[Lease]:
         leases = await self.inner.lease(request)
@@ -141,7 +124,7 @@ class ReadIsAck(FaultyStore):
 
 
 class Lossy(FaultyStore):
-    """Says that it has stored a message, and now and then has not."""
+    """Loses a message now and then and reports it as stored."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -152,7 +135,7 @@ class Lossy(FaultyStore):
 
 
 class FalseDuplicate(FaultyStore):
-    """Now and then takes a new message for an old one."""
+    """Reports a new message as a duplicate now and then."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -163,7 +146,7 @@ class FalseDuplicate(FaultyStore):
 
 
 class LastInFirstOut(FaultyStore):
-    """Hands out what came last."""
+    """Leases the newest message first."""
 
     async def lease(self, request: LeaseRequest) -> list[Lease]:
         waiting = await self.inner.waiting(request.inboxes, 10_000)
@@ -176,14 +159,14 @@ class LastInFirstOut(FaultyStore):
 
 
 class NoPriorities(LastInFirstOut):
-    """Lets what is urgent stand in the queue with everything else."""
+    """Ignores priorities."""
 
     def turn(self, delivery: Delivery) -> tuple[int, int]:
         return 0, delivery.message
 
 
 class NoReports(FaultyStore):
-    """Lets messages die and tells nobody."""
+    """Stores no reports of dead letters."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle([settlement._replace(reports=()) for settlement in settlements])
@@ -193,14 +176,14 @@ class NoReports(FaultyStore):
 
 
 class NoAttempts(FaultyStore):
-    """Never counts an attempt, so that nothing ever dies."""
+    """Never counts attempts, so that no message becomes a dead letter."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle([settlement._replace(attempts=0) for settlement in settlements])
 
 
 class AckForgotten(FaultyStore):
-    """Says that an ack was taken and does not write it down."""
+    """Reports an ack as done without storing it."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return [
@@ -212,7 +195,7 @@ class AckForgotten(FaultyStore):
 
 
 class TwoHands(FaultyStore):
-    """Hands out what another reader still holds."""
+    """Leases a message that another reader holds."""
 
     async def lease(self, request: LeaseRequest) -> list[Lease]:
         held = [
@@ -229,7 +212,7 @@ class TwoHands(FaultyStore):
 
 
 class NoLeaseExpiry(FaultyStore):
-    """Never notices that a lease has run out."""
+    """Never reports an expired lease."""
 
     async def lapsed(self, now: float, limit: int) -> list[tuple[Delivery, Message]]:
         return []

@@ -1,4 +1,4 @@
-"""What do simulated agents say? What their role may send, made from the examples, and now and then nonsense."""
+"""Messages of simulated agents: examples of the types that their role may send, and malformed ones."""
 
 import copy
 import json
@@ -16,17 +16,17 @@ NONSENSE = (b"", b"\xff\xfe", b'{"type": "dev_blocker"', b'{"type": "dev_blokcer
 
 
 class SimMessage(NamedTuple):
-    """Something to send, as often as it takes."""
+    """A message to send, perhaps repeatedly."""
 
     raw: bytes
     to: str
     id: str
-    inside: bool = False  # does the message say its id itself? Not every dialect has a place for it
+    inside: bool = False  # the message contains its id; not every dialect has a field for it
 
 
 @lru_cache(maxsize=256)
 def sayable(role: str, to_role: str | None) -> tuple[tuple[Dialect, MessageType], ...]:
-    """Every type that one role may send to another, or to whoever it may be."""
+    """Every type that a role may send to another, or to any."""
     return tuple(
         (dialect, type_)
         for dialect in BUILT_IN
@@ -36,35 +36,34 @@ def sayable(role: str, to_role: str | None) -> tuple[tuple[Dialect, MessageType]
 
 
 def replies_to(question: Message, role: str) -> list[tuple[Dialect, MessageType]]:
-    """The types by which this role may answer a question."""
+    """The types with which this role may answer a request."""
     asked = by_name(question.dialect or "")
     type_asked = asked.types.get(question.type or "") if asked is not None else None
     wanted = type_asked.reply if type_asked is not None else None
     return [(dialect, type_) for dialect, type_ in sayable(role, None) if dialect is asked and type_.name == wanted]
 
 
-def written(
-    dialect: Dialect,
-    type_: MessageType,
-    name: str,
-    role: str,
-    to: str,
-    to_role: str | None,
-    id: str,
-    topic: str,
-    reply_to: str | None = None,
-) -> bytes:
-    """The type's example, said by this agent to that one, about this."""
+class SimHeader(NamedTuple):
+    sender: str
+    role: str
+    to: str
+    to_role: str | None
+    id: str
+    topic: str
+    reply_to: str | None = None
+
+
+def written(dialect: Dialect, type_: MessageType, header: SimHeader) -> bytes:
+    """The type's example with this header."""
     wire, tree = dialect.wire, copy.deepcopy(type_.example)
-    names = dialect.addresses == "names"
-    whom = "*" if to == "*" or to_role is None else to if names else to_role
+    names, to, to_role = dialect.addresses == "names", header.to, header.to_role
     places = {
-        wire.sender: name if names else role,
-        wire.recipient: whom,
-        wire.id: id,
-        wire.correlation: topic,
-        wire.task: topic,  # it is what a conversation is about, and some dialects warn when the two differ
-        wire.reply_to: reply_to,
+        wire.sender: header.sender if names else header.role,
+        wire.recipient: "*" if to == "*" or to_role is None else to if names else to_role,
+        wire.id: header.id,
+        wire.correlation: header.topic,
+        wire.task: header.topic,  # some dialects warn when it differs from the correlation id
+        wire.reply_to: header.reply_to,
     }
     for place, value in places.items():
         if place is not None and value is not None:
@@ -73,7 +72,7 @@ def written(
 
 
 def _put(tree: Tree, path: tuple[str, ...], value: str) -> None:
-    """Only where the example has something: what it leaves out need not be said."""
+    """Set a field only if the example has it."""
     for step in path[:-1]:
         tree = tree.get(step, {})
     if path[-1] in tree:
@@ -81,7 +80,7 @@ def _put(tree: Tree, path: tuple[str, ...], value: str) -> None:
 
 
 def nonsense(random: Random, raw: bytes) -> bytes:
-    """Something that is not a message, or is one no longer."""
+    """Malformed bytes, or a message with a field removed."""
     if random.random() < 0.5:
         return random.choice(NONSENSE)
     try:

@@ -1,6 +1,6 @@
-"""What do simulated agents do? They send, read, stall, crash, repeat themselves, come and go, all by one seed.
+"""Actions of simulated agents, from one seed: send, receive, stall, crash, repeat, leave and join.
 
-Nobody here is told what is right: an agent does something, and what the bus answers is given to the witness.
+This module asserts nothing: it performs an action and passes the result to the observer.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from telex.errors import LeaseLost, NotFound, RequestFailed, RequestTimedOut
 from telex.model.message import Lease
 from telex.ports.bus import Receipt
 from telex.testing.clock import FakeClock
-from telex.testing.sim_messages import SimMessage, nonsense, replies_to, sayable, written
+from telex.testing.sim_messages import SimHeader, SimMessage, nonsense, replies_to, sayable, written
 from telex.testing.sim_observer import SendObserver
 
 ROLES = {
@@ -30,15 +30,15 @@ ROLES = {
     "zoë": "worker",
     "w2": "worker",
 }
-# Who reads only so much, and is given the rest translated; the others read anything.
+# Agents that read only these dialects and get a translation of others.
 READS = {"dana": ("vbw-handoff@1.0",), "kim": ("build-flow", "vbw-typed@2.0+approved"), "w2": ("signal-md", "plain")}
 TEAM_MIN, TEAM_MAX = 3, 7
 LEAPS_SECONDS = {0.5: 12, 2.0: 12, 5.0: 12, 20.0: 6, 61.0: 4, 130.0: 2, 310.0: 2, 1900.0: 1, 3700.0: 1}  # how likely
 LEASES_SECONDS = (None, None, 5.0, 300.0)
 WAITS_SECONDS = (0.0, 0.0, 0.0, 0.2)
-CHATTY = 0.3  # how many teams have two who write to each other all the time
-BURST_MIN, BURST_MAX = 3, 12  # messages that such a one sends without a pause
-MEANWHILE = 0.25  # how likely it is that somebody does something while another one sleeps
+CHATTY = 0.3  # share of teams with two agents that exchange many messages
+BURST_MIN, BURST_MAX = 3, 12  # messages that such an agent sends at once
+MEANWHILE = 0.25  # probability of an action while another agent waits
 
 T = TypeVar("T")
 
@@ -111,15 +111,15 @@ class SimTeam:
         other = self.random.choice(self.agents)
         to = self.random.choice([other.name, other.name, other.name, f"role:{other.role}", f"all:{other.role}", "*"])
         to_role = None if to == "*" else other.role
-        choices = [one for one in sayable(agent.role, to_role) if not asking or one[1].reply is not None]
+        choices = [(dialect, type_) for dialect, type_ in sayable(agent.role, to_role) if not asking or type_.reply]
         if not choices:
             return None
         spoken = self.random.choice(list(dict.fromkeys(dialect.name for dialect, _ in choices)))
         dialect, type_ = self.random.choice([choice for choice in choices if choice[0].name == spoken])
         id_ = self.clock.new_id()
         topic = f"T{self.random.randint(1, 4)}"
-        raw = written(dialect, type_, agent.name, agent.role, to, to_role, id_, topic)
-        return SimMessage(raw, to, id_, dialect.wire.id is not None)
+        header = SimHeader(agent.name, agent.role, to, to_role, id_, topic=topic)
+        return SimMessage(written(dialect, type_, header), to, id_, dialect.wire.id is not None)
 
     def _send(self, agent: SimAgent, sim_message: SimMessage) -> Receipt:
         beside = None if sim_message.inside and self.random.random() < 0.5 else sim_message.id
@@ -133,15 +133,14 @@ class SimTeam:
             agent.said.append(sim_message)
 
     def chatter(self, _: SimAgent) -> None:
-        """Two who have talked before: soon their messages take the beaten track."""
+        """Many messages between the same two agents, which soon use the compiled validator."""
         agent, to, to_role = self.gossip, self.confidant.name, self.confidant.role
-        choices = [one for one in sayable(agent.role, to_role) if one[0].wire.id is not None]
+        choices = [(dialect, type_) for dialect, type_ in sayable(agent.role, to_role) if dialect.wire.id is not None]
         burst = self.random.randint(BURST_MIN, BURST_MAX) if agent.here and not agent.waits else 0
         for dialect, type_ in self.random.choices(choices, k=burst):
             id_ = self.clock.new_id()
-            sim_message = SimMessage(
-                written(dialect, type_, agent.name, agent.role, to, to_role, id_, "T1"), to, id_, inside=True
-            )
+            header = SimHeader(agent.name, agent.role, to, to_role, id_, topic="T1")
+            sim_message = SimMessage(written(dialect, type_, header), to, id_, inside=True)
             agent.said.append(sim_message)
             for times in range(self.random.choice([1, 1, 1, 2])):
                 self.clock.leap(times * 0.002)
@@ -149,7 +148,7 @@ class SimTeam:
                 self.witness.sent(self.now, agent.name, to, sim_message.raw, receipt)
 
     def repeat(self, agent: SimAgent) -> None:
-        """Once more, as after a crash; or carelessly, with other bytes under the same id."""
+        """Send a message again, as after a crash, or other bytes under the same id."""
         if agent.said:
             sim_message = self.random.choice(agent.said[-5:])
             other = sim_message._replace(raw=sim_message.raw + b"\n") if self.random.random() < 0.2 else sim_message
@@ -163,18 +162,18 @@ class SimTeam:
             self._send(agent, self.random.choice([broken, nobody]))
 
     def answer(self, agent: SimAgent) -> None:
-        """Answer a question in hand, if there is one."""
+        """Answer a leased request, if there is one."""
         for question in (lease.message for lease in agent.held):
             for dialect, type_ in replies_to(question, agent.role):
                 id_, to = self.clock.new_id(), question.sender
-                topic, to_role = question.correlation or "T1", ROLES.get(to)
-                raw = written(dialect, type_, agent.name, agent.role, to, to_role, id_, topic, question.id)
+                header = SimHeader(agent.name, agent.role, to, ROLES.get(to), id_, topic=question.correlation or "T1")
+                raw = written(dialect, type_, header._replace(reply_to=question.id))
                 receipt = run_sync(agent.bus.send(raw, sender=agent.name, to=to, id=id_, reply_to=question.id))
                 self.witness.sent(self.now, agent.name, to, raw, receipt)
                 return
 
     def ask(self, agent: SimAgent) -> None:
-        """Ask and wait for the answer, while the others go on."""
+        """Send a request and wait for the answer while other agents act."""
         sim_message = self._something(agent, asking=True)
         if sim_message is None:
             return
@@ -216,7 +215,7 @@ class SimTeam:
         return taken
 
     def ack(self, agent: SimAgent) -> None:
-        """Whether or not the lease still runs: an agent does not look at the clock."""
+        """Ack a leased message, whether or not the lease has expired."""
         if agent.held:
             self._ack(agent, agent.held.pop(self.random.randrange(len(agent.held))))
 
@@ -240,13 +239,13 @@ class SimTeam:
             self.witness.settled(self.now, agent.name, lease, "extends", answer)
 
     def crash(self, agent: SimAgent) -> None:
-        """Forget everything in hand; a ghost may still ack it one day."""
+        """Forget all leases; a late ack may still arrive."""
         self.witness.note(self.now, f"{agent.name} crashes with {len(agent.held)} in hand")
         agent.past += agent.held
         agent.held = []
 
     def come_late(self, agent: SimAgent) -> None:
-        """Settle what was settled before, or lost."""
+        """Settle a lease that was settled or lost before."""
         if agent.past:
             lease = self.random.choice(agent.past[-8:])
             answer = _or_lost(lambda: run_sync(agent.bus.ack(lease.token, agent=agent.name)))
@@ -271,7 +270,7 @@ class SimTeam:
             agent.here = True
 
     def dig(self, agent: SimAgent) -> None:
-        """A person looks after the dead letters."""
+        """Retry or drop dead letters, as a human would."""
         for _, message in run_sync(agent.bus.dead_letters(limit=2)):
             again = self.random.random() < 0.7
             try:
@@ -285,13 +284,13 @@ class SimTeam:
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def rest(self, rounds: int) -> None:
-        """Everybody who is here reads to the end and acks at once, until nothing happens any more."""
+        """All agents receive and ack until nothing is left."""
         self.witness.note(self.now, "the team comes to rest")
         self.clock.meanwhile = None
         for agent in self.agents:
             agent.held = []
         for _ in range(rounds):
-            self.clock.leap(400.0)  # longer than any lease, any backoff and any deadline
+            self.clock.leap(400.0)  # longer than any lease, backoff or deadline
             for agent in self.agents:
                 run_sync(agent.bus.sweep())
                 while agent.here and (taken := self._receive(agent, 100)):
@@ -299,7 +298,7 @@ class SimTeam:
                         self._ack(agent, lease)
 
     def readers(self) -> set[str]:
-        """The inboxes that somebody here reads."""
+        """Inboxes that have a reader."""
         return {inbox for agent in self.agents if agent.here for inbox in (agent.name, f"role:{agent.role}")}
 
 
