@@ -83,14 +83,21 @@ def asked(headers: Iterable[Header]) -> RequestHeaders:
             fetch[name] = value.strip().lower()
         elif name in FORWARDED or name.startswith(b"x-forwarded-"):
             forwarded = True
-    site, mode, to = fetch.get(b"sec-fetch-site"), fetch.get(b"sec-fetch-mode"), fetch.get(b"sec-fetch-dest")
-    return RequestHeaders(hosts, origins, site=site, mode=mode, destination=to, shown=shown, forwarded=forwarded)
+    return RequestHeaders(
+        hosts,
+        origins,
+        site=fetch.get(b"sec-fetch-site"),
+        mode=fetch.get(b"sec-fetch-mode"),
+        destination=fetch.get(b"sec-fetch-dest"),
+        shown=shown,
+        forwarded=forwarded,
+    )
 
 
 def misplaced(
     request: RequestHeaders, method: str, path: str, allowed_hosts: AllowedHosts, server: Server = None
 ) -> HttpResponse | None:
-    """Why a request is refused wherever it came from, if it is. `server` is the address that it was sent to."""
+    """Refusal of a request with a foreign Host or Origin. `server` is the address that received it."""
     own = _own_origins(request.hosts[0], allowed_hosts, server) if len(request.hosts) == 1 else None
     if own is None:
         return HOST_NOT_ALLOWED
@@ -102,9 +109,9 @@ def misplaced(
 
 
 def _own_origins(host: bytes, allowed_hosts: AllowedHosts, server: Server) -> frozenset[bytes] | None:
-    """Which pages are the hub's own, if this is one of its names. None: it is not.
+    """Origins of the hub's own pages under this host name. None: it is not a name of the hub.
 
-    A number that it was really reached by is a name too: nobody can point a number elsewhere.
+    The IP address that received the request counts as a name: DNS rebinding cannot forge it.
     """
     found = allowed_hosts.origins.get(host)
     if found is None and server is not None and host == f"{bracketed(server[0])}:{server[1]}".encode():

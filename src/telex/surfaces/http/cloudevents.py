@@ -1,8 +1,7 @@
-"""How does a message come as a CloudEvent? Version 1.0 of that format, in its structured mode, and pure.
+"""Decoder of CloudEvents 1.0 in structured mode.
 
-What is in `data` is taken out as it was written, so that the bytes that are stored are those that the sender chose. The
-event's own attributes are the envelope: its id, who says it sent it, and for whom it is. Its `type` is for those on the
-way; what a message is, it says itself.
+`data` is taken from the JSON text unchanged, so that the stored bytes are those of the sender. The event's attributes
+are the envelope: id, claimed sender, recipient. Its `type` is ignored: a message has its own.
 """
 
 import base64
@@ -34,11 +33,11 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\
 
 
 class ReceivedEvent(NamedTuple):
-    """A message that came as an event, and what the event says about it."""
+    """A message received as an event, with the event's attributes."""
 
     raw: bytes
     id: str
-    sender: str  # as it claims: the door knows whether that may be believed
+    sender: str  # as claimed; the caller authenticates it
     type: str
     to: str | None = None
     reply_to: str | None = None
@@ -53,7 +52,7 @@ Flaws = tuple[Finding, ...]
 
 
 def read_event(body: bytes, limits: Limits = LIMITS) -> ReceivedEvent | Flaws:
-    """The message in an event, or everything that is wrong with the event."""
+    """The message in an event, or all findings on the event."""
     text = _text(body)
     if isinstance(text, Finding):
         return (text,)
@@ -68,21 +67,20 @@ def read_event(body: bytes, limits: Limits = LIMITS) -> ReceivedEvent | Flaws:
     )
     if findings:
         return tuple(findings[: limits.findings_max])
-    said = {name: tree.get(name) for name in TAKEN}
     return ReceivedEvent(
-        _message(tree, text),
-        said["id"] or "",
-        sender=unquote(said["source"] or ""),
-        type=said["type"] or "",
-        to=said["subject"],
-        reply_to=said["replyto"],
-        correlation=said["correlationid"],
-        traceparent=said["traceparent"],
+        raw=_message(tree, text),
+        id=tree["id"],
+        sender=unquote(tree["source"]),
+        type=tree["type"],
+        to=tree.get("subject"),
+        reply_to=tree.get("replyto"),
+        correlation=tree.get("correlationid"),
+        traceparent=tree.get("traceparent"),
     )
 
 
 def read_batch(body: bytes, limits: Limits = LIMITS) -> list[ReceivedEvent | Flaws] | Flaws:
-    """The message in each event of a batch. One that is wrong does not hold up the others."""
+    """The message in each event of a batch. An invalid event does not affect the others."""
     text = _text(body)
     if isinstance(text, Finding):
         return (text,)
@@ -92,11 +90,11 @@ def read_batch(body: bytes, limits: Limits = LIMITS) -> list[ReceivedEvent | Fla
     if not isinstance(tree, list):
         say = f"Send a batch as a list of events, or a single one as {ONE}."
         return (Finding("wrong-type", ROOT, say, expected="a list of events", found=_short(tree, limits)),)
-    return [read_event(one.encode(), limits) for one in _parts(text)]
+    return [read_event(part.encode(), limits) for part in _parts(text)]
 
 
 def in_words_of_the_event(findings: Flaws) -> Flaws:
-    """What the bus found, where it speaks of what the event says beside its data."""
+    """Findings of the bus, with paths of the event's attributes."""
     return tuple(_in_its_words(finding) for finding in findings)
 
 

@@ -87,7 +87,7 @@ def text_of(raw: bytes) -> tuple[str, bool]:
 
 
 def read_tree(message: Message, desk: CheckPolicy) -> Any:
-    """The message as it reads; None for what is no message of any dialect, or too large to look at."""
+    """Content of the message; None for plain text, or if it is too large to show."""
     return _tree(message, check(message.raw, desk, as_role=message.role, as_name=message.sender))
 
 
@@ -99,7 +99,7 @@ def _tree(message: Message, checked: CheckResult) -> Any:
 def _markup_of(
     message: Message, dialect: Dialect | None, type_: MessageType | None, checked: CheckResult
 ) -> tuple[Markup, str]:
-    """The markdown of a message is its body; one that has none is told in markdown, as to whoever reads no dialect."""
+    """Markdown of a message: its body, or a rendering if it has none."""
     if checked.body is not None:
         return markup(checked.body), "body"
     if dialect is None or type_ is None or checked.outcome != "message":
@@ -107,40 +107,32 @@ def _markup_of(
     from telex.translation.markdown import render
     from telex.translation.result import MessageHeader
 
-    header = MessageHeader(
-        message.id,
-        message.at,
-        sender=message.sender,
-        sender_role=message.role,
-        recipient=message.to,
-        recipient_role=None,
-        correlation=message.correlation,
-        reply_to=message.reply_to,
-    )
+    header = MessageHeader(message.id, message.at, message.sender, message.role, recipient=message.to)
+    header = header._replace(correlation=message.correlation, reply_to=message.reply_to)
     return markup(render(checked.tree, dialect, type_, header)), "told"
 
 
 def _findings(story: MessageHistory) -> list[Facts]:
-    """What was said about it when it came."""
+    """Findings from when it was received."""
     brought = next((event for event in story.events if event.kind in BRINGING), None)
     said = detail_of(brought).get("findings") if brought is not None else None
-    return [one for one in said if isinstance(one, dict) and one.get("code")] if isinstance(said, list) else []
+    return (
+        [finding for finding in said if isinstance(finding, dict) and finding.get("code")]
+        if isinstance(said, list)
+        else []
+    )
 
 
 def _check_facts(checked: CheckResult) -> Facts:
-    """What the check says of it today; what depends on the moment it came is in the findings of then."""
+    """Result of checking it now, without the work rules."""
     fixed = None
     tree = checked.fixed or checked.skeleton
     if not checked.valid and tree is not None and checked.dialect is not None:
         from telex.dialects.write import write
 
         fixed, _ = text_of(write(checked.dialect, tree, checked.body).encode("utf-8", "surrogatepass"))
-    return {
-        "valid": checked.valid,
-        "findings": checked.findings,
-        "fixed": fixed,
-        "certain": checked.fixed is not None,
-    }
+    certain = checked.fixed is not None
+    return {"valid": checked.valid, "findings": checked.findings, "fixed": fixed, "certain": certain}
 
 
 def _about(dialect: Dialect | None, type_: MessageType | None) -> Facts | None:
@@ -159,7 +151,7 @@ def _about(dialect: Dialect | None, type_: MessageType | None) -> Facts | None:
 
 
 async def _renderings(bus: Bus, story: MessageHistory) -> list[Facts]:
-    """What those readers have before them who read other words than it was sent in."""
+    """Renderings for readers of other dialects."""
     readers = dict.fromkeys(delivery.holder or delivery.inbox for delivery in story.deliveries)
     found = []
     for reader in list(readers)[:READERS_MAX]:
@@ -175,5 +167,5 @@ async def _rendering(bus: Bus, message: Message, reader: str) -> Rendering | Non
         return None
     try:
         return await bus.rendering(message, agent=reader)
-    except NotFound:  # it waits for a role that nobody has yet
+    except NotFound:  # it waits for a role without members
         return None

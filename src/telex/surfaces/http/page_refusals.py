@@ -1,4 +1,4 @@
-"""Who keeps getting what wrong? The latest refusals, by code, by agent and by type, each with how it is fixed."""
+"""Statistics of the latest refusals by code, agent and type, with examples."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from telex.model.event import Event, detail_of
 from telex.model.message import Message
 
-KEPT_MAX = 5_000  # refusals; who wants more asks the record itself
+KEPT_MAX = 5_000  # refusals; the log has the rest
 EXAMPLES_MAX = 3
 FINDINGS_MAX = 20  # of one message: a hostile one has hundreds
 FIELDS = ("code", "path", "say", "expected", "found", "nearest")
-OUTSIDE = ("path-outside-contract", "path-forbidden")  # what an agent is told who leaves its contract
+OUTSIDE = ("path-outside-contract", "path-forbidden")  # codes for leaving a contract
 
 
 class Refusal(NamedTuple):
@@ -22,7 +22,7 @@ class Refusal(NamedTuple):
     role: str
     dialect: str | None
     type: str | None
-    findings: tuple[dict[str, str], ...]  # only those that stopped it
+    findings: tuple[dict[str, str], ...]  # refusals only
 
 
 class RefusalStats:
@@ -30,27 +30,26 @@ class RefusalStats:
         self._kept: deque[Refusal] = deque(maxlen=KEPT_MAX)
 
     def hear(self, event: Event, message: Message) -> None:
-        said = detail_of(event).get("findings")
-        found = tuple(_stopping(said))[:FINDINGS_MAX] if isinstance(said, list) else ()
+        findings = detail_of(event).get("findings")
         self._kept.append(
             Refusal(
-                message.seq,
-                message.id,
+                seq=message.seq,
+                id=message.id,
                 at=event.at,
                 agent=message.sender,
                 role=message.role,
                 dialect=message.dialect,
                 type=message.type,
-                findings=found,
+                findings=tuple(_stopping(findings))[:FINDINGS_MAX] if isinstance(findings, list) else (),
             )
         )
 
     def within(self, since: float) -> list[Refusal]:
-        """Those since then, oldest first."""
+        """Refusals since then, oldest first."""
         return [refusal for refusal in self._kept if refusal.at >= since]
 
     def outside(self, since: float = 0.0) -> list[dict[str, Any]]:
-        """Where somebody would have left its contract, newest first."""
+        """Refusals for leaving a contract, newest first."""
         return [
             {
                 "seq": refusal.seq,

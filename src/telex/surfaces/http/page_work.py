@@ -1,4 +1,4 @@
-"""What waits for a person, what was agreed, and who is stopping? The matters of the work, as the page shows them."""
+"""Work state for the page: approvals, escalations, contracts, shutdowns."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,7 +16,7 @@ from telex.validation.check import CheckPolicy
 from telex.work.approvals import Approval, answerers, answering
 from telex.work.shutdown_progress import in_progress
 
-SHOWN_MAX = 200  # matters of one kind; a person who is asked more is not helped by a longer list
+SHOWN_MAX = 200  # of one kind; a longer list would not help a human
 CALLS_MAX = 5
 Facts = dict[str, Any]
 
@@ -24,7 +24,7 @@ Facts = dict[str, Any]
 
 
 async def approvals_facts(bus: Bus, desk: CheckPolicy, now: float) -> list[Facts]:
-    """The requests that wait, the most urgent first: what each asks, until when, and who may answer."""
+    """Open requests, most urgent first, with deadline and who may answer."""
     state: dict[str, Approval] = await bus.work_state("approval")
     waiting = [approval for approval in state.values() if approval.waits]
     seconds = desk.limits.request_seconds
@@ -33,34 +33,26 @@ async def approvals_facts(bus: Bus, desk: CheckPolicy, now: float) -> list[Facts
     )
     members = [presence.member for presence in await bus.roster()] if rows else []
     return [
-        await _approval(bus, desk, approval, deadline=deadline, now=now, members=members)
+        {**await _approval(bus, desk, approval, members), "deadline": deadline, "overdue": deadline <= now}
         for deadline, _, _, approval in rows[:SHOWN_MAX]
     ]
 
 
 def _deadline(approval: Approval, seconds: float) -> float:
-    """As the request says, or as long as any answer may take."""
+    """The request's own deadline, or the default for answers."""
     own, at = approval.request.deadline, approval.request.at
     return own if own is not None and own > at else at + seconds
 
 
-async def _approval(
-    bus: Bus, desk: CheckPolicy, approval: Approval, deadline: float, now: float, members: list[Member]
-) -> Facts:
+async def _approval(bus: Bus, desk: CheckPolicy, approval: Approval, members: list[Member]) -> Facts:
     request = approval.request
     dialect = next((dialect for dialect in desk.dialects if dialect.name == request.dialect), None)
     asks = await _asked_with(bus, desk, request.id, request.by)
-    return {
-        **request._asdict(),
-        "deadline": deadline,
-        "overdue": deadline <= now,
-        **_answering(approval, dialect, members),
-        **asks,
-    }
+    return {**request._asdict(), **_answering(approval, dialect, members), **asks}
 
 
 def _answering(approval: Approval, dialect: Dialect | None, members: list[Member]) -> Facts:
-    """Who may answer, and what an answer in this dialect has a place for."""
+    """Who may answer, and the optional fields of an answer in this dialect."""
     words = answering(approval.request, {dialect.name: dialect}) if dialect is not None else None
     if words is None:
         return {"may_answer": [], "takes": []}
@@ -70,7 +62,7 @@ def _answering(approval: Approval, dialect: Dialect | None, members: list[Member
 
 
 async def _asked_with(bus: Bus, desk: CheckPolicy, id_: str, sender: str) -> Facts:
-    """The message itself: its number, and what it says in its own fields."""
+    """The request's message: its sequence number and content."""
     story = _last(
         [history for history in await bus.why(id_) if history.message.sender == sender and not history.message.refused]
     )

@@ -86,7 +86,7 @@ class ExtraRoutes:
             return response(problem.of_findings(values))
         desk, dialect = self._desk, values.get("dialect")
         if dialect is not None:
-            forced = next((one for one in self._settings.dialects() if one.name == dialect), None)
+            forced = next((known for known in self._settings.dialects() if known.name == dialect), None)
             if forced is None:
                 finding = Finding(ARGUMENTS_WRONG, "$.dialect", "Name a dialect of the team.", found=dialect[:60])
                 return response(problem.of_findings([finding]))
@@ -96,10 +96,9 @@ class ExtraRoutes:
         checked = await checked_in_team(
             raw, self._bus, self._settings, sender=sender, role=role, to=values.get("to"), desk=desk
         )
-        name = checked.dialect.name if checked.dialect else None
         check_response = CheckResponse(
-            checked.valid,
-            name,
+            valid=checked.valid,
+            dialect=checked.dialect.name if checked.dialect else None,
             type=checked.type,
             findings=checked.findings,
             fixed=checked.fixed,
@@ -109,7 +108,7 @@ class ExtraRoutes:
         return response(HttpResponse(200, encoded(plain(check_response))))
 
     async def send_many(self, request: Request) -> Response:
-        """Each is answered for itself, in order: what is wrong with one keeps no other back."""
+        """Send several messages; each has a result of its own, in order."""
         most = self._settings.limits.message_bytes_max * BATCH_BYTES
         raw = await body_of(request.scope, request.receive, most)
         if isinstance(raw, HttpResponse):

@@ -1,8 +1,8 @@
-"""Who was given a token, and whose is the one that is shown?
+"""Access tokens: creation and verification.
 
-A token is `telex_<id>_<secret>`. The id is no secret: lists and logs name it. The secret has 256 bits of chance, is
-shown once and never stored; the file has its SHA-256. A slow hash would protect a secret that can be guessed, which
-256 random bits cannot, and every request would pay for it. `token_file.py` reads and writes the file.
+A token is `telex_<id>_<secret>`. The id is public: lists and logs contain it. The secret is 256 random bits, shown
+once and never stored; the file has its SHA-256. A slow hash would protect a guessable secret, which this is not, and
+would cost time on each request. `token_file.py` reads and writes the file.
 """
 
 import hashlib
@@ -14,20 +14,20 @@ from typing import Any, NamedTuple
 from telex.surfaces.http.caller import Caller
 
 BEGINS = "telex_"
-CHARACTERS_MAX = 200  # more is no token, and is not worth hashing
-_ID_LETTERS, _ID_LENGTH = "abcdefghjkmnpqrstvwxyz23456789", 8  # read out over the telephone; and no underscore
+CHARACTERS_MAX = 200  # longer input is rejected without hashing
+_ID_LETTERS, _ID_LENGTH = "abcdefghjkmnpqrstvwxyz23456789", 8  # without letters that look alike, and without underscore
 _SECRET_BYTES = 32
 _HASH = re.compile(r"[0-9a-f]{64}\Z")
-_NOBODYS = hashlib.sha256(b"nobody's").hexdigest()  # compared with when the id is unknown, so that it takes as long
+_NOBODYS = hashlib.sha256(b"nobody's").hexdigest()  # compared with if the id is unknown, so that timing does not differ
 _LIKE_A_TOKEN = re.compile(rf"{BEGINS}[^\s_/?&]+_[^\s/?&]+")
 
 
 class Token(NamedTuple):
-    """What is known of a token. Its secret is not in here, and cannot be had from it."""
+    """A stored token, without its secret."""
 
     id: str
     hash: str
-    agent: str | None  # whoever shows it acts under this name; None: a person, under any
+    agent: str | None  # name of the caller; None: a human, under any name
     role: str | None
     operator: bool
     made_at: float
@@ -44,16 +44,15 @@ class Token(NamedTuple):
 def new_token(
     *, agent: str | None, role: str | None, operator: bool, now: float, expires_at: float | None = None
 ) -> tuple[Token, str]:
-    """A token to keep, and its text to show once."""
-    name = "".join(secrets.choice(_ID_LETTERS) for _ in range(_ID_LENGTH))
+    """A token to store, and its text to show once."""
+    id_ = "".join(secrets.choice(_ID_LETTERS) for _ in range(_ID_LENGTH))
     secret = secrets.token_hex(_SECRET_BYTES)
-    return Token(
-        name, _hashed(secret), agent=agent, role=role, operator=operator, made_at=now, expires_at=expires_at
-    ), f"{BEGINS}{name}_{secret}"
+    token = Token(id_, _hashed(secret), agent, role, operator, made_at=now, expires_at=expires_at)
+    return token, f"{BEGINS}{id_}_{secret}"
 
 
 def matching(text: str, tokens: dict[str, Token], now: float) -> Token | None:
-    """The token of which this is the text. None: unknown, revoked, wrong or over; which of them is not told."""
+    """The valid token with this text. None: unknown, revoked, wrong or expired; the caller does not learn which."""
     if len(text) > CHARACTERS_MAX or not text.isascii() or not text.startswith(BEGINS):
         return None
     name, _, secret = text.removeprefix(BEGINS).partition("_")
@@ -63,7 +62,7 @@ def matching(text: str, tokens: dict[str, Token], now: float) -> Token | None:
 
 
 def masked(text: str) -> str:
-    """The text without what looks like a token, for logs: somebody may have put one where it does not belong."""
+    """The text with tokens masked, for logs."""
     return _LIKE_A_TOKEN.sub(f"{BEGINS}…", text) if BEGINS in text else text
 
 
@@ -71,7 +70,7 @@ def _hashed(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-# --- as they are stored -----------------------------------------------------------------------------------------------
+# --- serialisation ----------------------------------------------------------------------------------------------------
 
 
 def written(token: Token) -> dict[str, Any]:
@@ -79,10 +78,10 @@ def written(token: Token) -> dict[str, Any]:
 
 
 def read(tree: Any) -> Token:
-    """The token that was written so.
+    """Inverse of `written`.
 
     Raises:
-        ValueError: it was not. Half a token must let nobody in, and must not look like no token.
+        ValueError: the entry is malformed. It must not be taken for a missing token.
     """
     if not isinstance(tree, dict) or set(tree) != set(Token._fields):
         raise ValueError("an entry has other fields than a token has")
@@ -94,7 +93,8 @@ def read(tree: Any) -> Token:
         isinstance(token.operator, bool),
         _is_moment(token.made_at),
         token.expires_at is None or _is_moment(token.expires_at),
-        token.operator or (token.agent is not None and token.role is not None),  # else it would be anybody's
+        token.operator
+        or (token.agent is not None and token.role is not None),  # otherwise it would be valid for any agent
     )
     if not all(fits):
         raise ValueError("an entry has a value that no token has")
