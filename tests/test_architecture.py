@@ -1,6 +1,6 @@
-"""Is the house built as drawn: imports that only go down, and pure rooms that stay pure?
+"""Structure of the code: imports go down the layers, pure packages stay pure, arguments are named or few.
 
-The rules are in `pyproject.toml`, under `tool.importlinter`. Here they are kept, and each is seen to fail once.
+The rules on imports are in `pyproject.toml`, under `tool.importlinter`. Each rule is seen to fail on a planted fault.
 """
 
 import ast
@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,53 @@ def test_every_link_within_the_project_leads_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if "://" not in link]
     assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
+WIDE_CALLS_MAX = 20  # calls with more than five positional arguments
+WIDE_FUNCTIONS_MAX = 10  # functions with more than seven parameters
+DATA_TABLES = {"Field", "MessageType", "HardRule", "Group", "Integer", "Text", "Action", "Setting", "Verb"}
+
+
+def wide_calls(tree: ast.Module) -> list[int]:
+    """Lines of calls with more than five positional arguments, apart from data tables and calls with literals only."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and len(node.args) > 5
+        and not any(isinstance(argument, ast.Starred) for argument in node.args)
+        and not all(isinstance(argument, ast.Constant) for argument in node.args)
+        and ast.unparse(node.func).rpartition(".")[2] not in DATA_TABLES
+    ]
+
+
+def wide_functions(tree: ast.Module) -> list[int]:
+    """Lines of functions with more than seven parameters besides self and cls."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and sum(
+            parameter.arg not in ("self", "cls")
+            for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        )
+        > 7
+    ]
+
+
+@pytest.mark.parametrize(
+    "find, limit, planted",
+    [
+        (wide_calls, WIDE_CALLS_MAX, "f(a, 2, 3, 4, 5, 6)"),
+        (wide_functions, WIDE_FUNCTIONS_MAX, "def f(self, a, b, c, d, *, e, f, g, h): ..."),
+    ],
+    ids=["calls with more than five positional arguments", "functions with more than seven parameters"],
+)
+def test_arguments_are_named_or_few(find: Callable[[ast.Module], list[int]], limit: int, planted: str) -> None:
+    assert find(ast.parse(planted)) == [1]
+    found = [
+        f"{file.relative_to(HOUSE)}:{line}"
+        for file in sorted(HOUSE.rglob("*.py"))
+        for line in find(ast.parse(file.read_text(encoding="utf-8")))
+    ]
+    assert len(found) <= limit, found
