@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
+from telex.model.tuple_view import with_tuples
 
 from telex.bus.local import LocalBus
 from telex.dialects.builtin.vbw_typed import SHUTDOWN_REQUEST, SHUTDOWN_RESPONSE
@@ -14,11 +15,10 @@ from telex.dialects.registry import BUILT_IN
 from telex.errors import TelexError
 from telex.model.message import Lease
 from telex.model.task_states import TASK_STATES, moves, standing
-from telex.model.tuple_view import with_tuples
 from telex.ports.bus import Receipt
 from telex.ports.store import EVERYTHING, Store
 from telex.testing import FakeClock
-from telex.testing.sim_messages import nonsense, sayable, written
+from telex.testing.sim_messages import SimHeader, nonsense, sayable, written
 from telex.work import reducer
 from telex.work.actions import FOLDS
 from telex.work.snapshots import encode_state
@@ -104,17 +104,16 @@ class Player:
         sender, to = random.choice(list(MEMBERS)), self._to(random)
         dialect, type_ = random.choice(sayable(MEMBERS[sender], MEMBERS.get(to)) or sayable(MEMBERS[sender], None))
         replies = random.choice([None, None, *[f"m{number}" for number in range(len(self.answers))][-3:]])
-        raw = written(
-            dialect,
-            type_,
-            sender,
-            MEMBERS[sender],
-            to,
-            MEMBERS.get(to),
-            self._id(random),
-            random.choice(TASKS),
-            replies,
+        header = SimHeader(
+            sender=sender,
+            role=MEMBERS[sender],
+            to=to,
+            to_role=MEMBERS.get(to),
+            id=self._id(random),
+            topic=random.choice(TASKS),
+            reply_to=replies,
         )
+        raw = written(dialect, type_, header)
         return await self._send(bus, raw, sender, to, reply_to=None if dialect.wire.reply_to else replies)
 
     async def contract(self, bus: LocalBus, random: Random) -> object:
