@@ -7,7 +7,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from telex.model.tuple_view import with_tuples
 
 from telex.bus.local import LocalBus
 from telex.dialects.builtin.vbw_typed import SHUTDOWN_REQUEST, SHUTDOWN_RESPONSE
@@ -227,7 +226,7 @@ async def folded_states(store: Store) -> dict[str, str]:
     """Every topic, folded from the whole log."""
     log = await store.events(EVERYTHING, EVENTS_MAX)
     states = reducer.written(log, {dialect.name: dialect for dialect in BUILT_IN})
-    return {topic: encode_state(with_tuples(state)) for topic, state in states.items()}
+    return {topic: encode_state(state) for topic, state in states.items()}
 
 
 async def end_state(store: Store) -> list[Any]:
