@@ -1,8 +1,8 @@
-"""What a dialect is: one definition, as data, from which everything else is made.
+"""Schema of a dialect: one definition, as data, from which everything else is generated.
 
-A dialect file lists its envelope, its message types, who may send and receive each, and the rules that relate two
-fields. The validator, the fast decoders, the role matrix, the schemas, the docs page and the prompts all read this
-and nothing else, so they cannot disagree. It imports nothing but `typing`: a cold `telex check` starts with it.
+A dialect lists its envelope, its message types, who may send and receive each, and the rules that relate two fields.
+The validator, the compiled decoders, the role matrix, the JSON schemas, the docs page and the prompts are all derived
+from it, so they cannot disagree. It imports little, since each cold `telex check` loads it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -124,14 +124,20 @@ class FieldDefault(NamedTuple):
 
 
 class Action(NamedTuple):
-    """What a message does to the work, and under which names it says so.
+    """What a message does to the work, and the fields with its values.
 
-    The rules of the work know deeds and their own names for things, never a dialect's: `names` leads from the one to
-    the other, by short names as in a hard rule.
+    The work rules have their own names for values, independent of any dialect: `field_map` has the field of each, by
+    its short name as in a hard rule.
     """
 
-    action: str  # one of those in work
+    action: str  # a key of work/actions.CHAPTERS
     field_map: Mapping[str, str]
+
+
+def action(name: str, names: str, more: Mapping[str, str] | None = None) -> Action:
+    """An action from a list of names, such as `plan=plan_id tasks`: without = the field has the same name."""
+    pairs = (pair.partition("=") for pair in names.split())
+    return Action(name, {own: field or own for own, _, field in pairs} | dict(more or {}))
 
 
 class Semantics(NamedTuple):

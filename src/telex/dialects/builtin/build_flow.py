@@ -21,6 +21,7 @@ from telex.dialects.schema import (
     Priority,
     Text,
     Tree,
+    action,
     fields,
     one_of,
     types_by_name,
@@ -127,20 +128,12 @@ TASK_ASSIGNMENT = _type(
         "dependencies": [],
         "context": {"approvedDesign": "A link that works once", "existingDocs": ["docs/auth.md"]},
     },
-    action=Action(
+    action=action(
         "assign",
-        {
-            "task": "taskId",
-            "title": "title",
-            "depends_on": "dependencies",
-            "details": "description",
-            "phase_number": "phase",
-            "design": "context.approvedDesign",
-            "docs": "context.existingDocs",
-            "constraints": "context.constraints",
-            "plan_file": "context.planFile",
-            **ABOUT,
-        },
+        "task=taskId title depends_on=dependencies details=description phase_number=phase "
+        "design=context.approvedDesign docs=context.existingDocs constraints=context.constraints "
+        "plan_file=context.planFile",
+        ABOUT,
     ),
 )
 
@@ -163,17 +156,7 @@ STATUS_UPDATE = _type(
             expected="at least one blocker",
         ),
     ),
-    action=Action(
-        "status",
-        {
-            "task": "taskId",
-            "status": "status",
-            "details": "details",
-            "blockers": "blockers",
-            "percent": "progress",
-            **ABOUT,
-        },
-    ),
+    action=action("status", "task=taskId status details blockers percent=progress", ABOUT),
 )
 
 STATE_TRANSITION = _type(
@@ -183,10 +166,7 @@ STATE_TRANSITION = _type(
     fields({"taskId": TEXT, "fromState": TEXT, "toState": TEXT, "reason": TEXT}, {"metadata": OPEN}),
     {"taskId": "TASK-001", "fromState": "planning", "toState": "validated", "reason": "The plan was approved"},
     event=True,
-    action=Action(
-        "move",
-        {"task": "taskId", "came_from": "fromState", "goes_to": "toState", "reason": "reason", **ABOUT},
-    ),
+    action=action("move", "task=taskId came_from=fromState goes_to=toState reason", ABOUT),
 )
 
 VALIDATION_REQUEST = _type(
@@ -208,18 +188,11 @@ VALIDATION_REQUEST = _type(
         "details": {"approach": "A signed token in the link", "files": ["src/auth/reset.py"]},
     },
     reply="VALIDATION_RESPONSE",
-    action=Action(
+    action=action(
         "ask",
-        {
-            "task": "taskId",
-            "kind": "validationType",
-            "subject": "subject",
-            "files": "details.files",
-            "approach": "details.approach",
-            "changes": "details.changes",
-            "plan_file": "details.planFile",
-            **ABOUT,
-        },
+        "task=taskId kind=validationType subject files=details.files approach=details.approach "
+        "changes=details.changes plan_file=details.planFile",
+        ABOUT,
     ),
 )
 
@@ -243,17 +216,7 @@ VALIDATION_RESPONSE = _type(
         ),
     ),
     replyTo="msg-1",
-    action=Action(
-        "answer",
-        {
-            "task": "taskId",
-            "decision": "decision",
-            "reasons": "reasons",
-            "conditions": "conditions",
-            "suggestions": "suggestions",
-            **ABOUT,
-        },
-    ),
+    action=action("answer", "task=taskId decision reasons conditions suggestions", ABOUT),
 )
 
 QUALITY_REPORT = _type(
@@ -287,18 +250,11 @@ QUALITY_REPORT = _type(
             expected="FAILED",
         ),
     ),
-    action=Action(
+    action=action(
         "quality",
-        {
-            "task": "taskId",
-            "status": "status",
-            "gates": "gates",
-            "gates/text": "gates[].name",
-            "gates/status": "gates[].status",
-            "failed": "failureCount",
-            "advice": "actions",
-            **ABOUT,
-        },
+        "task=taskId status gates gates/text=gates[].name gates/status=gates[].status failed=failureCount "
+        "advice=actions",
+        ABOUT,
     ),
 )
 
@@ -332,17 +288,10 @@ ERROR_REPORT = _type(
             expected="at least the number of errors listed",
         ),
     ),
-    action=Action(
+    action=action(
         "diagnosis",
-        {
-            "task": "taskId",
-            "severity": "severity",
-            "count": "count",
-            "evidence": "errors",
-            "evidence/text": "errors[].message",
-            "hypothesis": "pattern",
-            **ABOUT,
-        },
+        "task=taskId severity count evidence=errors evidence/text=errors[].message hypothesis=pattern",
+        ABOUT,
     ),
 )
 
@@ -366,21 +315,12 @@ ESCALATION_REQUEST = _type(
         "failureHistory": [{"agent": "fullstack-developer", "attempts": 3, "lastError": "2 of 40 tests fail"}],
         "context": {"state": "quality_review"},
     },
-    action=Action(
+    action=action(
         "escalate",
-        {
-            "task": "taskId",
-            "level": "escalationType",
-            "reason": "reason",
-            "history": "failureHistory",
-            "history_agent": "failureHistory[].agent",
-            "history_attempts": "failureHistory[].attempts",
-            "history_error": "failureHistory[].lastError",
-            "history/text": "failureHistory[].lastError",
-            "history/agent": "failureHistory[].agent",
-            "context": "context",
-            **ABOUT,
-        },
+        "task=taskId level=escalationType reason history=failureHistory history_agent=failureHistory[].agent "
+        "history_attempts=failureHistory[].attempts history_error=failureHistory[].lastError "
+        "history/text=failureHistory[].lastError history/agent=failureHistory[].agent context",
+        ABOUT,
     ),
 )
 
@@ -413,17 +353,11 @@ COMMIT_REQUEST = _type(
             expected="true",
         ),
     ),
-    action=Action(
+    action=action(
         "commit",
-        {
-            "task": "taskId",
-            "approval": "approvalRef",
-            "files": "files",
-            "gates": "metadata.qualityGatesPassed",
-            "message": "commitMessage",
-            "approver": "metadata.approvedBy",
-            **ABOUT,
-        },
+        "task=taskId approval=approvalRef files gates=metadata.qualityGatesPassed message=commitMessage "
+        "approver=metadata.approvedBy",
+        ABOUT,
     ),
 )
 
@@ -437,10 +371,7 @@ DOC_QUERY = _type(
     ),
     {"queryType": "SEARCH", "topic": "Password reset", "keywords": ["auth", "mail"]},
     reply="DOC_RESPONSE",
-    action=Action(
-        "question",
-        {"query": "queryType", "topic": "topic", "keywords": "keywords", "context": "context", **ABOUT},
-    ),
+    action=action("question", "query=queryType topic keywords context", ABOUT),
 )
 
 DOC_RESPONSE = _type(
@@ -462,16 +393,7 @@ DOC_RESPONSE = _type(
         "recommendation": "UPDATE_EXISTING",
     },
     replyTo="msg-1",
-    action=Action(
-        "findings",
-        {
-            "found": "found",
-            "documents": "documents",
-            "documents/name": "documents[].path",
-            "recommendation": "recommendation",
-            **ABOUT,
-        },
-    ),
+    action=action("findings", "found documents documents/name=documents[].path recommendation", ABOUT),
 )
 
 CODEBASE_REVIEW_REPORT = _type(
@@ -517,15 +439,10 @@ CODEBASE_REVIEW_REPORT = _type(
         "blockers": [],
         "readyForImplementation": True,
     },
-    action=Action(
+    action=action(
         "survey",
-        {
-            "task": "taskId",
-            "ready": "readyForImplementation",
-            "advice": "findings.architecture.recommendations",
-            "blockers": "blockers",
-            **ABOUT,
-        },
+        "task=taskId ready=readyForImplementation advice=findings.architecture.recommendations blockers",
+        ABOUT,
     ),
 )
 
@@ -541,10 +458,7 @@ MESSAGE_ERROR = _type(
         }
     ),
     {"originalMessageId": "msg-1", "errorType": "MISSING_FIELD", "details": "$.payload.taskId is missing"},
-    action=Action(
-        "unread",
-        {"original": "originalMessageId", "error": "errorType", "details": "details", **ABOUT},
-    ),
+    action=action("unread", "original=originalMessageId error=errorType details", ABOUT),
 )
 
 BUILD_FLOW = Dialect(

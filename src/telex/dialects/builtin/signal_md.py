@@ -5,7 +5,6 @@ from telex.dialects.schema import (
     COUNT,
     TEXT,
     TEXTS,
-    Action,
     Dialect,
     EnvelopeFields,
     FieldDefault,
@@ -14,6 +13,7 @@ from telex.dialects.schema import (
     Integer,
     MapOf,
     MessageType,
+    action,
     fields,
     one_of,
     types_by_name,
@@ -47,10 +47,7 @@ WORKER_SUBMISSION = MessageType(
         "qa_check": "pass",
     },
     body_example="## Result\nA reset link works once.\n\n## Self-Assessment\nAC2 waits for the mail template.\n",
-    deed=Action(
-        "signal",
-        {"signal": "signal", "files": "files_changed", "qa": "qa_check", "coverage": "ac_coverage"},
-    ),
+    deed=action("signal", "signal files=files_changed qa=qa_check coverage=ac_coverage"),
 )
 
 REVIEW_VERDICT = MessageType(
@@ -86,15 +83,8 @@ REVIEW_VERDICT = MessageType(
         "ac_coverage": {"AC1": "pass", "AC2": "pass"},
     },
     body_example="## Findings\nMODERATE: two names say too little.\n",
-    deed=Action(
-        "signal",
-        {
-            "signal": "signal",
-            "critical": "critical_count",
-            "moderate": "moderate_count",
-            "minor": "minor_count",
-            "coverage": "ac_coverage",
-        },
+    deed=action(
+        "signal", "signal critical=critical_count moderate=moderate_count minor=minor_count coverage=ac_coverage"
     ),
 )
 
@@ -141,18 +131,10 @@ AUDIT_VERDICT = MessageType(
         "typecheck_status": "skipped",
     },
     body_example="## Security\nOne medium finding.\n\n## Runtime\n31 tests, all passed.\n",
-    deed=Action(
+    deed=action(
         "signal",
-        {
-            "signal": "signal",
-            "critical": "security_findings.critical",
-            "high": "security_findings.high",
-            "medium": "security_findings.medium",
-            "low": "security_findings.low",
-            "build": "build_status",
-            "tests": "test_status",
-            "typecheck": "typecheck_status",
-        },
+        "signal critical=security_findings.critical high=security_findings.high medium=security_findings.medium "
+        "low=security_findings.low build=build_status tests=test_status typecheck=typecheck_status",
     ),
 )
 
@@ -195,10 +177,7 @@ TRIAGE_RESULT = MessageType(
         "research_count": 3,
     },
     body_example="## Triage\nTier 2: one module, one new table.\n\n## Research Questions\n1. Which mail service?\n",
-    deed=Action(
-        "signal",
-        {"signal": "signal", "tier": "tier", "research": "research_needed", "questions": "research_count"},
-    ),
+    deed=action("signal", "signal tier research=research_needed questions=research_count"),
 )
 
 PLAN_RESULT = MessageType(
@@ -227,17 +206,9 @@ PLAN_RESULT = MessageType(
         "has_blockers": False,
     },
     body_example="Adds password reset in three waves.\n",
-    deed=Action(
+    deed=action(
         "signal",
-        {
-            "signal": "signal",
-            "plan_file": "plan_file",
-            "waves": "wave_count",
-            "steps": "step_count",
-            "has_blockers": "has_blockers",
-            "risks": "risk_tags",
-            "risks/text": "risk_tags[]",
-        },
+        "signal plan_file waves=wave_count steps=step_count has_blockers risks=risk_tags risks/text=risk_tags[]",
     ),
 )
 
@@ -259,10 +230,7 @@ RESEARCH_RESULT = MessageType(
         "has_gotchas": False,
     },
     body_example="The one in use can send templates.\n",
-    deed=Action(
-        "signal",
-        {"signal": "signal", "topic": "topic", "verified": "verified", "gotchas": "has_gotchas"},
-    ),
+    deed=action("signal", "signal topic verified gotchas=has_gotchas"),
 )
 
 TASK_ASSIGNMENT = MessageType(
@@ -285,10 +253,7 @@ TASK_ASSIGNMENT = MessageType(
         "step": 2,
     },
     body_example="Write the reset link.\n\n## Acceptance Criteria\n- AC1: a link works once\n",
-    deed=Action(
-        "dispatch",
-        {"signal": "signal", "task": "task", "plan_file": "plan_file", "wave": "wave", "step": "step"},
-    ),
+    deed=action("dispatch", "signal task plan_file wave step"),
 )
 
 REVISION_REQUEST = MessageType(
@@ -343,16 +308,7 @@ REVISION_REQUEST = MessageType(
         "fix_severity": "all",
     },
     body_example="## From the reviewer\nTwo names say too little.\n",
-    deed=Action(
-        "dispatch",
-        {
-            "signal": "signal",
-            "decision": "signal",
-            "iteration": "iteration",
-            "iterations_max": "max_iterations",
-            "severity": "fix_severity",
-        },
-    ),
+    deed=action("dispatch", "signal decision=signal iteration iterations_max=max_iterations severity=fix_severity"),
 )
 
 APPROVAL = MessageType(
@@ -363,10 +319,7 @@ APPROVAL = MessageType(
     priority="VALIDATION",
     fields=fields({"signal": one_of("lgtm")}),
     example={"type": "approval", "signal": "lgtm"},
-    deed=Action(
-        "dispatch",
-        {"signal": "signal", "decision": "signal"},
-    ),
+    deed=action("dispatch", "signal decision=signal"),
 )
 
 TRIAGE_REQUEST = MessageType(
@@ -379,10 +332,7 @@ TRIAGE_REQUEST = MessageType(
     fields=fields({"signal": one_of("execute")}),
     example={"type": "triage_request", "signal": "execute"},
     body_example="Let people reset their password.\n",
-    deed=Action(
-        "dispatch",
-        {"signal": "signal"},
-    ),
+    deed=action("dispatch", "signal"),
 )
 
 ARCHITECTURE_REQUEST = MessageType(
@@ -395,10 +345,7 @@ ARCHITECTURE_REQUEST = MessageType(
     fields=fields({"signal": one_of("plan")}),
     example={"type": "architecture_request", "signal": "plan"},
     body_example="## Research Context\nThe mail service in use can send templates.\n",
-    deed=Action(
-        "dispatch",
-        {"signal": "signal"},
-    ),
+    deed=action("dispatch", "signal"),
 )
 
 RESEARCH_REQUEST = MessageType(
@@ -411,10 +358,7 @@ RESEARCH_REQUEST = MessageType(
     fields=fields({"signal": one_of("research"), "topic": TEXT}),
     example={"type": "research_request", "signal": "research", "topic": "mail services"},
     body_example="Which mail service can send templates? The plan's second wave hangs on it.\n",
-    deed=Action(
-        "dispatch",
-        {"signal": "signal", "topic": "topic"},
-    ),
+    deed=action("dispatch", "signal topic"),
 )
 
 SIGNAL_MD = Dialect(

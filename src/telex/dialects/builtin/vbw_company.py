@@ -10,7 +10,6 @@ from telex.dialects.schema import (
     NOTE,
     TEXT,
     TEXTS,
-    Action,
     Dialect,
     EnvelopeFields,
     Group,
@@ -19,6 +18,7 @@ from telex.dialects.schema import (
     Kind,
     ListOf,
     MessageType,
+    action,
     fields,
     one_of,
     types_by_name,
@@ -89,10 +89,7 @@ ARCHITECTURE_DESIGN = MessageType(
         "risks": [{"risk": "A token is stolen by a script", "impact": "high", "mitigation": "HttpOnly cookies"}],
         "committed": True,
     },
-    deed=Action(
-        "design",
-        {"phase": "phase", "decisions": "decisions", "risks": "risks", "risks/text": "risks[].risk", **REPORTED},
-    ),
+    deed=action("design", "phase decisions risks risks/text=risks[].risk", REPORTED),
 )
 
 SENIOR_SPEC = MessageType(
@@ -109,10 +106,7 @@ SENIOR_SPEC = MessageType(
         "concerns": ["The second task may need a checkpoint"],
         "committed": True,
     },
-    deed=Action(
-        "spec",
-        {"plan": "plan_id", "enriched": "tasks_enriched", "concerns": "concerns", "committed": "committed"},
-    ),
+    deed=action("spec", "plan=plan_id enriched=tasks_enriched concerns committed"),
 )
 
 DEV_PROGRESS = MessageType(
@@ -133,10 +127,7 @@ DEV_PROGRESS = MessageType(
         "status": "partial",
         "concerns": ["The token's shape differs from the plan"],
     },
-    deed=Action(
-        "progress",
-        {"plan": "plan_id", "task": "task", "status": "status", "commit": "commit", "concerns": "concerns"},
-    ),
+    deed=action("progress", "plan=plan_id task status commit concerns"),
 )
 
 DEV_BLOCKER = MessageType(
@@ -154,17 +145,7 @@ DEV_BLOCKER = MessageType(
         "needs": "Plan 01-01 committed",
         "attempted": ["Looked for the migration on main"],
     },
-    deed=Action(
-        "blocker",
-        {
-            "plan": "plan_id",
-            "task": "task",
-            "blocker": "blocker",
-            "needs": "needs",
-            "attempted": "attempted",
-            "attempted/text": "attempted[]",
-        },
-    ),
+    deed=action("blocker", "plan=plan_id task blocker needs attempted attempted/text=attempted[]"),
 )
 
 CODE_REVIEW_RESULT = MessageType(
@@ -194,17 +175,7 @@ CODE_REVIEW_RESULT = MessageType(
         "artifact": "phases/01/code-review.jsonl",
         "committed": True,
     },
-    deed=Action(
-        "review",
-        {
-            "plan": "plan_id",
-            "result": "result",
-            "cycle": "cycle",
-            "findings": "findings_count",
-            "critical": "critical",
-            **REPORTED,
-        },
-    ),
+    deed=action("review", "plan=plan_id result cycle findings=findings_count critical", REPORTED),
 )
 
 QA_RESULT = MessageType(
@@ -252,18 +223,11 @@ QA_RESULT = MessageType(
         "artifact": "phases/01/verification.jsonl",
         "committed": True,
     },
-    deed=Action(
+    deed=action(
         "verdict",
-        {
-            "result": "result",
-            "tier": "tier",
-            "passed": "checks.passed",
-            "failed": "checks.failed",
-            "total": "checks.total",
-            "failures": "failures",
-            "failures/text": "failures[].check",
-            **REPORTED,
-        },
+        "result tier passed=checks.passed failed=checks.failed total=checks.total failures "
+        "failures/text=failures[].check",
+        REPORTED,
     ),
 )
 
@@ -304,19 +268,11 @@ QA_CODE_RESULT = MessageType(
         "artifact": "phases/01/qa-code.jsonl",
         "committed": True,
     },
-    deed=Action(
+    deed=action(
         "verdict",
-        {
-            "result": "result",
-            "passed": "tests.passed",
-            "failed": "tests.failed",
-            "skipped": "tests.skipped",
-            "lint_errors": "lint.errors",
-            "lint_warnings": "lint.warnings",
-            "findings": "findings_count",
-            "critical": "critical",
-            **REPORTED,
-        },
+        "result passed=tests.passed failed=tests.failed skipped=tests.skipped lint_errors=lint.errors "
+        "lint_warnings=lint.warnings findings=findings_count critical",
+        REPORTED,
     ),
 )
 
@@ -345,16 +301,7 @@ SECURITY_AUDIT = MessageType(
         "artifact": "phases/01/security-audit.jsonl",
         "committed": True,
     },
-    deed=Action(
-        "verdict",
-        {
-            "result": "result",
-            "findings": "findings",
-            "critical": "critical",
-            "categories": "categories",
-            **REPORTED,
-        },
-    ),
+    deed=action("verdict", "result findings critical categories", REPORTED),
 )
 
 SCOUT_FINDINGS = MessageType(
@@ -377,16 +324,11 @@ SCOUT_FINDINGS = MessageType(
         "artifact": "phases/01/research.jsonl",
         "committed": True,
     },
-    deed=Action(
+    deed=action(
         "findings",
-        {
-            "domain": "domain",
-            "documents": "findings",
-            "documents/name": "findings[].query",
-            "documents/text": "findings[].finding",
-            "documents/confidence": "findings[].confidence",
-            **REPORTED,
-        },
+        "domain documents=findings documents/name=findings[].query documents/text=findings[].finding "
+        "documents/confidence=findings[].confidence",
+        REPORTED,
     ),
 )
 
@@ -415,17 +357,10 @@ DEBUGGER_REPORT = MessageType(
         "recommended_fix": "Hold a lock while a token is refreshed",
         "artifact": "phases/01/debug-report.jsonl",
     },
-    deed=Action(
+    deed=action(
         "diagnosis",
-        {
-            "hypothesis": "hypothesis",
-            "evidence": "evidence_for",
-            "evidence/text": "evidence_for[]",
-            "against": "evidence_against",
-            "confidence": "confidence",
-            "fix": "recommended_fix",
-            "artifact": "artifact",
-        },
+        "hypothesis evidence=evidence_for evidence/text=evidence_for[] against=evidence_against confidence "
+        "fix=recommended_fix artifact",
     ),
 )
 
@@ -464,17 +399,8 @@ ESCALATION = MessageType(
         "recommendation": "Look at the stateless design again",
         "severity": "blocking",
     },
-    deed=Action(
-        "escalate",
-        {
-            "level": "to",
-            "by": "from",
-            "reason": "issue",
-            "evidence": "evidence",
-            "evidence/text": "evidence[]",
-            "advice": "recommendation",
-            "severity": "severity",
-        },
+    deed=action(
+        "escalate", "level=to by=from reason=issue evidence evidence/text=evidence[] advice=recommendation severity"
     ),
 )
 

@@ -5,13 +5,13 @@ from telex.dialects.schema import (
     NOTE,
     TEXT,
     TEXTS,
-    Action,
     Dialect,
     EnvelopeFields,
     Group,
     HardRule,
     ListOf,
     MessageType,
+    action,
     fields,
     one_of,
     types_by_name,
@@ -44,17 +44,10 @@ SCOUT_FINDINGS = MessageType(
         "confidence": "high",
         "confidence_rationale": "Every import was followed",
     },
-    deed=Action(
+    deed=action(
         "findings",
-        {
-            "domain": "domain",
-            "documents": "documents",
-            "documents/name": "documents[].name",
-            "documents/text": "documents[].content",
-            "elsewhere": "cross_cutting",
-            "confidence": "confidence",
-            "rationale": "confidence_rationale",
-        },
+        "domain documents documents/name=documents[].name documents/text=documents[].content elsewhere=cross_cutting "
+        "confidence rationale=confidence_rationale",
     ),
 )
 
@@ -76,10 +69,7 @@ DEV_PROGRESS = MessageType(
         "status": "complete",
         "concerns": ["The mail template is still the old one"],
     },
-    deed=Action(
-        "progress",
-        {"plan": "plan_id", "task": "task", "status": "status", "commit": "commit", "concerns": "concerns"},
-    ),
+    deed=action("progress", "plan=plan_id task status commit concerns"),
 )
 
 DEV_BLOCKER = MessageType(
@@ -97,17 +87,7 @@ DEV_BLOCKER = MessageType(
         "needs": "Plan 03-01 committed",
         "attempted": ["Looked for the migration on main"],
     },
-    deed=Action(
-        "blocker",
-        {
-            "plan": "plan_id",
-            "task": "task",
-            "blocker": "blocker",
-            "needs": "needs",
-            "attempted": "attempted",
-            "attempted/text": "attempted[]",
-        },
-    ),
+    deed=action("blocker", "plan=plan_id task blocker needs attempted attempted/text=attempted[]"),
 )
 
 QA_RESULT = MessageType(
@@ -152,18 +132,10 @@ QA_RESULT = MessageType(
         ],
         "body": "## Checks\nTwo of twenty failed.",
     },
-    deed=Action(
+    deed=action(
         "verdict",
-        {
-            "result": "result",
-            "tier": "tier",
-            "passed": "checks.passed",
-            "failed": "checks.failed",
-            "total": "checks.total",
-            "failures": "failures",
-            "failures/text": "failures[].check",
-            "body": "body",
-        },
+        "result tier passed=checks.passed failed=checks.failed total=checks.total failures "
+        "failures/text=failures[].check body",
     ),
 )
 
@@ -190,16 +162,10 @@ DEBUGGER_REPORT = MessageType(
         "confidence": "medium",
         "recommended_fix": "Hold a lock while a token is refreshed",
     },
-    deed=Action(
+    deed=action(
         "diagnosis",
-        {
-            "hypothesis": "hypothesis",
-            "evidence": "evidence_for",
-            "evidence/text": "evidence_for[]",
-            "against": "evidence_against",
-            "confidence": "confidence",
-            "fix": "recommended_fix",
-        },
+        "hypothesis evidence=evidence_for evidence/text=evidence_for[] against=evidence_against confidence "
+        "fix=recommended_fix",
     ),
 )
 

@@ -7,7 +7,6 @@ from telex.dialects.schema import (
     NOTE,
     TEXT,
     TEXTS,
-    Action,
     Dialect,
     EnvelopeFields,
     Field,
@@ -19,6 +18,7 @@ from telex.dialects.schema import (
     MessageType,
     Text,
     Tree,
+    action,
     fields,
     one_of,
     types_by_name,
@@ -87,17 +87,11 @@ SCOUT_FINDINGS = MessageType(
             "confidence_rationale": "Read from the lock file",
         },
     ),
-    deed=Action(
+    deed=action(
         "findings",
-        {
-            "domain": "domain",
-            "documents": "documents",
-            "documents/name": "documents[].name",
-            "documents/text": "documents[].content",
-            "elsewhere": "cross_cutting",
-            "rationale": "confidence_rationale",
-            **ABOUT,
-        },
+        "domain documents documents/name=documents[].name documents/text=documents[].content elsewhere=cross_cutting "
+        "rationale=confidence_rationale",
+        ABOUT,
     ),
 )
 
@@ -150,21 +144,11 @@ PLAN_CONTRACT = MessageType(
             "token_budget": 50000,
         },
     ),
-    deed=Action(
+    deed=action(
         "contract",
-        {
-            "plan": "plan_id",
-            "phase": "phase_id",
-            "objective": "objective",
-            "tasks": "tasks",
-            "allowed": "allowed_paths",
-            "forbidden": "forbidden_paths",
-            "depends_on": "depends_on",
-            "must_haves": "must_haves",
-            "checks": "verification_checks",
-            "budget": "token_budget",
-            **ABOUT,
-        },
+        "plan=plan_id phase=phase_id objective tasks allowed=allowed_paths forbidden=forbidden_paths depends_on "
+        "must_haves checks=verification_checks budget=token_budget",
+        ABOUT,
     ),
 )
 
@@ -202,19 +186,10 @@ EXECUTION_UPDATE = MessageType(
             "evidence": "14 tests pass",
         },
     ),
-    deed=Action(
+    deed=action(
         "progress",
-        {
-            "plan": "plan_id",
-            "task": "task_id",
-            "status": "status",
-            "commit": "commit",
-            "files": "files_modified",
-            "tokens": "tokens_used",
-            "concerns": "concerns",
-            "evidence": "evidence",
-            **ABOUT,
-        },
+        "plan=plan_id task=task_id status commit files=files_modified tokens=tokens_used concerns evidence",
+        ABOUT,
     ),
 )
 
@@ -243,18 +218,8 @@ BLOCKER_REPORT = MessageType(
         task="1-2-T1",
         confidence="medium",
     ),
-    deed=Action(
-        "blocker",
-        {
-            "plan": "plan_id",
-            "task": "task_id",
-            "blocker": "blocker",
-            "needs": "needs",
-            "severity": "severity",
-            "attempted": "attempted",
-            "attempted/text": "attempted[]",
-            **ABOUT,
-        },
+    deed=action(
+        "blocker", "plan=plan_id task=task_id blocker needs severity attempted attempted/text=attempted[]", ABOUT
     ),
 )
 
@@ -312,21 +277,11 @@ QA_VERDICT = MessageType(
             "recommendations": ["Fix the link in docs/a.md"],
         },
     ),
-    deed=Action(
+    deed=action(
         "verdict",
-        {
-            "result": "result",
-            "task": "task",
-            "tier": "tier",
-            "passed": "checks.passed",
-            "failed": "checks.failed",
-            "total": "checks.total",
-            "failures": "failures",
-            "failures/text": "failures[].check",
-            "body": "body",
-            "advice": "recommendations",
-            **ABOUT,
-        },
+        "result task tier passed=checks.passed failed=checks.failed total=checks.total failures "
+        "failures/text=failures[].check body advice=recommendations",
+        ABOUT,
     ),
 )
 
@@ -368,18 +323,7 @@ APPROVAL_REQUEST = MessageType(
         },
         confidence="medium",
     ),
-    deed=Action(
-        "ask",
-        {
-            "subject": "subject",
-            "kind": "request_type",
-            "evidence": "evidence",
-            "options": "options",
-            "deadline": "deadline",
-            "task": "task",
-            **ABOUT,
-        },
-    ),
+    deed=action("ask", "subject kind=request_type evidence options deadline task", ABOUT),
 )
 
 APPROVAL_RESPONSE = MessageType(
@@ -404,18 +348,7 @@ APPROVAL_RESPONSE = MessageType(
             "modifications": ["src/mail/"],
         },
     ),
-    deed=Action(
-        "answer",
-        {
-            "request": "request_id",
-            "approved": "approved",
-            "reason": "reason",
-            "conditions": "conditions",
-            "modifications": "modifications",
-            "task": "task",
-            **ABOUT,
-        },
-    ),
+    deed=action("answer", "request=request_id approved reason conditions modifications task", ABOUT),
 )
 
 SHUTDOWN_REQUEST = MessageType(
@@ -429,10 +362,7 @@ SHUTDOWN_REQUEST = MessageType(
     example=_example(
         "shutdown_request", "stop-1", "lead", {"reason": "phase_complete", "team_name": "phase-01"}, task=""
     ),
-    deed=Action(
-        "stop",
-        {"reason": "reason", "team": "team_name", **ABOUT},
-    ),
+    deed=action("stop", "reason team=team_name", ABOUT),
 )
 
 SHUTDOWN_RESPONSE = MessageType(
@@ -454,16 +384,7 @@ SHUTDOWN_RESPONSE = MessageType(
         {"request_id": "stop-1", "approve": True, "final_status": "complete", "pending_work": ""},
         task="",
     ),
-    deed=Action(
-        "stopped",
-        {
-            "request": "request_id",
-            "approved": "approve",
-            "status": "final_status",
-            "pending": "pending_work",
-            **ABOUT,
-        },
-    ),
+    deed=action("stopped", "request=request_id approved=approve status=final_status pending=pending_work", ABOUT),
 )
 
 VBW_TYPED = Dialect(
