@@ -165,14 +165,6 @@ def test_the_machine_is_printed_as_a_table_and_a_diagram(shell: Shell) -> None:
     assert shell("work", "--machine", "--mermaid").out in (ROOT / PAGE).read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-@proves("pipeline/table")
-def test_how_large_the_machine_is_and_that_nothing_in_it_is_stuck_is_printed(shell: Shell) -> None:
-    figure = shell("work", "--machine", "--search").out
-    assert "     0  dead ends" in figure
-    assert "     0  states that come round again" in figure
-
-
 def test_looking_makes_no_store(shell: Shell, tmp_path: Path) -> None:
     from telex.surfaces.cli.main import main
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telex.work.pipeline.diagram import MEANINGS, diagram, figure, rows
+from telex.work.pipeline.diagram import MEANINGS, diagram, rows
 from telex.work.pipeline.machine import GUARDS, MOVES, OPENINGS, Move, SignalResult, answered, begun, dispatched, spread
-from telex.work.pipeline.model_check import SearchBounds, SearchResult, moves_never_made, search
 from telex.work.pipeline.pending_dispatches import pending_dispatches
 from telex.work.pipeline.state import BEGINS, OPEN, PipelineStep, Work, again, dispatch_id, is_work_id, place_called
+from tests.pipeline_model_check import SearchBounds, SearchResult, figure, moves_never_made, search
 from tests.proofs import proves
 
 ONE_STEP = SearchBounds(0, ((1, 1),))

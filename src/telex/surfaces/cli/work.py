@@ -39,11 +39,10 @@ work_argument = click.argument("work", metavar="WORK")
 @click.group("work", invoke_without_command=True)
 @click.option("--machine", is_flag=True, help="Print the transition table.")
 @click.option("--mermaid", is_flag=True, help="With --machine: as a diagram in Mermaid's notation.")
-@click.option("--search", is_flag=True, help="With --machine: explore every state and report dead ends.")
 @store_option
 @lines_option
 @click.pass_context
-def command(ctx: click.Context, machine: bool, mermaid: bool, search: bool, store: str | None, as_json: bool) -> int:
+def command(ctx: click.Context, machine: bool, mermaid: bool, store: str | None, as_json: bool) -> int:
     """The signal pipeline: triage, research, plan, waves of steps, review and audit, revisions, approval.
 
     \b
@@ -54,22 +53,17 @@ def command(ctx: click.Context, machine: bool, mermaid: bool, search: bool, stor
     if ctx.invoked_subcommand:
         refuse_misplaced(ctx)
         return DONE
-    if machine or mermaid or search:
-        return _machine(mermaid, search)
+    if machine or mermaid:
+        return _machine(mermaid)
     return _list(store, as_json)
 
 
-def _machine(mermaid: bool, search: bool) -> int:
+def _machine(mermaid: bool) -> int:
     screen = Screen(sys.stdout)
     if mermaid:
         from telex.work.pipeline.diagram import diagram
 
         screen.line(diagram())
-    elif search:
-        from telex.surfaces.cli.work_output import search_lines
-        from telex.work.pipeline.model_check import search as walk
-
-        screen.line("\n".join(search_lines(walk(), screen)))
     else:
         from telex.surfaces.cli.work_output import machine_lines
 

@@ -1,4 +1,4 @@
-"""How is a work shown: in a list, place by place, and as the machine that drives it?"""
+"""Text and JSON of a pipeline: the list, one pipeline by step, and the transition table."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,8 +6,7 @@ from typing import Any
 from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, stamp
-from telex.work.pipeline.diagram import HEADINGS, MEANINGS, figure, rows
-from telex.work.pipeline.model_check import SearchResult
+from telex.work.pipeline.diagram import HEADINGS, MEANINGS, rows
 from telex.work.pipeline.pending_dispatches import pending_dispatches
 from telex.work.pipeline.state import HELD, OPEN, PipelineStep, Work, dispatch_id
 
@@ -121,8 +120,3 @@ def facts(work: Work) -> dict[str, Any]:
 def machine_lines(screen: Screen) -> list[str]:
     states = table_lines(("state", "what it means"), list(MEANINGS.items()), screen)
     return [*states, "", *table_lines(HEADINGS, rows(), screen)]
-
-
-def search_lines(search_result: SearchResult, screen: Screen) -> list[str]:
-    table = [(f"{count:,}".rjust(6), what) for what, count in figure(search_result)]
-    return table_lines(("count".rjust(6), "of"), table, screen)

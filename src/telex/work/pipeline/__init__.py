@@ -1,5 +1,5 @@
-"""Work by signal: what happens next is told by the signal of a result, and never by its prose.
+"""Signal pipeline: the signal of a result decides the next step, never its prose.
 
-`state` says what a work is, `machine` has the table of its moves, `pending_dispatches` what is to be dispatched,
-`dispatch_text` how that is worded, `model_check` walks through every state there is, and `diagram` shows the table.
+`state` defines a work, `machine` its transition table, `pending_dispatches` what to dispatch next, `dispatch_text` the
+text of a dispatch, and `diagram` prints the table.
 """

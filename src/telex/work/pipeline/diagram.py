@@ -1,9 +1,8 @@
-"""How does the machine look? Its table, its diagram and what the search of it found, all from `MOVES` itself."""
+"""Transition table and diagram of the pipeline, generated from `MOVES`."""
 
 from collections.abc import Sequence
 
 from telex.work.pipeline.machine import MOVES, VERDICTS, Move
-from telex.work.pipeline.model_check import ENDS, SearchResult
 from telex.work.pipeline.state import HELD, OPEN, State
 
 MEANINGS: dict[State, str] = {
@@ -59,21 +58,6 @@ def _end(move: Move) -> str:
 
 def _words(move: Move) -> str:
     return f"{_signals(move)}, {move.when}" if move.when else _signals(move)
-
-
-def figure(search_result: SearchResult) -> list[tuple[str, int]]:
-    """What the search found, in numbers."""
-    going = sum(state not in ENDS for state in search_result.states.values())
-    return [
-        ("states", len(search_result.states)),
-        ("signals tried that move the work", len(search_result.edges)),
-        ("states in which it goes on", going),
-        *((f"states that are {end}", search_result.count(end)) for end in ENDS),
-        ("dead ends", search_result.dead_ends),
-        ("states from which no end can be reached", search_result.lost),
-        ("states that come round again", search_result.circles),
-        ("signals on the longest way", search_result.longest),
-    ]
 
 
 def as_markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

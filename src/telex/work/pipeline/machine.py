@@ -1,7 +1,7 @@
 """State machine of the pipeline: `MOVES` is the only table of what a signal does to a work.
 
-The code runs this table, the docs and the diagram are generated from it, and `model_check` explores every state that
-it reaches. A signal that answers no open dispatch changes nothing and is listed in `Work.odd`.
+The code runs this table, the docs and the diagram are generated from it, and a model check in the tests explores every
+state that it reaches. A signal that answers no open dispatch changes nothing and is listed in `Work.odd`.
 """
 
 from collections.abc import Callable

@@ -175,3 +175,18 @@ def _weighed(states: dict[Key, str], edges: list[Edge]) -> SearchResult:
 def moves_never_made(search_result: SearchResult) -> list[Move]:
     made = {id(edge.move) for edge in search_result.edges}
     return [move for move in MOVES if id(move) not in made]
+
+
+def figure(search_result: SearchResult) -> list[tuple[str, int]]:
+    """Counts of the search, for a report."""
+    going = sum(state not in ENDS for state in search_result.states.values())
+    return [
+        ("states", len(search_result.states)),
+        ("signals tried that move the work", len(search_result.edges)),
+        ("states in which it goes on", going),
+        *((f"states that are {end}", search_result.count(end)) for end in ENDS),
+        ("dead ends", search_result.dead_ends),
+        ("states from which no end can be reached", search_result.lost),
+        ("states that come round again", search_result.circles),
+        ("signals on the longest way", search_result.longest),
+    ]
