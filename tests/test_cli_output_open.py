@@ -1,11 +1,9 @@
-"""What becomes of what was given open, of what is being read, and of a file that nothing can be put beside?"""
+"""Output to an open descriptor, and to the file that is read meanwhile."""
 
-import errno
 import json
-import os
 import subprocess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -106,86 +104,3 @@ def test_a_log_that_would_grow_by_its_own_end_is_as_it_was(log: Path, command: t
     assert ran.code == USAGE
     assert "is read and written at once: give another file with --output" in ran.err
     assert log.read_bytes() == before
-
-
-# --- what nothing can be put beside, or what cannot be replaced -------------------------------------------------------
-
-
-@pytest.fixture(params=["EACCES", "EPERM", "EROFS", "EBUSY"])
-def bound(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What a system says of such a file: root, who may run this, would not be told."""
-    code: int = getattr(errno, request.param)
-    create, replace = os.open, os.replace
-
-    def open_(path: Any, flags: int, mode: int = 0o777) -> int:
-        if str(path).endswith(".part") and code != errno.EBUSY:
-            raise OSError(code, os.strerror(code))
-        return create(path, flags, mode)
-
-    def replace_(one: str, other: str) -> None:
-        if code == errno.EBUSY:
-            raise OSError(code, os.strerror(code))
-        replace(one, other)
-
-    monkeypatch.setattr("os.open", open_)
-    monkeypatch.setattr("os.replace", replace_)
-    return os.strerror(code)
-
-
-@proves("files/copied-over")
-@pytest.mark.parametrize("before", ["", "short", "far longer than what is to be written\n" * 100])
-def test_a_file_that_may_be_written_is(telex: Telex, log: Path, bound: str, before: str) -> None:
-    target = Path("new.jsonl")
-    target.write_text(before)
-    inode = target.stat().st_ino
-    assert telex(*MIGRATE, "--output", "new.jsonl").code == 0
-    [line] = target.read_text().splitlines()
-    assert _is_migrated(line)
-    assert target.stat().st_ino == inode
-    assert sorted(os.listdir()) == ["new.jsonl", "old.jsonl"]
-
-
-@proves("files/copied-over")
-def test_it_is_as_it_was_if_not_all_could_be_written(
-    telex: Telex, log: Path, bound: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = Path("new.jsonl")
-    target.write_text("before")
-    line = log.read_bytes()
-    log.write_bytes(line + b" " + line)
-    monkeypatch.setattr("telex.surfaces.cli.migrate_log.LINE_BYTES_MAX", len(line))
-    assert telex(*MIGRATE, "--output", "new.jsonl").code == 1
-    assert target.read_text() == "before"
-    assert sorted(os.listdir()) == ["new.jsonl", "old.jsonl"]
-
-
-@proves("files/copied-over")
-def test_a_disk_without_room_says_so_before_anything_is_written_over(
-    telex: Telex, log: Path, bound: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_room(descriptor: int, begin: int, size: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("os.posix_fallocate", no_room)
-    target = Path("new.jsonl")
-    target.write_text("before")
-    ran = telex(*MIGRATE, "--output", "new.jsonl")
-    assert (ran.code, ran.err) == (1, "telex: cannot write new.jsonl: No space left on device\n")
-    assert target.read_text() == "before"
-
-
-@proves("files/copied-over")
-def test_what_is_being_read_is_never_copied_over(telex: Telex, log: Path, bound: str) -> None:
-    before = log.read_bytes()
-    ran = telex(*MIGRATE, "--output", log.name)
-    assert (ran.code, ran.err) == (1, f"telex: cannot write {log.name}: {bound}\n")
-    assert log.read_bytes() == before
-    assert os.listdir() == [log.name]
-
-
-@proves("files/copied-over")
-def test_a_new_file_needs_its_folder(telex: Telex, log: Path, bound: str) -> None:
-    if bound == os.strerror(errno.EBUSY):
-        return  # a file that is not there is not mounted
-    ran = telex(*MIGRATE, "--output", "new.jsonl")
-    assert (ran.code, ran.err) == (1, f"telex: cannot write new.jsonl: {bound}\n")

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -13,7 +13,7 @@ from telex.surfaces.cli.check_output import json_line, visible_json
 from telex.surfaces.cli.exit_codes import DONE, FAILED, NOT_FOUND, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, lines_as_they_are
 from telex.surfaces.cli.output import Screen, shell_word, shown
-from telex.surfaces.cli.output_file import OutputFile, begins_a_store, writing
+from telex.surfaces.cli.output_file import begins_a_store, writing
 from telex.surfaces.cli.progress import Progress
 from telex.surfaces.cli.reader_options import reader_from, readers
 from telex.surfaces.cli.table import Row, table_lines
@@ -65,8 +65,9 @@ def _log_at(file: str) -> str:
     return files[0]
 
 
-def _write(migration: Migration, path: str, target: OutputFile) -> None:
-    progress = Progress([path], wanted=not target.is_terminal)
+def _write(migration: Migration, path: str, target: BinaryIO) -> None:
+    is_terminal = target.isatty()
+    progress = Progress([path], wanted=not is_terminal)
     bytes_done = 0
     for number, raw, size in lines_as_they_are(path, LINE_BYTES_MAX):
         bytes_done += size
@@ -75,7 +76,7 @@ def _write(migration: Migration, path: str, target: OutputFile) -> None:
         if number == 1 and begins_a_store(raw):
             raise CommandError(_is_a_store(path))
         written = migration.line(number, raw)
-        target.write(_to_look_at(written) if target.is_terminal else written)
+        target.write(_to_look_at(written) if is_terminal else written)
         if not number % STEP:
             progress.step(migration.messages, bytes_done)
     progress.clear()
