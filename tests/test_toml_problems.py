@@ -282,14 +282,6 @@ def test_a_hostile_file_is_told_so_at_once(text: str) -> None:
     assert all(len(show(flaw)) < 1_000 and show(flaw).isprintable() for flaw in declared.flaws)
 
 
-def test_rules_that_no_message_can_keep_do_not_take_forever() -> None:
-    fields = "".join(f'f{n} = {{ type = "integer", min = 0 }}\n' for n in range(30))
-    rule = "[[types.t.rules]]\ncode = 'c'\nbroken_when = '{}'\npath = 'f1'\nsay = 'x'\n"
-    text = f"{HEAD}{TYPE}[types.t.fields]\n{fields}{rule.format(' or '.join(f'f{n} < 900' for n in range(24)))}"
-    text += text[text.index("[types.t]") :].replace("types.t", "types.u")
-    assert [flaw.where for flaw in declare(text, "mine.toml").flaws] == ["types.t.example", "types.u.example"]
-
-
 def is_sound(declared: LoadedDialect) -> bool:
     return (declared.dialect is None) == bool(declared.flaws)
 

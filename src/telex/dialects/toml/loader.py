@@ -26,7 +26,7 @@ from telex.dialects.schema import (
 from telex.dialects.toml.document import TomlDocument, TomlProblem, TomlValue, show, toml_tables
 from telex.dialects.toml.fields import UNREAD, name_flaw, read_fields
 from telex.dialects.toml.line_numbers import NESTING_MAX, scan
-from telex.dialects.toml.sample_values import RuleRunBudget, keep_rules
+from telex.dialects.toml.sample_values import broken_rules
 from telex.dialects.toml.semantics import with_meanings
 from telex.dialects.toml.types import (
     check_roles,
@@ -262,7 +262,7 @@ def _check_wire(value: TomlValue, key: str, name: str, dialect: Dialect) -> None
 
 
 def _with_examples(value: TomlValue, dialect: Dialect, own: dict[str, MessageType]) -> Dialect:
-    types, budget = dict(dialect.types), RuleRunBudget()
+    types = dict(dialect.types)
     places = {name: value.at("types").at(name) for name in own}
     for name, type_ in own.items():
         types[name] = with_body(places[name], type_, dialect)
@@ -271,17 +271,12 @@ def _with_examples(value: TomlValue, dialect: Dialect, own: dict[str, MessageTyp
         return dialect  # rules can only be run on a message whose fields are known
     for name, type_ in types.items():
         if name in own:
-            types[name] = with_example(places[name], type_, dialect, written[name], budget)
+            types[name] = with_example(places[name], type_, dialect, written[name])
         elif value.has("rules"):
-            types[name] = _kept(value.at("rules"), type_, dialect, budget)
+            _check_inherited_example(value.at("rules"), type_, dialect)
     return dialect._replace(types=types)
 
 
-def _kept(value: TomlValue, type_: MessageType, dialect: Dialect, budget: RuleRunBudget) -> MessageType:
-    """An inherited type, its example changed where it breaks a rule that is new."""
-    sample_message = keep_rules(type_.example, dialect, type_, budget)
-    if sample_message.broken:
-        value.flaw(
-            f"no {type_.name} was found that does not break {', '.join(rule.code for rule in sample_message.broken)}"
-        )
-    return type_._replace(example=sample_message.message)
+def _check_inherited_example(value: TomlValue, type_: MessageType, dialect: Dialect) -> None:
+    for rule in broken_rules(type_.example, dialect, type_):
+        value.remark(f"the inherited example of {type_.name} breaks {rule.code}; declare the type again to replace it")

@@ -30,7 +30,7 @@ from telex.dialects.toml.examples import read_fields_of_example
 from telex.dialects.toml.fields import FIELDS_MAX, read_fields
 from telex.dialects.toml.rule_types import RuleScope
 from telex.dialects.toml.rules import read_rules
-from telex.dialects.toml.sample_values import RuleRunBudget, fits, keep_rules, plain_fields
+from telex.dialects.toml.sample_values import broken_rules, fits, plain_fields
 from telex.dialects.toml.semantics import KEYS as MEANING_KEYS
 
 TYPES_MAX = 200
@@ -197,24 +197,21 @@ def written_example(value: TomlValue, type_: MessageType, dialect: Dialect) -> T
     return read_fields_of_example(whole, dialect.fields_of(type_))
 
 
-def with_example(
-    value: TomlValue, type_: MessageType, dialect: Dialect, written: Tree | None, budget: RuleRunBudget
-) -> MessageType:
-    """The type with an example that breaks no rule, the user's or our own. Only for a file with no flaw so far."""
+def with_example(value: TomlValue, type_: MessageType, dialect: Dialect, written: Tree | None) -> MessageType:
+    """The type with its example, or one of plain values; it must break no rule. Only for a file without problems."""
     if written is not None:
-        for rule in keep_rules(written, dialect, type_, RuleRunBudget(0)).broken:
+        for rule in broken_rules(written, dialect, type_):
             value.at("example").flaw(f"the example breaks {rule.code}: {rule.say}")
         return type_._replace(example=written)
     plain = plain_fields(dialect, type_, dialect.fields_of(type_))
     if dialect.payload is not None:
         plain[dialect.payload] = plain_fields(dialect, type_, type_.fields)
-    sample_message = keep_rules(plain, dialect, type_, budget)
-    if sample_message.broken:
-        codes = ", ".join(rule.code for rule in sample_message.broken)
+    if broken := broken_rules(plain, dialect, type_):
+        codes = ", ".join(rule.code for rule in broken)
         TomlValue(None, (*value.path, "example"), value.sheet).flaw(
-            f"is missing: no message was found that does not break {codes}, so please write one"
+            f"is missing: the example made of plain values breaks {codes}, so write one that breaks no rule"
         )
-    return type_._replace(example=sample_message.message)
+    return type_._replace(example=plain)
 
 
 def with_body(place: TomlValue, type_: MessageType, dialect: Dialect) -> MessageType:
