@@ -17,6 +17,7 @@ from telex.config import Settings
 from telex.errors import NotAMember, RequestFailed, StoreUnavailable
 from telex.model.limits import Limits
 from telex.model.message import Lease
+from telex.ports.store import LeaseRequest
 from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
 from tests.proofs import proves
@@ -49,9 +50,9 @@ class Looks:
         store: Any = bus.store
         self._lease, store.lease = store.lease, self._counted
 
-    async def _counted(self, inboxes: Any, holder: str, *rest: Any) -> list[Lease]:
-        self.by[holder] += 1
-        leases: list[Lease] = await self._lease(inboxes, holder, *rest)
+    async def _counted(self, request: LeaseRequest) -> list[Lease]:
+        self.by[request.holder] += 1
+        leases: list[Lease] = await self._lease(request)
         return leases
 
     async def until_all_wait(self, names: list[str]) -> None:
