@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from telex.dialects.intents import INTENTS
 from telex.dialects.toml.document import TomlDocument, TomlValue
 from telex.dialects.toml.loader import declare, show
-from telex.dialects.toml.semantics import KEYS, with_meanings
+from telex.dialects.toml.semantics import KEYS, with_semantics
 from tests.arbitrary import VALUES
 from tests.proofs import proves
 from tests.toml_dialects import AWKWARD_FILE, KANBAN, KANBAN_FILE, NOTES_FILE, PLAIN_FILE, declared
@@ -273,6 +273,6 @@ def test_an_intent_is_no_deed() -> None:
 def test_whatever_stands_there_is_a_flaw_or_a_meaning_and_never_a_crash(said: dict[str, object]) -> None:
     sheet = TomlDocument("odd.toml", {})
     types = TomlValue({"t": said}, ("types",), sheet)
-    found = with_meanings(types, {"t": KANBAN.types["moved"]}, KANBAN)
+    found = with_semantics(types, {"t": KANBAN.types["moved"]}, KANBAN)
     assert sheet.flaws or found["t"].meaning is not None or not said
     assert all(flaw.say for flaw in sheet.flaws)

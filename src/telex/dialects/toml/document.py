@@ -1,12 +1,13 @@
-"""What does the user's file say here, and if that is wrong, on which line?
+"""Typed access to a TOML document that collects problems instead of raising.
 
-A `TomlValue` is one value of the file that knows where it stands. Asking it for text or a list gives text or a list,
-and notes a flaw when it holds something else, so that reading goes on and one reading finds everything.
+A `TomlValue` is a value with its path. A typed getter returns the value, or records a problem with file, line and key
+and returns None, so one pass reports every problem of the file. A table is declared as a mapping of `Key`s, which
+`TomlValue.read` walks.
 """
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from telex.dialects.toml.line_numbers import NESTING_MAX, Path, line_of
@@ -29,12 +30,12 @@ class TomlProblem(NamedTuple):
 
 
 class TomlDocument:
-    """The file as a whole: where its keys stand, and what was found wrong so far."""
+    """The lines of the keys of a file, and the problems found so far."""
 
     def __init__(self, file: str, lines: dict[Path, int]) -> None:
         self.file, self.lines = file, lines
         self.flaws: dict[TomlProblem, None] = {}  # in the order found, each once
-        self.remarks: dict[TomlProblem, None] = {}  # what is no flaw, and good to know
+        self.remarks: dict[TomlProblem, None] = {}  # hints about a valid file
 
     def note(self, path: Path, say: str) -> None:
         if not self.is_full():
@@ -54,6 +55,14 @@ class TomlDocument:
         return tuple(problems)
 
 
+class Key(NamedTuple):
+    """One key of a table: how its value is read, and what applies when it is absent."""
+
+    read: "Callable[[TomlValue], Any]"
+    needed: str | None = None  # what belongs there; None for an optional key
+    default: Any = None  # for an absent or invalid value
+
+
 class TomlValue(NamedTuple):
     value: Any
     path: Path
@@ -63,15 +72,14 @@ class TomlValue(NamedTuple):
         self.sheet.note(self.path, say)
 
     def remark(self, say: str) -> None:
-        """Nothing is wrong, and yet whoever wrote the file would want to know."""
         self.sheet.remark(self.path, say)
 
     def wrong(self, expected: str) -> None:
         self.flaw(f"expected {expected}, found {shown(self.value)}")
 
     def unknown(self, word: str, choices: Collection[str], what: str) -> None:
-        """Say that this word is none of the choices, and which one it was meant to be."""
-        if not self.sheet.is_full():  # looking for what was meant costs time
+        """Report that `word` is none of the choices, with the nearest one."""
+        if not self.sheet.is_full():  # finding the nearest one is slow
             self.flaw(f"{what}; {meant_or_choices(word, choices)}")
 
     # --- tables ---------------------------------------------------------------------------------------------------
@@ -82,12 +90,26 @@ class TomlValue(NamedTuple):
     def at(self, key: str | int) -> "TomlValue":
         return TomlValue(self.value[key], (*self.path, key), self.sheet)
 
+    def get(self, key: str) -> "TomlValue | None":
+        return self.at(key) if self.has(key) else None
+
     def need(self, key: str, what: str) -> "TomlValue | None":
-        """The place under this key. When there is none, the flaw says what belongs there."""
+        """The value under this key; a missing one is a problem that states `what` belongs there."""
         if self.has(key):
             return self.at(key)
-        TomlValue(None, (*self.path, key), self.sheet).flaw(f"is missing: {what}")
+        self.sheet.note((*self.path, key), f"is missing: {what}")
         return None
+
+    def read(self, keys: Mapping[str, Key]) -> dict[str, Any]:
+        """Every key of `keys` with its value; reports unknown, missing and invalid keys."""
+        if self.is_table():
+            self.only(*keys)
+        values: dict[str, Any] = {}
+        for name, key in keys.items():
+            place = self.get(name) if key.needed is None else self.need(name, key.needed)
+            value = key.read(place) if place is not None else None
+            values[name] = key.default if value is None else value
+        return values
 
     def is_table(self) -> bool:
         if not isinstance(self.value, dict):
@@ -95,7 +117,7 @@ class TomlValue(NamedTuple):
         return isinstance(self.value, dict)
 
     def entries(self, limit: int) -> Iterator[tuple[str, "TomlValue"]]:
-        """Every key of a table with its place."""
+        """Every key of a table with its value."""
         if not self.is_table():
             return
         if len(self.value) > limit:
@@ -104,7 +126,7 @@ class TomlValue(NamedTuple):
             yield key, self.at(key)
 
     def only(self, *known: str) -> None:
-        """Note every key that is none of these."""
+        """Report every other key."""
         for key in self.value:
             if key not in known:
                 self.at(key).unknown(key, known, "there is no such key here")
@@ -119,8 +141,12 @@ class TomlValue(NamedTuple):
             self.flaw(f"has {len(self.value)} entries, and at most {limit} are read")
         return [self.at(index) for index in range(min(len(self.value), limit))]
 
+    def one_or_more(self, limit: int) -> list["TomlValue"]:
+        """The items of a list; a single value counts as a list of one."""
+        return self.items(limit) if isinstance(self.value, list) else [self]
+
     def line(self, characters_max: int = 500) -> str | None:
-        """One line of text that says something."""
+        """One line of text, not blank."""
         text = self.value
         if not isinstance(text, str) or not text.strip():
             self.wrong("text")
@@ -155,10 +181,12 @@ class TomlValue(NamedTuple):
         return self.value
 
     def integer(self) -> int | None:
-        if isinstance(self.value, int) and not isinstance(self.value, bool) and _is_portable(self.value):
-            return self.value
-        is_integer = isinstance(self.value, int) and not isinstance(self.value, bool)
-        self.wrong("an integer of at most 64 bits" if is_integer else "an integer")
+        if isinstance(self.value, float) or not _is_number(self.value):
+            self.wrong("an integer")
+        elif not _is_portable(self.value):
+            self.wrong("an integer of at most 64 bits")
+        else:
+            return int(self.value)
         return None
 
     def number(self) -> int | float | None:
@@ -169,17 +197,24 @@ class TomlValue(NamedTuple):
         return None
 
 
+RAW = Key(lambda value: value)  # read later, when more of the file is known
+
+
+def one_of(*choices: str) -> Callable[[TomlValue], str | None]:
+    return lambda value: value.choice(choices)
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_portable(value: int | float) -> bool:
-    """Can readers in other languages hold it? Infinity and not-a-number have no place in JSON at all."""
+    """Whether JSON readers of other languages can hold it; JSON has neither infinity nor NaN."""
     return LIMITS.integer_min <= value <= LIMITS.integer_max or (isinstance(value, float) and abs(value) < 1e308)
 
 
 def shown(value: Any) -> str:
-    """What stands in the file, on one line and shortened."""
+    """A value of the file on one line, shortened."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (dict, list)):
@@ -197,7 +232,7 @@ def listed(choices: Collection[str]) -> str:
 
 
 def meant_or_choices(word: str, choices: Collection[str]) -> str:
-    """The end of a sentence that says a word is unknown."""
+    """The nearest choice, or all of them: the end of a message about an unknown word."""
     meant = nearest(word, choices)
     if meant is not None:
         return f"did you mean {meant}?"
@@ -205,7 +240,7 @@ def meant_or_choices(word: str, choices: Collection[str]) -> str:
 
 
 def dotted(path: Path) -> str:
-    """A place as the user would write it in TOML; positions in lists count from 0."""
+    """The path as a dotted TOML key; list positions count from 0."""
     steps = [f"[{step}]" if isinstance(step, int) else f".{_key(step)}" for step in path]
     return "".join(steps).removeprefix(".")
 
@@ -223,8 +258,8 @@ def show(flaw: TomlProblem) -> str:
 
 
 def toml_tables(text: str, file: str) -> dict[str, Any] | TomlProblem:
-    """What stands in the file, or why it is no TOML. To be called on a text that `scan` found not too deep."""
-    import tomllib  # only who has such a file pays for it in a cold start
+    """The parsed file, or the syntax error. Call it only on a text that `scan` found not too deep."""
+    import tomllib  # slow to import, and needed only for such a file
 
     try:
         return tomllib.loads(text)

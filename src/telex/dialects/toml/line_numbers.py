@@ -1,8 +1,8 @@
-"""On which line of a TOML text does each key stand?
+"""Scanner for the line of every key of a TOML text.
 
-The standard reader gives values without their places, and a flaw without its line is a riddle. This scanner gives
-places without values: it trusts the text to be TOML, and stops at the first thing that is not, because the standard
-reader will say so. It runs first, so that a text nested to do harm never reaches a reader that would choke on it.
+`tomllib` returns values without positions, and a problem report needs the line. The scanner assumes valid TOML and
+stops at the first syntax error, which `tomllib` then reports. It runs first and rejects deep nesting, on which
+`tomllib` is slow or recurses too deeply.
 """
 
 import re
@@ -20,7 +20,7 @@ class LineScan(NamedTuple):
 
 
 def scan(text: str) -> LineScan:
-    """Never raises: of a text that is not TOML it gives the lines up to the fault."""
+    """Never raises; for invalid TOML it returns the lines up to the error."""
     scanner = _Scanner(text)
     try:
         scanner.document()
@@ -32,7 +32,7 @@ def scan(text: str) -> LineScan:
 
 
 def line_of(lines: dict[Path, int], path: Path) -> int:
-    """The line of the key, or of the table it is missing from."""
+    """The line of the key, or of the nearest enclosing table."""
     while path not in lines and path:
         path = path[:-1]
     return lines.get(path, 1)
@@ -52,7 +52,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]++")
 _BASIC = r'"(?:[^"\\\n]|\\.)*+"'
 _LITERAL = r"'[^'\n]*+'"
 _QUOTED_KEY = re.compile(f"{_BASIC}|{_LITERAL}")
-# Up to two quotes may stand inside the text, even right before the three that close it.
+# Up to two quotes are allowed inside, also right before the closing three.
 _MULTILINE_BASIC = r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*+"""(?:"{0,2})'
 _MULTILINE_LITERAL = r"'''(?:[^']|'{1,2}(?!'))*+'''(?:'{0,2})"
 _STRING = re.compile(f"{_MULTILINE_BASIC}|{_MULTILINE_LITERAL}|{_BASIC}|{_LITERAL}", re.DOTALL)
@@ -62,7 +62,7 @@ _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "e": "\x1b"}
 
 
 class _Scanner:
-    """Each method reads one thing and leaves `position` behind it."""
+    """Recursive descent: each method consumes one construct and advances `position`."""
 
     def __init__(self, text: str) -> None:
         self.text, self.position = text, 0
@@ -105,7 +105,7 @@ class _Scanner:
         line, keys = self.line(), self.keys()
         self.expect("]")
         path = self.into_last(keys[:-1], line) + keys[-1:]
-        self.lines[path] = line  # a table inside it may have come first and marked it on its way
+        self.lines[path] = line  # an earlier header of an inner table may have set it
         return path
 
     def list_header(self) -> Path:
@@ -119,7 +119,7 @@ class _Scanner:
         return (*path, index)
 
     def into_last(self, keys: tuple[str, ...], line: int) -> Path:
-        """Where a header's keys lead: within a list of tables, to its last."""
+        """The path of a header's keys; a list of tables stands for its last item."""
         path: Path = ()
         for key in keys:
             path = (*path, key)

@@ -1,25 +1,71 @@
-"""Which hard rules does the user's file lay down, and over which fields?
+"""Hard rules of a dialect file, and the type check of their expressions.
 
 [[types.release_ready.rules]]
 code = "go-with-failures"
 broken_when = "verdict == 'go' and len(failed) > 0"
 path = "verdict"
 say = "Say no-go, or take the failures out."
+
+A rule runs on every message, so the loader rejects one that cannot work: unknown fields, comparisons that can never
+hold, and sums or orders of values that have none.
 """
 
 import re
-from typing import cast
+from collections.abc import Callable, Collection
+from typing import NamedTuple
 
-from telex.dialects.rule_language import ExpressionError, names, parse
-from telex.dialects.schema import HardRule
-from telex.dialects.toml.document import TomlValue, shown
-from telex.dialects.toml.rule_types import RuleScope, check_rule_types
-from telex.model.finding import Severity
+from telex.dialects.blanks import expected
+from telex.dialects.rule_language import (
+    Binary,
+    Constant,
+    ExpressionError,
+    FunctionCall,
+    Node,
+    Not,
+    Reference,
+    names,
+    parse,
+)
+from telex.dialects.schema import (
+    BOOLEAN,
+    Anything,
+    Boolean,
+    Field,
+    Group,
+    HardRule,
+    Integer,
+    Kind,
+    ListOf,
+    MapOf,
+    Number,
+    OneOf,
+    Text,
+    Timestamp,
+)
+from telex.dialects.toml.document import RAW, Key, TomlValue, meant_or_choices, one_of, shown
+from telex.dialects.toml.fields import UNREAD
 
-KEYS = ("code", "broken_when", "path", "say", "severity", "expected")
 RULES_MAX = 100  # in one list
-_OTHER_SIGNS = {"=": "==", "&": "and", "|": "or", "!": "not"}  # what other languages say, and what a rule says
+_OTHER_SIGNS = {"=": "==", "&": "and", "|": "or", "!": "not"}  # operators of other languages, and ours
 _CODE = re.compile(r"(?=.{1,64}\Z)[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
+KEYS = {
+    "code": Key(
+        lambda value: value.word(_CODE, "lower-case words joined by hyphens"),
+        "a short name for what is wrong, such as go-with-failures",
+    ),
+    "broken_when": Key(RAW.read, "an expression over the fields that holds when the rule is broken"),
+    "path": Key(RAW.read, "the field to change"),
+    "say": Key(TomlValue.line, "one sentence that tells the sender what to do"),
+    "severity": Key(one_of("refusal", "warning"), default="refusal"),
+    "expected": Key(TomlValue.line),
+}
+
+
+class RuleScope(NamedTuple):
+    """The fields that a rule may name."""
+
+    field: Callable[[str], Field | None]  # by the name that a rule gives it
+    names: Callable[[], Collection[str]]  # every such name
 
 
 def read_rules(place: TomlValue, scope: RuleScope) -> tuple[HardRule, ...]:
@@ -36,24 +82,14 @@ def read_rules(place: TomlValue, scope: RuleScope) -> tuple[HardRule, ...]:
 def _read_rule(value: TomlValue, scope: RuleScope) -> HardRule | None:
     if not value.is_table():
         return None
-    value.only(*KEYS)
-    code = value.need("code", "a short name for what is wrong, such as go-with-failures")
-    broken_when = value.need("broken_when", "an expression over the fields that holds when the rule is broken")
-    path = value.need("path", "the field to change")
-    say = value.need("say", "one sentence that tells the sender what to do")
-    severity = value.at("severity").choice(("refusal", "warning")) if value.has("severity") else "refusal"
-    expected = value.at("expected").line() if value.has("expected") else None
-    if broken_when:
-        _check_expression(broken_when, scope)
-    if path:
-        _check_path(path, scope)
-    coded = code.word(_CODE, "lower-case words joined by hyphens") if code else None
-    said = say.line() if say else None
-    if coded and broken_when and path and said and severity:
-        return HardRule(
-            coded, broken_when.value, path=path.value, say=said, severity=cast(Severity, severity), expected=expected
-        )
-    return None
+    given = value.read(KEYS)
+    if given["broken_when"]:
+        _check_expression(given["broken_when"], scope)
+    if given["path"]:
+        _check_path(given["path"], scope)
+    if not all(given[key] for key in ("code", "broken_when", "path", "say")):
+        return None
+    return HardRule(**{**given, "broken_when": given["broken_when"].value, "path": given["path"].value})
 
 
 def _check_path(value: TomlValue, scope: RuleScope) -> None:
@@ -77,9 +113,9 @@ def _check_expression(value: TomlValue, scope: RuleScope) -> None:
         value.flaw(_unreadable(error, text))
         return
     if not any(names(node)):
-        value.flaw("the rule speaks of no field, so it says the same of every message")
+        value.flaw("the rule names no field, so its result is the same for every message")
     else:
-        check_rule_types(node, value, scope)
+        _TypeChecker(value, scope).condition(node)
 
 
 def _unreadable(error: ExpressionError, text: str) -> str:
@@ -88,3 +124,208 @@ def _unreadable(error: ExpressionError, text: str) -> str:
     instead = next((f"; write {ours}" for theirs, ours in _OTHER_SIGNS.items() if rest.startswith(theirs)), "")
     near = f", near {shown(rest[:12])}" if rest else ""
     return f"{error.say} (at character {position}{near}){instead}"
+
+
+# --- the type check --------------------------------------------------------------------------------------------------
+
+
+class _TypeChecker:
+    """Infers the kind of every part of an expression; reports one that has none, and continues with UNREAD."""
+
+    def __init__(self, value: TomlValue, scope: RuleScope) -> None:
+        self.place, self.scope = value, scope
+
+    def flaw(self, say: str) -> Kind:
+        self.place.flaw(say)
+        return UNREAD
+
+    def condition(self, node: Node) -> None:
+        kind = self.kind(node)
+        if kind is not UNREAD and not isinstance(kind, Boolean):
+            self.flaw(f"{_words(node)} is {_a(kind)}, not a condition: compare it, or ask has(…) or len(…) > 0")
+
+    def kind(self, node: Node) -> Kind:
+        match node:
+            case Constant(value):
+                return _constant(value)
+            case Reference(name):
+                return self.reference(name)
+            case Not(operand):
+                self.condition(operand)
+                return BOOLEAN
+            case FunctionCall(function, arguments):
+                return self.call(function, arguments)
+            case Binary("and" | "or", left, right):
+                self.condition(left)
+                self.condition(right)
+                return BOOLEAN
+            case Binary("in", left, right):
+                return self.contains(left, right)
+            case Binary("+" | "-", left, right):
+                return self.sum(left, right)
+        return self.comparison(node)
+
+    def reference(self, name: str) -> Kind:
+        field = self.scope.field(name)
+        if field is None:
+            known = [] if self.place.sheet.is_full() else self.scope.names()
+            return self.flaw(f"there is no field {name!r}; {meant_or_choices(name, known)}")
+        if field.kind is UNREAD or "[]" not in name:
+            return field.kind
+        if name.count("[]") > 1:
+            return self.flaw(f"{name} goes through two lists, and a rule can look into one")
+        if isinstance(field.kind, Timestamp):
+            return self.flaw(f"{name}: the times in a list cannot be compared")
+        return ListOf(field.kind)
+
+    def call(self, function: str, arguments: tuple[Node, ...]) -> Kind:
+        if function == "has":
+            if not isinstance(arguments[0], Reference) or "[]" in arguments[0].name:
+                return self.flaw(f"has(…) asks whether one field is there, and {_words(arguments[0])} is none")
+            self.kind(arguments[0])
+            return BOOLEAN
+        kinds = [self.kind(argument) for argument in arguments]
+        for node, kind in zip(arguments, kinds, strict=True):
+            if kind is UNREAD:
+                continue
+            if function == "len" and not isinstance(kind, Text | OneOf | ListOf | MapOf):
+                self.flaw(f"{_words(node)} is {_a(kind)} and has no length")
+            if function == "overlap" and not (isinstance(kind, MapOf) or _is_simple_list(kind)):
+                self.flaw(f"overlap compares two lists of simple values, and {_words(node)} is {_a(kind)}")
+        if function == "overlap" and all(isinstance(kind, ListOf) for kind in kinds):
+            self.same(arguments[0], _items(kinds[0]), arguments[1], _items(kinds[1]))
+        return Integer(at_least=0) if function == "len" else BOOLEAN
+
+    def sum(self, left: Node, right: Node) -> Kind:
+        for side, kind in ((left, self.kind(left)), (right, self.kind(right))):
+            if kind is not UNREAD and not isinstance(kind, Integer | Number):
+                self.flaw(f"{_words(side)} is {_a(kind)}: only numbers are added and taken away")
+        return Number()
+
+    def contains(self, left: Node, right: Node) -> Kind:
+        part, whole = self.kind(left), self.kind(right)
+        if part is UNREAD or whole is UNREAD:
+            return BOOLEAN
+        if isinstance(right, Constant) and isinstance(right.value, tuple):
+            for value in right.value:
+                self.same(left, part, Constant(value), _constant(value))
+        elif isinstance(whole, ListOf):
+            self.same(left, part, right, whole.item)
+        elif isinstance(whole, Text | OneOf | MapOf):
+            if not isinstance(part, Text | OneOf):
+                self.flaw(f"{_words(left)} is {_a(part)}, and only text is looked for in {_words(right)}")
+        else:
+            self.flaw(f"{_words(right)} is {_a(whole)}: in looks into a list, a map or text")
+        return BOOLEAN
+
+    def comparison(self, node: Binary) -> Kind:
+        left, right = self.kind(node.left), self.kind(node.right)
+        if left is UNREAD or right is UNREAD:
+            return BOOLEAN
+        if node.operation in ("==", "!="):
+            self.same(node.left, left, node.right, right)
+        elif _family(left) != _family(right) or _family(left) not in ("number", "datetime"):
+            self.flaw(
+                f"{_words(node.left)} is {_a(left)} and {_words(node.right)} is {_a(right)}:"
+                f" {node.operation} compares two numbers or two datetimes"
+            )
+        return BOOLEAN
+
+    def same(self, left: Node, one: Kind, right: Node, other: Kind) -> None:
+        """Report two values that can never be equal."""
+        if one is UNREAD or other is UNREAD:
+            return
+        for node, kind in ((left, one), (right, other)):
+            if isinstance(kind, ListOf | MapOf | Group):
+                self.flaw(f"{_words(node)} is {_a(kind)}, which is not compared as a whole: ask len, in or overlap")
+                return
+        if isinstance(one, Anything) or isinstance(other, Anything):
+            return
+        if _family(one) != _family(other):
+            self.flaw(f"{_words(left)} is {_a(one)} and can never equal {_words(right)}, which is {_a(other)}")
+        elif isinstance(one, OneOf) and isinstance(other, OneOf) and not set(one.values) & set(other.values):
+            field, constant = (left, right) if isinstance(right, Constant) else (right, left)
+            self.never(field, one if field is left else other, constant)
+        elif isinstance(one, Integer | Number) and isinstance(other, Integer | Number) and _apart(one, other):
+            self.flaw(f"{_words(left)} can never equal {_words(right)}: {_a(one)} and {_a(other)}")
+
+    def never(self, field: Node, kind: OneOf, other: Node) -> None:
+        value = other.value if isinstance(other, Constant) and isinstance(other.value, str) else ""
+        self.flaw(f"{_words(field)} can never be {_words(other)}; {meant_or_choices(value, kind.values)}")
+
+
+def _constant(value: object) -> Kind:
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, int):
+        return Integer(value, value)
+    if isinstance(value, float):
+        return Number(value, value)
+    if isinstance(value, str):
+        return OneOf((value,))
+    assert isinstance(value, tuple), "the language has no other constants"
+    kinds = {_family(_constant(item)): _constant(item) for item in value}
+    if len(kinds) != 1:
+        return ListOf(Anything())
+    [(family, kind)] = kinds.items()
+    return ListOf(OneOf(value) if family == "text" else Number() if family == "number" else kind)
+
+
+def _items(kind: Kind) -> Kind:
+    return kind.item if isinstance(kind, ListOf) else UNREAD
+
+
+def _is_simple_list(kind: Kind) -> bool:
+    return isinstance(kind, ListOf) and not isinstance(kind.item, ListOf | MapOf | Group | Anything | Timestamp)
+
+
+def _apart(one: Integer | Number, other: Integer | Number) -> bool:
+    """Whether the two ranges have no value in common."""
+    for low, high in ((one, other), (other, one)):
+        if low.at_least is not None and high.at_most is not None and low.at_least > high.at_most:
+            return True
+        fixed = low.at_least if low.at_least == low.at_most else None
+        if isinstance(high, Integer) and fixed is not None and fixed != int(fixed):
+            return True
+    return False
+
+
+def _family(kind: Kind) -> str:
+    match kind:
+        case Text() | OneOf():
+            return "text"
+        case Integer() | Number():
+            return "number"
+        case Boolean():
+            return "true or false"
+        case Timestamp():
+            return "datetime"
+        case ListOf():
+            return "list"
+        case MapOf() | Group():
+            return "object"
+    return "value of any kind"
+
+
+def _a(kind: Kind) -> str:
+    """A kind in a few words; a constant is not shown as a range of one."""
+    if isinstance(kind, Integer | Number):
+        return "a number" if kind.at_least == kind.at_most is not None else expected(kind)
+    family = _family(kind)
+    return family if family in ("text", "true or false") else f"an {family}" if family == "object" else f"a {family}"
+
+
+def _words(node: Node) -> str:
+    """A part of an expression, for an error message."""
+    match node:
+        case Reference(name):
+            return name
+        case Constant(bool(value)):
+            return "true" if value else "false"
+        case Constant(value):
+            return "this list" if isinstance(value, tuple) else shown(value)
+        case FunctionCall(function, _):
+            return f"{function}(…)"
+        case Binary("+" | "-", _, _):
+            return "this sum"
+    return "this comparison"

@@ -1,150 +1,350 @@
-"""What are the types of the user's file to readers of other dialects?
+"""Semantics of a user's message types: the intent, terms and words that translation uses.
 
 intent = "progress"
-says = { details = "summary", task = "ticket.key" }
+says = { details = "summary", task = "ticket.key", "failures/text" = "faults[].fault" }
 values = { status = { done = "shipped", partly = ["doing", "waiting"], failed = "dropped", started = "doing" } }
 
-A file that says nothing of this is read as ever, and its messages reach others as markdown. What is said here is held
-against the terms that all dialects share (`intents`) and against the type's own fields. It gives leave for nothing: the
-rules of the work go by deeds, which a file does not declare.
+A type without an intent reaches readers of other dialects as markdown. A field with the name of a term, and a value
+with the name of a word, need no entry. Two terms of one intent need two fields: a message that came back from another
+dialect would otherwise mix them up. Semantics grant no permission: the work rules use `Action`, which a file cannot
+declare.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from telex.dialects.intents import INTENTS, Term
-from telex.dialects.schema import Dialect, MessageType, Semantics
-from telex.dialects.toml.defaults import read_defaults, unfilled
-from telex.dialects.toml.document import TomlValue
-from telex.dialects.toml.terms import EACH, PART, TERMS_MAX, TermContext, is_term, read_says
-from telex.dialects.toml.value_map import apart_in, read_values
+from telex.dialects.schema import (
+    TYPE,
+    Anything,
+    Boolean,
+    Dialect,
+    Field,
+    Group,
+    ListOf,
+    MessageType,
+    OneOf,
+    Semantics,
+    Text,
+    choices_of,
+    kind_at,
+)
+from telex.dialects.toml.document import RAW, TomlValue, meant_or_choices, shown
+from telex.dialects.toml.fields import UNREAD, VALUES_MAX
+from telex.dialects.toml.values import EACH, fields_without_value, read_defaults
 
-KEYS = ("intent", "says", "values", "means", "defaults", "body")
-INTENTS_MAX = 4  # of one type: what it is, and what it may pass for
+KEYS = dict.fromkeys(("intent", "says", "values", "means", "defaults", "body"), RAW)
+INTENTS_MAX = 4  # of one type: its own, and those it may be translated as
+TERMS_MAX = 60
+PART = "/"  # failures/text is a field of each item that failures lists
+
+Words = dict[str, tuple[Any, ...]]  # word → the values that stand for it; the first is written, all are read
 
 
-def with_meanings(value: TomlValue, own: Mapping[str, MessageType], dialect: Dialect) -> dict[str, MessageType]:
-    """The file's types, each with what it is to others. `place` is that of all types."""
-    found = {name: type_._replace(meaning=_read(value.at(name), type_, dialect)) for name, type_ in own.items()}
-    _check_twice(value, found)
-    return found
+def with_semantics(value: TomlValue, own: Mapping[str, MessageType], dialect: Dialect) -> dict[str, MessageType]:
+    """The types of the file with their semantics; `value` is the table of all types."""
+    types = {name: type_._replace(meaning=_read(value.at(name), type_, dialect)) for name, type_ in own.items()}
+    _check_ambiguous(value, types)
+    return types
 
 
 def _read(value: TomlValue, type_: MessageType, dialect: Dialect) -> Semantics | None:
     if not value.has("intent"):
-        for key in KEYS[1:]:
+        for key in KEYS:
             if value.has(key):
-                value.at(key).flaw('says nothing without an intent: add one, such as intent = "progress"')
+                value.at(key).flaw('has no effect without an intent: add one, such as intent = "progress"')
         return None
     intents = _intents(value.at("intent"))
-    if not intents:
-        return None
-    terms = {name: term for intent in reversed(intents) for name, term in INTENTS[intent].terms.items()}
-    context = TermContext(value, type_, dialect, intents, terms)
-    means = _means(context)
-    body = _body(context)
-    says = read_says(context, {*means, *([body] if body else ())})
-    fields = {term: field for term, name in says.items() if (field := context.field(name)) is not None}
-    turns_on = INTENTS[intents[0]].turns_on
-    values = read_values(value, fields, terms, turns_on)
-    for term in turns_on:
-        if term not in says and term not in means and term != body:
-            _unsaid(context, term)
-    defaults = read_defaults(value, type_, dialect)
-    said = {dialect.locate(type_, name) for name in says.values()}
-    for steps in unfilled(type_, dialect, said, defaults):
-        _tell_unfilled(value, steps[1:] if steps[0] == dialect.payload else steps)
-    return Semantics(intents, says, values=values, means=means, defaults=defaults, body=body)
-
-
-def _tell_unfilled(value: TomlValue, steps: tuple[str, ...]) -> None:
-    name = ".".join(steps)
-    else_ = "what others list there is lost" if EACH in name else "what others send reaches your readers as markdown"
-    where = TomlValue(None, (*value.path, "fields", steps[0].removesuffix(EACH)), value.sheet)
-    where.remark(f"{name} is required, and nobody else says it: give it a value in defaults, or {else_}")
+    return _SemanticsReader(value, type_, dialect, intents).read() if intents else None
 
 
 def _intents(value: TomlValue) -> tuple[str, ...]:
-    """What it is; or a list, which goes on with what it may pass for."""
-    values = value.items(INTENTS_MAX) if isinstance(value.value, list) else [value]
     if value.value == []:
         value.flaw("name at least one intent")
-    found: list[str] = []
-    for item in values:
+    intents: list[str] = []
+    for item in value.one_or_more(INTENTS_MAX):
         intent = item.choice(INTENTS)
-        if intent in found:
+        if intent in intents:
             item.flaw(f"{intent} is there twice")
         elif intent is not None:
-            found.append(intent)
-    return tuple(found)
+            intents.append(intent)
+    return tuple(intents)
 
 
-def _unsaid(context: TermContext, term: str) -> None:
-    words = context.terms[term].words
-    itself = f' or means = {{ {term} = "{words[0]}" }} if the type alone says it' if words else ""
-    context.place.at("intent").flaw(
-        f"{context.intents[0]} turns on its {term}, and no field says it: add says = {{ {term} = … }}{itself}"
-    )
-
-
-# --- what no field says ----------------------------------------------------------------------------------------------
-
-
-def _means(context: TermContext) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    if not context.place.has("means"):
-        return found
-    for term, value in context.place.at("means").entries(TERMS_MAX):
-        if not is_term(context, value, term):
-            continue
-        words = context.terms[term].words
-        if not words:
-            value.flaw(f"only a term whose values have names can be meant: {_worded(context.terms)}")
-            continue
-        items = value.items(len(words)) if isinstance(value.value, list) else [value]
-        chosen = [word for item in items if (word := item.choice(words)) is not None]
-        if chosen:
-            found[term] = tuple(dict.fromkeys(chosen))
-            if apart_in(context.terms[term], chosen):
-                value.flaw(
-                    f"a type cannot mean both {' and '.join(context.terms[term].apart)}: one would look like the other"
-                )
-        elif value.value == []:
-            value.flaw("name at least one word")
-    return found
-
-
-def _worded(terms: Mapping[str, Term]) -> str:
-    return ", ".join(name for name, term in terms.items() if term.words) or "there is none here"
-
-
-def _body(context: TermContext) -> str | None:
-    if not context.place.has("body"):
-        return None
-    value = context.place.at("body")
-    if context.dialect.form != "front-matter":
-        value.flaw('only messages with form = "front-matter" have a body')
-        return None
-    term = value.line(64)
-    if term is None or not is_term(context, value, term):
-        return None
-    if PART in term or context.terms[term].words or term in INTENTS[context.intents[0]].turns_on:
-        value.flaw(f"{term} is no text, which is all that a body is")
-        return None
-    return term
-
-
-def _check_twice(value: TomlValue, types: Mapping[str, MessageType]) -> None:
-    """Of two types that are the same act, nobody could tell which one others' messages become."""
+def _check_ambiguous(value: TomlValue, types: Mapping[str, MessageType]) -> None:
+    """Report two types of the same intent and words: the translation into this dialect could not choose."""
     taken: dict[tuple[Any, ...], str] = {}
     for name, type_ in types.items():
         if type_.meaning is None:
             continue
-        act = type_.meaning.intents[0]
-        apart = (one for one in type_.meaning.means.items() if one[0] in INTENTS[act].terms)
-        key = (act, *sorted(apart))
-        other = taken.setdefault(key, name)
+        intent = type_.meaning.intents[0]
+        means = sorted(item for item in type_.meaning.means.items() if item[0] in INTENTS[intent].terms)
+        other = taken.setdefault((intent, *means), name)
         if other != name:
             value.at(name).at("intent").flaw(
-                f"{other} stands for {key[0]} already: keep one of them, or tell them apart by means"
+                f"{other} stands for {intent} already: keep one of them, or tell them apart by means"
             )
+
+
+def _has_opposites(term: Term, words: Collection[str]) -> bool:
+    """Whether these contain both words of a pair that must stay distinct, such as approval and rejection."""
+    return bool(term.apart) and all(word in words for word in term.apart)
+
+
+class _SemanticsReader:
+    """Reads the semantics of one type, whose table is `place`."""
+
+    def __init__(self, place: TomlValue, type_: MessageType, dialect: Dialect, intents: tuple[str, ...]) -> None:
+        self.place, self.type, self.dialect, self.intents = place, type_, dialect, intents
+        self.terms = {name: term for intent in reversed(intents) for name, term in INTENTS[intent].terms.items()}
+        self.decisive = INTENTS[intents[0]].turns_on  # terms that must be expressed, each of their words by a value
+
+    def read(self) -> Semantics:
+        means, body = self.read_means(), self.read_body()
+        says = self.read_says({*means, *([body] if body else ())})
+        values = self.read_values(says)
+        for term in self.decisive:
+            if term not in says and term not in means and term != body:
+                self.report_unsaid(term)
+        defaults = read_defaults(self.place, self.type, self.dialect)
+        said = {self.dialect.locate(self.type, name) for name in says.values()}
+        for steps in fields_without_value(self.type, self.dialect, said, defaults):
+            self.remark_without_value(steps[1:] if steps[0] == self.dialect.payload else steps)
+        return Semantics(self.intents, says, values, means, defaults, body)
+
+    def report_unsaid(self, term: str) -> None:
+        words = self.terms[term].words
+        itself = f' or means = {{ {term} = "{words[0]}" }} if the type alone says it' if words else ""
+        self.place.at("intent").flaw(
+            f"{self.intents[0]} turns on its {term}, and no field says it: add says = {{ {term} = … }}{itself}"
+        )
+
+    def remark_without_value(self, steps: tuple[str, ...]) -> None:
+        name = ".".join(steps)
+        effect = (
+            "what others list there is lost" if EACH in name else "what others send reaches your readers as markdown"
+        )
+        self.place.sheet.remark(
+            (*self.place.path, "fields", steps[0].removesuffix(EACH)),
+            f"{name} is required, and no other dialect says it: give it a value in defaults, or {effect}",
+        )
+
+    def is_term(self, value: TomlValue, term: str) -> bool:
+        if term in self.terms:
+            return True
+        of = " or ".join(self.intents)
+        if not self.terms:
+            value.flaw(f"{of} has no terms: the type alone says it all")
+            return False
+        meant = meant_or_choices(term, self.terms)
+        all_terms = f" {of} has {', '.join(self.terms)}" if meant.startswith("did you mean") else ""
+        value.flaw(f"{shown(term)} is no term of {of}; {meant}{all_terms}")
+        return False
+
+    # --- means and body: terms that no field expresses ----------------------------------------------------------------
+
+    def read_means(self) -> dict[str, tuple[str, ...]]:
+        means: dict[str, tuple[str, ...]] = {}
+        table = self.place.get("means")
+        for term, value in table.entries(TERMS_MAX) if table else ():
+            if not self.is_term(value, term):
+                continue
+            words = self.terms[term].words
+            if not words:
+                worded = ", ".join(name for name, term in self.terms.items() if term.words) or "there is none here"
+                value.flaw(f"only a term whose values have names can be meant: {worded}")
+                continue
+            chosen = [word for item in value.one_or_more(len(words)) if (word := item.choice(words)) is not None]
+            if chosen:
+                means[term] = tuple(dict.fromkeys(chosen))
+                if _has_opposites(self.terms[term], chosen):
+                    both = " and ".join(self.terms[term].apart)
+                    value.flaw(f"a type cannot mean both {both}: one would look like the other")
+            elif value.value == []:
+                value.flaw("name at least one word")
+        return means
+
+    def read_body(self) -> str | None:
+        value = self.place.get("body")
+        if value is None:
+            return None
+        if self.dialect.form != "front-matter":
+            value.flaw('only messages with form = "front-matter" have a body')
+            return None
+        term = value.line(64)
+        if term is None or not self.is_term(value, term):
+            return None
+        if PART in term or self.terms[term].words or term in self.decisive:
+            value.flaw(f"{term} is no text, which is all that a body is")
+            return None
+        return term
+
+    # --- says: terms and their fields ---------------------------------------------------------------------------------
+
+    def field(self, name: str) -> Field | None:
+        """The field of that short name, if only objects with declared fields enclose it."""
+        steps, whole = self.dialect.locate(self.type, name), self.dialect.fields_of(self.type)
+        for length in range(1, len(steps)):
+            outer = kind_at(whole, steps[:length])
+            if outer is None or not isinstance(outer.kind, Group):
+                return None
+        return None if steps == (TYPE,) else kind_at(whole, steps)
+
+    def field_names(self) -> list[str]:
+        """Short names, and those one level inside objects."""
+        names: list[str] = []
+        for name, field in {**self.type.fields, **self.dialect.envelope}.items():
+            inner = field.kind.fields if isinstance(field.kind, Group) else ()
+            names += [name, *(f"{name}.{inner_name}" for inner_name in inner)]
+        return names
+
+    def read_says(self, elsewhere: set[str]) -> dict[str, str]:
+        """Term → field: those that the file names, then fields with the name of a term."""
+        says, silent = self.read_named(elsewhere)
+        wire = self.dialect.wire
+        for term in self.terms:
+            for name in (term, wire.task if term == "task" else None):
+                if name is None or PART in term or term in says or term in silent or term in elsewhere:
+                    continue
+                field = self.field(name)
+                is_possible = field is not None and name != wire.version and self.kind_wanted(term, field) is None
+                if is_possible and self.also_says(says, term, name) is None:
+                    says[term] = name
+        for term, name in list(says.items()):
+            part, field = f"{term}{PART}text", self.field(name)
+            if part not in says and field and isinstance(field.kind, ListOf) and isinstance(field.kind.item, Text):
+                says[part] = name + EACH
+        return says
+
+    def read_named(self, elsewhere: set[str]) -> tuple[dict[str, str], set[str]]:
+        says: dict[str, str] = {}
+        silent: set[str] = set()
+        table = self.place.get("says")
+        for term, value in table.entries(TERMS_MAX) if table else ():
+            if not self.is_term(value, term):
+                continue
+            if value.value is False:
+                silent.add(term)  # the field of that name means something else
+            elif term in elsewhere:
+                value.flaw(f"{term} is said by means or by the body already; say it once")
+            elif (name := value.line()) is not None and self.check_field(value, term, name):
+                other = self.also_says(says, term, name)
+                if other is not None:
+                    value.flaw(f"{name} says {other} already, and a field says one term of an intent")
+                else:
+                    says[term] = name
+        return says, silent
+
+    def also_says(self, says: Mapping[str, str], term: str, name: str) -> str | None:
+        """Another term of the same intent that the field expresses."""
+        intents = [INTENTS[intent].terms for intent in self.intents]
+        others = (other for other, field in says.items() if field == name)
+        return next((other for other in others if any(term in terms and other in terms for terms in intents)), None)
+
+    def kind_wanted(self, term: str, field: Field) -> str | None:
+        """The kinds that can express the term, if this field has none of them."""
+        kind, words = field.kind, self.terms[term].words
+        if words and not isinstance(kind, OneOf | Boolean | Text | Anything):
+            return "an enum, a boolean or a text"
+        if not words and term in self.decisive and not isinstance(kind, Boolean):
+            return "a boolean"
+        return "a field, not by an object" if isinstance(kind, Group) else None
+
+    def check_field(self, value: TomlValue, term: str, name: str) -> bool:
+        if PART in term:
+            return self.check_part(value, term, name)
+        field = self.field(name)
+        if EACH in name or (field is None and name in self.field_names()):
+            fix = f"name the list itself, {name.removesuffix(EACH)}" if name.endswith(EACH) else "rename the field"
+            value.flaw(f"a dot leads into an object here, and [] to what a list holds: {fix}")
+        elif field is None:
+            value.unknown(name, self.field_names(), f"there is no field {shown(name)}")
+        elif isinstance(field.kind, Group):
+            inside = ", ".join(f"{name}.{inner}" for inner in list(field.kind.fields)[:3])
+            value.flaw(f"{name} is an object: name a field of it{', such as ' + inside if inside else ''}")
+        elif wanted := self.kind_wanted(term, field):
+            value.flaw(f"{term} is said by {wanted}, and {name} is none")
+        elif name == self.dialect.wire.version:
+            value.flaw(f"{name} holds the version of the dialect and cannot say anything else")
+        else:
+            return True
+        return False
+
+    def check_part(self, value: TomlValue, term: str, name: str) -> bool:
+        whole = term.partition(PART)[0]
+        given = self.place.value["says"].get(whole, whole)
+        parent = given if isinstance(given, str) else None
+        before, brackets, step = name.partition(EACH)
+        listed = self.field(parent) if parent is not None else None
+        item = listed.kind.item if listed is not None and isinstance(listed.kind, ListOf) else None
+        if item is None or before != parent or not brackets:
+            value.flaw(f"name a field of what {whole} lists, such as {whole if parent is None else parent}[].name")
+            return False
+        if step == "" and not isinstance(item, Group):
+            return True
+        inner = item.fields if isinstance(item, Group) else {}
+        if not step.startswith(".") or step[1:] not in inner:
+            value.unknown(step[1:], inner, f"what {parent} lists has no field {shown(step[1:])}")
+            return False
+        return True
+
+    # --- values: words and the values that stand for them -------------------------------------------------------------
+
+    def read_values(self, says: Mapping[str, str]) -> dict[str, Words]:
+        """The words of every term that an enum or a boolean expresses."""
+        fields = {term: field for term, name in says.items() if (field := self.field(name)) is not None}
+        table = self.place.get("values")
+        given = dict(table.entries(len(self.terms) + 1)) if table else {}
+        for term, value in given.items():
+            self.check_term_of_values(value, term, fields)
+        values: dict[str, Words] = {}
+        for term, field in fields.items():
+            choices, words = choices_of(field.kind), self.terms[term].words if term in self.terms else ()
+            if choices is None or not words:
+                continue
+            place = given.get(term)
+            by_name = {word: (word,) for word in words if word in choices}
+            values[term] = by_name if place is None else _read_words(place, words, choices)
+            if values[term] or place is None or not place.value:  # otherwise already reported
+                self.check_words(place or self.place, term, values[term], field)
+        return values
+
+    def check_term_of_values(self, value: TomlValue, term: str, fields: Mapping[str, Field]) -> None:
+        if term not in fields:
+            value.unknown(term, fields, f"no field says {shown(term)}")
+        elif not self.terms[term].words:
+            value.flaw(f"the values of {term} have no names in other dialects: they are passed on as they stand")
+        elif choices_of(fields[term].kind) is None and fields[term].kind is not UNREAD:
+            value.flaw("only an enum or a boolean has values that can be named")
+
+    def check_words(self, place: TomlValue, name: str, values: Words, field: Field) -> None:
+        term, is_decisive = self.terms[name], name in self.decisive
+        silent = [word for word in term.words if word not in values]
+        if silent and (is_decisive or not values):
+            example = f"values = {{ {name} = {{ {silent[0]} = … }} }}"
+            place.flaw(f"say which value of {name} stands for {', '.join(silent)}: {example}")
+        if _has_opposites(term, values):
+            good, bad = term.apart
+            for value in values[bad]:
+                if value in values[good]:
+                    place.flaw(f"{shown(value)} cannot stand for {good} and for {bad}: one would look like the other")
+        if silent:
+            effect = "what says so reaches your readers as markdown" if field.required else "your readers do not get it"
+            place.remark(f"no value of {name} stands for {', '.join(silent)}: {effect}")
+        used = {value for words in values.values() for value in words}
+        if unused := [shown(value) for value in choices_of(field.kind) or () if value not in used]:
+            effect = "what says so reaches others as markdown" if is_decisive else "it is lost on the way to others"
+            place.remark(f"{', '.join(unused)} of {name} stands for none of {', '.join(term.words)}: {effect}")
+
+
+def _read_words(place: TomlValue, words: tuple[str, ...], choices: tuple[Any, ...]) -> Words:
+    def is_valid(item: TomlValue) -> bool:
+        return (item.boolean() if choices == (True, False) else item.choice(choices)) is not None
+
+    found: Words = {}
+    for word, value in place.entries(len(words) + 1):
+        if word not in words:
+            value.unknown(word, words, f"{shown(word)} is none of the words")
+        elif values := [item.value for item in value.one_or_more(VALUES_MAX) if is_valid(item)]:
+            found[word] = tuple(dict.fromkeys(values))
+    return found
