@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import telex
 from telex.model.message import Lease, Message
-from telex.surfaces.http.cloudevents import MANY, ONE, ReceivedEvent, read_batch, read_event
-from telex.surfaces.http.cloudevents_encode import event_of, event_of_lease
+from telex.surfaces.http.cloudevents import BATCH as MANY
+from telex.surfaces.http.cloudevents import EVENT as ONE
+from telex.surfaces.http.cloudevents import ReceivedEvent, event_of, event_of_lease, read_event
 from tests.bus_team import speech_of
 from tests.proofs import proves
 from tests.surfaces_kit import SECONDS_MAX, Hub, hub
@@ -61,8 +62,7 @@ def test_a_message_in_an_event_is_kept_as_it_was_written(client: httpx2.Client, 
 def test_a_media_type_is_known_however_it_is_written(client: httpx2.Client, end: str) -> None:
     one, many = "Application/CloudEvents+JSON" + end, "APPLICATION/cloudevents-batch+json" + end
     assert sent(client, EVENT | {"id": "e-1"}, one).json()["id"] == "e-1"
-    [receipt] = sent(client, [EVENT | {"id": "e-2"}], many).json()["answer"]
-    assert (receipt["accepted"], receipt["id"]) == (True, "e-2")
+    assert sent(client, EVENT | {"id": "e-2"}, one).json()["accepted"]
     assert client.get("/messages/e-1", headers={"accept": one}).headers["content-type"] == ONE
     came = client.post("/receive", json={"agent": "lead", "limit": 2}, headers={"accept": many})
     assert came.headers["content-type"] == MANY
@@ -109,8 +109,6 @@ def lacking(name: str) -> dict:
         (lacking("data") | {"data_base64": 7}, {("wrong-type", "$.data_base64")}),
         (EVENT | {"correlationId": "c"}, {("field-unknown", "$.correlationId")}),
         (EVENT | {"reply_to": "c"}, {("field-unknown", "$.reply_to")}),
-        (EVENT | {"time": "yesterday"}, {("timestamp-malformed", "$.time")}),
-        (EVENT | {"subject": "le\0ad"}, {("nul-byte", "$.subject")}),
     ],
 )
 def test_everything_that_is_wrong_with_an_event_is_told(event: dict, told: set) -> None:
@@ -140,20 +138,15 @@ def test_a_refused_event_is_a_problem_document_and_nothing_is_kept(client: httpx
     ids=lambda body: repr(body[:12]),
 )  # fmt: skip
 def test_what_is_no_event_is_refused_with_findings(client: httpx2.Client, body: bytes) -> None:
-    for kind in (ONE, MANY):
-        answer = sent(client, body, kind)
-        if (kind, body) == (MANY, b"[]"):
-            assert answer.status_code == 400  # an empty batch, and nobody who sends it
-        else:
-            assert answer.status_code == 422, answer.text
-            assert answer.json()["findings"]
+    answer = sent(client, body)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["findings"]
 
 
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(sorted(EVENT)), inner)))  # fmt: skip  # noqa: E501
 def test_no_tree_makes_the_reader_stumble(tree: Any) -> None:
     body = json.dumps(tree).encode()
-    for found in (read_event(body), read_batch(body)):
-        assert isinstance(found, ReceivedEvent | tuple | list)
+    assert isinstance(read_event(body), ReceivedEvent | tuple)
 
 
 def test_what_the_page_shows_is_taken(client: httpx2.Client) -> None:
@@ -162,8 +155,9 @@ def test_what_the_page_shows_is_taken(client: httpx2.Client) -> None:
     assert sent(client, event.encode()).status_code == 201
 
 
-def test_another_way_to_write_events_is_not_taken(client: httpx2.Client) -> None:
+def test_other_formats_of_events_are_refused(client: httpx2.Client) -> None:
     assert sent(client, EVENT, "application/cloudevents+avro").status_code == 415
+    assert sent(client, [EVENT], MANY).status_code == 415
 
 
 @proves("cloudevents/identity")
@@ -179,39 +173,19 @@ def test_the_source_is_held_against_who_is_asking(client: httpx2.Client) -> None
 @proves("cloudevents/identity")
 def test_an_event_under_another_name_than_the_token_s_is_refused(client: httpx2.Client, hub: Hub) -> None:
     shown = {"authorization": f"Bearer {hub.token('ada', 'dev')}"}
-    for kind, body in ((ONE, EVENT), (MANY, [EVENT])):
-        answer = client.post("/send", json=body, headers=shown | {"content-type": kind})
-        assert (answer.status_code, answer.json()["code"]) == (403, "identity-differs")
+    answer = client.post("/send", json=EVENT, headers=shown | {"content-type": ONE})
+    assert (answer.status_code, answer.json()["code"]) == (403, "identity-differs")
     own = client.post("/send", json=EVENT | {"source": "ada"}, headers=shown | {"content-type": ONE})
     assert own.status_code == 201
 
 
 @proves("cloudevents/id-differs")
-def test_two_ids_are_told_in_words_that_an_event_can_follow(client: httpx2.Client) -> None:
+def test_an_id_that_differs_from_that_of_the_data_is_refused(client: httpx2.Client) -> None:
     spoken = speech_of("build-flow", "STATUS_UPDATE", "own-1")
     answer = sent(client, EVENT | {"source": spoken.sender, "subject": None, "data": spoken.tree})
     assert answer.status_code == 422
-    [found] = [one for one in answer.json()["findings"] if one["code"] == "id-differs"]
-    assert (found["path"], "own-1" in found["say"], "--id" in answer.text) == ("$.id", True, False)
-    threads = sent(client, EVENT | {"data": speech_of("vbw-handoff", "dev_blocker").tree, "correlationid": "c-1"})
-    assert [one["path"] for one in threads.json()["findings"]] == ["$.correlationid"]
-    assert "--correlation" not in threads.text
-
-
-@proves("cloudevents/batch")
-def test_a_batch_is_sent_whole_or_not_at_all(client: httpx2.Client) -> None:
-    events = [EVENT | {"id": f"n-{number}", "data": f"Hello {number}."} for number in range(3)]
-    wrong = sent(client, [*events, lacking("id")], MANY)
-    assert (wrong.status_code, wrong.json()["findings"][0]["path"]) == (422, "$[3].id")
-    mixed = sent(client, [*events, EVENT | {"source": "lead"}], MANY)
-    assert (mixed.status_code, mixed.json()["findings"][0]["path"]) == (422, "$[3].source")
-    assert client.get("/events").json()["answer"] == []
-    receipts = sent(client, events, MANY).json()["answer"]
-    assert [(receipt["accepted"], receipt["id"]) for receipt in receipts] == [
-        (True, "n-0"),
-        (True, "n-1"),
-        (True, "n-2"),
-    ]
+    [finding] = [finding for finding in answer.json()["findings"] if finding["code"] == "id-differs"]
+    assert "own-1" in finding["say"]
 
 
 # --- out --------------------------------------------------------------------------------------------------------------
@@ -265,10 +239,9 @@ def kept(raw: bytes, **more: Any) -> Message:
 @example(raw=b"x", sender="a%41/b:c")
 def test_a_message_that_goes_out_and_comes_in_again_is_the_same(raw: bytes, sender: str) -> None:
     message = kept(raw, sender=sender, correlation="c-1", reply_to="r-1")
-    for body in (event_of(message, traceparent=TRACE), event_of_lease(Lease(message, 1, "lead", 1, 1, 1.8e9))):
+    for body in (event_of(message, {"traceparent": TRACE}), event_of_lease(Lease(message, 1, "lead", 1, 1, 1.8e9))):
         found = read_event(body)
         assert isinstance(found, ReceivedEvent), found
         assert found.raw.strip(b" \t\r\n") == raw.strip(b" \t\r\n")
-        assert (found.id, found.sender, found.to, found.correlation, found.reply_to) == (
-            "n-1", sender, "lead", "c-1", "r-1",
-        )  # fmt: skip
+        fields = {"id": "n-1", "sender": sender, "to": "lead", "correlation": "c-1", "reply_to": "r-1"}
+        assert found.fields == fields

@@ -18,7 +18,7 @@ from telex.ports.bus import Bus
 from telex.surfaces.http import page, problem
 from telex.surfaces.http.app import make_app
 from telex.surfaces.http.asgi import App, Receive, Scope, Send
-from telex.surfaces.http.cloudevents_middleware import speaking_cloudevents
+from telex.surfaces.http.cloudevents import cloudevents_middleware
 from telex.surfaces.http.error_middleware import error_middleware
 from telex.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from telex.surfaces.http.openapi import document
@@ -52,7 +52,7 @@ def build_app(bus: Bus, settings: Settings, doorkeeper: Callable[[App], App], mo
         routes.append(Route("/mcp", _no_mcp, methods=MCP_METHODS))
 
     def counted_behind(app: App) -> App:
-        ours = speaking_cloudevents(trace_middleware(app), settings.limits)
+        ours = cloudevents_middleware(trace_middleware(app), settings.limits)
         return metrics.around(error_middleware(doorkeeper(ours)))  # whoever is turned away counts as well
 
     return make_app(bus, settings, doorkeeper=counted_behind, routes=routes, lifespans=lifespans)

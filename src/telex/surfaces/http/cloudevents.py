@@ -1,234 +1,200 @@
-"""Decoder of CloudEvents 1.0 in structured mode.
+"""CloudEvents 1.0 in structured mode: middleware that turns events into plain requests, and plain answers into events.
 
-`data` is taken from the JSON text unchanged, so that the stored bytes are those of the sender. The event's attributes
-are the envelope: id, claimed sender, recipient. Its `type` is ignored: a message has its own.
+`data` is passed on byte for byte; the attributes are the envelope. An event takes the path of a plain request, so
+tokens and names are checked in one place.
 """
 
 import base64
-import binascii
-import json
 import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote, urlencode
 
-from telex.dialects.parse.json import DuplicateKeys, read_json, scan
+import msgspec
+
+from telex.model.event import detail_of
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT, join
 from telex.model.limits import LIMITS, Limits
-from telex.model.suggestion import nearest
+from telex.model.message import Lease, Message
+from telex.ports.bus import MessageHistory
+from telex.ports.trace_context import TRACEPARENT, as_traceparent
+from telex.protocol import decoded, made, plain
+from telex.surfaces.http.asgi import App, ClientDisconnected, Receive, Scope, Send, body_of, header, reply
+from telex.surfaces.http.problem import JSON, REFUSED, HttpResponse, problem
 
-ONE, MANY = "application/cloudevents+json", "application/cloudevents-batch+json"
-SPECVERSION = "1.0"
-REQUIRED = {
-    "id": "the message's id; a repeated id is stored once",
-    "source": "the name of the agent that sends it",
-    "specversion": SPECVERSION,
-    "type": "telex.DIALECT.TYPE, or any other",
-}
-TAKEN = (*REQUIRED, "subject", "time", "datacontenttype", "dataschema", "correlationid", "replyto", "traceparent")
-DATA, BASE64 = "data", "data_base64"
-SAID_BY = {"--id": "id", "--correlation": "correlationid", "--reply-to": "replyto"}  # in words of the command line
-_NAME = re.compile(r"[a-z0-9]+")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+EVENT, BATCH, EITHER = "application/cloudevents+json", "application/cloudevents-batch+json", b"application/cloudevents"
+REQUIRED = ("id", "source", "specversion", "type")
+ATTRIBUTES = (*REQUIRED, "subject", "correlationid", "replyto", "traceparent")
+_NAME, _READ = re.compile("[a-z0-9]+|data_base64"), re.compile("/receive|/messages/[^/]+")
+_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_REPLACED_HEADERS = (b"content-type", b"content-length", b"transfer-encoding", b"accept")
 
 
 class ReceivedEvent(NamedTuple):
-    """A message received as an event, with the event's attributes."""
-
     raw: bytes
-    id: str
-    sender: str  # as claimed; the caller authenticates it
-    type: str
-    to: str | None = None
-    reply_to: str | None = None
-    correlation: str | None = None
-    traceparent: str | None = None
+    fields: dict[str, str]  # arguments of `send`; the sender is a claim, which the verb checks
+    traceparent: str | None
 
 
-Flaws = tuple[Finding, ...]
+def cloudevents_middleware(app: App, limits: Limits) -> App:
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"] if scope["type"] == "http" else ""
+        if path == "/send" and header(scope, b"content-type").lower().startswith(EITHER):
+            answering = _send_event(app, limits, scope, receive)
+        elif _READ.fullmatch(path) and EITHER in header(scope, b"accept").lower():
+            answering = _read_events(app, scope, receive)
+        else:
+            await app(scope, receive, send)
+            return
+        with suppress(ClientDisconnected):
+            await reply(send, await answering)
+
+    return handle
 
 
-# --- in --------------------------------------------------------------------------------------------------------------
-
-
-def read_event(body: bytes, limits: Limits = LIMITS) -> ReceivedEvent | Flaws:
-    """The message in an event, or all findings on the event."""
-    text = _text(body)
-    if isinstance(text, Finding):
-        return (text,)
-    tree = tree_in(text)
-    if isinstance(tree, Finding):
-        return (tree,)
-    if not isinstance(tree, dict):
-        say = f"Send one event as an object, or several as {MANY}."
-        return (Finding("not-an-object", ROOT, say, expected="an object", found=_short(tree, limits)),)
-    findings = (
-        _doubled(tree) + _odd_names(tree, limits) + _missing(tree) + _wrong(tree, limits) + _wrong_data(tree, limits)
-    )
-    if findings:
-        return tuple(findings[: limits.findings_max])
-    return ReceivedEvent(
-        raw=_message(tree, text),
-        id=tree["id"],
-        sender=unquote(tree["source"]),
-        type=tree["type"],
-        to=tree.get("subject"),
-        reply_to=tree.get("replyto"),
-        correlation=tree.get("correlationid"),
-        traceparent=tree.get("traceparent"),
-    )
-
-
-def read_batch(body: bytes, limits: Limits = LIMITS) -> list[ReceivedEvent | Flaws] | Flaws:
-    """The message in each event of a batch. An invalid event does not affect the others."""
-    text = _text(body)
-    if isinstance(text, Finding):
-        return (text,)
-    tree = tree_in(text)
-    if isinstance(tree, Finding):
-        return (tree,)
-    if not isinstance(tree, list):
-        say = f"Send a batch as a list of events, or a single one as {ONE}."
-        return (Finding("wrong-type", ROOT, say, expected="a list of events", found=_short(tree, limits)),)
-    return [read_event(part.encode(), limits) for part in _parts(text)]
-
-
-def in_words_of_the_event(findings: Flaws) -> Flaws:
-    """Findings of the bus, with paths of the event's attributes."""
-    return tuple(_in_its_words(finding) for finding in findings)
-
-
-def _in_its_words(finding: Finding) -> Finding:
-    option = next((option for option in SAID_BY if option in finding.say), None)
-    if option is None or finding.code not in ("id-differs", "id-not-allowed"):
-        return finding
-    path = join(ROOT, SAID_BY[option])
-    if option == "--id" and finding.code == "id-differs":  # an event has to have one
-        say = f"Give the event the id that its data has, {finding.expected}, or take that out of the data."
-        return finding._replace(path=path, say=say)
-    return finding._replace(path=path, say=finding.say.replace(option, SAID_BY[option]))
-
-
-def _text(body: bytes) -> str | Finding:
+def read_event(body: bytes, limits: Limits = LIMITS) -> ReceivedEvent | tuple[Finding, ...]:
+    """The message in an event, or all findings about the event."""
     try:
-        return body.decode()
-    except UnicodeDecodeError as error:
-        say = f"Encode the event as UTF-8: byte {error.start} is invalid; binary data goes into {BASE64}."
-        return Finding("not-utf8", ROOT, say, expected="UTF-8", found=f"byte 0x{body[error.start]:02x}")
+        body.decode()
+        parts = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        values = {name: msgspec.json.decode(parts[name]) for name in ATTRIBUTES if name in parts}
+        data = _data(parts)
+    except _NOT_JSON as error:
+        return (Finding("not-json", ROOT, f"Send one event as a JSON object in UTF-8: {error}."),)
+    findings = (*_findings(parts, values), *([data] if isinstance(data, Finding) else []))
+    if findings or isinstance(data, Finding):
+        return findings[: limits.findings_max]
+    id_, source, _, _, to, correlation, reply_to, traceparent = (values.get(name) for name in ATTRIBUTES)
+    fields = {"sender": unquote(source or ""), "to": to, "id": id_, "reply_to": reply_to, "correlation": correlation}
+    return ReceivedEvent(data, {name: value for name, value in fields.items() if value is not None}, traceparent)
 
 
-def tree_in(text: str) -> Any:
-    read = read_json(text, len(text) - len(text.lstrip(" \t\r\n")))
-    if read.findings:
-        return read.findings[0]
-    if text[read.end :].strip(" \t\r\n"):
-        say = f"Send nothing after the event; several go as {MANY}."
-        return Finding("several-messages", ROOT, say, expected="the end", found=text[read.end :].strip()[:20])
-    return read.value
+def _findings(parts: dict[str, msgspec.Raw], values: dict[str, Any]) -> Iterator[Finding]:
+    for name in parts:
+        if not _NAME.fullmatch(name):  # `correlationId` would be lost otherwise
+            nearest = next((known for known in ATTRIBUTES if known == name.lower().replace("_", "")), None)
+            say = f"Rename it{f' to {nearest}' if nearest else ''}: names of attributes consist of a to z and 0 to 9."
+            yield Finding("field-unknown", join(ROOT, name[:60]), say, found=name[:60], nearest=nearest)
+    for name in ATTRIBUTES:
+        path, value = join(ROOT, name), values.get(name)
+        if value is None and name in REQUIRED:
+            yield Finding("field-missing", path, f"Add {name}.")
+        elif value is not None and not isinstance(value, str):
+            yield Finding("wrong-type", path, f"Give {name} as text.", expected="text")
+        elif value == "":
+            yield Finding("text-empty", path, f"Give {name} a value, or leave it out.")
+        elif name == "specversion" and value != "1.0":
+            yield Finding("not-one-of", path, "Send an event of version 1.0.", expected="1.0", found=str(value)[:60])
 
 
-def _doubled(tree: dict[str, Any]) -> list[Finding]:
-    doubled = tree.keys_doubled if isinstance(tree, DuplicateKeys) else ()
-    return [Finding("duplicate-key", join(ROOT, name), f"Give {name!r} once: it occurs twice.") for name in doubled]
-
-
-def _odd_names(tree: dict[str, Any], limits: Limits) -> list[Finding]:
-    """Names that no event may have. To pass over `correlationId` would lose what the sender meant by it."""
-    findings = []
-    for name in tree:
-        if _NAME.fullmatch(name) or name == BASE64:
-            continue
-        short = name[: limits.found_characters_max]
-        meant = nearest(name.lower().replace("_", ""), (*TAKEN, DATA))
-        say = f"Call it {meant}" if meant else f"Rename {short!r}"
-        say += ": names of attributes consist of a to z and 0 to 9."
-        findings.append(Finding("field-unknown", join(ROOT, short), say, found=short, nearest=meant))
-    return findings
-
-
-def _missing(tree: dict[str, Any]) -> list[Finding]:
-    return [
-        Finding("field-missing", join(ROOT, name), f"Add {name}: {meaning}.", expected=meaning)
-        for name, meaning in REQUIRED.items()
-        if tree.get(name) is None
-    ]
-
-
-def _wrong(tree: dict[str, Any], limits: Limits) -> list[Finding]:
-    findings = []
-    for name in TAKEN:
-        value = tree.get(name)
-        if value is None:
-            continue
-        path, short = join(ROOT, name), _short(value, limits)
-        if not isinstance(value, str):
-            findings.append(Finding("wrong-type", path, f"Give {name} as text.", expected="text", found=short))
-        elif not value:
-            findings.append(Finding("text-empty", path, f"Give {name} a value, or leave it out.", found=short))
-        elif name == "specversion" and value != SPECVERSION:
-            say = f"Send an event of version {SPECVERSION}: no other is supported."
-            findings.append(Finding("not-one-of", path, say, expected=SPECVERSION, found=short, nearest=SPECVERSION))
-        elif name == "time" and not _MOMENT.fullmatch(value):
-            say = "Write the time like 2026-01-31T09:30:00Z, or leave it out."
-            findings.append(Finding("timestamp-malformed", path, say, expected="2026-01-31T09:30:00Z", found=short))
-    return findings + scan({name: tree[name] for name in TAKEN if isinstance(tree.get(name), str)}, limits)
-
-
-def _wrong_data(tree: dict[str, Any], limits: Limits) -> list[Finding]:
-    data, coded = tree.get(DATA), tree.get(BASE64)
-    if data is not None and coded is not None:
-        say = f"Give the message as {DATA} or as {BASE64}, not both."
-        return [Finding("field-unknown", join(ROOT, BASE64), say, expected=f"{DATA} or {BASE64}")]
-    if coded is not None and _decoded(coded) is None:
-        say = f"Write {BASE64} in the base64 of RFC 4648, or give the message as {DATA}."
-        return [Finding("wrong-type", join(ROOT, BASE64), say, expected="base64", found=_short(coded, limits))]
-    if data is None and coded is None:
-        say = f"Add {DATA}: the message itself, as an object or as text; or {BASE64}."
-        return [Finding("field-missing", join(ROOT, DATA), say, expected="the message")]
-    return []
-
-
-def _decoded(coded: Any) -> bytes | None:
-    if not isinstance(coded, str):
-        return None
+def _data(parts: dict[str, msgspec.Raw]) -> bytes | Finding:
+    given = {name: raw for name in ("data", "data_base64") if (raw := bytes(parts.get(name, b"null"))) != b"null"}
+    if len(given) != 1:
+        code, path = ("field-unknown", "$.data_base64") if given else ("field-missing", "$.data")
+        return Finding(code, path, "Give the message as data or as data_base64.", expected="data or data_base64")
+    [(name, raw)] = given.items()
+    if name == "data":  # text is decoded, other JSON keeps its bytes
+        return msgspec.json.decode(raw, type=str).encode() if raw.startswith(b'"') else raw
     try:
-        return base64.b64decode(coded, validate=True)
-    except (binascii.Error, ValueError):
-        return None
+        return base64.b64decode(msgspec.json.decode(raw, type=str), validate=True)
+    except (msgspec.ValidationError, ValueError):
+        return Finding("wrong-type", "$.data_base64", "Write data_base64 in base64 (RFC 4648).", expected="base64")
 
 
-def _message(tree: dict[str, Any], text: str) -> bytes:
-    """An object byte for byte as it stands in the event; text as the text that it is."""
-    coded = _decoded(tree.get(BASE64))
-    if coded is not None:
-        return coded
-    data = tree[DATA]
-    if isinstance(data, str):
-        return data.encode("utf-8", "surrogatepass")  # half a character is refused where every message is looked at
-    parts = _parts(text)  # names and values in turn
-    return next(value for name, value in zip(parts[::2], parts[1::2], strict=True) if json.loads(name) == DATA).encode()
+async def _send_event(app: App, limits: Limits, scope: Scope, receive: Receive) -> HttpResponse:
+    kind = header(scope, b"content-type").split(b";")[0].strip().lower().decode("latin-1")
+    if kind != EVENT:
+        return problem(415, "not-one-of", f"Send {EVENT}: {kind[:60]} is not supported.")
+    body = await body_of(scope, receive, limits.message_bytes_max * 2)
+    if isinstance(body, HttpResponse):
+        return body
+    event = read_event(body, limits)
+    if not isinstance(event, ReceivedEvent):
+        more = {"accepted": False, "state": "refused", "findings": plain(event)}
+        return problem(REFUSED, event[0].code, f"{event[0].path}: {event[0].say}", **more)
+    query = b"&".join(part for part in (scope["query_string"], urlencode(event.fields).encode()) if part)
+    headers = [(name, value) for name, value in scope["headers"] if name not in _REPLACED_HEADERS]
+    headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(event.raw))]
+    if as_traceparent(event.traceparent) and not header(scope, TRACEPARENT.encode()):
+        headers.append((TRACEPARENT.encode(), str(event.traceparent).encode()))
+    return await _call(app, dict(scope) | {"query_string": query, "headers": headers}, event.raw, receive)
 
 
-def _parts(text: str) -> list[str]:
-    """What stands in an object or a list that could be read, each part as it was written."""
-    parts, at = [], _past(text, 0) + 1
-    while text[at := _past(text, at)] not in "]}":
-        end = read_json(text, at).end
-        parts.append(text[at:end])
-        at = _past(text, end)
-        at += text[at] in ",:"
-    return parts
+async def _read_events(app: App, scope: Scope, receive: Receive) -> HttpResponse:
+    headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
+    answer = await _call(app, dict(scope) | {"headers": headers}, None, receive)
+    if (answer.status, answer.kind) != (200, JSON):
+        return answer
+    tree = decoded(answer.body)["answer"]
+    if scope["path"] == "/receive":
+        events = b",".join(event_of_lease(lease) for lease in made(list[Lease], tree))
+        return answer._replace(body=b"[" + events + b"]", kind=BATCH.encode())
+    history = made(list[MessageHistory], tree)[-1]
+    trace = detail_of(history.events[0]).get(TRACEPARENT) if history.events else None
+    more = {"traceparent": as_traceparent(trace) if isinstance(trace, str) else None}
+    return answer._replace(body=event_of(history.message, more), kind=EVENT.encode())
 
 
-def _past(text: str, at: int) -> int:
-    """Behind the blanks that stand here."""
-    while text[at] in " \t\r\n":
-        at += 1
-    return at
+def event_of_lease(lease: Lease) -> bytes:
+    """A leased message as its reader gets it, with the token to ack it."""
+    rendering = lease.rendering or lease.message
+    message = lease.message._replace(dialect=rendering.dialect, type=rendering.type, raw=lease.raw)
+    more = {"token": lease.token, "inbox": lease.inbox, "attempt": lease.attempt}
+    return event_of(message, more | {"leaseduntil": _timestamp(lease.until)})
 
 
-def _short(value: Any, limits: Limits) -> str:
-    if isinstance(value, list | dict):
-        return "a list" if isinstance(value, list) else "an object"
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text[: limits.found_characters_max]
+def event_of(message: Message, more: dict[str, Any]) -> bytes:
+    content_type, name, data = _encode_data(message)
+    event = {
+        "specversion": "1.0",
+        "id": message.id,
+        "source": quote(message.sender, safe=""),  # it must be a URI reference
+        "type": ".".join(("telex", message.dialect or "text", *([message.type] if message.type else []))),
+        "time": _timestamp(message.at),
+        "subject": message.to,
+        "correlationid": message.correlation,
+        "replyto": message.reply_to,
+        "datacontenttype": content_type,
+        **more,
+    }
+    head = msgspec.json.encode({key: value for key, value in event.items() if value not in (None, "")})
+    return head[:-1] + f', "{name}": '.encode() + data + b"}"
+
+
+def _encode_data(message: Message) -> tuple[str, str, bytes]:
+    """Content type, member name and JSON value of the message."""
+    try:
+        text = message.raw.decode()
+    except UnicodeDecodeError:
+        return "application/octet-stream", "data_base64", b'"' + base64.b64encode(message.raw) + b'"'
+    with suppress(*_NOT_JSON):
+        if isinstance(msgspec.json.decode(text), dict):
+            return "application/json", "data", message.raw.strip(b" \t\r\n")
+    return "text/markdown" if message.dialect == "signal-md" else "text/plain", "data", msgspec.json.encode(text)
+
+
+def _timestamp(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+async def _call(app: App, scope: Scope, body: bytes | None, receive: Receive) -> HttpResponse:
+    """The app's answer; `body` replaces the body that was read already."""
+    bodies, parts, start = [body] if body is not None else [], [b""], dict[str, Any]()
+
+    async def receive_body() -> Any:
+        return {"type": "http.request", "body": bodies.pop(), "more_body": False} if bodies else await receive()
+
+    async def collect(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            start.update(message)
+        parts.append(message.get("body", b""))
+
+    await app(scope, receive_body, collect)
+    if not start:
+        raise ClientDisconnected
+    headers = dict(start["headers"])
+    more = tuple((name, headers[name]) for name in (b"retry-after", b"allow", b"www-authenticate") if name in headers)
+    return HttpResponse(start["status"], b"".join(parts), headers.get(b"content-type", b""), more)
