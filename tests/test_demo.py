@@ -20,13 +20,13 @@ from telex.dialects.registry import BUILT_IN
 from telex.model.contracts import Plan
 from telex.surfaces.cli.demo import TO_TRY
 from telex.surfaces.cli.demo_output import SYMBOLS, lines, opening, seconds_to_read
-from telex.surfaces.cli.demo_picture import picture, recorded
 from telex.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED
 from telex.surfaces.cli.main import main
 from telex.surfaces.cli.output import Screen
 from telex.trace.text import cells
 from telex.work import reducer
 from tests.cli_kit import Ran
+from tests.demo_picture import picture, recorded
 from tests.proofs import proves
 
 ROOT = Path(__file__).parent.parent
@@ -257,5 +257,5 @@ def test_who_has_seen_enough_may_stop_it(
 
 
 def test_the_picture_in_the_docs_is_the_one_that_would_be_made_now() -> None:
-    again = "run `python -m telex.surfaces.cli.demo_picture docs/pictures/demo.svg`"
+    again = "run `python -m tests.demo_picture docs/pictures/demo.svg`"
     assert (ROOT / "docs/pictures/demo.svg").read_text(encoding="utf-8") == picture(recorded()), again

@@ -1,8 +1,8 @@
-"""What does the demo look like, to somebody who has not run it? A picture of its first scenes, as in a terminal.
+"""Picture of the first scenes of `telex demo`, as a terminal shows them.
 
-    python -m telex.surfaces.cli.demo_picture docs/pictures/demo.svg
+    python -m tests.demo_picture docs/pictures/demo.svg
 
-It is made from what the demo really prints, by a clock that stands still, so that it is the same to the byte each time.
+It is made from the real output under a fixed clock, so it is the same to the byte each time.
 """
 
 import io
