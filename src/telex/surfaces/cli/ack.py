@@ -4,8 +4,7 @@ Each takes the token that came with the message, or its id, which is then looked
 """
 
 import re
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,9 @@ from telex.errors import LeaseLost
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look
 from telex.surfaces.cli.bus_options import agent_option, lines_option, seconds_option, store_option, text_option
-from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, CommandError
 from telex.surfaces.cli.output import shown
+from telex.surfaces.cli.result_output import print_one
 from telex.surfaces.cli.time_text import clock_time, span, stamp
 from telex.validation.authorization import normalised
 
@@ -36,7 +35,7 @@ def ack(what: str, agent: str, store: str | None, as_json: bool) -> int:
     with opened_to_look(store) as bus:
         token = _token(bus, what, agent, settled_is_fine=True)
         first = bus.ack(token, agent=agent) if token else False
-    _say(
+    print_one(
         {"acked": True, "before": not first, "token": token},
         f"acked{'' if first else ' already'} {shown(what)}",
         as_json,
@@ -62,8 +61,9 @@ def nack(what: str, agent: str, reason: str | None, delay: float | None, store: 
     facts = {"token": token, "state": after.state, "attempts": after.attempts}
     comes = f"again at {clock_time(after.due_at)} UTC, attempt {after.attempts + 1}"
     words = f"dead after {after.attempts} attempts" if after.state == "dead" else comes
-    _say(facts | {"next_at": stamp(next_at) if next_at else None}, f"nacked {shown(what)}: {words}", as_json)
-    return DONE
+    return print_one(
+        facts | {"next_at": stamp(next_at) if next_at else None}, f"nacked {shown(what)}: {words}", as_json
+    )
 
 
 @click.command("extend")
@@ -80,8 +80,7 @@ def extend(what: str, agent: str, seconds: float | None, store: str | None, as_j
         token = _token(bus, what, agent)
         until = bus.extend(token, agent=agent, seconds=seconds)
     words = f"yours until {clock_time(until)} UTC, for another {span(until - time.time())}: {shown(what)}"
-    _say({"token": token, "until": stamp(until)}, words, as_json)
-    return DONE
+    return print_one({"token": token, "until": stamp(until)}, words, as_json)
 
 
 def _token(bus: "SyncBus", what: str, agent: str, *, settled_is_fine: bool = False) -> str:
@@ -106,7 +105,3 @@ def _token(bus: "SyncBus", what: str, agent: str, *, settled_is_fine: bool = Fal
     state = stories[-1].state
     instead = f"; take it first: telex receive --as {agent}" if state in ("stored", "read") else ""
     raise LeaseLost(f"{agent} holds no lease on {what}, which is {state}{instead}")
-
-
-def _say(facts: dict[str, Any], words: str, as_json: bool) -> None:
-    sys.stdout.write((json_line(facts) if as_json else words) + "\n")

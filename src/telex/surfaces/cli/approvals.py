@@ -1,6 +1,5 @@
-"""`telex approvals`: what was asked and waits for a word, and who may give it?"""
+"""`telex approvals`: approval requests and who may answer them."""
 
-import sys
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -11,9 +10,8 @@ from telex.dialects.schema import Dialect
 from telex.model.roster import Member
 from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
 from telex.surfaces.cli.bus_options import lines_option, store_option
-from telex.surfaces.cli.check_output import json_line
-from telex.surfaces.cli.exit_codes import DONE
 from telex.surfaces.cli.output import Screen, shown
+from telex.surfaces.cli.result_output import print_list
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, stamp
 from telex.work.approvals import Approval, answerers, answering
@@ -36,18 +34,15 @@ def command(everything: bool, store: str | None, as_json: bool) -> int:
         able = AnswererLookup(settings.dialects(), (presence.member for presence in bus.roster()))
     seconds = settings.limits.request_seconds
     asked = [(approval, deadline_of(approval, seconds)) for approval in approvals if everything or approval.waits]
-    now = time.time()
-    if as_json:
-        for one, deadline in asked:
-            sys.stdout.write(json_line(facts(one, deadline, now, able)) + "\n")
-    elif not asked:
-        sys.stderr.write("no pending approval requests\n" if not everything else "no approval requests\n")
-    else:
-        screen = Screen(sys.stdout)
-        screen.line("\n".join(_table(asked, now, screen, able, everything)))
-        if any(approval.waits for approval, _ in asked):
-            sys.stderr.write("answer with telex approve ID --reason WORDS or telex reject ID --reason WORDS\n")
-    return DONE
+    now, waits = time.time(), any(approval.waits for approval, _ in asked)
+    return print_list(
+        asked,
+        as_json,
+        facts=lambda pair: facts(*pair, now, able),
+        lines=lambda screen: _table(asked, now, screen, able, everything),
+        empty="no approval requests" if everything else "no pending approval requests",
+        hint="answer with telex approve ID --reason WORDS or telex reject ID --reason WORDS" if waits else "",
+    )
 
 
 def deadline_of(approval: Approval, seconds: float) -> float:

@@ -1,7 +1,8 @@
-"""`telex contract`: what was agreed about the plans, how has it changed, and how far have they come?"""
+"""`telex contract`: the contract of each plan, its revisions and its progress."""
 
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import click
@@ -13,7 +14,8 @@ from telex.surfaces.cli.bus_options import lines_option, refuse_misplaced, store
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
 from telex.surfaces.cli.output import Screen, shown, wrapped
-from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.result_output import print_list, print_one
+from telex.surfaces.cli.table import Row, table_lines
 from telex.surfaces.cli.time_text import ago, day_time, stamp
 
 plan_argument = click.argument("plan", metavar="PLAN")
@@ -51,12 +53,7 @@ def show(plan: str, revision: str | None, store: str | None, as_json: bool) -> i
     """Show the contract of a plan, later grants, and its progress."""
     found = _plan(plan, store)
     one = _revision(found, revision) if revision is not None else found.revisions[-1]
-    if as_json:
-        sys.stdout.write(json_line(facts(found, one)) + "\n")
-    else:
-        screen = Screen(sys.stdout)
-        screen.line("\n".join(_lines(found, one, screen)))
-    return DONE
+    return print_one(facts(found, one), partial(_lines, found, one), as_json)
 
 
 @command.command("diff")
@@ -135,31 +132,22 @@ def _values(words: ContractTerms, name: str) -> list[str]:
 
 
 def _list(store: str | None, as_json: bool) -> int:
-    plans = _plans(store)
-    if as_json:
-        for plan in plans:
-            sys.stdout.write(json_line(facts(plan, plan.revisions[-1])) + "\n")
-    elif not plans:
-        sys.stderr.write("no contracts\n")
-    else:
-        screen, now = Screen(sys.stdout), time.time()
-        rows = [
-            (
-                shown(plan.id),
-                plan.revisions[-1].number,
-                shown(", ".join(plan.to)),
-                shown(plan.revisions[-1].by),
-                f"{_done(plan)}/{len(plan.revisions[-1].words.tasks)}",
-                _spent(plan),
-                ago(plan.revisions[-1].at, now),
-                shown(plan.revisions[-1].words.objective),
-            )
-            for plan in plans
-        ]
-        screen.line(
-            "\n".join(table_lines(("plan", "rev", "for", "by", "done", "tokens", "age", "objective"), rows, screen))
-        )
-    return DONE
+    plans, now = _plans(store), time.time()
+    rows = [_row(plan, plan.revisions[-1], now) for plan in plans]
+    headings = ("plan", "rev", "for", "by", "done", "tokens", "age", "objective")
+    return print_list(
+        plans,
+        as_json,
+        facts=lambda plan: facts(plan, plan.revisions[-1]),
+        lines=partial(table_lines, headings, rows),
+        empty="no contracts",
+    )
+
+
+def _row(plan: Plan, revision: Revision, now: float) -> Row:
+    done = f"{_done(plan)}/{len(revision.words.tasks)}"
+    to, by, objective = shown(", ".join(plan.to)), shown(revision.by), shown(revision.words.objective)
+    return (shown(plan.id), revision.number, to, by, done, _spent(plan), ago(revision.at, now), objective)
 
 
 def _done(plan: Plan) -> int:

@@ -1,7 +1,7 @@
-"""`telex dead`: which messages has nobody managed to do, and what is to become of them?"""
+"""`telex dead`: list, retry and drop dead letters."""
 
-import sys
 import time
+from functools import partial
 from typing import Any
 
 import click
@@ -12,9 +12,9 @@ from telex.model.message import Message
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look
 from telex.surfaces.cli.bus_options import lines_option, max_option, refuse_misplaced, store_option, text_option
-from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, CommandError
 from telex.surfaces.cli.output import Screen, shown
+from telex.surfaces.cli.result_output import print_list, print_one
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, stamp
 
@@ -51,8 +51,7 @@ def retry(id: str, store: str | None, as_json: bool) -> int:
     """Retry a dead letter with a new round of attempts."""
     with opened_to_look(store) as bus:
         count = _some(bus.retry(id), id)
-    _say({"id": id, "retried": count}, f"back in {_inboxes(count)}: {shown(id)}", as_json)
-    return DONE
+    return print_one({"id": id, "retried": count}, f"back in {_inboxes(count)}: {shown(id)}", as_json)
 
 
 @command.command("drop")
@@ -66,8 +65,7 @@ def drop(id: str, reason: str | None, store: str | None, as_json: bool) -> int:
         raise CommandError("say why: telex dead drop … --reason WORDS")
     with opened_to_look(store) as bus:
         count = _some(bus.drop(id, reason=reason), id)
-    _say({"id": id, "dropped": count}, f"dropped from {_inboxes(count)}: {shown(id)}", as_json)
-    return DONE
+    return print_one({"id": id, "dropped": count}, f"dropped from {_inboxes(count)}: {shown(id)}", as_json)
 
 
 def _some(count: int, id: str) -> int:
@@ -82,17 +80,11 @@ def _inboxes(count: int) -> str:
 
 def _list(limit: int, store: str | None, as_json: bool) -> int:
     with opened_to_look(store) as bus:
-        found = bus.dead_letters(limit=limit)
-    if as_json:
-        for delivery, message in found:
-            sys.stdout.write(json_line(_facts(delivery, message)) + "\n")
-    elif not found:
-        sys.stderr.write("no dead letters\n")
-    else:
-        screen = Screen(sys.stdout)
-        screen.line("\n".join(_table(found, screen)))
-        sys.stderr.write("telex why ID shows its history; telex dead retry ID retries it\n")
-    return DONE
+        letters = bus.dead_letters(limit=limit)
+    hint = "telex why ID shows its history; telex dead retry ID retries it"
+    return print_list(
+        letters, as_json, facts=_facts, lines=partial(_table, letters), empty="no dead letters", hint=hint
+    )
 
 
 def _table(found: list[tuple[Delivery, Message]], screen: Screen) -> list[str]:
@@ -112,7 +104,8 @@ def _table(found: list[tuple[Delivery, Message]], screen: Screen) -> list[str]:
     return table_lines(("id", "state", "type", "from", "inbox", "tries", "age"), rows, screen)
 
 
-def _facts(delivery: Delivery, message: Message) -> dict[str, Any]:
+def _facts(letter: tuple[Delivery, Message]) -> dict[str, Any]:
+    delivery, message = letter
     return {
         "id": message.id,
         "state": delivery.state,
@@ -124,7 +117,3 @@ def _facts(delivery: Delivery, message: Message) -> dict[str, Any]:
         "holder": delivery.holder,
         "at": stamp(message.at),
     }
-
-
-def _say(facts: dict[str, Any], words: str, as_json: bool) -> None:
-    sys.stdout.write((json_line(facts) if as_json else words) + "\n")

@@ -1,7 +1,8 @@
-"""`telex escalations`: what was handed up, and with whom is it now? `telex answer`: settle it with a few words."""
+"""`telex escalations` and `telex answer`: open escalations, and a plain-text answer to one."""
 
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,10 +12,10 @@ from telex.model.roster import HUMAN, TELEX
 from telex.surfaces.cli import completion, receipts
 from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
 from telex.surfaces.cli.bus_options import lines_option, role_option, store_option, text_option
-from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, pieces
 from telex.surfaces.cli.output import Screen, shell_word, shown
+from telex.surfaces.cli.result_output import print_list
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, clock_time, stamp
 
@@ -31,17 +32,10 @@ def command(every: bool, store: str | None, as_json: bool) -> int:
     """List open escalations: who has each, and when it goes one step further up."""
     with opened_to_look(store) as bus:
         escalations = bus.escalations(answered=every)
-    if as_json:
-        for matter in escalations:
-            sys.stdout.write(json_line(facts(matter)) + "\n")
-    elif not escalations:
-        sys.stderr.write("no escalations\n" if every else "no open escalations\n")
-    else:
-        screen = Screen(sys.stdout)
-        screen.line("\n".join(_table(escalations, screen)))
-        if any(matter.is_open for matter in escalations):
-            sys.stderr.write("telex answer ID TEXT answers one; telex why ID shows its history\n")
-    return DONE
+    is_open = any(matter.is_open for matter in escalations)
+    hint = "telex answer ID TEXT answers one; telex why ID shows its history" if is_open else ""
+    empty = "no escalations" if every else "no open escalations"
+    return print_list(escalations, as_json, facts=facts, lines=partial(_table, escalations), empty=empty, hint=hint)
 
 
 def _table(escalations: list[Escalation], screen: Screen) -> list[str]:
@@ -78,15 +72,7 @@ def facts(matter: Escalation) -> dict[str, Any]:
         "severity": matter.severity or None,
         "reason": matter.reason,
         "correlation": matter.correlation,
-        "steps": [
-            {
-                "id": escalation_level.id,
-                "to": escalation_level.to,
-                "level": escalation_level.level,
-                "at": stamp(escalation_level.at),
-            }
-            for escalation_level in matter.rungs
-        ],
+        "steps": [{"id": rung.id, "to": rung.to, "level": rung.level, "at": stamp(rung.at)} for rung in matter.rungs],
     }
 
 

@@ -13,6 +13,7 @@ from telex.surfaces.cli.exit_codes import DONE, FAILED, NOT_FOUND, CommandError
 from telex.surfaces.cli.inputs import STDIN
 from telex.surfaces.cli.output import shown
 from telex.surfaces.cli.output_file import writing
+from telex.surfaces.cli.result_output import print_one
 
 if TYPE_CHECKING:
     from telex.client import SyncBus
@@ -48,8 +49,7 @@ def take_in(bus: "SyncBus", path: str, *, as_json: bool) -> int:
             new += sum(append_result.outcome == "stored" for append_result in bus.import_messages(batch))
             count += len(batch)
     words = f"{new:,} of {count:,} messages imported" + ("" if new == count else "; the others were there already")
-    sys.stdout.write((json_line({"messages": count, "new": new}) if as_json else words) + "\n")
-    return DONE
+    return print_one({"messages": count, "new": new}, words, as_json)
 
 
 def _reading(path: str) -> IO[bytes]:

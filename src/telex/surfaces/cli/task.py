@@ -1,7 +1,8 @@
-"""`telex task`: in which state is a task, how did it get there, and where may it go?"""
+"""`telex task`: tasks, their states and their transitions."""
 
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from telex.surfaces.cli.bus_options import lines_option, refuse_misplaced, store
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
 from telex.surfaces.cli.output import Screen, shown, wrapped
+from telex.surfaces.cli.result_output import print_list, print_one
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, day_time, stamp
 from telex.work.tasks import Task
@@ -57,12 +59,7 @@ def show(task: str, store: str | None, as_json: bool) -> int:
         meant = f"did you mean {shown(close)}?" if close else "telex task list shows them."
         raise CommandError(f"no task {shown(task[:128])}: {meant}", NOT_FOUND)
     stands = standing(machine, one.steps)
-    if as_json:
-        sys.stdout.write(json_line(_facts(one, stands, machine)) + "\n")
-    else:
-        screen = Screen(sys.stdout)
-        screen.line("\n".join(_story(one, stands, machine, screen)))
-    return DONE
+    return print_one(_facts(one, stands, machine), partial(_story, one, stands, machine), as_json)
 
 
 # --- which tasks there are --------------------------------------------------------------------------------------------
@@ -76,19 +73,16 @@ def _tasks(store: str | None) -> tuple[TaskStateMachine, dict[str, Task]]:
 
 
 def _list(store: str | None, as_json: bool) -> int:
-    machine, found = _tasks(store)
-    if as_json:
-        for one in found.values():
-            sys.stdout.write(json_line(_facts(one, standing(machine, one.steps), machine)) + "\n")
-    elif not found:
-        sys.stderr.write("no tasks\n")
-    else:
-        screen, now = Screen(sys.stdout), time.time()
-        rows = [_row(task, standing(machine, task.steps), now) for task in found.values()]
-        screen.line(
-            "\n".join(table_lines(("task", "state", "since", "failed", "asked", "with", "title"), rows, screen))
-        )
-    return DONE
+    (machine, tasks), now = _tasks(store), time.time()
+    headings = ("task", "state", "since", "failed", "asked", "with", "title")
+    rows = [_row(task, standing(machine, task.steps), now) for task in tasks.values()]
+    return print_list(
+        tasks.values(),
+        as_json,
+        facts=lambda task: _facts(task, standing(machine, task.steps), machine),
+        lines=partial(table_lines, headings, rows),
+        empty="no tasks",
+    )
 
 
 def _row(task: Task, stands: TaskStatus, now: float) -> tuple[str | int, ...]:

@@ -14,6 +14,7 @@ from telex.surfaces.cli.bus_options import lines_option, refuse_misplaced, store
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.output import Screen, finding_lines, shown
+from telex.surfaces.cli.result_output import print_list, print_one
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.team_shutdown import command as shutdown
 from telex.surfaces.cli.team_shutdown import told
@@ -43,16 +44,14 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
     settings = settings_here()
     with opened(_place(store, settings), settings, to_show=True) as bus:
         roster, shutdowns = bus.roster(), bus.work_state("shutdown")
-    if as_json:
-        for presence in roster:
-            sys.stdout.write(json_line(_facts(presence)) + "\n")
-    elif not roster:
-        sys.stderr.write("no members yet; every role is an address: telex dialects NAME lists them\n")
-    else:
-        screen = Screen(sys.stdout)
-        heading = [screen.paint(shown(settings.team_name), "bold"), ""] if settings.team_name else []
-        screen.line("\n".join([*heading, *_table(roster, screen), *_stopping(roster, shutdowns)]))
-    return DONE
+    name = shown(settings.team_name) if settings.team_name else ""
+
+    def lines(screen: Screen) -> list[str]:
+        heading = [screen.paint(name, "bold"), ""] if name else []
+        return [*heading, *_table(roster, screen), *_stopping(roster, shutdowns)]
+
+    empty = "no members yet; every role is an address: telex dialects NAME lists them"
+    return print_list(roster, as_json, facts=_facts, lines=lines, empty=empty)
 
 
 @command.command("join")
@@ -76,8 +75,7 @@ def join(name: str, role: str | None, reads: tuple[str, ...], store: str | None,
         return REFUSED
     words = f"{shown(member.name)} is in the team as {shown(member.role)}"
     facts = {"joined": True, "name": member.name, "role": member.role, "reads": list(member.dialects)}
-    sys.stdout.write((json_line(facts) if as_json else words) + "\n")
-    return DONE
+    return print_one(facts, words, as_json)
 
 
 @command.command("leave")
@@ -90,9 +88,7 @@ def leave(name: str, store: str | None, as_json: bool) -> int:
     with opened(store) as bus:
         withdrawn = bus.leave(name)
     left = f"; {withdrawn} {'message' if withdrawn == 1 else 'messages'} withdrawn" if withdrawn else ""
-    facts = {"name": name, "withdrawn": withdrawn}
-    sys.stdout.write((json_line(facts) if as_json else f"{shown(name)} has left{left}") + "\n")
-    return DONE
+    return print_one({"name": name, "withdrawn": withdrawn}, f"{shown(name)} has left{left}", as_json)
 
 
 command.add_command(shutdown)

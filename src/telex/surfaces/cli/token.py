@@ -1,8 +1,9 @@
-"""`telex token`: who may come in from beyond this machine, under which name, and for how long?"""
+"""`telex token`: create, list and revoke tokens for the hub."""
 
 import re
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +16,8 @@ from telex.surfaces.cli.bus_connection import MEMORY, explained, settings_here, 
 from telex.surfaces.cli.bus_options import lines_option, store_option, text_option
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, REFUSED, CommandError
-from telex.surfaces.cli.output import Screen, shown
+from telex.surfaces.cli.output import shown
+from telex.surfaces.cli.result_output import print_list, print_one
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, moment, stamp
 from telex.validation.authorization import normalised
@@ -72,20 +74,14 @@ def list_(store: str | None, as_json: bool) -> int:
     """List the tokens and whether they are valid."""
     with explained():
         tokens, now = list(_file(store).tokens().values()), time.time()
-    if as_json:
-        for token in tokens:
-            sys.stdout.write(json_line(_facts(token, now)) + "\n")
-    elif not tokens:
-        sys.stderr.write("no tokens: telex token create creates one\n")
-    else:
-        screen = Screen(sys.stdout)
-        rows = [
-            (token.id, shown(token.agent or HUMAN), shown(token.role or ""), "operator" if token.operator else "agent",
-             ago(token.made_at, now), "over" if token.is_over(now) else "valid", _until(token).strip(", "))
-            for token in tokens
-        ]  # fmt: skip
-        screen.line("\n".join(table_lines(("id", "name", "role", "may act as", "age", "state", ""), rows, screen)))
-    return DONE
+    rows = [
+        (token.id, shown(token.agent or HUMAN), shown(token.role or ""), "operator" if token.operator else "agent",
+         ago(token.made_at, now), "over" if token.is_over(now) else "valid", _until(token).strip(", "))
+        for token in tokens
+    ]  # fmt: skip
+    lines = partial(table_lines, ("id", "name", "role", "may act as", "age", "state", ""), rows)
+    empty = "no tokens: telex token create creates one"
+    return print_list(tokens, as_json, facts=lambda token: _facts(token, now), lines=lines, empty=empty)
 
 
 @command.command("revoke")
@@ -100,9 +96,7 @@ def revoke(id: str, store: str | None, as_json: bool) -> int:
         gone = _file(store).revoke(id)
     if gone is None:
         raise CommandError(f"no token {shown(id)}: telex token list shows them", NOT_FOUND)
-    words = f"revoked {gone.id}, which was for {_whose(gone)}"
-    sys.stdout.write((json_line({"id": gone.id, "revoked": True}) if as_json else words) + "\n")
-    return DONE
+    return print_one({"id": gone.id, "revoked": True}, f"revoked {gone.id}, which was for {_whose(gone)}", as_json)
 
 
 # --- what is asked for ------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -23,6 +24,7 @@ from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, TIMED_OUT, USAGE, CommandError
 from telex.surfaces.cli.inputs import files_in, pieces
 from telex.surfaces.cli.output import Screen, finding_lines, shown
+from telex.surfaces.cli.result_output import print_list, print_one
 
 if TYPE_CHECKING:
     from telex.bus.orchestrator import OrchestratorRound
@@ -84,14 +86,8 @@ def _list(store: str | None, as_json: bool) -> int:
 
     with opened_to_look(store) as bus:
         works = list(bus.work_state("work").values())
-    if as_json:
-        sys.stdout.write("".join(json_line(facts(work)) + "\n" for work in works))
-    elif not works:
-        sys.stderr.write("no pipelines: start one with telex work start FILE\n")
-    else:
-        screen = Screen(sys.stdout)
-        screen.line("\n".join(list_lines(works, time.time(), screen)))
-    return DONE
+    lines, empty = partial(list_lines, works, time.time()), "no pipelines: start one with telex work start FILE"
+    return print_list(works, as_json, facts=facts, lines=lines, empty=empty)
 
 
 @command.command("start")
@@ -171,8 +167,7 @@ def _teller(as_json: bool) -> "tuple[Callable[[OrchestratorRound], None], list[s
 
 def _tell_ends(works: "list[Work]", as_json: bool) -> None:
     for work in works:
-        said = json_line({"work": work.id, "state": work.state})
-        sys.stdout.write((said if as_json else f"{work.id} is {work.state}") + "\n")
+        print_one({"work": work.id, "state": work.state}, f"{work.id} is {work.state}", as_json)
 
 
 @command.command("show")
@@ -187,9 +182,7 @@ def show(work: str, store: str | None, as_json: bool) -> int:
 
     with opened_to_look(store) as bus:
         found = run_sync(Orchestrator(bus.awaitable).work(work))
-    screen = Screen(sys.stdout)
-    screen.line(json_line(facts(found)) if as_json else "\n".join(show_lines(found, screen)))
-    return DONE
+    return print_one(facts(found), partial(show_lines, found), as_json)
 
 
 @command.command("resume")
