@@ -4,10 +4,7 @@ from typing import NamedTuple
 
 from telex.model.limits import LIMITS
 
-SEVERITIES = {
-    "unknown_fields": ("note", "refusal"),
-    "misdelivery": ("warning", "refusal"),
-}
+SEVERITIES = {"unknown_fields": ("note", "refusal"), "misdelivery": ("warning", "refusal")}
 EVIDENCES = ("mark", "refuse", "off")
 DURABILITIES = ("full", "normal")
 

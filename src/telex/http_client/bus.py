@@ -1,12 +1,14 @@
-"""The bus of a hub: every verb of `ports.bus`, asked over HTTP. See there for what each does."""
+"""HTTP client of a hub: every method of `ports.bus`, documented there."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
 from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import ValidatorCache
-from telex.http_client.call import ask, question
-from telex.http_client.transport import RetryTransport
+from telex.errors import StoreError
+from telex.http_client.problems import error_in, finding_in, refusal_in
+from telex.http_client.transport import HttpQuery, HttpReply, RetryTransport
 from telex.model.delivery import Delivery
 from telex.model.event import Event
 from telex.model.finding import Finding
@@ -15,7 +17,8 @@ from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
 from telex.ports.clock import Clock
 from telex.ports.store import EVERYTHING, AppendResult, Query
-from telex.protocol.verbs import work_state_kinds
+from telex.protocol import CodecError, decoded, encoded, made, plain
+from telex.protocol.verbs import VERBS, answer_kind, is_wrapped, work_state_kinds
 from telex.validation.check import STRICT, CheckPolicy
 
 if TYPE_CHECKING:
@@ -24,18 +27,19 @@ if TYPE_CHECKING:
     from telex.model.shutdown import ShutdownReport
     from telex.model.stall import Stall
 
+T = TypeVar("T")
 Raw = bytes | str | dict[str, Any]
-STEP_SECONDS = 25.0  # of a long wait: shorter than what lies in between thinks is the end
+STEP_SECONDS = 25.0  # of one poll of a long wait; below the idle timeout of proxies
 PAGE = 500  # events fetched at a time
 
 
 class RemoteBus:
     def __init__(self, line: RetryTransport, clock: Clock, desk: CheckPolicy = STRICT) -> None:
-        """`desk` tells which messages have an id of their own; where the team's is another, the hub knows better."""
+        """`desk` finds the id in a message; the hub corrects it if the team has another policy."""
         self._line, self._clock, self._lanes = line, clock, ValidatorCache(desk)
 
-    async def _ask(self, verb: str, /, **values: Any) -> Any:
-        return await ask(self._line, verb, values)
+    def _ask(self, verb: str, /, **values: Any) -> Awaitable[T]:
+        return ask(self._line, verb, values)
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
@@ -55,7 +59,7 @@ class RemoteBus:
         return receipt
 
     async def _sent(self, name: str, raw: bytes, id_: str | None, values: dict[str, Any]) -> Any:
-        """Under an id that is chosen once, so that sending it again, should the answer be lost, keeps it once."""
+        """Send with an id that is generated once, so that a retry after a lost response is deduplicated."""
         chosen = id_
         if id_ is None and self._lanes.check(raw, Participants()).envelope.id is None:
             chosen = self._clock.new_id()
@@ -79,12 +83,10 @@ class RemoteBus:
         return bool(await self._ask("ack", token=token, agent=agent))
 
     async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:
-        delivery: Delivery = await self._ask("nack", token=token, agent=agent, reason=reason, delay=delay)
-        return delivery
+        return await self._ask("nack", token=token, agent=agent, reason=reason, delay=delay)
 
     async def extend(self, token: str, *, agent: str, seconds: float | None = None) -> float:
-        until: float = await self._ask("extend", token=token, agent=agent, seconds=seconds)
-        return until
+        return await self._ask("extend", token=token, agent=agent, seconds=seconds)
 
     async def request(
         self,
@@ -103,8 +105,7 @@ class RemoteBus:
         return answer
 
     async def read(self, id: str, *, agent: str) -> Message:
-        message: Message = await self._ask("read", id=id, agent=agent)
-        return message
+        return await self._ask("read", id=id, agent=agent)
 
     async def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
         return _pairs(await self._ask("inbox", agent=agent, role=role, limit=limit))
@@ -112,16 +113,13 @@ class RemoteBus:
     # --- the record --------------------------------------------------------------------------------------------------
 
     async def rendering(self, message: Message, *, agent: str) -> Rendering | None:
-        rendering: Rendering | None = await self._ask("rendering", id=message.id, seq=message.seq, agent=agent)
-        return rendering
+        return await self._ask("rendering", id=message.id, seq=message.seq, agent=agent)
 
     async def why(self, id: str) -> list[MessageHistory]:
-        stories: list[MessageHistory] = await self._ask("why", id=id)
-        return stories
+        return await self._ask("why", id=id)
 
     async def settled(self, id: str, *, sender: str, until: str, timeout: float) -> MessageHistory:
-        story: MessageHistory = await self._ask("settled", id=id, sender=sender, until=until, timeout=timeout)
-        return story
+        return await self._ask("settled", id=id, sender=sender, until=until, timeout=timeout)
 
     async def events(
         self, query: Query = EVERYTHING, *, follow: bool = False, wait: float | None = None
@@ -143,16 +141,13 @@ class RemoteBus:
                 return
 
     async def search(self, text: str, *, limit: int = 50) -> list[Message]:
-        messages: list[Message] = await self._ask("search", text=text, limit=limit)
-        return messages
+        return await self._ask("search", text=text, limit=limit)
 
     async def trace(self, correlation: str) -> list[MessageHistory]:
-        stories: list[MessageHistory] = await self._ask("trace", correlation=correlation)
-        return stories
+        return await self._ask("trace", correlation=correlation)
 
     async def import_messages(self, entries: Sequence[NewMessage]) -> list[AppendResult]:
-        append_results: list[AppendResult] = await self._ask("import_messages", entries=list(entries))
-        return append_results
+        return await self._ask("import_messages", entries=list(entries))
 
     async def sweep(self) -> int:
         return int(await self._ask("sweep"))
@@ -176,18 +171,15 @@ class RemoteBus:
         from telex.http_client.guard import guard
 
         async def ask_of(those: Sequence[str]) -> "list[PathVerdict]":
-            verdicts: list[PathVerdict] = await self._ask("guard", paths=list(those), agent=agent, role=role, plan=plan)
-            return verdicts
+            return await self._ask("guard", paths=list(those), agent=agent, role=role, plan=plan)
 
         return await guard(list(paths), ask_of, resolve)
 
     async def escalations(self, *, answered: bool = False) -> "list[Escalation]":
-        escalations: list[Escalation] = await self._ask("escalations", answered=answered)
-        return escalations
+        return await self._ask("escalations", answered=answered)
 
     async def stall(self) -> "Stall":
-        stall: Stall = await self._ask("stall")
-        return stall
+        return await self._ask("stall")
 
     async def approve(
         self,
@@ -202,18 +194,15 @@ class RemoteBus:
     ) -> Receipt:
         values = {"id": id, "approved": approved, "reason": reason, "agent": agent, "role": role}
         more = {"conditions": tuple(conditions), "modifications": tuple(modifications)}
-        receipt: Receipt = await self._ask("approve", **values, **more)
-        return receipt
+        return await self._ask("approve", **values, **more)
 
     # --- the team ----------------------------------------------------------------------------------------------------
 
     async def roster(self) -> list[Presence]:
-        presences: list[Presence] = await self._ask("roster")
-        return presences
+        return await self._ask("roster")
 
     async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
-        found: Member | Finding = await self._ask("join", name=name, role=role, dialects=tuple(dialects))
-        return found
+        return await self._ask("join", name=name, role=role, dialects=tuple(dialects))
 
     async def leave(self, name: str) -> int:
         return int(await self._ask("leave", name=name))
@@ -229,8 +218,7 @@ class RemoteBus:
         wait: bool = True,
     ) -> "ShutdownReport":
         values = {"agent": agent, "reason": reason, "deadline": deadline, "team": team, "force": force, "wait": wait}
-        report: ShutdownReport = await self._ask("shut_down", **values)
-        return report
+        return await self._ask("shut_down", **values)
 
     async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
         return _pairs(await self._ask("dead_letters", limit=limit))
@@ -246,11 +234,11 @@ class RemoteBus:
 
 
 def _bytes(raw: Raw) -> bytes:
-    """A message in whichever form it was handed over, as a bus at hand writes it."""
+    """The message as bytes, as a local bus serialises it."""
     if isinstance(raw, bytes):
         return raw
     if isinstance(raw, str):
-        return raw.encode("utf-8", "surrogatepass")  # half a character is then found, not raised
+        return raw.encode("utf-8", "surrogatepass")  # a lone surrogate becomes a finding, not an exception
     import json
 
     return json.dumps(raw, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -261,10 +249,77 @@ def _has_its_own_id(receipt: Receipt) -> bool:
 
 
 def _pairs(those: list[Any]) -> list[Any]:
-    """What is told beside them is for whoever asks without us."""
-    return [tuple(one)[:2] for one in those]
+    """Deliveries with messages, without the further facts of the response."""
+    return [tuple(row)[:2] for row in those]
 
 
 def _speaks_every_verb(bus: RemoteBus) -> Bus:
-    """Never called: it is here for the type checker, which sees when a verb and its port part ways."""
+    """Never called: lets the type checker compare the methods with the port."""
     return bus
+
+
+# --- call -------------------------------------------------------------------------------------------------------------
+
+
+# Not idempotent: never retried.
+ONCE = frozenset({"nack", "approve", "retry", "drop"})
+RECEIPTS = frozenset({"send", "request", "approve"})  # a refusal of these is a receipt
+WAITED_FOR = {"receive": "wait", "request": "timeout", "settled": "timeout", "shut_down": "deadline"}
+MESSAGE = "application/octet-stream"
+
+
+async def ask(
+    line: RetryTransport, name: str, values: Mapping[str, Any], raw: bytes | None = None, kind: Any = None
+) -> Any:
+    """The response to a verb.
+
+    Raises:
+        TelexError: as a local bus would.
+    """
+    reply = await line.ask(question(name, values, raw))
+    if reply.status < 300:
+        return _answer(name, reply, kind or answer_kind(name))
+    found: Receipt | Finding | None = None
+    if name in RECEIPTS:
+        found = refusal_in(reply.status, reply.body, values.get("id"))
+    elif name == "join":
+        found = finding_in(reply.status, reply.body)
+    if found is None:
+        raise error_in(reply.status, reply.body)
+    return found
+
+
+def question(name: str, values: Mapping[str, Any], raw: bytes | None = None) -> HttpQuery:
+    verb, path = VERBS[name], VERBS[name].path
+    given = {key: plain(value) for key, value in values.items() if value is not None}
+    wait = given.get(WAITED_FOR.get(name, ""), 0.0)
+    for key in [key for key in given if f"{{{key}}}" in path]:
+        path = path.replace(f"{{{key}}}", _in_path(str(given.pop(key))))
+    http_query = HttpQuery(verb.method, path, wait=float(wait), twice=name not in ONCE, id=values.get("id"))
+    if verb.body == "json":
+        return http_query._replace(body=encoded(given))
+    query = tuple((key, word) for key, value in given.items() for word in _words(value))
+    return http_query._replace(query=query, body=raw, kind=MESSAGE)
+
+
+def _in_path(word: str) -> str:
+    """One segment of a path, escaped; `.` and `..` would be resolved as directories."""
+    return word.replace(".", "%2E") if word in (".", "..") else quote(word, safe="")
+
+
+def _words(value: Any) -> list[str]:
+    """An argument as values of the query string."""
+    if isinstance(value, bool):
+        return ["true" if value else "false"]
+    if isinstance(value, list):
+        return [word for item in value for word in _words(item)]
+    return [str(value)]
+
+
+def _answer(name: str, reply: HttpReply, kind: Any) -> Any:
+    try:
+        tree = decoded(reply.body)
+        return made(kind, tree["answer"] if is_wrapped(name) else tree)
+    except (CodecError, ValueError, KeyError, TypeError) as error:
+        say = "invalid response from the hub: is it a Telex hub of this version?"
+        raise StoreError(say) from error

@@ -210,11 +210,7 @@ class Cache(Protocol):
 
 class Store(Protocol):
     def transaction(
-        self,
-        decide: Callable[[Transaction], T],
-        *,
-        prefetch_id: str | None = None,
-        may_use_reserve: bool = False,
+        self, decide: Callable[[Transaction], T], *, prefetch_id: str | None = None, may_use_reserve: bool = False
     ) -> Awaitable[T]:
         """Run a decision inside a write transaction, and return its answer once everything it wrote is durable.
 

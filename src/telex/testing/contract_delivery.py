@@ -165,12 +165,7 @@ class DeliveryPromises(ContractBase):
         assert settled.now is not None
         assert settled.now.state == "acked"
         event = (await store.story(seq))[-1]
-        assert (event.kind, event.agent, event.delivery, event.detail) == (
-            "acked",
-            "lead",
-            lease.delivery,
-            '{"ms": 3}',
-        )
+        assert (event.kind, event.agent, event.delivery, event.detail) == ("acked", "lead", lease.delivery, '{"ms": 3}')
         await self.let_the_lease_run_out()
         assert (await self.take(store, "lead"), await store.lapsed(self.now, 10)) == ([], [])
 

@@ -26,12 +26,6 @@ from telex.testing.contract_work import WorkPromises
 
 
 class StoreContract(
-    MessagePromises,
-    DeliveryPromises,
-    RequestPromises,
-    EventPromises,
-    MemberPromises,
-    WorkPromises,
-    TransactionPromises,
+    MessagePromises, DeliveryPromises, RequestPromises, EventPromises, MemberPromises, WorkPromises, TransactionPromises
 ):
     """Subclass it as `TestSomething`, say how your store is opened, and run pytest."""

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
+from telex.dialects.schema import PRIORITIES
 from telex.ports.bus import MessageHistory
 from telex.trace.labels import Tone, because, class_of, headline, label, tone
 from telex.trace.steps import Conversation, LeaseSpan, TraceStep, conversation, holds
-from telex.trace.svg_legend import legend
 from telex.trace.svg_style import style, wide
 from telex.trace.text import cells, cut, folded, moment, name_of, offset, squeezed
 from telex.validation.authorization import normalised
@@ -145,7 +145,7 @@ def _held(hold: LeaseSpan, level: int, sheet: _Canvas) -> str:
 
 def _of_step(step: TraceStep, y: float, sheet: _Canvas) -> Iterator[str]:
     if step.kind == "leased" and step.attempt < 2:
-        return  # the bar begins here, which says it
+        return  # the start of the bar shows it
     yield _text(_GUTTER - 14, y + 4, offset(step.at - sheet.whole.began_at), "when")
     if step.to:
         yield from _arrow(step, y, sheet)
@@ -189,7 +189,7 @@ def _head(x: float, y: float, side: int, kind: str) -> str:
 
 
 def _note(step: TraceStep, y: float, sheet: _Canvas) -> Iterator[str]:
-    """A box beside the lane that says what went wrong and why."""
+    """A box beside the lane with the error and its reason."""
     x, mood, lines = sheet.lanes[step.lane], tone(step), _note_lines(step)
     first = f"#{step.number} {headline(step)}"
     away, preferred = 14, 1
@@ -200,7 +200,7 @@ def _note(step: TraceStep, y: float, sheet: _Canvas) -> Iterator[str]:
     width = max([wide(first, strong=True), *(wide(line) for line in lines)]) + 22
     height, side = _note_height(step), _side(x, away + width, preferred, sheet)
     left = x + away if side > 0 else x - away - width
-    if step.kind == "refused":  # an arrow that got nowhere
+    if step.kind == "refused":  # an arrow that does not reach its recipient
         yield f'<line class="arrow bad" x1="{x + side * _BAR:.1f}" y1="{y:.1f}" x2="{x + side * 34:.1f}" y2="{y:.1f}"/>'
         yield _badge(x + side * 40, y, mood)
     else:
@@ -214,7 +214,7 @@ def _note(step: TraceStep, y: float, sheet: _Canvas) -> Iterator[str]:
 
 
 def _side(x: float, needed: float, preferred: int, sheet: _Canvas) -> int:
-    """To the right (1) or to the left (-1) of a lane: as preferred if it fits there, else where more room is."""
+    """Right (1) or left (-1) of a lane: the preferred side if it fits there, else the wider one."""
     room = {1: sheet.width - _MARGIN / 2 - x, -1: x - _GUTTER + 8}
     return preferred if needed <= room[preferred] or room[preferred] >= room[-preferred] else -preferred
 
@@ -228,13 +228,13 @@ _STROKES: dict[Tone, str] = {
 
 
 def _badge(x: float, y: float, mood: Tone) -> str:
-    """A sign as well as a colour: not everyone sees both."""
+    """A symbol besides the colour, for readers who cannot see colours."""
     circle = f'<circle class="badge {mood}" cx="{x:.1f}" cy="{y:.1f}" r="{7 if _STROKES[mood] else 3.5}"/>'
     return f'{circle}<path class="sign" d="M{x:.1f} {y:.1f}{_STROKES[mood]}"/>' if _STROKES[mood] else circle
 
 
 def _backed(x: float, y: float, words: str, kind: str, anchor: str = "start") -> Iterator[str]:
-    """Words on a piece of paper, so that no lifeline runs through them."""
+    """Text on a background, so that no lifeline crosses it."""
     width = wide(words)
     left = {"start": x, "middle": x - width / 2, "end": x - width}[anchor]
     yield f'<rect class="paper" x="{left - 2:.1f}" y="{y - 11:.1f}" width="{width + 4:.1f}" height="15"/>'
@@ -243,3 +243,35 @@ def _backed(x: float, y: float, words: str, kind: str, anchor: str = "start") ->
 
 def _text(x: float, y: float, words: str, kind: str) -> str:
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(words)}</text>'
+
+
+# --- legend -----------------------------------------------------------------------------------------------------------
+
+
+_ROW, _GAP, _SAMPLE = 22, 22, 30  # pixels
+
+
+def legend(whole: Conversation, left: float, top: float, right: float) -> tuple[list[str], float]:
+    """The SVG elements of the legend, and the height of the picture with it."""
+    parts, x, y = [], left, top + 14
+    for sample, words in _entries(whole):
+        width = _SAMPLE + wide(words)
+        if x > left and x + width > right:
+            x, y = left, y + _ROW
+        parts.append(f'<g transform="translate({x:.1f} {y:.1f})">{sample}')
+        parts.append(f'<text class="faint" x="{_SAMPLE}" y="4">{words}</text></g>')
+        x += width + _GAP
+    return parts, y + 26
+
+
+def _entries(whole: Conversation) -> Iterator[tuple[str, str]]:
+    used = {class_of(whole.about(step)) for step in whole.steps if step.to}
+    for name in PRIORITIES:
+        if name in used:
+            kind = name.lower()
+            arrow = f'<line class="arrow {kind}" x2="18"/><path class="head {kind}" d="M24 0l-9 -4.5v9z"/>'
+            yield arrow, name
+    if any(message.parent is not None for message in whole.messages):
+        yield '<line class="arrow status answer" x2="24"/>', "an answer"
+    if any(step.kind == "leased" for step in whole.steps):
+        yield '<rect class="held status" x="7" y="-7" width="10" height="14" rx="2"/>', "in hand, from lease to ack"

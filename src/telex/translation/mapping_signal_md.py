@@ -67,11 +67,7 @@ SIGNAL_MD_ROWS = (
         ),
     ),
     TypeMapping(
-        "worker_submission",
-        ("blocked",),
-        when={"signal": ("blocked",)},
-        least={"qa": _STOPPED},
-        body=_BLOCKED,
+        "worker_submission", ("blocked",), when={"signal": ("blocked",)}, least={"qa": _STOPPED}, body=_BLOCKED
     ),
     TypeMapping(
         "worker_submission",

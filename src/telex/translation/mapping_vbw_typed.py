@@ -52,12 +52,7 @@ VBW_TYPED_ROWS = (
         },
         remedies={"complete-without-commit": {"commit": "unknown"}},
     ),
-    _row(
-        "blocker_report",
-        "blocked",
-        values={"severity": SEVERITY},
-        least={"plan": NO_PLAN, "task": ITS_TASK},
-    ),
+    _row("blocker_report", "blocked", values={"severity": SEVERITY}, least={"plan": NO_PLAN, "task": ITS_TASK}),
     _row(
         "qa_verdict",
         "verdict",

@@ -1,26 +1,28 @@
-"""How does a message read to somebody who speaks none of its dialects? As short markdown, for people and agents.
+"""Markdown rendering of a message for readers without its dialect, people and agents.
 
-First who says what to whom, then the facts as a list, then whatever is long, then the answer that is asked for. Nothing
-that a message says can pose as a heading, a fact or a word of ours: see `markdown_escape`. What is left out for length
-is said to be, and where it stands in full.
+First sender, type and recipient, then the short fields as a list, then the long ones, then how to reply. Text of the
+message cannot pass for a heading or a field: see `markdown_escape`. Truncated text is marked as such.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
-from telex.model.roster import EVERYONE
-from telex.translation.markdown_escape import on_one_line, quoted
-from telex.translation.reply_text import reply_lines
+from telex.dialects.blanks import blank
+from telex.dialects.draft import draft, field_named
+from telex.dialects.schema import ANY, TYPE, Dialect, MessageType, OneOf, Text, Timestamp, Tree
+from telex.dialects.write import write
+from telex.model.roster import EVERYONE, TELEX
+from telex.translation.markdown_escape import code, fenced, on_one_line, quoted, shown_lines
 from telex.translation.result import MessageHeader
+from telex.validation.authorization import has_no_words
 
-LINE_CHARACTERS_MAX = 160  # what is longer is no fact among others and gets lines of its own
+LINE_CHARACTERS_MAX = 160  # longer values get lines of their own
 TEXT_CHARACTERS_MAX = 4_000
 LABEL_CHARACTERS_MAX = 64
 ITEMS_MAX = 20
-DEPTH_MAX = 4  # levels of lists; what lies deeper is said in one line
+DEPTH_MAX = 4  # levels of lists; deeper values are written in one line
 _JOINED_WORDS = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+|[A-Z][a-z0-9]*)*\Z")  # task_id, taskId
 _WORD_BEGINS = re.compile(r"_|(?=[A-Z])")
 _NOTHING: tuple[Any, ...] = ("", None, [], {})
@@ -28,7 +30,7 @@ Facts = list[tuple[str, Any]]  # each with its label
 
 
 def render(tree: Tree, dialect: Dialect, type_: MessageType, header: MessageHeader, body: str | None = None) -> str:
-    """The message as markdown. `body` is what stands under front matter."""
+    """The message as markdown. `body` is the text under front matter."""
     facts = _facts(tree, dialect, type_, header)
     long = [(label, value) for label, value in facts if isinstance(value, str) and _is_long(value)]
     short = [fact for fact in facts if fact not in long]
@@ -48,24 +50,25 @@ def _title(type_: MessageType, header: MessageHeader) -> str:
     whom = "everybody" if header.recipient == EVERYONE else _named(header.recipient, header.recipient_role)
     title = f"# {on_one_line(type_.name)} from {_named(header.sender, header.sender_role)}"
     title += f" to {whom}" if whom else ""
-    return title[:-1] + "\\#" if title.endswith("#") else title  # which would close the heading and not be seen
+    return title[:-1] + "\\#" if title.endswith("#") else title  # a trailing # would close the heading
 
 
 def _named(name: str | None, role: str | None) -> str:
     """`ada (dev)`, or only `dev` where an agent is named after its role."""
-    told = _brief(name or role or "", LABEL_CHARACTERS_MAX)
-    return told if not role or role == name or not name else f"{told} ({_brief(role, LABEL_CHARACTERS_MAX)})"
+    text = _brief(name or role or "", LABEL_CHARACTERS_MAX)
+    return text if not role or role == name or not name else f"{text} ({_brief(role, LABEL_CHARACTERS_MAX)})"
 
 
-# --- which facts -----------------------------------------------------------------------------------------------------
+# --- fields ----------------------------------------------------------------------------------------------------------
 
 
 def _facts(tree: Tree, dialect: Dialect, type_: MessageType, header: MessageHeader) -> Facts:
-    """What the type says, in its order; then its envelope and what its sender added; then what the bus knows."""
+    """Fields of the type in its order; then the envelope and unknown fields; then what the bus adds."""
     inside = tree.get(dialect.payload) if dialect.payload else tree
-    inside = inside if isinstance(inside, dict) else {}  # a lenient team may let anything pass
+    inside = inside if isinstance(inside, dict) else {}  # a lenient team lets any shape pass
+    known_to_bus = {name for name in dialect.wire if name != dialect.wire.timestamp}
     own = [(name, inside[name]) for name in type_.fields if name in inside]
-    envelope = [(name, tree[name]) for name in dialect.envelope if name in tree and not _the_bus_tells(name, dialect)]
+    envelope = [(name, tree[name]) for name in dialect.envelope if name in tree and name not in known_to_bus]
     added = [(name, value) for name, value in inside.items() if inside is not tree and name not in type_.fields]
     told = {TYPE, *dialect.envelope, *([dialect.payload] if inside else []), *(type_.fields if inside is tree else ())}
     added += [(name, value) for name, value in tree.items() if name not in told]
@@ -75,10 +78,6 @@ def _facts(tree: Tree, dialect: Dialect, type_: MessageType, header: MessageHead
     return [*facts, *((label, value) for label, value in known.items() if value and value not in said)]
 
 
-def _the_bus_tells(name: str, dialect: Dialect) -> bool:
-    return name in dialect.wire and name != dialect.wire.timestamp
-
-
 def _label(name: str) -> str:
     """`task id` for task_id and taskId; any other name as it is."""
     if _JOINED_WORDS.match(name):
@@ -86,18 +85,20 @@ def _label(name: str) -> str:
     return _brief(name, LABEL_CHARACTERS_MAX) or "none"
 
 
-# --- one fact --------------------------------------------------------------------------------------------------------
+# --- one field -------------------------------------------------------------------------------------------------------
 
 
 def _fact(label: str, value: Any, depth: int) -> Iterator[str]:
-    """The lines of one fact: `- label: value`, or what it is made of in a list below."""
+    """Lines of one field: `- label: value`, or a nested list."""
     indent = "  " * depth
     if isinstance(value, str) and _is_long(value):
         yield f"{indent}- {label}:"
         yield from _text(value, f"{indent}  ")
     elif not isinstance(value, (list, dict)) or value in _NOTHING or depth >= DEPTH_MAX:
         yield f"{indent}- {label}: {_word(value)}"
-    elif isinstance(value, dict) and _are_numbers(value):
+    elif isinstance(value, dict) and all(
+        type(item) in (int, float) and key.isidentifier() for key, item in value.items()
+    ):
         yield f"{indent}- {label}: {', '.join(f'{_label(name)} {_word(one)}' for name, one in value.items())}"
     elif isinstance(value, dict):
         yield f"{indent}- {label}:"
@@ -113,7 +114,7 @@ def _entries(value: dict[str, Any], depth: int) -> Iterator[str]:
 
 
 def _items(label: str, value: list[Any], depth: int) -> Iterator[str]:
-    """Texts below each other; things that have parts one by one, so that no part is taken for another's."""
+    """A list of texts, or one numbered entry for each object."""
     indent = "  " * depth
     if any(isinstance(one, (list, dict)) for one in value):
         for number, one in enumerate(value[:ITEMS_MAX], 1):
@@ -153,12 +154,12 @@ def _word(value: Any) -> str:
 
 
 def _text(text: str, indent: str) -> list[str]:
-    """A long text, marked as quoted line by line."""
+    """A long text as a block quote."""
     left_out = len(text) - TEXT_CHARACTERS_MAX
     lines = quoted(text[:TEXT_CHARACTERS_MAX], indent)
-    return (
-        [*lines, "", f"{indent}({left_out:,} more characters stand in the message itself)"] if left_out > 0 else lines
-    )
+    if left_out > 0:
+        lines += ["", f"{indent}({left_out:,} more characters stand in the message itself)"]
+    return lines
 
 
 def _brief(text: str, limit: int) -> str:
@@ -169,5 +170,95 @@ def _is_long(text: str) -> bool:
     return len(text) > LINE_CHARACTERS_MAX or "\n" in text.strip()
 
 
-def _are_numbers(value: dict[str, Any]) -> bool:
-    return all(type(one) in (int, float) and name.isidentifier() for name, one in value.items())
+# --- how to reply -----------------------------------------------------------------------------------------------------
+
+
+# A word that needs no quotes in any shell; other ids and names are never put into a command.
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@-]*\Z")
+# Commands that answer a message of these actions, for readers who write no messages.
+_BY_COMMAND: Mapping[str, tuple[str, ...]] = {
+    "ask": ("telex approve {id} --as {me} --reason WORDS", "telex reject {id} --as {me} --reason WORDS"),
+    "escalate": ("telex answer {id} --as {me} TEXT",),
+}
+_IN_WORDS = ("telex send --as {me} --to {you} --reply-to {id} -",)
+
+
+def reply_lines(tree: Tree, dialect: Dialect, type_: MessageType, header: MessageHeader) -> list[str]:
+    """The end of a rendering: which answer is expected, and how to send it."""
+    answer = dialect.types.get(type_.reply or "")
+    does = type_.deed.action if type_.deed is not None else ""
+    if header.sender == TELEX and answer is None:
+        does = "escalate"  # the bus forwards the answer to the author
+    commands = _typed(_BY_COMMAND.get(does, _IN_WORDS), header)
+    if answer is None and does in _BY_COMMAND:
+        return [f"**It waits for an answer**{_by(commands)}."]
+    you = on_one_line(header.sender)
+    if answer is None:
+        return [f"No particular answer is asked for; plain text reaches {you}{_by(commands)}."]
+    if does == "ask" and has_no_words(header.recipient_role or "", dialect, answer):
+        words = _by(_typed(_IN_WORDS, header))
+        return [f"**The answer is for {' or '.join(answer.senders)} to give**; plain text reaches {you}{words}."]
+    begun = answer_begun(tree, dialect, answer, header)
+    sections = "\n".join(f"## {name}\n" for name in answer.sections)
+    text = _json(begun) if dialect.form == "json" else shown_lines(write(dialect, begun, sections))
+    also = _by(commands, " Or type ") + "." if does in _BY_COMMAND and commands else ""
+    return [
+        f"**It asks for {_an(answer.name)}**: fill in what is marked, and send it to {you}.{also}",
+        "",
+        *fenced(text.rstrip("\n"), language="json" if dialect.form == "json" else ""),
+    ]
+
+
+def answer_begun(tree: Tree, dialect: Dialect, answer: MessageType, header: MessageHeader) -> Tree:
+    """Draft of the answer, with the fields that are known: request, sender, recipient, task."""
+    wire = dialect.wire
+    by_name = dialect.addresses == "names"
+    known: dict[str | None, Any] = {
+        wire.reply_to: header.id,
+        wire.correlation: header.correlation,
+        wire.sender: header.recipient if by_name else header.recipient_role,
+        wire.recipient: header.sender if by_name else None,
+        wire.task: _same(tree, dialect, wire.task),
+    }
+    given = {name: value for name, value in known.items() if name and value and _takes(dialect, answer, name, value)}
+    return draft(dialect, answer, given, now=blank(Timestamp()), new_id=blank(Text(printable=True)))
+
+
+def _same(tree: Tree, dialect: Dialect, name: str | None) -> Any:
+    """Value of a field that the answer has too."""
+    inside = tree.get(dialect.payload) if dialect.payload else tree
+    return inside.get(name) if isinstance(inside, dict) and name else None
+
+
+def _takes(dialect: Dialect, answer: MessageType, name: str, value: Any) -> bool:
+    """Whether the answer has such a field and the value is valid there."""
+    field = field_named(dialect, answer, name)
+    if field is None or not isinstance(value, str):
+        return False
+    if isinstance(field.kind, OneOf) and value not in field.kind.values:
+        return False
+    if name != dialect.wire.sender or dialect.addresses == "names":
+        return True
+    return answer.senders == ANY or value in answer.senders
+
+
+def _typed(commands: tuple[str, ...], header: MessageHeader) -> list[str]:
+    """The commands with their arguments; none if an argument would need quotes."""
+    words = {"id": header.id, "me": header.recipient, "you": header.sender}
+    if not all(_PLAIN_WORD.match(word or "") for word in words.values()):
+        return []
+    return [code(command.format(**words)) for command in commands]
+
+
+def _by(commands: list[str], before: str = ": ") -> str:
+    return before + " or ".join(commands) if commands else ""
+
+
+def _json(tree: Tree) -> str:
+    text = json.dumps(tree, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(tree)
+
+
+def _an(name: str) -> str:
+    article = "an" if name[:1].lower() in tuple("aeiou") else "a"
+    return f"{article} {on_one_line(name)}"

@@ -1,15 +1,13 @@
-"""How do several things stand in one markdown body, so that they can be told apart again?
+"""Markdown bodies with several values, each in a section under its own heading.
 
-Each under a heading of its own, the main one last and to the letter. In a body that a person or a model wrote as it
-pleased the headings are found wherever they stand, and what stands under none of them is the main thing. What reading
-does not give back as it was put in, whoever writes can see.
+`compose` writes the main value last and unchanged. `parse` also accepts bodies written by hand: it finds the headings
+anywhere, and text outside of them is the main value.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from telex.translation.handwritten_sections import BodySection, cut, items
 from telex.translation.mapping import Body, Section
 
 SILENT = "Nothing was said about it."
@@ -21,12 +19,12 @@ _GAP = "\n\n"
 
 class ParsedBody(NamedTuple):
     values: dict[str, Any]  # by slot
-    strays: Mapping[str, str] = {}  # by heading: what the type asks for and the row has no slot for
-    as_written: bool = True  # `compose` would write it so
+    strays: Mapping[str, str] = {}  # by heading: sections of the type that the mapping has no slot for
+    as_written: bool = True  # equal to what `compose` writes
 
 
 def compose(spec: Body, values: Mapping[str, Any], headings: tuple[str, ...] = ()) -> tuple[str, list[str]]:
-    """The body that says these, with every heading that the type asks for; and those under which nothing is said."""
+    """A body with these values and every heading of the type; and the headings without a value."""
     main = values.get(spec.main)
     text = _pages(main) if spec.pages and main is not None else main
     if text is not None and values.keys() == {spec.main} and _stands_alone(spec, text, main, headings):
@@ -38,7 +36,7 @@ def compose(spec: Body, values: Mapping[str, Any], headings: tuple[str, ...] = (
     for section in sections if wanted else ():
         wanted.pop(section.heading.casefold(), None)
     silent = list(wanted.values())
-    parts += [f"## {one}\n{SILENT}" for one in silent]
+    parts += [f"## {heading}\n{SILENT}" for heading in silent]
     if text is not None:
         parts.append(f"## {spec.heading}\n{text}")
     elif own is not None:
@@ -48,7 +46,7 @@ def compose(spec: Body, values: Mapping[str, Any], headings: tuple[str, ...] = (
 
 
 def _stands_alone(spec: Body, text: str, main: Any, headings: tuple[str, ...]) -> bool:
-    """Has it every heading that the type asks for, and would it be read as what it is?"""
+    """Whether the text alone has every heading of the type and parses to the same value."""
     if "#" not in text:
         return not headings
     prose = "".join(text.split("```")[::2])
@@ -164,7 +162,7 @@ def _pages(pages: Any) -> str:
 
 
 def _paged(text: str) -> list[dict[str, str]]:
-    """A text that names no pages is one without a name."""
+    """Pages of a text; a text without page headings is one unnamed page."""
     if text.startswith("### "):
         found = []
         for one in text.removeprefix("### ").split(f"{_GAP}### "):
@@ -178,3 +176,102 @@ def _paged(text: str) -> list[dict[str, str]]:
 
 def _backslash(found: re.Match[str]) -> str:
     return "\\" + found[0]
+
+
+# --- handwritten bodies -----------------------------------------------------------------------------------------------
+
+
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_BEHIND = re.compile(r"[ \t]*[:–—][ \t]*|[ \t]+-[ \t]+|[ \t]+")  # between a heading and text on the same line
+_ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+")
+
+
+class BodySection(NamedTuple):
+    """One section of a body; `heading` is casefolded, None for an unknown one."""
+
+    heading: str | None
+    text: str
+
+
+class _Open(NamedTuple):
+    heading: str | None
+    level: int
+    lines: list[str]
+
+
+def cut(body: str, names: Collection[str], deepest: int = 6) -> list[BodySection] | None:
+    """Sections of the body under these headings (casefolded). None: it has none of them."""
+    if "#" not in body:
+        return None
+    opens = [_Open(None, 0, [])]
+    lines = body.split("\n")
+    fence = ""
+    for number, line in enumerate(lines):
+        marked = _FENCE.match(line)
+        if marked is not None:
+            fence = _after(fence, marked[1], line)
+        heading = _HEADING.match(line) if not fence and marked is None else None
+        level = len(heading[1]) if heading is not None else 0
+        title = _title(line[heading.end() :]) if heading is not None else ""
+        known = _known(title, names, lines, number) if title and level <= deepest else None
+        here = opens[-1]
+        if known is not None:
+            opens.append(_Open(known[0], level, [known[1]] if known[1] else []))
+        elif heading is None or here.heading is None or level > here.level:
+            here.lines.append(line)  # an unknown heading belongs to the section around it
+        else:
+            opens.append(_Open(None, level, [line]))
+    if all(open_.heading is None for open_ in opens):
+        return None
+    return [BodySection(open_.heading, "\n".join(open_.lines).strip("\n")) for open_ in opens]
+
+
+def _after(fence: str, mark: str, line: str) -> str:
+    """The code fence that is open after this line."""
+    if not fence:
+        return mark
+    closes = mark[0] == fence[0] and len(mark) >= len(fence) and line.strip() == mark
+    return "" if closes else fence
+
+
+def _title(words: str) -> str:
+    """Text of a heading without closing #. Not a regex: a line may be a megabyte of blanks."""
+    words = words.strip()
+    bare = words.rstrip("#")
+    return bare.rstrip() if bare != words and bare[-1:] in ("", " ", "\t") else words
+
+
+def _known(title: str, names: Collection[str], lines: list[str], number: int) -> tuple[str, str] | None:
+    """The known name of a heading, and the text behind it on the same line."""
+    folded = title.casefold()
+    if folded.rstrip(": ") in names:
+        return folded.rstrip(": "), ""
+    for name in names:
+        gap = _BEHIND.match(title, len(name)) if folded.startswith(name) else None
+        if gap is None or gap.end() == len(title):
+            continue
+        # "Result: ..." is a section; "Result of the tests" is a heading of its own, unless nothing follows it.
+        if not gap[0].isspace() or _is_empty_below(lines, number):
+            return name, title[gap.end() :]
+    return None
+
+
+def _is_empty_below(lines: list[str], number: int) -> bool:
+    following = (lines[below] for below in range(number + 1, len(lines)))  # no copy of the list, which may be long
+    below = next((line for line in following if line.strip()), None)
+    return below is None or _HEADING.match(below) is not None
+
+
+def items(text: str) -> list[str]:
+    """List items of a section, or its whole text if it has none."""
+    if not _ITEM.match(text):
+        return [text]
+    found: list[list[str]] = []
+    for line in text.split("\n"):
+        mark = _ITEM.match(line)
+        if mark is not None:
+            found.append([line[mark.end() :]])
+        else:
+            found[-1].append(line.removeprefix("  "))
+    return ["\n".join(one).rstrip("\n") for one in found]

@@ -1,11 +1,11 @@
-"""How is a message told in another dialect, once it is known how? Field by field, with an account of every one."""
+"""Execution of a translation plan: writes each field of the result and reports what became of each original field."""
 
 from typing import Any
 
 from telex.dialects.schema import Tree
 from telex.dialects.timestamps import format_timestamp
-from telex.model.json_path import join, path_of
-from telex.translation.body_render import close_body, write_body
+from telex.model.json_path import join, path_of, within
+from telex.translation import markdown_sections
 from telex.translation.envelope import address, correlate, envelope
 from telex.translation.kind_conversion import canonical
 from telex.translation.loss_report import LossReport
@@ -17,7 +17,7 @@ from telex.translation.slots import BODY, UNSAID, Steps
 
 
 def tell(plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None) -> Translation | NoCounterpart:
-    """The message in the other dialect; or why it cannot be said there after all."""
+    """The message in the other dialect, or the reason why it cannot be translated."""
     account = LossReport(plan, tree, header, body)
     if not address(account):
         return NoCounterpart(plan.to, f"{plan.becomes.name} has no room for the name of its sender.")
@@ -39,21 +39,19 @@ def tell(plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None)
         return NoCounterpart(plan.to, broken)
     text = write_body(account)
     _close(account)
-    return Translation(
-        plan.to,
-        plan.becomes,
-        _in_order(account.result, plan),
-        text,
-        tuple(account.lost),
-        tuple(account.invented),
-        tuple(account.narrowed),
-        tuple(account.carried),
-        *account.roles,
+    translation = Translation(plan.to, plan.becomes, _in_order(account.result, plan), text)
+    return translation._replace(
+        lost=tuple(account.lost),
+        invented=tuple(account.invented),
+        narrowed=tuple(account.narrowed),
+        carried=tuple(account.carried),
+        sender_role=account.roles[0],
+        recipient_role=account.roles[1],
     )
 
 
 def _mean(account: LossReport) -> None:
-    """What the other type says by being that type."""
+    """Values that the other type implies."""
     for number, _, plainest in account.plan.meant:
         said = account.values[number]
         if said is not None:
@@ -63,7 +61,7 @@ def _mean(account: LossReport) -> None:
 
 
 def _carry(account: LossReport) -> None:
-    """Every place of the original into the first of the other that takes it, and nothing twice."""
+    """Copy each field of the original to the first field of the result that accepts it, each once."""
     plan, values, told, written, spoken = account.plan, account.values, account.told, account.written, account.spoken
     for carry in plan.carries:
         number, slot, place, path, steps, name, way, exact, items = carry
@@ -80,7 +78,7 @@ def _carry(account: LossReport) -> None:
             continue
         new = found[0]
         if place in written or slot in spoken:
-            if written.get(place) == new and place in written:  # it stands there already, for whatever reason
+            if written.get(place) == new and place in written:  # it has that value already
                 told[number] = True
                 account.invented = [field_change for field_change in account.invented if field_change.path != path]
                 account.carried.append((plan.reads[number].path, path))
@@ -128,7 +126,7 @@ def _items(account: LossReport, carry: FieldCopy, plan: ListMapping, value: Any)
                 if name not in plan.moved:
                     lose(FieldChange(here if in_body else join(here, name), carry.slot, one, account.plan.no_place))
         if new == {} or any(least is UNSAID and step not in new for step, _, _, least in plan.needs):
-            # Nothing of it could be told, or it would have to say what nobody can choose for its sender.
+            # No value could be copied, or a required choice is missing that only the sender can make.
             del account.lost[already:], account.carried[brought:]
             lose(FieldChange(here, carry.slot, item, account.plan.no_place))
             continue
@@ -139,7 +137,7 @@ def _items(account: LossReport, carry: FieldCopy, plan: ListMapping, value: Any)
                 )
                 account.invent(there + to, slot, made, least.reason)
         found.append(new)
-    if value and not found:  # none of them could be told, so the list was not
+    if value and not found:  # no item could be translated
         del account.lost[before:]
         return None
     return found
@@ -151,8 +149,8 @@ def _fill(account: LossReport) -> str | None:
         for step in group:
             inside = inside.setdefault(step, {})
     written = account.written
-    for path, steps, slot, fits, least, plain, within, meant in account.plan.needs:
-        if path in written or (within is not None and within(account.result) is None):
+    for path, steps, slot, fits, least, plain, inside_of, meant in account.plan.needs:
+        if path in written or (inside_of is not None and inside_of(account.result) is None):
             continue
         if meant is not None and account.untold(meant):
             return f"{account.plan.becomes.name} has no word for the {meant} of this {account.plan.type.name}."
@@ -170,7 +168,7 @@ def _fill(account: LossReport) -> str | None:
 
 
 def _reason(account: LossReport, least: MinimumValue, value: Any) -> str:
-    """What nothing could be borrowed for is made up for want of anything."""
+    """Reason of a default: no other field had a value for it, or the reason in the mapping."""
     nothing = isinstance(least.value, FromSlot) and value == least.value.otherwise
     return f"{account.plan.type.name} says nothing of it" if nothing else least.reason
 
@@ -184,7 +182,7 @@ def _note_empty(account: LossReport, group: Steps) -> None:
 
 
 def _fix(account: LossReport) -> str | None:
-    """Keep the rules of the other dialect, as far as the row knows how. What cannot be fixed is told."""
+    """Repair violated rules of the other dialect as the mapping describes. Returns what cannot be repaired."""
     broken = [rule for holds, rule in account.plan.rules if holds(account.result)]
     if not broken:
         return None
@@ -205,7 +203,7 @@ def _remedy(account: LossReport, name: str, value: Any, code: str) -> None:
     account.invented = [field_change for field_change in account.invented if field_change.path != slot.path]
     account.invent(slot.path, name, value, f"{account.plan.to.name} wants it so ({code})")
     by_type = (TYPE_PATH, slot.path)
-    if by_type in account.carried:  # the type itself said it, and told back it is another
+    if by_type in account.carried:  # the type implied it, and the translation back has another type
         account.carried.remove(by_type)
         account.narrow(
             TYPE_PATH, "$type", account.plan.type.name, f"{account.plan.to.name} wants it otherwise ({code})"
@@ -213,7 +211,7 @@ def _remedy(account: LossReport, name: str, value: Any, code: str) -> None:
 
 
 def _close(account: LossReport) -> None:
-    """What has become of every field that was looked at, and of those that nobody looked at."""
+    """Report the fields that were not copied exactly, and those that the plan does not know."""
     plan, told, vague = account.plan, account.told, account.vague
     for number, value in enumerate(account.values):
         if value is None:
@@ -260,3 +258,47 @@ def _in_order(tree: Tree, plan: MappingPlan) -> Tree:
         inside = found[payload]
         found[payload] = {name: inside[name] for name in plan.becomes.fields if name in inside}
     return found
+
+
+# --- markdown body ----------------------------------------------------------------------------------------------------
+
+
+def write_body(account: LossReport) -> str | None:
+    """The body of the result; None for a JSON dialect."""
+    spec = account.plan.spoken.body
+    if account.plan.to.form != "front-matter":
+        return None
+    if spec is None:
+        return ""
+    headings = account.plan.becomes.sections
+    # Line ends are normalised first, so that the sections can be separated again.
+    said = {slot: _with_plain_ends(value) for slot, value in account.sections.items()}
+    body, silent = markdown_sections.compose(spec, said, headings)
+    if not markdown_sections.surely_told(spec, account.sections):
+        again = markdown_sections.parse(spec, body, headings).values
+        for slot, value in account.sections.items():
+            if again.get(slot) != value:
+                account.vague[account.sources[f"{BODY}#{slot}"]] = True
+    for heading in silent:
+        reason = f"{account.plan.becomes.name} asks for this heading"
+        account.invent(join(BODY, heading), None, markdown_sections.SILENT, reason)
+    return body
+
+
+def _with_plain_ends(value: Any) -> Any:
+    if type(value) is str:
+        return value.replace("\r\n", "\n").replace("\r", "\n") if "\r" in value else value
+    if isinstance(value, list):
+        return [_with_plain_ends(item) for item in value]
+    return {name: _with_plain_ends(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+
+def close_body(account: LossReport, body: str) -> None:
+    """Report what became of the original's body as a whole, after its sections."""
+    for heading, text in account.strays.items():
+        account.lose(join(BODY, heading), None, text, account.plan.no_place)
+    if any(within(here, BODY) for here, _ in account.carried):
+        if account.laid_out:
+            account.narrow(BODY, None, body, "its sections are told, and not how they were set out")
+    elif not any(within(field_change.path, BODY) for field_change in account.lost):
+        account.lose(BODY, None, body, "there is nothing under its headings")

@@ -1,7 +1,7 @@
-"""What does a message say in another dialect, and what is lost or made up on the way? The one door of this room.
+"""Translation of a message into another dialect: the entry point of this package.
 
-The original is never changed and nothing is left out without being named: each of its fields is carried over, narrowed
-(told, but not so that it could be told back) or lost, and each field of the result is carried over or invented.
+The original is not changed, and each field is accounted for: a field of the original is copied, narrowed (copied, but
+not restorable) or lost; a field of the result is copied or invented.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from telex.dialects.field_access import get_path
 from telex.dialects.intents import INTENTS
-from telex.dialects.schema import ANY, Dialect, MessageType, Tree
+from telex.dialects.parse.front_matter import PlainScalar
+from telex.dialects.schema import ANY, Boolean, Dialect, Fields, Group, Integer, MessageType, Number, Tree
 from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.write import write
 from telex.model.finding import refusals
@@ -20,8 +21,8 @@ from telex.translation.mappings import home_of, routes, why_not
 from telex.translation.planner import make
 from telex.translation.render import tell
 from telex.translation.result import FieldChange, MessageHeader, NoCounterpart, Translation
-from telex.translation.scalar_types import typed
 from telex.translation.slots import names_of
+from telex.validation import scalars
 from telex.validation.authorization import authorise_recipient, authorise_sender
 from telex.validation.fields import validate
 
@@ -32,20 +33,20 @@ _BYTES_OF_A_LETTER_MAX = 12  # as JSON and YAML write it, names and indentation 
 
 
 class TranslationPath(NamedTuple):
-    """One act that a message of a type may be, and what becomes of it."""
+    """One meaning of a type, with the plans for it."""
 
-    whens: tuple[tuple[Callable[[Tree], Any], tuple[Any, ...]], ...]  # a place, and what it says then
+    whens: tuple[tuple[Callable[[Tree], Any], tuple[Any, ...]], ...]  # a field and its values
     plans: tuple[MappingPlan, ...]
 
 
 class TypeTranslation(NamedTuple):
-    """What was found out about a type and a dialect. The values are kept with it, so that an id is never used again."""
+    """Cached translation of a type into a dialect. It holds its keys, so that their ids stay unique."""
 
     dialect: Dialect
     type: MessageType
     to: Dialect
     ways: tuple[TranslationPath, ...]
-    why_not: str  # where none of them leads anywhere
+    why_not: str  # if no path has a plan
 
 
 _REMEMBERED: dict[tuple[int, int, int], TypeTranslation] = {}
@@ -54,10 +55,10 @@ _REMEMBERED: dict[tuple[int, int, int], TypeTranslation] = {}
 def header_of(
     tree: Tree, dialect: Dialect, type_: MessageType, *, id: str, at: float, sender: str, kept: bool = True
 ) -> MessageHeader:
-    """What a message says of itself, for whoever has nothing but its text. The arguments fill in what it does not.
+    """Header from the text of a message; the arguments are used for what it does not contain.
 
-    Where the dialect writes roles the sender is called by its role; where it says nothing, by the first that may send
-    it. `kept` says whether a bus has stored the message, and knows these."""
+    The sender is a role where the dialect addresses roles, by default the first that may send the type. `kept`: a bus
+    has stored the message and knows these values."""
     wire = dialect.wire
 
     def said(name: str | None) -> str | None:
@@ -84,7 +85,7 @@ def header_of(
 def translate(
     tree: Tree, dialect: Dialect, type_: MessageType, to: Dialect, header: MessageHeader, body: str | None = None
 ) -> Translation | NoCounterpart:
-    """The message as a reader of that dialect would have been sent it. A dialect to itself gives the message back."""
+    """The message in another dialect; unchanged if that is its own."""
     if to.name == dialect.name:
         return Translation(to, type_, tree, body, sender_role=header.sender_role, recipient_role=header.recipient_role)
     if dialect.form == "front-matter":
@@ -102,16 +103,15 @@ def translate(
 
 
 def _known(dialect: Dialect, type_: MessageType, to: Dialect) -> TypeTranslation:
-    """Found out once for each type and dialect, and remembered. A type may be in a dialect and in what extends it."""
+    """Cached by identity, since a type may be in a dialect and in one that extends it."""
     key = (id(dialect), id(type_), id(to))
     type_translation = _REMEMBERED.get(key)
     if type_translation is None:
         if len(_REMEMBERED) >= WAYS_REMEMBERED_MAX:
             _REMEMBERED.clear()
         ways = _find(dialect, type_, to)
-        type_translation = _REMEMBERED[key] = TypeTranslation(
-            dialect, type_, to, ways, why_not(dialect, type_.name, to)
-        )
+        reason = why_not(dialect, type_.name, to)
+        type_translation = _REMEMBERED[key] = TypeTranslation(dialect, type_, to, ways, reason)
     return type_translation
 
 
@@ -126,7 +126,7 @@ def _find(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[Translatio
 
 
 def _if_accepted(made: Translation | NoCounterpart) -> Translation | NoCounterpart:
-    """A user's file may ask for what no row foresees, so what becomes a type of it is checked like any message."""
+    """Validate the result if its dialect is a user's: its rules may not fit any mapping."""
     if isinstance(made, NoCounterpart) or (made.type.meaning is None and made.dialect.extends is None):
         return made
     findings = refusals(
@@ -138,19 +138,18 @@ def _if_accepted(made: Translation | NoCounterpart) -> Translation | NoCounterpa
     )
     if not findings:
         return made
-    return NoCounterpart(
-        made.dialect, f"As {made.type.name} it would be refused ({findings[0].code}): {findings[0].say}"
-    )
+    say = f"As {made.type.name} it would be refused ({findings[0].code}): {findings[0].say}"
+    return NoCounterpart(made.dialect, say)
 
 
 def _if_short_enough(made: Translation | NoCounterpart) -> Translation | NoCounterpart:
-    """What is long in one dialect may be too long for another, in whose front matter there is less room."""
+    """Refuse a result over the size limits; front matter has a smaller one than JSON."""
     if isinstance(made, NoCounterpart):
         return made
     narrow = made.dialect.form == "front-matter"
     fields_max = LIMITS.front_matter_bytes_max if narrow else LIMITS.message_bytes_max
     rest_max = LIMITS.message_bytes_max - fields_max
-    # Nearly all are known to be short by this, and need not be written down to be measured.
+    # An upper bound first: nearly all are short, and need not be serialised.
     if _letters(made.tree) * _BYTES_OF_A_LETTER_MAX <= fields_max and len(made.body or "") * 4 <= rest_max:
         return made
     fields = _bytes_of(write(made.dialect, made.tree, ""))
@@ -162,7 +161,7 @@ def _if_short_enough(made: Translation | NoCounterpart) -> Translation | NoCount
 
 
 def _letters(tree: Tree) -> int:
-    """About how many there are in it."""
+    """Approximate number of characters."""
     found = 0
     for value in tree.values():
         if type(value) is str:
@@ -179,17 +178,42 @@ def _bytes_of(text: str) -> int:
 
 
 def _may_mean(tree: Tree, plan: MappingPlan) -> bool:
-    """Does the type say by itself what the original says? Silence is not taken for a word.
-
-    What passes for another act, as a release does for an answer, has no word for what it says by being what it is."""
+    """Whether the values that the other type implies agree with the original. A missing value does not agree."""
     terms = INTENTS[plan.row.intents[0]].terms
     for slot, values in plan.spoken.means.items():
         said = [plan.row.means[slot][0]] if slot in plan.row.means else []
-        for number in plan.by_slot.get(slot, ()) if not said else ():  # a type's own meaning needs no field for it
+        for number in plan.by_slot.get(slot, ()) if not said else ():  # implied by the original's type
             read = plan.reads[number]
             value = read.get(tree) if read.get is not None else None
             if value is not None:
                 said.append(canonical(value, read.spelt))
-        if any(one not in values for one in said) or (not said and slot in terms):
+        if any(value not in values for value in said) or (not said and slot in terms):
             return False
     return True
+
+
+# --- scalars of front matter ------------------------------------------------------------------------------------------
+
+
+def typed(tree: Tree, fields: Fields) -> Tree:
+    """The message with unquoted scalars converted to the type of their field."""
+    found: Tree = {}
+    for name, value in tree.items():
+        field = fields.get(name)
+        if isinstance(value, PlainScalar):
+            if value == "" and field is not None:
+                continue  # a field without a value
+            value = _value(value, field.kind if field is not None else None) if value else None
+        elif isinstance(value, dict) and field is not None and isinstance(field.kind, Group):
+            value = typed(value, field.kind.fields)
+        found[name] = value
+    return found
+
+
+def _value(text: PlainScalar, kind: Any) -> Any:
+    match kind:
+        case Integer() | Number():
+            return scalars.number(text, text)
+        case Boolean():
+            return scalars.TRUTH.get(text, text)
+    return text

@@ -8,15 +8,7 @@ from typing import Any
 
 from telex.dialects.blanks import blank, expected
 from telex.dialects.parse.front_matter import PlainScalar
-from telex.dialects.schema import (
-    Boolean,
-    Integer,
-    Kind,
-    Number,
-    OneOf,
-    Text,
-    Timestamp,
-)
+from telex.dialects.schema import Boolean, Integer, Kind, Number, OneOf, Text, Timestamp
 from telex.dialects.timestamps import parse_timestamp
 from telex.model.finding import Finding, Severity
 from telex.model.limits import Limits

@@ -114,9 +114,7 @@ TASK_ASSIGNMENT = _type(
             "phase": Number(),
             "dependencies": TEXTS,
             "context": Group(
-                fields(
-                    optional={"approvedDesign": TEXT, "existingDocs": TEXTS, "constraints": TEXTS, "planFile": TEXT},
-                )
+                fields(optional={"approvedDesign": TEXT, "existingDocs": TEXTS, "constraints": TEXTS, "planFile": TEXT})
             ),
         }
     ),
@@ -365,10 +363,7 @@ DOC_QUERY = _type(
     "DOC_QUERY",
     "A question to the documentation.",
     "STATUS",
-    fields(
-        {"queryType": one_of("SEARCH", "VERIFY", "REGISTER"), "topic": TEXT, "keywords": TEXTS},
-        {"context": NOTE},
-    ),
+    fields({"queryType": one_of("SEARCH", "VERIFY", "REGISTER"), "topic": TEXT, "keywords": TEXTS}, {"context": NOTE}),
     {"queryType": "SEARCH", "topic": "Password reset", "keywords": ["auth", "mail"]},
     reply="DOC_RESPONSE",
     action=action("question", "query=queryType topic keywords context", ABOUT),

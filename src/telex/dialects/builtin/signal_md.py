@@ -240,10 +240,7 @@ TASK_ASSIGNMENT = MessageType(
     receivers=MAKERS,
     priority="STATUS",
     reply="worker_submission",
-    fields=fields(
-        {"signal": one_of("execute")},
-        {"task": TEXT, "plan_file": TEXT, "wave": COUNT, "step": COUNT},
-    ),
+    fields=fields({"signal": one_of("execute")}, {"task": TEXT, "plan_file": TEXT, "wave": COUNT, "step": COUNT}),
     example={
         "type": "task_assignment",
         "signal": "execute",
@@ -265,10 +262,7 @@ REVISION_REQUEST = MessageType(
     reply="worker_submission",
     fields=fields(
         {"signal": one_of("revise"), "iteration": Integer(at_least=1)},
-        {
-            "max_iterations": Integer(at_least=1),
-            "fix_severity": one_of("critical", "critical+moderate", "all"),
-        },
+        {"max_iterations": Integer(at_least=1), "fix_severity": one_of("critical", "critical+moderate", "all")},
     ),
     fillings=(
         FieldDefault("max_iterations", "not has(max_iterations)", ITERATIONS_MAX),

@@ -293,11 +293,7 @@ APPROVAL_REQUEST = MessageType(
     priority="VALIDATION",
     reply="approval_response",
     fields=fields(
-        {
-            "subject": TEXT,
-            "request_type": one_of("scope_change", "plan_approval", "gate_override"),
-            "evidence": TEXT,
-        },
+        {"subject": TEXT, "request_type": one_of("scope_change", "plan_approval", "gate_override"), "evidence": TEXT},
         {"options": TEXTS, "deadline": MOMENT},
     ),
     rules=(
@@ -333,8 +329,7 @@ APPROVAL_RESPONSE = MessageType(
     receivers=("dev", "lead", "docs"),
     priority="VALIDATION",
     fields=fields(
-        {"request_id": TEXT, "approved": BOOLEAN, "reason": TEXT},
-        {"conditions": TEXTS, "modifications": TEXTS},
+        {"request_id": TEXT, "approved": BOOLEAN, "reason": TEXT}, {"conditions": TEXTS, "modifications": TEXTS}
     ),
     example=_example(
         "approval_response",

@@ -105,11 +105,7 @@ def _findings(work: Work) -> tuple[tuple[str, str], ...]:
 
 
 def _typed(
-    work: Work,
-    step: PipelineStep,
-    type_: MessageType,
-    of: Mapping[str, Any],
-    cites: tuple[tuple[str, str], ...] = (),
+    work: Work, step: PipelineStep, type_: MessageType, of: Mapping[str, Any], cites: tuple[tuple[str, str], ...] = ()
 ) -> Dispatch:
     """To the agent that worked on it before, if any: the architect of the triage makes the plan, and a step stays with
     its worker."""
