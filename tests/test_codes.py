@@ -48,7 +48,7 @@ SOURCES = [
     if file not in OF_THE_BUS and file.stem.replace("_", "-") not in {"intents", *(one.name for one in BUILT_IN)}
 ]
 # The last two are a declared dialect's sample, and a kind of stall.
-NOT_CODES = {*get_args(Form), *get_args(Flaw), *KINDS, "utf-8", "task-1", "nobody-may-answer"}
+NOT_CODES = {*get_args(Form), *get_args(Flaw), *KINDS, "utf-8", "task-1", "no-approver"}
 CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+\Z")
 RULE_CODES = {
     rule.code

@@ -48,7 +48,7 @@ def test_the_report_as_json(asked_team: Team, shell: Shell) -> None:
         "bob": ("silent", None),
         "kim": ("refused", "two \x1b[31m tests"),
     }
-    assert told["handed_back"] == [{"id": "work-1", "type": None, "sender": "lead", "inbox": "ada"}]
+    assert told["returned"] == [{"id": "work-1", "type": None, "sender": "lead", "inbox": "ada"}]
 
 
 @proves("shutdown/cli/exit")

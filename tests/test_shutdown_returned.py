@@ -34,7 +34,7 @@ def test_what_was_still_in_its_inbox_is_taken_back_and_its_senders_told(team: Te
     assert (reports_to(team, "lead"), team.story(done).state) == ([waiting], "acked")
     report = team.bus.shut_down(agent="lead", reason=PHASE)
     assert report.dissolved
-    assert [(one.id, one.sender, one.inbox) for one in report.handed_back] == [
+    assert [(one.id, one.sender, one.inbox) for one in report.returned] == [
         (held, "kim", "ada"),
         (waiting, "lead", "ada"),
     ]

@@ -237,7 +237,7 @@ def test_force_stops_those_who_did_not_agree(team: Team) -> None:
     assert (states(report), report.dissolved) == ({"ada": "approved", "kim": "forced", "bob": "forced"}, True)
     forced = {event.agent: event.detail for event, _ in team.bus.events() if event.kind == "forced"}
     assert forced == {"kim": '{"by": "lead", "was": "refused"}', "bob": '{"by": "lead", "was": "silent"}'}
-    assert [(one.id, one.inbox) for one in report.handed_back] == [(work, "bob")]
+    assert [(one.id, one.inbox) for one in report.returned] == [(work, "bob")]
     with pytest.raises(LeaseLost):
         team.bus.ack(held.token, agent="bob")
     for name in ("ada", "kim", "bob"):

@@ -99,7 +99,7 @@ def test_a_circle_is_undone_where_there_is_least_to_undo() -> None:
 def test_the_one_that_most_wait_for_is_named_not_those_on_the_way() -> None:
     stall = stall_of(("ada", "cat"), ("ben", "cat"), ("cat", "dan"), ("eve", "dan"))
     [knot] = stall.knots
-    assert (knot.kind, knot.who) == ("everybody", ("dan",))
+    assert (knot.kind, knot.who) == ("bottleneck", ("dan",))
     assert all(name in knot.say for name in ("ada", "ben", "cat", "eve"))
     assert {wait.whom for wait in knot.waits} == {"dan"}
 
@@ -111,11 +111,11 @@ def test_two_that_as_many_wait_for_are_both_named_and_one_waiter_is_nothing() ->
     assert stall_of(("ada", "dan"), ("ben", "eve")).knots == ()
 
 
-@proves("stall/nobody-may-answer")
+@proves("stall/no-approver")
 def test_an_approval_is_named_only_while_nobody_may_give_it() -> None:
     wait = Wait("dev", "lead", "approval", "ask-1", 1.0, "src/api", "ask-1")
     [knot] = stalls([wait], [PendingApproval(wait, (), ("lead", "architect"))], (), NOW).knots
-    assert (knot.kind, knot.who) == ("nobody-may-answer", ("dev",))
+    assert (knot.kind, knot.who) == ("no-approver", ("dev",))
     assert "lead or architect" in knot.say
     assert stalls([wait], [PendingApproval(wait, ("lead",), ("lead",))], (), NOW).knots == ()
 

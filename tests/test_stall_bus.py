@@ -186,15 +186,15 @@ def test_a_question_that_lies_unread_is_one_wait_and_not_two(team: Team) -> None
     assert [wait.why for wait in team.bus.stall().waits] == ["approval"]
 
 
-@proves("stall/nobody-may-answer", "stall/remedy")
+@proves("stall/no-approver", "stall/remedy")
 def test_an_approval_that_nobody_here_may_give_is_named_and_a_person_gives_it(team: Team, shell: Shell) -> None:
     typed(team, "approval_request", "ask-1", "dev", "lead")
-    [knot] = knots(team, "nobody-may-answer")
+    [knot] = knots(team, "no-approver")
     assert "lead or architect" in knot.say
     team.bus.join("kim", role="architect")
-    assert knots(team, "nobody-may-answer") == []
+    assert knots(team, "no-approver") == []
     team.later(2 * FIVE_MINUTES)
-    assert len(knots(team, "nobody-may-answer")) == 1, "kim has not been seen for long"
+    assert len(knots(team, "no-approver")) == 1, "kim has not been seen for long"
     _typed_as_it_stands(knot, shell)
     assert team.bus.stall().knots == ()
 
@@ -245,7 +245,7 @@ def test_the_command_shows_it_in_words_as_json_and_as_a_diagram(team: Team, shel
     facts = json.loads(shell("stall", "--json").out)
     assert (facts["stalled"], facts["knots"][0]["kind"], facts["waits"][0]["whom"]) == (
         True,
-        "nobody-may-answer",
+        "no-approver",
         "lead",
     )
     assert shell("stall", "--mermaid").out.startswith("flowchart LR\n")

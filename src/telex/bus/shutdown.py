@@ -37,7 +37,7 @@ from telex.work import reducer, shutdown_progress
 from telex.work.compose import HeaderFields, compose
 from telex.work.view import WorkMessage, parse_tree
 
-HANDED_BACK_MAX = 10_000  # messages that a report lists
+RETURNED_MAX = 10_000  # messages that a report lists
 TEAM = "team"  # what it is called where nobody has given it a name
 
 
@@ -259,11 +259,11 @@ async def _report(
         for member_shutdown in team_snapshot.agents
         if member_shutdown.member.stopped_at is not None
     ]
-    handed_back: tuple[ReturnedMessage, ...] = ()
+    returned: tuple[ReturnedMessage, ...] = ()
     if stopped:
         query = Query(kinds=("returned-to-sender",), since=min([*stopped, *(call.at for call in about)]))
-        found = await context.store.events(query, HANDED_BACK_MAX)
-        handed_back = tuple(
+        found = await context.store.events(query, RETURNED_MAX)
+        returned = tuple(
             ReturnedMessage(message.id, message.type, message.sender, event.inbox or "")
             for event, message in found
             if message is not None and message.sender != TELEX
@@ -273,7 +273,7 @@ async def _report(
         run.asker.name,
         requests,
         agents=team_snapshot.agents,
-        handed_back=handed_back,
+        returned=returned,
         dissolved=dissolved,
         findings=(),
         until=until,

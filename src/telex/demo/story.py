@@ -206,7 +206,7 @@ def _shutdown(company: DemoTeam) -> Iterator[Happening]:
     company.clock.later(10.0)
     report = company.bus.shut_down(agent="lead", reason="plan_complete", deadline=600.0, wait=False, force=True)
     forced = ", ".join(member_shutdown.member.name for member_shutdown in report.of("forced"))
-    back = f"; {len(report.handed_back)} returned" if report.handed_back else ""
+    back = f"; {len(report.returned)} returned" if report.returned else ""
     ended = "the team is dissolved" if report.dissolved else "the team is not dissolved"
     yield StoryEvent(company.clock.story, "stopped", "lead", None, f"--force: {forced} is stopped{back}; {ended}")
 

@@ -90,7 +90,7 @@ class ShutdownReport(NamedTuple):
     by: str
     requests: tuple[str, ...]  # ids of the shutdown_requests it is about
     agents: tuple[MemberShutdown, ...]
-    handed_back: tuple[ReturnedMessage, ...] = ()
+    returned: tuple[ReturnedMessage, ...] = ()
     dissolved: bool = False
     findings: tuple[Finding, ...] = ()  # why the team could not be asked; then nothing has happened
     until: float | None = None  # when it is waited for no longer

@@ -12,12 +12,12 @@ WHYS: dict[Why, str] = {
     "unread": "sent a message to an agent that has been silent since",
     "shutdown": "asked the team to shut down, and has no answer",
 }
-KnotKind = Literal["cycle", "nobody-may-answer", "silent", "everybody"]
+KnotKind = Literal["cycle", "no-approver", "silent", "bottleneck"]
 KNOTS: dict[KnotKind, str] = {
     "cycle": "each of them waits for the next, and the last for the first",
-    "nobody-may-answer": "an approval is pending, and no present member may give it",
+    "no-approver": "an approval is pending, and no present member may give it",
     "silent": "an agent is silent, with leased or waiting messages",
-    "everybody": "more agents wait for this one than for any other, directly or through others",
+    "bottleneck": "more agents wait for this one than for any other, directly or through others",
 }
 
 

@@ -157,7 +157,7 @@ def _nobody(pending_approval: PendingApproval) -> Deadlock:
     wait = pending_approval.wait
     able = " or ".join(pending_approval.roles) or "anybody asked"
     say = f"{wait.who} waits for an approval ({wait.about}) that only {able} or a person may give, and none is here."
-    return Deadlock("nobody-may-answer", (wait.who,), (wait,), say, remedy_for(wait))
+    return Deadlock("no-approver", (wait.who,), (wait,), say, remedy_for(wait))
 
 
 def _silent(idle_conversation: IdleConversation, now: float) -> Deadlock:
@@ -196,7 +196,7 @@ def _everybody(graph: Graph, waits: Sequence[Wait]) -> list[Deadlock]:
 
 def _waited_for(one: str, waiters: Sequence[str], waits: Sequence[Wait]) -> Deadlock:
     say = f"{len(waiters)} wait for {one}, directly or through others: {', '.join(waiters)}."
-    return Deadlock("everybody", (one,), tuple(waits), say, _remedy_of(waits))
+    return Deadlock("bottleneck", (one,), tuple(waits), say, _remedy_of(waits))
 
 
 # --- remedies --------------------------------------------------------------------------------------------------------

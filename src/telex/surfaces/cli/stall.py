@@ -15,8 +15,8 @@ from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, stamp
 
-_COLOURS = {"cycle": "red", "nobody-may-answer": "red", "silent": "yellow", "everybody": "yellow"}
-_TITLES = {"cycle": "circle", "nobody-may-answer": "no approver", "silent": "silent", "everybody": "bottleneck"}
+_COLOURS = {"cycle": "red", "no-approver": "red", "silent": "yellow", "bottleneck": "yellow"}
+_TITLES = {"cycle": "cycle", "no-approver": "no approver", "silent": "silent", "bottleneck": "bottleneck"}
 
 
 @click.command("stall")

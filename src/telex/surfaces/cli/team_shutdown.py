@@ -96,7 +96,7 @@ def _show(report: ShutdownReport) -> None:
     screen.line(_outcome(report, screen))
     if report.agents:
         screen.line("\n".join(["", *_table(report, screen)]))
-    if report.handed_back:
+    if report.returned:
         rows = [
             (
                 shown(returned_message.id),
@@ -104,7 +104,7 @@ def _show(report: ShutdownReport) -> None:
                 shown(returned_message.sender),
                 shown(returned_message.inbox),
             )
-            for returned_message in report.handed_back
+            for returned_message in report.returned
         ]
         screen.line("\n".join(["", *table_lines(("returned", "type", "from", "was for"), rows, screen)]))
     if not report.dissolved:
@@ -130,7 +130,7 @@ def _agents(count: int) -> str:
 
 
 def _table(report: ShutdownReport, screen: Screen) -> list[str]:
-    back = [returned_message.inbox for returned_message in report.handed_back]
+    back = [returned_message.inbox for returned_message in report.returned]
     rows = [
         (
             shown(member_shutdown.member.name),
@@ -151,7 +151,7 @@ def _facts(report: ShutdownReport) -> dict[str, Any]:
         "by": report.by,
         "requests": list(report.requests),
         "agents": [_standing(member_shutdown) for member_shutdown in report.agents],
-        "handed_back": [returned_message._asdict() for returned_message in report.handed_back],
+        "returned": [returned_message._asdict() for returned_message in report.returned],
         "findings": [finding._asdict() for finding in report.findings],
     }
 

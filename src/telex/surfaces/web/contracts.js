@@ -34,7 +34,7 @@ class Contracts extends View {
     const agents = [...new Set(this.outside.map((one) => one.agent))];
     return html`<section class="card" aria-labelledby="outside">
       <h2 id="outside">Outside their contract</h2>
-      <p class="quiet">${count(this.outside.length, "time")} somebody would have touched what was not agreed, and was refused:
+      <p class="quiet">${count(this.outside.length, "refusal")} for paths outside a contract:
         ${agents.map((one, number) => html`${number ? ", " : ""}${agent(one)} ${this.outside.filter((row) => row.agent === one).length}×`)}.</p>
       <div class="scroll"><table class="table stacks">
         <thead><tr><th>agent</th><th>path</th><th>message</th><th>when</th></tr></thead>

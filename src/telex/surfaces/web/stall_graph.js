@@ -49,7 +49,7 @@ function ring(names) {
 function moodsOf(waits, knots) {
   const moods = new Map();
   for (const knot of [...knots].reverse()) {
-    const mood = knot.kind === "cycle" || knot.kind === "nobody-may-answer" ? "bad" : "warn";
+    const mood = knot.kind === "cycle" || knot.kind === "no-approver" ? "bad" : "warn";
     for (const wait of knot.waits) moods.set(`${wait.who} ${wait.whom}`, mood);
     for (const name of knot.who) moods.set(name, mood);
   }

@@ -7,8 +7,8 @@ import { agent, badge, copyable, count, empty, heading, when } from "./parts.js"
 import { drawing } from "./stall_graph.js";
 import { isNews } from "./work_parts.js";
 
-const TITLES = { cycle: "Cycle", "nobody-may-answer": "No approver", silent: "Silent", everybody: "Bottleneck" };
-const WORDS = { cycle: ["stuck", "bad"], "nobody-may-answer": ["stuck", "bad"], silent: ["waits", "warn"], everybody: ["slow", "warn"] };
+const TITLES = { cycle: "Cycle", "no-approver": "No approver", silent: "Silent", bottleneck: "Bottleneck" };
+const WORDS = { cycle: ["stuck", "bad"], "no-approver": ["stuck", "bad"], silent: ["waits", "warn"], bottleneck: ["slow", "warn"] };
 
 class Stalls extends View {
   static properties = { ...View.properties, stall: { state: true } };
