@@ -1,4 +1,4 @@
-"""What was agreed about a plan: every revision of its contract, what was granted since, and how far it has come."""
+"""Contracts of plans: every revision, what was granted since, and how far each plan has come."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -84,7 +84,7 @@ class Plan(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Does it still say to anybody what to touch?"""
+        """Has it a contract with a task to do? One without tasks stays open."""
         if not self.revisions:
             return False
         tasks = self.revisions[-1].words.tasks

@@ -1,4 +1,4 @@
-"""A team that is asked to stop: who was asked, what has each one said, and how did it end?"""
+"""Shutdown of a team: the requests to stop, the answers of the agents, and the report."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

@@ -1,8 +1,8 @@
-"""Which right spelling is meant by a wrong one?
+"""Suggestion of the right spelling for a wrong one.
 
-A fix is only offered when it is certain: the same word but for case and separators, or one single choice that
-is a slip of the finger away. Two letters put before or into a word are no slip: `incomplete` and `unapproved` mean
-the opposite of what they contain. Our own few lines instead of difflib, which costs a cold start 8 ms.
+A correction is only offered when it is certain: the same word but for case and separators, or a single choice that is
+one typing error away. Two letters put before or into a word are no typing error: `incomplete` and `unapproved` mean the
+opposite of what they contain. difflib would cost a cold start 8 ms.
 """
 
 from collections.abc import Iterable

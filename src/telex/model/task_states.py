@@ -1,8 +1,7 @@
-"""Which states may a task be in, and how does it get from one to the next?
+"""States of a task and the moves between them.
 
-One table says it all: the rules, the settings, the docs and the diagram read it. What happened to a task is a list of
-steps, which are facts; where it stands follows from the steps and the table together, so that the record holds nothing
-that depends on how a team has set its states.
+One table defines them; the rules, the settings, the docs and the diagram read it. What happened to a task is a list of
+steps. Its status follows from the steps and the table, so that stored states do not depend on a team's table.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

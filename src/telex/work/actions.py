@@ -1,9 +1,9 @@
-"""Which chapters does the book have? The table that joins deeds, topics and the modules that know about them."""
+"""Tables of the work rules: the modules for each action and each kind of topic."""
 
 from typing import Any, NamedTuple
 
-# Where the chapters on a deed stand. They are imported when it is first done: most messages of most teams do few of
-# these, and a cold start pays for each import.
+# The modules with the rules of an action. They are imported at its first message, since a cold start pays for each
+# import and most teams use few of them.
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "contract": ("plans",),
     "progress": ("plans", "blockers"),
@@ -21,7 +21,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "signal": ("signals", "plans"),
     "dispatch": ("signals", "approvals", "plans", "tasks"),
 }
-# By the kind of topic, which is what stands before the colon: where its fold is.
+# The module with the fold of each kind of topic; the kind is the part of its name before the colon.
 FOLDS: dict[str, str] = {
     "plan": "plans",
     "contracts": "plans",

@@ -1,7 +1,7 @@
-"""Which plan does a message mean, and whom does a plan cover? Told from the list of contracts, before opening any.
+"""Lookup of plans in the index of contracts: which plan a message means, and whom a plan covers.
 
-A contract covers whomever it was sent to: an agent by name, one or all of a role, everyone. Sent to the name of a role,
-it covers those of that role who have none of their own.
+A contract covers the agents that it was sent to: one by name, one or all of a role, everyone. Sent to the name of a
+role, it covers those of that role who have no contract of their own.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,8 @@
-"""What was agreed about a plan, and how far has it come? A topic for each, and `contracts` to find them by.
+"""Work rules of plans: one topic for each plan, and `contracts`, the index of all plans.
 
-The latest contract of a plan holds, with what was granted since; all revisions are stored. How a message is weighed
-against them is `plan_checks.py`, how a contract is weighed itself `contract_checks.py`, and which plan a message means
-`plan_lookup.py`.
+The latest contract of a plan holds, with what was granted since; all revisions are kept. The checks of messages against
+a contract are in `plan_checks.py`, those of a contract itself in `contract_checks.py`; `plan_lookup.py` finds the plan
+that a message means.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Which chapters does the book have, and how is it written? The table that joins deeds, chapters and folds."""
+"""Reducer of the work state: applies the rules of an action to a message, and folds messages into topics."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -68,7 +68,7 @@ def check_rules(work_message: WorkMessage, book: Book, context: RuleContext) -> 
 
 
 def stopping(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Member, ...]:
-    """Who has shut down with this message."""
+    """The members that stop with this message."""
     if work_message.action != "stopped":
         return ()
     from telex.work.shutdown import parts
@@ -97,7 +97,7 @@ def copy_state(topic: str, state: Any) -> Any:
 
 
 def written(events: Iterable[tuple[Event, Message | None]], dialects: Mapping[str, Dialect]) -> dict[str, Any]:
-    """The whole book, from nothing."""
+    """The work state, folded from all events."""
     book: dict[str, Any] = {}
     for event, message in events:
         write(book, event, message, dialects)
@@ -105,7 +105,7 @@ def written(events: Iterable[tuple[Event, Message | None]], dialects: Mapping[st
 
 
 def write(book: dict[str, Any], event: Event, message: Message | None, dialects: Mapping[str, Dialect]) -> None:
-    """One event more, for whoever alone holds the book. Only a message that was accepted changes anything."""
+    """Fold an event into the work state, in place. Only accepted messages change it."""
     if event.kind != "accepted" or message is None or message.dialect is None:
         return
     dialect = dialects.get(message.dialect)

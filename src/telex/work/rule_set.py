@@ -1,7 +1,7 @@
-"""What does a chapter of the book have to say? The shape that every one of them has; `reducer.py` puts them together.
+"""Types of the work rules: a WorkRules for each action and module, a Fold for each kind of topic.
 
-Everything here is pure. A topic's state is an immutable value (a NamedTuple), and the fold of a topic looks at nothing
-but its state so far and the message: then folding one topic alone, or all of them, gives the same.
+Everything here is pure. The fold of a topic depends on nothing but its state and the message, so that folding one topic
+alone and folding all of them give the same state.
 """
 
 from collections.abc import Callable, Iterable, Mapping

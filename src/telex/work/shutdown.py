@@ -1,7 +1,7 @@
-"""Who was asked to shut down, and what has each one answered? One topic for the team: every request and every answer.
+"""Work rules of shutdowns: one topic for the team, with every request to stop and every answer.
 
-An agent that agrees has stopped with that very message (`parts`): it is written down together with it. Who stands
-where, by the roster of the moment, is told in `work/shutdown_progress.py`.
+An agent that agrees is stopped by that message (`parts`), in the same transaction. `shutdown_progress.py` computes the
+state of each agent from this topic and the roster.
 """
 
 from telex.delivery.routing import inboxes_of

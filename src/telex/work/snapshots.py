@@ -1,9 +1,8 @@
-"""How is a topic's state written down, so that a long topic need not be folded from its beginning each time?
+"""Snapshots of topic states, so that a long topic is not folded from its first message each time.
 
-A snapshot only saves time. It says which folds made it and up to which message, and has a seal over all of that: one
-that is harmed, or of another topic or message, is taken for nothing, and it may be thrown away at any moment. It is
-plain JSON: whoever makes a right seal for wrong words can make no more of it than wrong values, and `telex doctor`
-compares them with the fold.
+A snapshot only saves time and may be deleted at any moment. It names the version of the folds and the last message, and
+has a checksum over both and the state: a damaged or misplaced one is ignored. It is plain JSON, so a forged one can
+only hold wrong values, which `telex doctor` finds.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Where does a task stand? What was said of it, one topic for each task, held against the team's table of states.
+"""Work rules of tasks: one topic for each task, checked against the team's table of states.
 
-The topic keeps facts: assignments, moves, failures, what was asked and how that was answered. Which moves there are and
-which of them are failures stands in `model/task_states.py`, or in a team's own table, and comes in when somebody asks.
+The topic holds facts: assignments, moves, failures, requests and their answers. The table of states is in
+`model/task_states.py` or in the team's settings, and is an argument of the checks.
 """
 
 from collections.abc import Iterator, Sequence
