@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from telex.demo.environment import StoryClock
 from telex.demo.narration import Scene
 from telex.demo.runner import playing
-from telex.surfaces.cli.demo_output import lines, opening
+from telex.surfaces.cli.demo import lines, opening
 from telex.surfaces.cli.output import Screen
 
 SCENES = 3

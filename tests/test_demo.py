@@ -18,8 +18,7 @@ from telex.demo.narration import SIGNS, Happening, Scene, StoryEvent
 from telex.demo.runner import playing
 from telex.dialects.registry import BUILT_IN
 from telex.model.contracts import Plan
-from telex.surfaces.cli.demo import TO_TRY
-from telex.surfaces.cli.demo_output import SYMBOLS, lines, opening, seconds_to_read
+from telex.surfaces.cli.demo import SYMBOLS, TO_TRY, lines, opening, seconds_to_read
 from telex.surfaces.cli.exit_codes import DONE, FAILED, INTERRUPTED
 from telex.surfaces.cli.main import main
 from telex.surfaces.cli.output import Screen

@@ -8,19 +8,23 @@ import gc
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from telex.model.finding import Severity
 from telex.surfaces.cli.check import CheckCommand, sized, stderr_has_its_own_reader
 from telex.surfaces.cli.check_output import ANSWERS, json_line
-from telex.surfaces.cli.check_summary import CheckSummary, is_warned
 from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, CommandError
 from telex.surfaces.cli.inputs import has_lines, pieces
 from telex.surfaces.cli.output import Screen, shown, what, wrapped
 from telex.surfaces.cli.progress import Progress
+from telex.surfaces.cli.table import Row, table_lines
 from telex.validation.check import CheckResult, check
 
 if TYPE_CHECKING:
     from telex.validation.fast_validator import ValidMessage
+
+_GRAVITY: dict[Severity, int] = {"refusal": 0, "warning": 1, "note": 2}
+
 
 EXPRESS_FROM = 200  # messages; compiling the validator takes about as long as checking so many without it
 SAID_MAX = 20  # messages whose findings are printed
@@ -152,3 +156,82 @@ def _message_lines(checked: CheckResult, place: str, screen: Screen) -> list[str
         lines += [" " * (INDENT + widest + 2) + other for other in others]
     left = len(gravest) - len(findings)
     return [*lines, f"{' ' * INDENT}… {left} more"] if left else lines
+
+
+# --- counts -----------------------------------------------------------------------------------------------------------
+
+
+class TypeCounts:
+    """One row of the table."""
+
+    __slots__ = ("accepted", "refused", "warned")
+
+    def __init__(self) -> None:
+        self.accepted = self.warned = self.refused = 0
+
+
+class CodeCount(NamedTuple):
+    """How often a code was said, and where first."""
+
+    times: int
+    place: str
+
+
+class CheckSummary:
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str], TypeCounts] = {}
+        self.codes: dict[tuple[Severity, str], CodeCount] = {}
+
+    def row(self, key: tuple[str, str]) -> TypeCounts:
+        return self.rows.setdefault(key, TypeCounts())
+
+    def add(self, checked: CheckResult, place: str) -> None:
+        row = self.row(_key(checked))
+        row.accepted += checked.valid
+        row.refused += not checked.valid
+        row.warned += checked.valid and is_warned(checked)
+        for finding in checked.findings:
+            code = (finding.severity, finding.code)
+            code_count = self.codes.get(code)
+            self.codes[code] = CodeCount(code_count.times + 1, code_count.place) if code_count else CodeCount(1, place)
+
+    @property
+    def total(self) -> TypeCounts:
+        total = TypeCounts()
+        for row in self.rows.values():
+            total.accepted += row.accepted
+            total.warned += row.warned
+            total.refused += row.refused
+        return total
+
+    def lines(self, screen: Screen) -> list[str]:
+        """Two tables: by dialect and type, and by what was found."""
+        return [*self._by_type(screen), *(["", *self._by_code(screen)] if self.codes else [])]
+
+    def _by_type(self, screen: Screen) -> list[str]:
+        rows: list[Row] = []
+        above = None
+        for (dialect, type_), counts in sorted(self.rows.items()):
+            rows.append(("" if dialect == above else dialect, type_, counts.accepted, counts.warned, counts.refused))
+            above = dialect
+        total = self.total
+        sums = ("total", "", total.accepted, total.warned, total.refused)
+        return table_lines(("dialect", "type", "accepted", "warned", "refused"), rows, screen, total=sums)
+
+    def _by_code(self, screen: Screen) -> list[str]:
+        found = sorted(self.codes.items(), key=lambda item: (_GRAVITY[item[0][0]], -item[1].times, item[0][1]))
+        rows = [(severity, code, code_count.times, code_count.place) for (severity, code), code_count in found]
+        return table_lines(("severity", "code", "count", "first seen"), rows, screen)
+
+
+def _key(checked: CheckResult) -> tuple[str, str]:
+    """The row a message counts in. What a sender calls a type must not make us keep it, so only known ones have one."""
+    if checked.dialect is None:
+        return "–", {"control": "control frame", "message": "type not known"}.get(checked.outcome, "unreadable")
+    if checked.type in checked.dialect.types:
+        return checked.dialect.name, str(checked.type)
+    return checked.dialect.name, "text" if checked.outcome == "plain" else "type not known"
+
+
+def is_warned(checked: CheckResult) -> bool:
+    return any(finding.severity == "warning" for finding in checked.findings)

@@ -1,11 +1,12 @@
-"""`telex explain`: the explanation of a finding or error code."""
+"""`telex explain`: what a code means, or a rule that a user declared."""
 
 import sys
+from typing import Any
 
 import click
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.schema import Dialect
+from telex.dialects.schema import Dialect, HardRule
 from telex.generate.codes import explanations
 from telex.generate.codes_page import code_page
 from telex.model.suggestion import nearest
@@ -15,7 +16,6 @@ from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
 from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.type_options import dialect_option, json_option
-from telex.surfaces.cli.user_rules import own_page, own_rules, rule_facts
 
 
 def _codes(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
@@ -93,3 +93,45 @@ def _no_code(code: str, titles: dict[str, str]) -> str:
     meant = nearest(code, titles)
     perhaps = f"did you mean {meant}?" if meant else "`telex explain --list` lists them"
     return f"no code {shown(code)}; {perhaps}"
+
+
+# --- rules of a user's dialect ----------------------------------------------------------------------------------------
+
+
+def own_rules(dialect: Dialect, code: str | None = None) -> dict[HardRule, list[str]]:
+    """The rules of that code, or all there are, each with the types that have it."""
+    found: dict[HardRule, list[str]] = {}
+    for type_ in dialect.types.values():
+        for rule in (*dialect.rules, *type_.rules):
+            if code in (None, rule.code):
+                found.setdefault(rule, []).append(type_.name)
+    return found
+
+
+def rule_facts(dialect: Dialect, code: str) -> dict[str, Any]:
+    """For programs. One code may stand for several rules, so they are a list."""
+    rules = [
+        {
+            "severity": rule.severity,
+            "broken_when": rule.broken_when,
+            "path": rule.path,
+            "say": rule.say,
+            "expected": rule.expected,
+            "types": types,
+        }
+        for rule, types in own_rules(dialect, code).items()
+    ]
+    return {"code": code, "dialect": dialect.name, "rules": rules}
+
+
+def own_page(dialect: Dialect, code: str) -> str:
+    """For people, in markdown, in the order of the pages that the built-in codes have."""
+    parts = [f"# {code}"]
+    for rule, types in own_rules(dialect, code).items():
+        expected = f" (expected {rule.expected})" if rule.expected else ""
+        parts += [
+            f"A rule of {dialect.name} {dialect.version} · {rule.severity}",
+            f"**Broken when** `{rule.broken_when}` in {', '.join(f'`{name}`' for name in types)}",
+            f"**Fix** `{rule.path}`. {rule.say}{expected}",
+        ]
+    return "\n\n".join(shown(part) for part in parts) + "\n"

@@ -1,10 +1,10 @@
-"""`telex work`: begin a work, route its signals, and show its progress."""
+"""`telex work`: start a pipeline, route its signals, and show its progress."""
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,13 +23,21 @@ from telex.surfaces.cli.bus_options import (
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, TIMED_OUT, USAGE, CommandError
 from telex.surfaces.cli.inputs import files_in, pieces
-from telex.surfaces.cli.output import Screen, finding_lines, shown
+from telex.surfaces.cli.output import Screen, finding_lines, shown, wrapped
 from telex.surfaces.cli.result_output import print_list, print_one
+from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.time_text import ago, stamp
+from telex.work.pipeline.diagram import HEADINGS, MEANINGS, diagram, rows
+from telex.work.pipeline.pending_dispatches import pending_dispatches
+from telex.work.pipeline.state import HELD, OPEN, PipelineStep, Work, dispatch_id
 
 if TYPE_CHECKING:
     from telex.bus.orchestrator import OrchestratorRound
     from telex.ports.bus import Receipt
     from telex.work.pipeline.state import Work
+
+COLOURS = {"done": "green", "blocked": "yellow", "escalated": "red"}
+
 
 orchestrator_option = click.option(
     "--as", "agent", metavar="NAME", default="orchestrator", shell_complete=completion.agents,
@@ -62,14 +70,7 @@ def command(ctx: click.Context, machine: bool, mermaid: bool, store: str | None,
 
 def _machine(mermaid: bool) -> int:
     screen = Screen(sys.stdout)
-    if mermaid:
-        from telex.work.pipeline.diagram import diagram
-
-        screen.line(diagram())
-    else:
-        from telex.surfaces.cli.work_output import machine_lines
-
-        screen.line("\n".join(machine_lines(screen)))
+    screen.line(diagram() if mermaid else "\n".join(machine_lines(screen)))
     return DONE
 
 
@@ -82,7 +83,6 @@ def list_(store: str | None, as_json: bool) -> int:
 
 
 def _list(store: str | None, as_json: bool) -> int:
-    from telex.surfaces.cli.work_output import facts, list_lines
 
     with opened_to_look(store) as bus:
         works = list(bus.work_state("work").values())
@@ -178,7 +178,6 @@ def show(work: str, store: str | None, as_json: bool) -> int:
     """Show one pipeline: its steps, verdicts and revisions, and what is pending or held up."""
     from telex.bus.orchestrator import Orchestrator
     from telex.client import run_sync
-    from telex.surfaces.cli.work_output import facts, show_lines
 
     with opened_to_look(store) as bus:
         found = run_sync(Orchestrator(bus.awaitable).work(work))
@@ -223,3 +222,115 @@ def _text(file: str) -> str:
     if not text.strip():
         raise CommandError(f"{shown(file)} is empty: write the request into it", USAGE)
     return text
+
+
+# --- text and JSON ----------------------------------------------------------------------------------------------------
+
+
+def list_lines(works: Iterable[Work], now: float, screen: Screen) -> list[str]:
+    table = [
+        (work.id, work.state, _progress(work), len(_open(work)), work.odd_count, ago(work.last_at, now), shown(work.by))
+        for work in works
+    ]
+    return table_lines(("work", "state", "approved", "open", "odd", "changed", "by"), table, screen)
+
+
+def _progress(work: Work) -> str:
+    """`2 of 3`: steps that are approved; nothing before there is a plan."""
+    if not work.waves:
+        return ""
+    return f"{sum(step.state == 'approved' for step in work.places.values())} of {sum(work.waves)}"
+
+
+def _open(work: Work) -> list[PipelineStep]:
+    return [step for step in work.places.values() if step.state in OPEN]
+
+
+def show_lines(work: Work, screen: Screen) -> list[str]:
+    """Everything about one work: how it stands, each place, what holds it up, and what came out of turn."""
+    head = f"{screen.paint(work.id, 'bold')}  {screen.paint(work.state, COLOURS.get(work.state, 'bold'))}"
+    told = [f"wave {work.wave} of {len(work.waves)}" if work.waves else "", _plan(work), f"by {shown(work.by)}"]
+    lines = [head, ", ".join(one for one in told if one), ""]
+    table = [
+        (
+            place.name,
+            place.state,
+            place.round,
+            place.iteration,
+            shown(place.by),
+            _verdicts(place),
+            _waits_for(work, place),
+        )
+        for place in work.places.values()
+    ]
+    lines += table_lines(("place", "state", "round", "revision", "by", "verdicts", "waits for"), table, screen)
+    for step in work.places.values():
+        if step.state in HELD:
+            lines += ["", *wrapped(f"{step.name} is {step.state}: {shown(step.why)}", screen.width, 0)]
+            lines += [f"  telex show {shown(step.held)}", f"  telex work resume {work.id} {step.name}"]
+    return [*lines, *_odd_lines(work, screen)]
+
+
+def _plan(work: Work) -> str:
+    return f"plan {shown(work.plan_file)}" if work.plan_file else ""
+
+
+def _verdicts(step: PipelineStep) -> str:
+    return ", ".join(f"{review_verdict.part} {shown(review_verdict.signal)}" for review_verdict in step.verdicts)
+
+
+def _waits_for(work: Work, step: PipelineStep) -> str:
+    """The dispatches whose answer is out."""
+    if step.state == "checking":
+        return ", ".join(dispatch.id for dispatch in pending_dispatches(work) if dispatch.place.name == step.name)
+    if step.state in HELD:
+        return "a person"
+    return dispatch_id(work.id, step) if step.state in OPEN else ""
+
+
+def _odd_lines(work: Work, screen: Screen) -> list[str]:
+    if not work.odd:
+        return []
+    more = f", the last {len(work.odd)} of them" if work.odd_count > len(work.odd) else ""
+    table = [
+        (
+            shown(ignored_signal.message),
+            shown(ignored_signal.by),
+            shown(ignored_signal.signal),
+            shown(ignored_signal.why),
+        )
+        for ignored_signal in work.odd
+    ]
+    head = f"{work.odd_count} came out of order and changed nothing{more}:"
+    return ["", head, *table_lines(("message", "by", "signal", "why"), table, screen)]
+
+
+def facts(work: Work) -> dict[str, Any]:
+    """For a program: everything, each place with the dispatches it waits for."""
+    places = [
+        step._asdict()
+        | {
+            "verdicts": [verdict._asdict() for verdict in step.verdicts],
+            "notes": list(step.notes),
+            "dispatch": dispatch_id(work.id, step),
+        }
+        for step in work.places.values()
+    ]
+    return {
+        "work": work.id,
+        "state": work.state,
+        "by": work.by,
+        "started_at": stamp(work.at),
+        "changed_at": stamp(work.last_at),
+        "wave": work.wave,
+        "waves": list(work.waves),
+        "plan_file": work.plan_file or None,
+        "places": places,
+        "odd": [ignored_signal._asdict() for ignored_signal in work.odd],
+        "odd_count": work.odd_count,
+    }
+
+
+def machine_lines(screen: Screen) -> list[str]:
+    states = table_lines(("state", "what it means"), list(MEANINGS.items()), screen)
+    return [*states, "", *table_lines(HEADINGS, rows(), screen)]
