@@ -128,6 +128,19 @@ def _unreadable(error: ExpressionError, text: str) -> str:
 
 # --- the type check --------------------------------------------------------------------------------------------------
 
+_FAMILIES: dict[type, str] = {
+    Text: "text",
+    OneOf: "text",
+    Integer: "a number",
+    Number: "a number",
+    Boolean: "true or false",
+    Timestamp: "a datetime",
+    ListOf: "a list",
+    MapOf: "an object",
+    Group: "an object",
+    Anything: "a value of any kind",
+}
+
 
 class _TypeChecker:
     """Infers the kind of every part of an expression; reports one that has none, and continues with UNREAD."""
@@ -139,10 +152,15 @@ class _TypeChecker:
         self.place.flaw(say)
         return UNREAD
 
-    def condition(self, node: Node) -> None:
+    def require(self, node: Node, kinds: tuple[type, ...], problem: str) -> Kind:
+        """The kind of a node, which must be one of these."""
         kind = self.kind(node)
-        if kind is not UNREAD and not isinstance(kind, Boolean):
-            self.flaw(f"{_words(node)} is {_a(kind)}, not a condition: compare it, or ask has(…) or len(…) > 0")
+        is_valid = kind is UNREAD or isinstance(kind, kinds)
+        return kind if is_valid else self.flaw(f"{_words(node)} is {_a(kind)}{problem}")
+
+    def condition(self, node: Node) -> Kind:
+        self.require(node, (Boolean,), ", not a condition: compare it, or ask has(…) or len(…) > 0")
+        return BOOLEAN
 
     def kind(self, node: Node) -> Kind:
         match node:
@@ -151,19 +169,23 @@ class _TypeChecker:
             case Reference(name):
                 return self.reference(name)
             case Not(operand):
-                self.condition(operand)
-                return BOOLEAN
+                return self.condition(operand)
             case FunctionCall(function, arguments):
                 return self.call(function, arguments)
             case Binary("and" | "or", left, right):
                 self.condition(left)
-                self.condition(right)
-                return BOOLEAN
-            case Binary("in", left, right):
-                return self.contains(left, right)
+                return self.condition(right)
             case Binary("+" | "-", left, right):
-                return self.sum(left, right)
-        return self.comparison(node)
+                for side in (left, right):
+                    self.require(side, (Integer, Number), ": only numbers are added and taken away")
+                return Number()
+            case Binary("in", left, right):
+                self.contains(left, right)
+            case Binary("==" | "!=", left, right):
+                self.same(left, self.kind(left), right, self.kind(right))
+            case Binary(operation, left, right):
+                self.order(left, self.kind(left), right, self.kind(right), operation)
+        return BOOLEAN
 
     def reference(self, name: str) -> Kind:
         field = self.scope.field(name)
@@ -179,6 +201,9 @@ class _TypeChecker:
         return ListOf(field.kind)
 
     def call(self, function: str, arguments: tuple[Node, ...]) -> Kind:
+        if function == "len":
+            self.require(arguments[0], (Text, OneOf, ListOf, MapOf), " and has no length")
+            return Integer(at_least=0)
         if function == "has":
             if not isinstance(arguments[0], Reference) or "[]" in arguments[0].name:
                 return self.flaw(f"has(…) asks whether one field is there, and {_words(arguments[0])} is none")
@@ -186,50 +211,32 @@ class _TypeChecker:
             return BOOLEAN
         kinds = [self.kind(argument) for argument in arguments]
         for node, kind in zip(arguments, kinds, strict=True):
-            if kind is UNREAD:
-                continue
-            if function == "len" and not isinstance(kind, Text | OneOf | ListOf | MapOf):
-                self.flaw(f"{_words(node)} is {_a(kind)} and has no length")
-            if function == "overlap" and not (isinstance(kind, MapOf) or _is_simple_list(kind)):
+            item = kind.item if isinstance(kind, ListOf) else kind
+            is_simple = isinstance(kind, ListOf) and not isinstance(item, ListOf | MapOf | Group | Anything | Timestamp)
+            if kind is not UNREAD and not isinstance(kind, MapOf) and not is_simple:
                 self.flaw(f"overlap compares two lists of simple values, and {_words(node)} is {_a(kind)}")
-        if function == "overlap" and all(isinstance(kind, ListOf) for kind in kinds):
-            self.same(arguments[0], _items(kinds[0]), arguments[1], _items(kinds[1]))
-        return Integer(at_least=0) if function == "len" else BOOLEAN
+        items = [kind.item for kind in kinds if isinstance(kind, ListOf)]
+        if len(items) == 2:
+            self.same(arguments[0], items[0], arguments[1], items[1])
+        return BOOLEAN
 
-    def sum(self, left: Node, right: Node) -> Kind:
-        for side, kind in ((left, self.kind(left)), (right, self.kind(right))):
-            if kind is not UNREAD and not isinstance(kind, Integer | Number):
-                self.flaw(f"{_words(side)} is {_a(kind)}: only numbers are added and taken away")
-        return Number()
-
-    def contains(self, left: Node, right: Node) -> Kind:
-        part, whole = self.kind(left), self.kind(right)
-        if part is UNREAD or whole is UNREAD:
-            return BOOLEAN
+    def contains(self, left: Node, right: Node) -> None:
+        part = self.kind(left)
+        whole = self.require(right, (ListOf, Text, OneOf, MapOf), ": in looks into a list, a map or text")
         if isinstance(right, Constant) and isinstance(right.value, tuple):
             for value in right.value:
                 self.same(left, part, Constant(value), _constant(value))
         elif isinstance(whole, ListOf):
             self.same(left, part, right, whole.item)
-        elif isinstance(whole, Text | OneOf | MapOf):
-            if not isinstance(part, Text | OneOf):
-                self.flaw(f"{_words(left)} is {_a(part)}, and only text is looked for in {_words(right)}")
-        else:
-            self.flaw(f"{_words(right)} is {_a(whole)}: in looks into a list, a map or text")
-        return BOOLEAN
+        elif whole is not UNREAD:
+            self.require(left, (Text, OneOf), f", and only text is looked for in {_words(right)}")
 
-    def comparison(self, node: Binary) -> Kind:
-        left, right = self.kind(node.left), self.kind(node.right)
-        if left is UNREAD or right is UNREAD:
-            return BOOLEAN
-        if node.operation in ("==", "!="):
-            self.same(node.left, left, node.right, right)
-        elif _family(left) != _family(right) or _family(left) not in ("number", "datetime"):
-            self.flaw(
-                f"{_words(node.left)} is {_a(left)} and {_words(node.right)} is {_a(right)}:"
-                f" {node.operation} compares two numbers or two datetimes"
-            )
-        return BOOLEAN
+    def order(self, left: Node, one: Kind, right: Node, other: Kind, operation: str) -> None:
+        if one is UNREAD or other is UNREAD:
+            return
+        if _family(one) != _family(other) or _family(one) not in ("a number", "a datetime"):
+            kinds = f"{_words(left)} is {_a(one)} and {_words(right)} is {_a(other)}"
+            self.flaw(f"{kinds}: {operation} compares two numbers or two datetimes")
 
     def same(self, left: Node, one: Kind, right: Node, other: Kind) -> None:
         """Report two values that can never be equal."""
@@ -244,43 +251,32 @@ class _TypeChecker:
         if _family(one) != _family(other):
             self.flaw(f"{_words(left)} is {_a(one)} and can never equal {_words(right)}, which is {_a(other)}")
         elif isinstance(one, OneOf) and isinstance(other, OneOf) and not set(one.values) & set(other.values):
-            field, constant = (left, right) if isinstance(right, Constant) else (right, left)
-            self.never(field, one if field is left else other, constant)
-        elif isinstance(one, Integer | Number) and isinstance(other, Integer | Number) and _apart(one, other):
+            field, kind, constant = (left, one, right) if isinstance(right, Constant) else (right, other, left)
+            value = constant.value if isinstance(constant, Constant) and isinstance(constant.value, str) else ""
+            self.flaw(f"{_words(field)} can never be {_words(constant)}; {meant_or_choices(value, kind.values)}")
+        elif isinstance(one, Integer | Number) and isinstance(other, Integer | Number) and _are_disjoint(one, other):
             self.flaw(f"{_words(left)} can never equal {_words(right)}: {_a(one)} and {_a(other)}")
-
-    def never(self, field: Node, kind: OneOf, other: Node) -> None:
-        value = other.value if isinstance(other, Constant) and isinstance(other.value, str) else ""
-        self.flaw(f"{_words(field)} can never be {_words(other)}; {meant_or_choices(value, kind.values)}")
 
 
 def _constant(value: object) -> Kind:
-    if isinstance(value, bool):
-        return BOOLEAN
-    if isinstance(value, int):
-        return Integer(value, value)
-    if isinstance(value, float):
-        return Number(value, value)
-    if isinstance(value, str):
-        return OneOf((value,))
+    match value:
+        case bool():
+            return BOOLEAN
+        case int():
+            return Integer(value, value)
+        case float():
+            return Number(value, value)
+        case str():
+            return OneOf((value,))
     assert isinstance(value, tuple), "the language has no other constants"
-    kinds = {_family(_constant(item)): _constant(item) for item in value}
+    kinds = {_family(kind): kind for kind in map(_constant, value)}
     if len(kinds) != 1:
         return ListOf(Anything())
     [(family, kind)] = kinds.items()
-    return ListOf(OneOf(value) if family == "text" else Number() if family == "number" else kind)
+    return ListOf(OneOf(value) if family == "text" else Number() if family == "a number" else kind)
 
 
-def _items(kind: Kind) -> Kind:
-    return kind.item if isinstance(kind, ListOf) else UNREAD
-
-
-def _is_simple_list(kind: Kind) -> bool:
-    return isinstance(kind, ListOf) and not isinstance(kind.item, ListOf | MapOf | Group | Anything | Timestamp)
-
-
-def _apart(one: Integer | Number, other: Integer | Number) -> bool:
-    """Whether the two ranges have no value in common."""
+def _are_disjoint(one: Integer | Number, other: Integer | Number) -> bool:
     for low, high in ((one, other), (other, one)):
         if low.at_least is not None and high.at_most is not None and low.at_least > high.at_most:
             return True
@@ -291,28 +287,13 @@ def _apart(one: Integer | Number, other: Integer | Number) -> bool:
 
 
 def _family(kind: Kind) -> str:
-    match kind:
-        case Text() | OneOf():
-            return "text"
-        case Integer() | Number():
-            return "number"
-        case Boolean():
-            return "true or false"
-        case Timestamp():
-            return "datetime"
-        case ListOf():
-            return "list"
-        case MapOf() | Group():
-            return "object"
-    return "value of any kind"
+    return _FAMILIES[type(kind)]
 
 
 def _a(kind: Kind) -> str:
     """A kind in a few words; a constant is not shown as a range of one."""
-    if isinstance(kind, Integer | Number):
-        return "a number" if kind.at_least == kind.at_most is not None else expected(kind)
-    family = _family(kind)
-    return family if family in ("text", "true or false") else f"an {family}" if family == "object" else f"a {family}"
+    is_range = isinstance(kind, Integer | Number) and (kind.at_least is None or kind.at_least != kind.at_most)
+    return expected(kind) if is_range else _family(kind)
 
 
 def _words(node: Node) -> str:
@@ -320,8 +301,6 @@ def _words(node: Node) -> str:
     match node:
         case Reference(name):
             return name
-        case Constant(bool(value)):
-            return "true" if value else "false"
         case Constant(value):
             return "this list" if isinstance(value, tuple) else shown(value)
         case FunctionCall(function, _):
