@@ -1,15 +1,14 @@
-"""`telex doctor`: is the store sound, and is this a place where it can be?"""
+"""`telex doctor`: check of the store and of the machine it is on."""
 
-import sys
 import time
 
 import click
 
 from telex.surfaces.cli.bus_connection import explained, store_path, store_there
 from telex.surfaces.cli.bus_options import lines_option, store_option
-from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, FAILED
 from telex.surfaces.cli.output import Screen, shown, wrapped
+from telex.surfaces.cli.result_output import print_list
 
 _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("note ", "yellow")}
 
@@ -24,17 +23,15 @@ def command(store: str | None, as_json: bool) -> int:
     with explained():
         path = store_there(store_path(store))
         checks = list(examine(path, time.time()))
-    if as_json:
-        for check in checks:
-            sys.stdout.write(json_line({"name": check.name, "ok": check.ok, "say": check.say}) + "\n")
-    else:
-        screen = Screen(sys.stdout)
-        screen.line(screen.paint(shown(path), "bold"))
-        widest = max((len(check.name) for check in checks), default=0)
+
+    def lines(screen: Screen) -> list[str]:
+        lines, widest = [screen.paint(shown(path), "bold")], max((len(check.name) for check in checks), default=0)
         for check in checks:
             word, colour = _MARKS[check.ok]
             first, *others = wrapped(shown(check.say), screen.width, widest + 11)
-            screen.line(f"  {screen.paint(word, colour)}  {check.name:<{widest}}  {first}")
-            for other in others:
-                screen.line(" " * (widest + 11) + other)
+            lines.append(f"  {screen.paint(word, colour)}  {check.name:<{widest}}  {first}")
+            lines += [" " * (widest + 11) + other for other in others]
+        return lines
+
+    print_list(checks, as_json, facts=lambda check: {"name": check.name, "ok": check.ok, "say": check.say}, lines=lines)
     return FAILED if any(check.ok is False for check in checks) else DONE
