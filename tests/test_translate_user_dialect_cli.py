@@ -62,7 +62,7 @@ def test_what_whoever_wrote_the_file_would_want_to_know_is_noted(
     ran = run(capsys, "dialects", works, *more)
     assert ran.code == 0
     assert f"note: {works}:" in ran.err
-    assert "colour is required, and nobody else says it" in ran.err
+    assert "colour is required, and no other dialect says it" in ran.err
     assert run(capsys, "dialects", FILE, *more).err == ""
 
 
