@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from telex.errors import TelexError
 from telex.model.message import Lease
 from telex.model.task_states import TASK_STATES, moves, standing
 from telex.ports.bus import Receipt
-from telex.ports.store import EVERYTHING, Store
+from telex.ports.store import EVERYTHING, Reads, Store
 from telex.testing import FakeClock
 from telex.testing.sim_messages import SimHeader, nonsense, sayable, written
 from telex.work import reducer
@@ -42,17 +42,29 @@ class Act(NamedTuple):
     seed: int  # of everything else about it
 
 
+SENDS = ("say", "contract", "report", "ask", "answer", "stop", "stopped", "move", "text", "nonsense", "repeat")
 ACTS = st.builds(
     Act, st.sampled_from([kind for kind, times in WEIGHTS.items() for _ in range(times)]), st.integers(0, 10**6)
 )
 HISTORIES = st.lists(ACTS, min_size=12, max_size=25)
 
 
-def history_of(seed: int, length: int = 25) -> list[Act]:
+def history_of(seed: int, length: int = 25, among: Iterable[str] = tuple(WEIGHTS)) -> list[Act]:
     """Acts that are the same in every run, for a planted fault that must be found."""
-    random = Random(seed)
-    kinds = random.choices(list(WEIGHTS), list(WEIGHTS.values()), k=length)
-    return [Act(kind, random.randrange(10**6)) for kind in kinds]
+    random, kinds = Random(seed), list(among)
+    chosen = random.choices(kinds, [WEIGHTS[kind] for kind in kinds], k=length)
+    return [Act(kind, random.randrange(10**6)) for kind in chosen]
+
+
+class Send(NamedTuple):
+    """Arguments of one send."""
+
+    raw: bytes
+    sender: str
+    given: dict[str, Any]
+
+    def to(self, bus: LocalBus) -> Coroutine[Any, Any, Receipt]:
+        return bus.send(self.raw, sender=self.sender, **self.given)
 
 
 class Player:
@@ -61,7 +73,8 @@ class Player:
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
         self.answers: list[Any] = []
-        self._sent: list[tuple[bytes, str, dict[str, Any]]] = []
+        self.sends: list[Send] = []  # every message that was sent, stored or not
+        self._sent: list[Send] = []  # those that were stored
         self._requests: list[tuple[str, str]] = []  # for approval: id and sender
         self._calls: list[tuple[str, str]] = []  # requests to shut down: id and who is asked
         self._leases: list[tuple[str, Lease]] = []
@@ -80,9 +93,10 @@ class Player:
     ) -> Receipt:
         data = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
         given = {"role": MEMBERS.get(sender), "to": to, **more}
-        receipt = await bus.send(data, sender=sender, **given)
+        self.sends.append(Send(data, sender, given))
+        receipt = await self.sends[-1].to(bus)
         if receipt.accepted and not receipt.duplicate:
-            self._sent.append((data, sender, given))
+            self._sent.append(self.sends[-1])
             if receipt.type == "approval_request":
                 self._requests.append((receipt.id, sender))
             elif receipt.type == "shutdown_request":
@@ -175,9 +189,14 @@ class Player:
         if not self._sent:
             return None
         raw, sender, given = random.choice(self._sent)
-        if random.random() < 0.2:
-            raw += b" "
-        return await bus.send(raw, sender=sender, **given | ({"to": "qa"} if random.random() < 0.2 else {}))
+        self.sends.append(
+            Send(
+                raw + b" " if random.random() < 0.2 else raw,
+                sender,
+                given | ({"to": "qa"} if random.random() < 0.2 else {}),
+            )
+        )
+        return await self.sends[-1].to(bus)
 
     # --- the rest ----------------------------------------------------------------------------------------------------
 
@@ -229,6 +248,16 @@ async def folded_states(store: Store) -> dict[str, str]:
     return {topic: encode_state(state) for topic, state in states.items()}
 
 
+async def stored_topics(store: Store) -> dict[str, list[int]]:
+    """The messages of each topic, by their numbers."""
+
+    def read(reads: Reads) -> dict[str, list[int]]:
+        names = [name for kind in FOLDS for name in reads.topics(kind)]
+        return {name: [message.seq for _, message in reads.topic(name)] for name in names}
+
+    return await store.read(read)
+
+
 async def end_state(store: Store) -> list[Any]:
     """Everything that is stored. Without digests, which depend on generated ids, and numbers of deliveries, which each
     kind of store chooses in its own way: an event names the inbox instead."""
@@ -242,6 +271,7 @@ async def end_state(store: Store) -> list[Any]:
         sorted(await store.members()),
         [(request, message.id) for request, message, _ in await store.overdue(FAR_AWAY, EVENTS_MAX)],
         sorted((await folded_states(store)).items()),
+        sorted((await stored_topics(store)).items()),
     ]
 
 
