@@ -103,29 +103,14 @@ def _type(
 
 
 TASK_ASSIGNMENT = _type(
-    "TASK_ASSIGNMENT",
-    "A task given to an agent, with what it builds on.",
-    "STATUS",
-    fields(
-        {
-            "taskId": TEXT,
-            "title": TEXT,
-            "description": TEXT,
-            "phase": Number(),
-            "dependencies": TEXTS,
-            "context": Group(
-                fields(optional={"approvedDesign": TEXT, "existingDocs": TEXTS, "constraints": TEXTS, "planFile": TEXT})
-            ),
-        }
-    ),
-    {
-        "taskId": "TASK-001",
-        "title": "Password reset",
-        "description": "Let people reset their password by mail",
-        "phase": 2,
-        "dependencies": [],
-        "context": {"approvedDesign": "A link that works once", "existingDocs": ["docs/auth.md"]},
-    },
+    "TASK_ASSIGNMENT", "A task given to an agent, with what it builds on.", "STATUS",
+    fields({"taskId": TEXT, "title": TEXT, "description": TEXT, "phase": Number(), "dependencies": TEXTS,
+            "context": Group(fields(optional={
+                "approvedDesign": TEXT, "existingDocs": TEXTS, "constraints": TEXTS, "planFile": TEXT,
+            }))}),
+    {"taskId": "TASK-001", "title": "Password reset", "description": "Let people reset their password by mail",
+     "phase": 2, "dependencies": [],
+     "context": {"approvedDesign": "A link that works once", "existingDocs": ["docs/auth.md"]}},
     action=action(
         "assign",
         "task=taskId title depends_on=dependencies details=description phase_number=phase "
@@ -133,29 +118,21 @@ TASK_ASSIGNMENT = _type(
         "plan_file=context.planFile",
         ABOUT,
     ),
-)
+)  # fmt: skip
 
 STATUS_UPDATE = _type(
-    "STATUS_UPDATE",
-    "How far a task has come.",
-    "STATUS",
+    "STATUS_UPDATE", "How far a task has come.", "STATUS",
     fields(
         {"taskId": TEXT, "status": one_of("STARTED", "PROGRESS", "BLOCKED", "COMPLETED", "FAILED")},
         {"progress": PERCENT, "details": NOTE, "blockers": TEXTS},
     ),
     {"taskId": "TASK-001", "status": "PROGRESS", "progress": 40, "details": "The link is sent"},
-    rules=(
-        HardRule(
-            code="blocked-without-blockers",
-            broken_when="status == 'BLOCKED' and len(blockers) == 0",
-            path="blockers",
-            say="Say what blocks the task.",
-            severity="warning",
-            expected="at least one blocker",
-        ),
-    ),
+    rules=(HardRule(
+        code="blocked-without-blockers", broken_when="status == 'BLOCKED' and len(blockers) == 0", path="blockers",
+        say="Say what blocks the task.", severity="warning", expected="at least one blocker",
+    ),),
     action=action("status", "task=taskId status details blockers percent=progress", ABOUT),
-)
+)  # fmt: skip
 
 STATE_TRANSITION = _type(
     "STATE_TRANSITION",
@@ -168,23 +145,13 @@ STATE_TRANSITION = _type(
 )
 
 VALIDATION_REQUEST = _type(
-    "VALIDATION_REQUEST",
-    "A question whether a design, its quality, security or the codebase is good enough to go on.",
+    "VALIDATION_REQUEST", "A question whether a design, its quality, security or the codebase is good enough to go on.",
     "VALIDATION",
-    fields(
-        {
-            "taskId": TEXT,
-            "validationType": one_of("DESIGN", "QUALITY", "SECURITY", "CODEBASE_REVIEW"),
+    fields({"taskId": TEXT, "validationType": one_of("DESIGN", "QUALITY", "SECURITY", "CODEBASE_REVIEW"),
             "subject": TEXT,
-            "details": Group(fields(optional={"approach": TEXT, "files": TEXTS, "changes": TEXT, "planFile": TEXT})),
-        }
-    ),
-    {
-        "taskId": "TASK-001",
-        "validationType": "DESIGN",
-        "subject": "Reset links",
-        "details": {"approach": "A signed token in the link", "files": ["src/auth/reset.py"]},
-    },
+            "details": Group(fields(optional={"approach": TEXT, "files": TEXTS, "changes": TEXT, "planFile": TEXT}))}),
+    {"taskId": "TASK-001", "validationType": "DESIGN", "subject": "Reset links",
+     "details": {"approach": "A signed token in the link", "files": ["src/auth/reset.py"]}},
     reply="VALIDATION_RESPONSE",
     action=action(
         "ask",
@@ -192,127 +159,77 @@ VALIDATION_REQUEST = _type(
         "changes=details.changes plan_file=details.planFile",
         ABOUT,
     ),
-)
+)  # fmt: skip
 
 VALIDATION_RESPONSE = _type(
-    "VALIDATION_RESPONSE",
-    "The answer to a VALIDATION_REQUEST, with its reasons.",
-    "VALIDATION",
+    "VALIDATION_RESPONSE", "The answer to a VALIDATION_REQUEST, with its reasons.", "VALIDATION",
     fields(
         {"taskId": TEXT, "decision": one_of("APPROVED", "REJECTED", "CONDITIONAL"), "reasons": TEXTS},
         {"conditions": TEXTS, "suggestions": TEXTS},
     ),
     {"taskId": "TASK-001", "decision": "APPROVED", "reasons": ["The token expires"]},
-    rules=(
-        HardRule(
-            code="conditional-without-conditions",
-            broken_when="decision == 'CONDITIONAL' and len(conditions) == 0",
-            path="conditions",
-            say="List the conditions, or say APPROVED.",
-            severity="warning",
-            expected="at least one condition",
-        ),
-    ),
+    rules=(HardRule(
+        code="conditional-without-conditions", broken_when="decision == 'CONDITIONAL' and len(conditions) == 0",
+        path="conditions", say="List the conditions, or say APPROVED.", severity="warning",
+        expected="at least one condition",
+    ),),
     replyTo="msg-1",
     action=action("answer", "task=taskId decision reasons conditions suggestions", ABOUT),
-)
+)  # fmt: skip
 
 QUALITY_REPORT = _type(
-    "QUALITY_REPORT",
-    "Which quality gates a task passed.",
-    "VALIDATION",
-    fields(
-        {
-            "taskId": TEXT,
-            "status": one_of("PASSED", "FAILED"),
-            "gates": ListOf(
-                Group(fields({"name": TEXT, "status": one_of("PASSED", "FAILED", "SKIPPED")}, {"details": NOTE}))
-            ),
-            "failureCount": COUNT,
-            "actions": TEXTS,
-        }
-    ),
-    {
-        "taskId": "TASK-001",
-        "status": "FAILED",
-        "gates": [{"name": "lint", "status": "PASSED"}, {"name": "tests", "status": "FAILED", "details": "2 of 40"}],
-        "failureCount": 1,
-        "actions": ["Fix the two tests"],
-    },
-    rules=(
-        HardRule(
-            code="passed-with-failed-gate",
-            broken_when="status == 'PASSED' and ('FAILED' in gates[].status or failureCount > 0)",
-            path="status",
-            say="Say FAILED while a gate fails or failureCount is above 0.",
-            expected="FAILED",
-        ),
-    ),
+    "QUALITY_REPORT", "Which quality gates a task passed.", "VALIDATION",
+    fields({"taskId": TEXT, "status": one_of("PASSED", "FAILED"),
+            "gates": ListOf(Group(fields(
+                {"name": TEXT, "status": one_of("PASSED", "FAILED", "SKIPPED")}, {"details": NOTE},
+            ))),
+            "failureCount": COUNT, "actions": TEXTS}),
+    {"taskId": "TASK-001", "status": "FAILED",
+     "gates": [{"name": "lint", "status": "PASSED"}, {"name": "tests", "status": "FAILED", "details": "2 of 40"}],
+     "failureCount": 1, "actions": ["Fix the two tests"]},
+    rules=(HardRule(
+        code="passed-with-failed-gate",
+        broken_when="status == 'PASSED' and ('FAILED' in gates[].status or failureCount > 0)", path="status",
+        say="Say FAILED while a gate fails or failureCount is above 0.", expected="FAILED",
+    ),),
     action=action(
         "quality",
         "task=taskId status gates gates/text=gates[].name gates/status=gates[].status failed=failureCount "
         "advice=actions",
         ABOUT,
     ),
-)
+)  # fmt: skip
 
 ERROR_REPORT = _type(
-    "ERROR_REPORT",
-    "Errors that were seen, and whether they form a pattern.",
-    "ERROR",
+    "ERROR_REPORT", "Errors that were seen, and whether they form a pattern.", "ERROR",
     fields(
-        {
-            "severity": one_of("CRITICAL", "ERROR", "WARNING"),
-            "count": COUNT,
-            "errors": ListOf(
-                Group(fields({"timestamp": MOMENT, "message": TEXT}, {"source": TEXT, "stackTrace": NOTE}))
-            ),
-        },
+        {"severity": one_of("CRITICAL", "ERROR", "WARNING"), "count": COUNT,
+         "errors": ListOf(Group(fields(
+             {"timestamp": MOMENT, "message": TEXT}, {"source": TEXT, "stackTrace": NOTE},
+         )))},
         {"taskId": TEXT, "pattern": TEXT},
     ),
-    {
-        "taskId": "TASK-001",
-        "severity": "ERROR",
-        "count": 2,
-        "errors": [{"timestamp": "2026-02-12T09:58:00Z", "message": "Mail service timed out", "source": "mail"}],
-        "pattern": "Every tenth mail",
-    },
-    rules=(
-        HardRule(
-            code="count-below-errors",
-            broken_when="count < len(errors)",
-            path="count",
-            say="Count again: more errors are listed than counted.",
-            expected="at least the number of errors listed",
-        ),
-    ),
+    {"taskId": "TASK-001", "severity": "ERROR", "count": 2,
+     "errors": [{"timestamp": "2026-02-12T09:58:00Z", "message": "Mail service timed out", "source": "mail"}],
+     "pattern": "Every tenth mail"},
+    rules=(HardRule(
+        code="count-below-errors", broken_when="count < len(errors)", path="count",
+        say="Count again: more errors are listed than counted.", expected="at least the number of errors listed",
+    ),),
     action=action(
-        "diagnosis",
-        "task=taskId severity count evidence=errors evidence/text=errors[].message hypothesis=pattern",
+        "diagnosis", "task=taskId severity count evidence=errors evidence/text=errors[].message hypothesis=pattern",
         ABOUT,
     ),
-)
+)  # fmt: skip
 
 ESCALATION_REQUEST = _type(
-    "ESCALATION_REQUEST",
-    "A task that keeps failing, handed to the CTO or a human.",
-    "ESCALATION",
-    fields(
-        {
-            "taskId": TEXT,
-            "escalationType": one_of("CTO", "HUMAN"),
-            "reason": TEXT,
+    "ESCALATION_REQUEST", "A task that keeps failing, handed to the CTO or a human.", "ESCALATION",
+    fields({"taskId": TEXT, "escalationType": one_of("CTO", "HUMAN"), "reason": TEXT,
             "failureHistory": ListOf(Group(fields({"agent": TEXT, "attempts": COUNT, "lastError": NOTE}))),
-            "context": OPEN,
-        }
-    ),
-    {
-        "taskId": "TASK-001",
-        "escalationType": "CTO",
-        "reason": "Three failures in review",
-        "failureHistory": [{"agent": "fullstack-developer", "attempts": 3, "lastError": "2 of 40 tests fail"}],
-        "context": {"state": "quality_review"},
-    },
+            "context": OPEN}),
+    {"taskId": "TASK-001", "escalationType": "CTO", "reason": "Three failures in review",
+     "failureHistory": [{"agent": "fullstack-developer", "attempts": 3, "lastError": "2 of 40 tests fail"}],
+     "context": {"state": "quality_review"}},
     action=action(
         "escalate",
         "task=taskId level=escalationType reason history=failureHistory history_agent=failureHistory[].agent "
@@ -320,76 +237,47 @@ ESCALATION_REQUEST = _type(
         "history/text=failureHistory[].lastError history/agent=failureHistory[].agent context",
         ABOUT,
     ),
-)
+)  # fmt: skip
 
 COMMIT_REQUEST = _type(
-    "COMMIT_REQUEST",
-    "Approved files, to be committed.",
-    "VALIDATION",
-    fields(
-        {
-            "taskId": TEXT,
-            "approvalRef": TEXT,
-            "files": TEXTS,
-            "commitMessage": TEXT,
-            "metadata": Group(fields({"qualityGatesPassed": BOOLEAN, "approvedBy": TEXT, "timestamp": MOMENT})),
-        }
-    ),
-    {
-        "taskId": "TASK-001",
-        "approvalRef": "msg-7",
-        "files": ["src/auth/reset.py"],
-        "commitMessage": "auth: reset a password by mail",
-        "metadata": {"qualityGatesPassed": True, "approvedBy": "cto", "timestamp": "2026-02-12T09:59:00Z"},
-    },
-    rules=(
-        HardRule(
-            code="gates-not-passed",
-            broken_when="not metadata.qualityGatesPassed",
-            path="metadata.qualityGatesPassed",
-            say="Ask for the commit once every quality gate has passed.",
-            expected="true",
-        ),
-    ),
+    "COMMIT_REQUEST", "Approved files, to be committed.", "VALIDATION",
+    fields({"taskId": TEXT, "approvalRef": TEXT, "files": TEXTS, "commitMessage": TEXT,
+            "metadata": Group(fields({"qualityGatesPassed": BOOLEAN, "approvedBy": TEXT, "timestamp": MOMENT}))}),
+    {"taskId": "TASK-001", "approvalRef": "msg-7", "files": ["src/auth/reset.py"],
+     "commitMessage": "auth: reset a password by mail",
+     "metadata": {"qualityGatesPassed": True, "approvedBy": "cto", "timestamp": "2026-02-12T09:59:00Z"}},
+    rules=(HardRule(
+        code="gates-not-passed", broken_when="not metadata.qualityGatesPassed", path="metadata.qualityGatesPassed",
+        say="Ask for the commit once every quality gate has passed.", expected="true",
+    ),),
     action=action(
         "commit",
         "task=taskId approval=approvalRef files gates=metadata.qualityGatesPassed message=commitMessage "
         "approver=metadata.approvedBy",
         ABOUT,
     ),
-)
+)  # fmt: skip
 
 DOC_QUERY = _type(
-    "DOC_QUERY",
-    "A question to the documentation.",
-    "STATUS",
+    "DOC_QUERY", "A question to the documentation.", "STATUS",
     fields({"queryType": one_of("SEARCH", "VERIFY", "REGISTER"), "topic": TEXT, "keywords": TEXTS}, {"context": NOTE}),
-    {"queryType": "SEARCH", "topic": "Password reset", "keywords": ["auth", "mail"]},
-    reply="DOC_RESPONSE",
+    {"queryType": "SEARCH", "topic": "Password reset", "keywords": ["auth", "mail"]}, reply="DOC_RESPONSE",
     action=action("question", "query=queryType topic keywords context", ABOUT),
-)
+)  # fmt: skip
 
 DOC_RESPONSE = _type(
-    "DOC_RESPONSE",
-    "The documents there are, and whether to use, update or write one.",
-    "STATUS",
-    fields(
-        {
-            "found": BOOLEAN,
-            "documents": ListOf(
-                Group(fields({"path": TEXT, "relevance": PERCENT, "topics": TEXTS, "lastUpdated": TEXT}))
-            ),
-            "recommendation": one_of("USE_EXISTING", "UPDATE_EXISTING", "CREATE_NEW"),
-        }
-    ),
-    {
-        "found": True,
-        "documents": [{"path": "docs/auth.md", "relevance": 80, "topics": ["auth"], "lastUpdated": "2026-01-30"}],
-        "recommendation": "UPDATE_EXISTING",
-    },
+    "DOC_RESPONSE", "The documents there are, and whether to use, update or write one.", "STATUS",
+    fields({"found": BOOLEAN,
+            "documents": ListOf(Group(fields({
+                "path": TEXT, "relevance": PERCENT, "topics": TEXTS, "lastUpdated": TEXT,
+            }))),
+            "recommendation": one_of("USE_EXISTING", "UPDATE_EXISTING", "CREATE_NEW")}),
+    {"found": True,
+     "documents": [{"path": "docs/auth.md", "relevance": 80, "topics": ["auth"], "lastUpdated": "2026-01-30"}],
+     "recommendation": "UPDATE_EXISTING"},
     replyTo="msg-1",
     action=action("findings", "found documents documents/name=documents[].path recommendation", ABOUT),
-)
+)  # fmt: skip
 
 CODEBASE_REVIEW_REPORT = _type(
     "CODEBASE_REVIEW_REPORT",
@@ -442,19 +330,12 @@ CODEBASE_REVIEW_REPORT = _type(
 )
 
 MESSAGE_ERROR = _type(
-    "MESSAGE_ERROR",
-    "The answer to a message that was refused.",
-    "ERROR",
-    fields(
-        {
-            "originalMessageId": TEXT,
-            "errorType": one_of("INVALID_FORMAT", "UNKNOWN_TYPE", "MISSING_FIELD"),
-            "details": TEXT,
-        }
-    ),
+    "MESSAGE_ERROR", "The answer to a message that was refused.", "ERROR",
+    fields({"originalMessageId": TEXT, "errorType": one_of("INVALID_FORMAT", "UNKNOWN_TYPE", "MISSING_FIELD"),
+            "details": TEXT}),
     {"originalMessageId": "msg-1", "errorType": "MISSING_FIELD", "details": "$.payload.taskId is missing"},
     action=action("unread", "original=originalMessageId error=errorType details", ABOUT),
-)
+)  # fmt: skip
 
 BUILD_FLOW = Dialect(
     name="build-flow",

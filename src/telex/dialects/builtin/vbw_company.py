@@ -65,304 +65,178 @@ def _critical_but(*results: str) -> HardRule:
 
 
 ARCHITECTURE_DESIGN = MessageType(
-    name="architecture_design",
-    purpose="The decisions and risks of a phase's design.",
-    senders=("architect",),
-    receivers=("lead",),
-    priority="STATUS",
+    name="architecture_design", purpose="The decisions and risks of a phase's design.",
+    senders=("architect",), receivers=("lead",), priority="STATUS",
     fields=fields(
-        {
-            "phase": TEXT,
-            "artifact": TEXT,
-            "decisions": ListOf(Group(fields({"decision": TEXT, "rationale": TEXT}, {"alternatives": TEXTS}))),
-            "risks": ListOf(Group(fields({"risk": TEXT, "impact": TEXT, "mitigation": TEXT}))),
-        },
+        {"phase": TEXT, "artifact": TEXT,
+         "decisions": ListOf(Group(fields({"decision": TEXT, "rationale": TEXT}, {"alternatives": TEXTS}))),
+         "risks": ListOf(Group(fields({"risk": TEXT, "impact": TEXT, "mitigation": TEXT})))},
         {"committed": BOOLEAN},
     ),
-    example={
-        "type": "architecture_design",
-        "phase": "01",
-        "artifact": "phases/01/architecture.md",
-        "decisions": [
-            {"decision": "Sign tokens with RS256", "rationale": "Keys can be rotated", "alternatives": ["HS256"]}
-        ],
-        "risks": [{"risk": "A token is stolen by a script", "impact": "high", "mitigation": "HttpOnly cookies"}],
-        "committed": True,
-    },
+    example={"type": "architecture_design", "phase": "01", "artifact": "phases/01/architecture.md",
+             "decisions": [{"decision": "Sign tokens with RS256", "rationale": "Keys can be rotated",
+                            "alternatives": ["HS256"]}],
+             "risks": [{"risk": "A token is stolen by a script", "impact": "high", "mitigation": "HttpOnly cookies"}],
+             "committed": True},
     deed=action("design", "phase decisions risks risks/text=risks[].risk", REPORTED),
-)
+)  # fmt: skip
 
 SENIOR_SPEC = MessageType(
-    name="senior_spec",
-    purpose="A plan's tasks now say enough to be built.",
-    senders=("senior",),
-    receivers=("lead",),
-    priority="STATUS",
+    name="senior_spec", purpose="A plan's tasks now say enough to be built.",
+    senders=("senior",), receivers=("lead",), priority="STATUS",
     fields=fields({"plan_id": TEXT, "tasks_enriched": COUNT}, {"concerns": TEXTS, "committed": BOOLEAN}),
-    example={
-        "type": "senior_spec",
-        "plan_id": "01-01",
-        "tasks_enriched": 3,
-        "concerns": ["The second task may need a checkpoint"],
-        "committed": True,
-    },
+    example={"type": "senior_spec", "plan_id": "01-01", "tasks_enriched": 3,
+             "concerns": ["The second task may need a checkpoint"], "committed": True},
     deed=action("spec", "plan=plan_id enriched=tasks_enriched concerns committed"),
-)
+)  # fmt: skip
 
 DEV_PROGRESS = MessageType(
-    name="dev_progress",
-    purpose="A task done, half done or failed, with its commit.",
-    senders=("dev",),
-    receivers=("senior",),
-    priority="STATUS",
+    name="dev_progress", purpose="A task done, half done or failed, with its commit.",
+    senders=("dev",), receivers=("senior",), priority="STATUS",
     fields=fields(
         {"task": TEXT, "plan_id": TEXT, "commit": NOTE, "status": one_of("complete", "partial", "failed")},
         {"concerns": TEXTS},
     ),
-    example={
-        "type": "dev_progress",
-        "task": "01-01/T3",
-        "plan_id": "01-01",
-        "commit": "abc1234",
-        "status": "partial",
-        "concerns": ["The token's shape differs from the plan"],
-    },
+    example={"type": "dev_progress", "task": "01-01/T3", "plan_id": "01-01", "commit": "abc1234", "status": "partial",
+             "concerns": ["The token's shape differs from the plan"]},
     deed=action("progress", "plan=plan_id task status commit concerns"),
-)
+)  # fmt: skip
 
 DEV_BLOCKER = MessageType(
-    name="dev_blocker",
-    purpose="What keeps a dev from going on, and what would free it.",
-    senders=("dev",),
-    receivers=("senior",),
-    priority="ERROR",
+    name="dev_blocker", purpose="What keeps a dev from going on, and what would free it.",
+    senders=("dev",), receivers=("senior",), priority="ERROR",
     fields=fields({"task": TEXT, "plan_id": TEXT, "blocker": TEXT, "needs": TEXT}, {"attempted": TEXTS}),
-    example={
-        "type": "dev_blocker",
-        "task": "01-02/T1",
-        "plan_id": "01-02",
-        "blocker": "The session table is not there yet",
-        "needs": "Plan 01-01 committed",
-        "attempted": ["Looked for the migration on main"],
-    },
+    example={"type": "dev_blocker", "task": "01-02/T1", "plan_id": "01-02",
+             "blocker": "The session table is not there yet", "needs": "Plan 01-01 committed",
+             "attempted": ["Looked for the migration on main"]},
     deed=action("blocker", "plan=plan_id task blocker needs attempted attempted/text=attempted[]"),
-)
+)  # fmt: skip
 
 CODE_REVIEW_RESULT = MessageType(
-    name="code_review_result",
-    purpose="A senior's verdict on a dev's work, one review cycle at a time.",
-    senders=("senior",),
-    receivers=("lead",),
-    priority="VALIDATION",
+    name="code_review_result", purpose="A senior's verdict on a dev's work, one review cycle at a time.",
+    senders=("senior",), receivers=("lead",), priority="VALIDATION",
     fields=fields(
-        {
-            "plan_id": TEXT,
-            "result": one_of("approve", "changes_requested"),
-            "cycle": Integer(at_least=1),
-            "findings_count": COUNT,
-            "critical": COUNT,
-        },
+        {"plan_id": TEXT, "result": one_of("approve", "changes_requested"), "cycle": Integer(at_least=1),
+         "findings_count": COUNT, "critical": COUNT},
         REPORT,
     ),
     rules=(_critical_within("findings_count"), _critical_but("approve")),
-    example={
-        "type": "code_review_result",
-        "plan_id": "01-01",
-        "result": "changes_requested",
-        "cycle": 1,
-        "findings_count": 3,
-        "critical": 1,
-        "artifact": "phases/01/code-review.jsonl",
-        "committed": True,
-    },
+    example={"type": "code_review_result", "plan_id": "01-01", "result": "changes_requested", "cycle": 1,
+             "findings_count": 3, "critical": 1, "artifact": "phases/01/code-review.jsonl", "committed": True},
     deed=action("review", "plan=plan_id result cycle findings=findings_count critical", REPORTED),
-)
+)  # fmt: skip
 
 QA_RESULT = MessageType(
-    name="qa_result",
-    purpose="Whether a plan's work holds, with the checks that say so.",
-    senders=("qa-lead",),
-    receivers=("lead",),
-    priority="VALIDATION",
+    name="qa_result", purpose="Whether a plan's work holds, with the checks that say so.",
+    senders=("qa-lead",), receivers=("lead",), priority="VALIDATION",
     fields=fields(
-        {
-            "tier": one_of("quick", "standard", "deep"),
-            "result": VERDICTS,
-            "checks": Group(fields({"passed": COUNT, "failed": COUNT, "total": COUNT})),
-        },
-        {
-            "failures": ListOf(Group(fields({"check": TEXT, "expected": NOTE, "actual": NOTE, "evidence": NOTE}))),
-            **REPORT,
-        },
+        {"tier": one_of("quick", "standard", "deep"), "result": VERDICTS,
+         "checks": Group(fields({"passed": COUNT, "failed": COUNT, "total": COUNT}))},
+        {"failures": ListOf(Group(fields({"check": TEXT, "expected": NOTE, "actual": NOTE, "evidence": NOTE}))),
+         **REPORT},
     ),
     rules=(
         HardRule(
-            code="pass-with-failures",
-            broken_when="result == 'PASS' and (checks.failed > 0 or len(failures) > 0)",
-            path="result",
-            say="Say FAIL or PARTIAL: something failed.",
+            code="pass-with-failures", broken_when="result == 'PASS' and (checks.failed > 0 or len(failures) > 0)",
+            path="result", say="Say FAIL or PARTIAL: something failed.",
             expected="FAIL or PARTIAL when anything failed",
         ),
         HardRule(
-            code="checks-exceed-total",
-            broken_when="checks.passed + checks.failed > checks.total",
-            path="checks.total",
-            say="Count again: passed and failed together come to more than total.",
-            severity="warning",
+            code="checks-exceed-total", broken_when="checks.passed + checks.failed > checks.total", path="checks.total",
+            say="Count again: passed and failed together come to more than total.", severity="warning",
             expected="total of at least passed + failed",
         ),
     ),
-    example={
-        "type": "qa_result",
-        "tier": "deep",
-        "result": "FAIL",
-        "checks": {"passed": 18, "failed": 2, "total": 20},
-        "failures": [
-            {"check": "Model", "expected": "Set in the front matter", "actual": "Inherited", "evidence": "senior.md:3"}
-        ],
-        "artifact": "phases/01/verification.jsonl",
-        "committed": True,
-    },
+    example={"type": "qa_result", "tier": "deep", "result": "FAIL", "checks": {"passed": 18, "failed": 2, "total": 20},
+             "failures": [{"check": "Model", "expected": "Set in the front matter", "actual": "Inherited",
+                           "evidence": "senior.md:3"}],
+             "artifact": "phases/01/verification.jsonl", "committed": True},
     deed=action(
         "verdict",
         "result tier passed=checks.passed failed=checks.failed total=checks.total failures "
         "failures/text=failures[].check",
         REPORTED,
     ),
-)
+)  # fmt: skip
 
 QA_CODE_RESULT = MessageType(
-    name="qa_code_result",
-    purpose="What tests and linters say of the code.",
-    senders=("qa-code",),
-    receivers=("lead",),
-    priority="VALIDATION",
+    name="qa_code_result", purpose="What tests and linters say of the code.",
+    senders=("qa-code",), receivers=("lead",), priority="VALIDATION",
     fields=fields(
-        {
-            "result": VERDICTS,
-            "tests": Group(fields({"passed": COUNT, "failed": COUNT, "skipped": COUNT})),
-            "lint": Group(fields({"errors": COUNT, "warnings": COUNT})),
-            "findings_count": COUNT,
-            "critical": COUNT,
-        },
+        {"result": VERDICTS, "tests": Group(fields({"passed": COUNT, "failed": COUNT, "skipped": COUNT})),
+         "lint": Group(fields({"errors": COUNT, "warnings": COUNT})), "findings_count": COUNT, "critical": COUNT},
         REPORT,
     ),
     rules=(
         _critical_within("findings_count"),
         HardRule(
-            code="pass-with-failed-tests",
-            broken_when="result == 'PASS' and tests.failed > 0",
-            path="result",
-            say="Say FAIL or PARTIAL while a test fails.",
-            expected="FAIL or PARTIAL when a test failed",
+            code="pass-with-failed-tests", broken_when="result == 'PASS' and tests.failed > 0", path="result",
+            say="Say FAIL or PARTIAL while a test fails.", expected="FAIL or PARTIAL when a test failed",
         ),
         _critical_but("PASS"),
     ),
-    example={
-        "type": "qa_code_result",
-        "result": "PASS",
-        "tests": {"passed": 42, "failed": 0, "skipped": 3},
-        "lint": {"errors": 0, "warnings": 2},
-        "findings_count": 5,
-        "critical": 0,
-        "artifact": "phases/01/qa-code.jsonl",
-        "committed": True,
-    },
+    example={"type": "qa_code_result", "result": "PASS", "tests": {"passed": 42, "failed": 0, "skipped": 3},
+             "lint": {"errors": 0, "warnings": 2}, "findings_count": 5, "critical": 0,
+             "artifact": "phases/01/qa-code.jsonl", "committed": True},
     deed=action(
         "verdict",
         "result passed=tests.passed failed=tests.failed skipped=tests.skipped lint_errors=lint.errors "
         "lint_warnings=lint.warnings findings=findings_count critical",
         REPORTED,
     ),
-)
+)  # fmt: skip
 
 SECURITY_AUDIT = MessageType(
-    name="security_audit",
-    purpose="What a security audit found, by category.",
-    senders=("security",),
-    receivers=("lead",),
-    priority="VALIDATION",
+    name="security_audit", purpose="What a security audit found, by category.",
+    senders=("security",), receivers=("lead",), priority="VALIDATION",
     fields=fields(
-        {
-            "result": one_of("PASS", "FAIL", "WARN"),
-            "findings": COUNT,
-            "critical": COUNT,
-            "categories": ListOf(one_of("secrets", "owasp", "deps", "config")),
-        },
+        {"result": one_of("PASS", "FAIL", "WARN"), "findings": COUNT, "critical": COUNT,
+         "categories": ListOf(one_of("secrets", "owasp", "deps", "config"))},
         REPORT,
     ),
     rules=(_critical_within("findings"), _critical_but("PASS", "WARN")),
-    example={
-        "type": "security_audit",
-        "result": "WARN",
-        "findings": 2,
-        "critical": 0,
-        "categories": ["secrets", "deps"],
-        "artifact": "phases/01/security-audit.jsonl",
-        "committed": True,
-    },
+    example={"type": "security_audit", "result": "WARN", "findings": 2, "critical": 0,
+             "categories": ["secrets", "deps"], "artifact": "phases/01/security-audit.jsonl", "committed": True},
     deed=action("verdict", "result findings critical categories", REPORTED),
-)
+)  # fmt: skip
 
 SCOUT_FINDINGS = MessageType(
-    name="scout_findings",
-    purpose="Answers to the questions a scout was sent to look into.",
-    senders=("scout",),
-    receivers=("lead",),
-    priority="STATUS",
+    name="scout_findings", purpose="Answers to the questions a scout was sent to look into.",
+    senders=("scout",), receivers=("lead",), priority="STATUS",
     fields=fields(
-        {
-            "domain": one_of("tech-stack", "architecture", "quality", "concerns"),
-            "findings": ListOf(Group(fields({"query": TEXT, "finding": TEXT, "confidence": LEVELS}))),
-        },
+        {"domain": one_of("tech-stack", "architecture", "quality", "concerns"),
+         "findings": ListOf(Group(fields({"query": TEXT, "finding": TEXT, "confidence": LEVELS})))},
         REPORT,
     ),
-    example={
-        "type": "scout_findings",
-        "domain": "tech-stack",
-        "findings": [{"query": "How to rotate RS256 keys", "finding": "Publish a key set", "confidence": "high"}],
-        "artifact": "phases/01/research.jsonl",
-        "committed": True,
-    },
+    example={"type": "scout_findings", "domain": "tech-stack",
+             "findings": [{"query": "How to rotate RS256 keys", "finding": "Publish a key set", "confidence": "high"}],
+             "artifact": "phases/01/research.jsonl", "committed": True},
     deed=action(
         "findings",
         "domain documents=findings documents/name=findings[].query documents/text=findings[].finding "
         "documents/confidence=findings[].confidence",
         REPORTED,
     ),
-)
+)  # fmt: skip
 
 DEBUGGER_REPORT = MessageType(
-    name="debugger_report",
-    purpose="One hypothesis about a fault, with what speaks for and against it.",
-    senders=("debugger",),
-    receivers=("lead",),
-    priority="STATUS",
+    name="debugger_report", purpose="One hypothesis about a fault, with what speaks for and against it.",
+    senders=("debugger",), receivers=("lead",), priority="STATUS",
     fields=fields(
-        {
-            "hypothesis": TEXT,
-            "evidence_for": TEXTS,
-            "evidence_against": TEXTS,
-            "confidence": LEVELS,
-            "recommended_fix": TEXT,
-        },
+        {"hypothesis": TEXT, "evidence_for": TEXTS, "evidence_against": TEXTS, "confidence": LEVELS,
+         "recommended_fix": TEXT},
         {"artifact": TEXT},
     ),
-    example={
-        "type": "debugger_report",
-        "hypothesis": "Two refreshes of one token race each other",
-        "evidence_for": ["Only concurrent requests fail"],
-        "evidence_against": ["A token lives for half an hour"],
-        "confidence": "low",
-        "recommended_fix": "Hold a lock while a token is refreshed",
-        "artifact": "phases/01/debug-report.jsonl",
-    },
+    example={"type": "debugger_report", "hypothesis": "Two refreshes of one token race each other",
+             "evidence_for": ["Only concurrent requests fail"], "evidence_against": ["A token lives for half an hour"],
+             "confidence": "low", "recommended_fix": "Hold a lock while a token is refreshed",
+             "artifact": "phases/01/debug-report.jsonl"},
     deed=action(
         "diagnosis",
         "hypothesis evidence=evidence_for evidence/text=evidence_for[] against=evidence_against confidence "
         "fix=recommended_fix artifact",
     ),
-)
+)  # fmt: skip
 
 ESCALATION = MessageType(
     name="escalation",
@@ -405,24 +279,11 @@ ESCALATION = MessageType(
 )
 
 VBW_COMPANY = Dialect(
-    name="vbw-company",
-    version="1.0",
-    purpose="A company of agents: artifacts, review cycles, escalation up the chain.",
-    form="json",
-    roles=ROLES,
-    wire=EnvelopeFields(correlation="task", sender="from", recipient="to", task="task"),
-    chain=CHAIN,
+    name="vbw-company", version="1.0",
+    purpose="A company of agents: artifacts, review cycles, escalation up the chain.", form="json", roles=ROLES,
+    wire=EnvelopeFields(correlation="task", sender="from", recipient="to", task="task"), chain=CHAIN,
     types=types_by_name(
-        ARCHITECTURE_DESIGN,
-        SENIOR_SPEC,
-        DEV_PROGRESS,
-        DEV_BLOCKER,
-        CODE_REVIEW_RESULT,
-        QA_RESULT,
-        QA_CODE_RESULT,
-        SECURITY_AUDIT,
-        SCOUT_FINDINGS,
-        DEBUGGER_REPORT,
-        ESCALATION,
+        ARCHITECTURE_DESIGN, SENIOR_SPEC, DEV_PROGRESS, DEV_BLOCKER, CODE_REVIEW_RESULT, QA_RESULT, QA_CODE_RESULT,
+        SECURITY_AUDIT, SCOUT_FINDINGS, DEBUGGER_REPORT, ESCALATION,
     ),
-)
+)  # fmt: skip
