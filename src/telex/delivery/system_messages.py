@@ -33,7 +33,8 @@ def not_delivered(
         body = {"severity": "ERROR", "count": 1, "errors": [error]}
         raw, name, type_ = _json(dialect, tree, _ERROR_REPORT, body), dialect.name, _ERROR_REPORT
     else:
-        raw, name, type_ = _plain(message, text), PLAIN.name, None
+        markdown = f"**Not delivered.** {text}\n\nSee `telex why {message.id}`.\n"
+        raw, name, type_ = markdown.encode("utf-8", "replace"), PLAIN.name, None
     return NewMessage(
         id=new_id,
         at=now,
@@ -88,7 +89,3 @@ def _envelope(dialect: Dialect, id_: str, correlation: str, now: float, to: str)
 def _json(dialect: Dialect, envelope: dict[str, Any], type_: str, body: dict[str, Any]) -> bytes:
     tree = envelope | {"type": type_} | ({dialect.payload: body} if dialect.payload else body)
     return json.dumps(tree, ensure_ascii=False).encode()
-
-
-def _plain(message: Message, text: str) -> bytes:
-    return f"**Not delivered.** {text}\n\nSee `telex why {message.id}`.\n".encode("utf-8", "replace")

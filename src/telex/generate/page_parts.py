@@ -59,12 +59,9 @@ def filled(page: str, made: Mapping[str, str]) -> str:
 
 
 def states_table() -> str:
-    rows = [(f"**{state}**", MEANINGS[state], _becomes(state)) for state in STATES]
+    after = {state: ", ".join(other for other in STATES if other in MOVES[state]) for state in STATES}
+    rows = [(f"**{state}**", MEANINGS[state], after[state] or "nothing: final") for state in STATES]
     return _table(("state", "what it means", "may become"), rows)
-
-
-def _becomes(state: State) -> str:
-    return ", ".join(other for other in STATES if other in MOVES[state]) or "nothing: final"
 
 
 def moves_diagram() -> str:

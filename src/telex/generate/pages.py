@@ -39,7 +39,13 @@ def dialect_page(dialect: Dialect) -> str:
 def overview_page(dialects: Sequence[Dialect]) -> str:
     """The page that lists every dialect, and the priority of every type."""
     rows = [
-        (_page_link(dialect), dialect.version, dialect.form, str(len(dialect.types)), dialect.purpose)
+        (
+            f"[{dialect.name}]({dialect.name}.md)",
+            dialect.version,
+            dialect.form,
+            str(len(dialect.types)),
+            dialect.purpose,
+        )
         for dialect in dialects
     ]
     order = ", ".join(PRIORITIES)
@@ -59,20 +65,12 @@ def class_table(dialects: Iterable[Dialect]) -> str:
     """Every type of every dialect with its priority, the first delivered first."""
     types = [(dialect, type_) for dialect in dialects for type_ in dialect.types.values()]
     rows = [
-        (type_.priority, dialect.name, _link(dialect, type_), type_.purpose)
+        (type_.priority, dialect.name, f"[{type_.name}]({dialect.name}.md#{type_.name.lower()})", type_.purpose)
         for priority in PRIORITIES
         for dialect, type_ in types
         if type_.priority == priority
     ]
     return _table(("priority", "dialect", "type", "what it says"), rows)
-
-
-def _page_link(dialect: Dialect) -> str:
-    return f"[{dialect.name}]({dialect.name}.md)"
-
-
-def _link(dialect: Dialect, type_: MessageType) -> str:
-    return f"[{type_.name}]({dialect.name}.md#{type_.name.lower()})"
 
 
 # --- what holds for the whole dialect ------------------------------------------------------------------------------
@@ -95,7 +93,7 @@ def _roles(dialect: Dialect) -> list[str]:
     if all(type_.senders == type_.receivers == ANY for type_ in types):
         named = f" It names {', '.join(roles)}." if roles else ""
         return ["## Who may send what", f"Every agent may send and receive every type.{named}"]
-    rows = [(_link_here(type_), *(_move(type_, role) for role in roles)) for type_ in types]
+    rows = [(f"[{type_.name}](#{type_.name.lower()})", *(_move(type_, role) for role in roles)) for type_ in types]
     return [
         "## Who may send what",
         "S: the role may send it. R: it may receive it.",
@@ -107,10 +105,6 @@ def _roles(dialect: Dialect) -> list[str]:
 def _chain(dialect: Dialect) -> list[str]:
     steps = ", ".join(f"{role} → {above}" for role, above in dialect.chain.items())
     return [f"Who escalates to whom: {steps}."] if steps else []
-
-
-def _link_here(type_: MessageType) -> str:
-    return f"[{type_.name}](#{type_.name.lower()})"
 
 
 def _move(type_: MessageType, role: str) -> str:

@@ -106,8 +106,9 @@ def moments() -> st.SearchStrategy[str]:
 
 
 def messages(dialect: Dialect, type_: MessageType) -> st.SearchStrategy[Tree]:
-    """Messages of this type that are valid whoever reads them."""
-    fields, rules = dialect.fields_of(type_), _rules_that_refuse(dialect, type_)
+    """Valid messages of this type."""
+    fields, all_rules = dialect.fields_of(type_), (*dialect.rules, *type_.rules)
+    rules = [parse(rule.broken_when) for rule in all_rules if rule.severity == "refusal"]
     hints = _hints(rules)
 
     def one(name: str, field: Field) -> st.SearchStrategy[Any]:
@@ -179,10 +180,6 @@ def _roles(dialect: Dialect, type_: MessageType, name: str) -> tuple[str, ...]:
 
 
 # --- hard rules -------------------------------------------------------------------------------------------------
-
-
-def _rules_that_refuse(dialect: Dialect, type_: MessageType) -> list[Node]:
-    return [parse(rule.broken_when) for rule in (*dialect.rules, *type_.rules) if rule.severity == "refusal"]
 
 
 def _hints(rules: list[Node]) -> dict[str, list[str]]:

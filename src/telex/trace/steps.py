@@ -93,7 +93,8 @@ class Conversation(NamedTuple):
 def conversation(stories: Sequence[MessageHistory]) -> Conversation:
     """The conversation with a correlation id, from the histories of its messages."""
     messages = _messages(stories)
-    steps = sorted((step for number, story in enumerate(stories, 1) for step in _steps(number, story)), key=_order)
+    steps = [step for number, story in enumerate(stories, 1) for step in _steps(number, story)]
+    steps.sort(key=lambda step: (step.seq, step.at))
     times = [step.at for step in steps] or [0.0]
     began_at, ended_at = min(times), max(times)
     name = next((story.message.correlation for story in stories if story.message.correlation), "")
@@ -114,10 +115,6 @@ def holds(steps: Sequence[TraceStep]) -> list[LeaseSpan]:
             begun[step.delivery] = index
     lease_spans += [LeaseSpan(steps[first].lane, steps[first].number, first, None) for first in begun.values()]
     return sorted(lease_spans, key=lambda hold: hold.first)
-
-
-def _order(step: TraceStep) -> tuple[int, float]:
-    return step.seq, step.at
 
 
 def _messages(stories: Sequence[MessageHistory]) -> list[TraceMessage]:

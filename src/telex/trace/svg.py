@@ -105,14 +105,10 @@ def _levelled(leases: Sequence[LeaseSpan]) -> Iterator[tuple[LeaseSpan, int]]:
     taken: dict[tuple[str, int], int | None] = {}  # by lane and level: the step that ends the last bar there
     for hold in leases:
         level = 0
-        while (hold.lane, level) in taken and _reaches(taken[hold.lane, level], hold.first):
+        while (hold.lane, level) in taken and ((last := taken[hold.lane, level]) is None or last > hold.first):
             level += 1
         taken[hold.lane, level] = hold.last
         yield hold, level
-
-
-def _reaches(last: int | None, first: int) -> bool:
-    return last is None or last > first
 
 
 # --- parts ---------------------------------------------------------------------------------------------------------

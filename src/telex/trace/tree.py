@@ -76,11 +76,8 @@ def render(stories: Sequence[MessageHistory], width: int | None = None) -> str:
         told = [line for _, _, line in lines]
     else:
         told = [line for row, before, _ in lines for line in _narrow(row, before, max(width, _WIDTH_LEAST))]
-    return "\n".join([*_heading_lines(heading, width), "", *told]) + "\n"
-
-
-def _heading_lines(heading: str, width: int | None) -> list[str]:
-    return [heading] if width is None else folded(heading, max(width, _WIDTH_LEAST), _LINES_MOST)
+    top = [heading] if width is None else folded(heading, max(width, _WIDTH_LEAST), _LINES_MOST)
+    return "\n".join([*top, "", *told]) + "\n"
 
 
 def _narrow(row: _Row, before: str, width: int) -> Iterator[str]:
