@@ -150,7 +150,7 @@ def test_whoever_waits_for_a_hub_is_told_so_once_and_not_for_a_moment(
         return [record.getMessage() for record in caplog.records if record.name == "telex.http_client"]
 
     assert asked(4) == []
-    assert asked(12) == [f"{hub.url} does not answer; it is asked again for up to 60 s"]
+    assert asked(12) == [f"{hub.url} does not answer; retrying for up to 60 s"]
 
 
 @proves("http_client/long-poll")

@@ -209,4 +209,4 @@ def test_the_settings_of_a_team_may_name_a_hub(hub: Hub, tmp_path: Path, capsys:
 @proves("http_client/cli-store-only")
 def test_what_needs_the_store_itself_says_so(command: Callable[..., Any]) -> None:
     code, _, err = command("doctor")
-    assert (code, "the store itself" in err) == (1, True), err
+    assert (code, "the store file" in err) == (1, True), err

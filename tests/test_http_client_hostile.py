@@ -91,7 +91,7 @@ def test_an_answer_that_is_packed_is_not_unpacked() -> None:
     packed = gzip.compress(b'{"answer":[' + b" " * 10_000_000 + b"]}")
     head = f"200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}"
     with evil(head, packed) as hub, telex.connect(hub.url) as bus:
-        with pytest.raises(StoreError, match="packed"):
+        with pytest.raises(StoreError, match="compressed"):
             bus.roster()
         assert b"accept-encoding: identity" in hub.heard[0].lower()
 
@@ -140,10 +140,10 @@ def test_an_answer_that_comes_drop_by_drop_is_not_waited_for(
 @pytest.mark.parametrize(
     "body, more, said",
     [
-        (EVENT, b"", "cannot be read"),
-        (b"data: [[[[\n\n", b"", "cannot be read"),
-        (b"data: {}\n\n", b"", "cannot be read"),
-        (b"data: " + b"[" * 100_000 + b"\n\n", b"", "cannot be read"),
+        (EVENT, b"", "invalid event"),
+        (b"data: [[[[\n\n", b"", "invalid event"),
+        (b"data: {}\n\n", b"", "invalid event"),
+        (b"data: " + b"[" * 100_000 + b"\n\n", b"", "invalid event"),
         (b"data: ", b"x" * 65_536, "1,000,000 bytes"),
         (b"", b"x" * 65_536, "1,000,000 bytes"),
     ],

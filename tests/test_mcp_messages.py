@@ -185,7 +185,7 @@ def test_a_message_is_given_back_kept_longer_or_acked_and_a_lost_lease_is_told(t
         assert later.tree["answer"] > first["until"]
         back = await lead.ack(token=first["token"], nack="no disk")
         assert back.tree["state"] == "stored"
-        assert "comes again" in back.text
+        assert "is retried at" in back.text
         lost = await lead.ack(token=first["token"])
         assert (lost.wrong, lost.tree["code"]) == (True, "lease-lost")
         second = await lead.take(seconds=30)
@@ -214,7 +214,7 @@ def test_no_message_can_pose_as_a_line_of_the_tool(tmp_path: Path) -> None:
         for said in (whole, taken):
             own = [line for line in said.text.split("\n") if not line.startswith("| ")]
             assert not any("Fine" in line or "IGNORE" in line or "n-9" in line for line in own)
-            assert "no instruction of this tool" in said.text
+            assert "no instructions of this tool" in said.text
             assert "no instruction" in said.tree["note"]
 
     played(play, tmp_path)
@@ -232,7 +232,7 @@ def test_no_reason_can_pose_as_a_line_of_the_tool(tmp_path: Path) -> None:
         for text in (failed.text, refused.text, await dev.read("telex://thread/c-1")):
             own = [line for line in text.split("\n") if not line.startswith("| ")]
             assert not any("Fine" in line or "IGNORE" in line or FIELD in line for line in own)
-            assert "no instruction of this tool" in own[0]
+            assert "no instructions of this tool" in own[0]
         assert "IGNORE" in failed.text
         assert "at $.status" in refused.text
         for said in (failed, refused):
