@@ -116,6 +116,23 @@ def test_the_trace_is_kept_beside_the_message_and_never_in_its_bytes(tracing: Tr
     assert f"{send.parent.span_id:016x}" == CAME_WITH.split("-")[2]
 
 
+@proves("telemetry/carried")
+def test_messages_that_share_a_commit_keep_the_trace_of_their_own_caller(tmp_path: Path) -> None:
+    traces = [f"00-{number:032x}-{number:016x}-01" for number in range(1, 6)]
+
+    async def send(bus: Any, trace: str) -> str | None:
+        with carrying(trace):
+            receipt = await bus.send(NOTE, sender="dev", to="lead")
+        [story] = await bus.why(receipt.id)
+        return await carried_by(bus, story.message)
+
+    async def scene() -> list[str | None]:
+        async with telex.connect(tmp_path / "telex.db", settings=Settings()) as bus:
+            return await asyncio.gather(*(send(bus, trace) for trace in traces))
+
+    assert asyncio.run(scene()) == traces
+
+
 def test_without_anybody_who_traces_what_came_along_is_kept_as_it_came() -> None:
     async def scene() -> str | None:
         async with telex.connect("memory:", settings=Settings()) as bus:

@@ -48,9 +48,7 @@ class BusContext:
             default_roles=default_roles((policy.forced,) if policy.forced else policy.dialects, closed=bool(members)),
         )
         store.register_cache(self.team)
-        self.traceparent: Callable[[], str | None] | None = (
-            None  # the trace that a message is sent in; None: no tracing
-        )
+        self.current_trace: Callable[[], str | None] = lambda: None  # the traceparent that a caller sends in
         self.returned_at: dict[str, float] = {}  # members that stopped, and when: their messages were returned
         self.next_maintenance = 0.0  # when this bus next handles timeouts
         self.next_store_maintenance = 0.0  # when it next helps the store with its maintenance
@@ -125,6 +123,9 @@ class BusContext:
         roster = await self.roster()
         known = roster.members.get(normalised(name))
         if known is None or known.joined_at is None or not known.is_here or dialects:
+            found = self.team.resolve_member(name, role, joining=joining)
+            if isinstance(found, Finding):
+                return found
 
             def join(tx: Transaction) -> Member | Finding:
                 self.team.begin(tx)

@@ -49,6 +49,7 @@ class PreparedSend(NamedTuple):
     has_own_id: bool  # then it may be a duplicate
     digest: bytes
     began: float
+    traceparent: str | None = None
     evidence: tuple[Finding, ...] = ()
 
 
@@ -235,6 +236,10 @@ class Decision:
         self._reply_to, self._correlation = reply_to, envelope.correlation or self._request.correlation
 
     @property
+    def _took(self) -> float:
+        return self._now - self._prepared.began
+
+    @property
     def _route(self) -> Route:
         assert not isinstance(self._inboxes, Finding)
         return self._inboxes
@@ -312,7 +317,7 @@ class Decision:
         findings = (*self._checked.findings, *self._findings) if self._findings else self._checked.findings
         inboxes, by_address = self._route, (self._address,)
         named = inboxes if inboxes != by_address or (change is not None and change.topics) else ()
-        detail = event_detail(context, self._now - self._prepared.began, findings, inboxes=named)
+        detail = event_detail(context, self._took, findings, inboxes=named, traceparent=self._prepared.traceparent)
         message = self._new_message(detail, inboxes, self._answer_by(), answered, change)
         seq = tx.append(message)
         if change is not None:
@@ -443,7 +448,7 @@ class Decision:
             digest=self._prepared.digest,
             raw=request.raw,
             kind="refused",
-            detail=event_detail(context, self._now - self._prepared.began, findings),
+            detail=event_detail(context, self._took, findings, traceparent=self._prepared.traceparent),
         )
         self._tx.append(message)
         return RefusedSend(message, checked, findings)
@@ -458,7 +463,12 @@ def _json_decoder() -> Callable[[bytes], Any]:
 
 
 def event_detail(
-    context: BusContext, took_seconds: float, findings: tuple[Finding, ...], *, inboxes: Route = ()
+    context: BusContext,
+    took_seconds: float,
+    findings: tuple[Finding, ...],
+    *,
+    inboxes: Route = (),
+    traceparent: str | None = None,
 ) -> str:
     """JSON of the event that stores a message. `inboxes` are given where the address does not say them, and for
     messages of the work, whose state is folded from them. A message that no work rules were applied to never counts
@@ -468,8 +478,8 @@ def event_detail(
         detail += f', "{UNWEIGHED}": true'
     if inboxes:
         detail += f', "inboxes": {json.dumps(inboxes, ensure_ascii=False)}'
-    if context.traceparent is not None and (trace := context.traceparent()) is not None:
-        detail += f', "traceparent": "{trace}"'
+    if traceparent is not None:
+        detail += f', "traceparent": "{traceparent}"'
     if findings:
         listed = [{name: value for name, value in one._asdict().items() if value is not None} for one in findings]
         detail += f', "findings": {json.dumps(listed, ensure_ascii=False)}'

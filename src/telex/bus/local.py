@@ -56,7 +56,7 @@ class LocalBus(WorkApi):
         """From here on the trace that a message is sent in, as `ports.trace_context` has it, is written down with
         it.
         """
-        self._context.traceparent = trace
+        self._context.current_trace = trace
 
     async def send(
         self,

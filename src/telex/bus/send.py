@@ -75,7 +75,8 @@ class Sender:
             own_id = replace_surrogates(own_id)
         id_, has_own_id = own_id or context.clock.new_id(), own_id is not None
         digest = digest_of(request.raw)
-        return _NEW(PreparedSend, (request, checked, participants, id_, has_own_id, digest, began, ()))
+        trace = context.current_trace()  # of the caller: the transaction may run in the context of another one
+        return _NEW(PreparedSend, (request, checked, participants, id_, has_own_id, digest, began, trace, ()))
 
     def _submit(self, prepared: PreparedSend) -> Awaitable[DecidedSend]:
         """Take a place in the store's queue. Nothing may be awaited before this: it keeps the order of one sender."""
