@@ -149,7 +149,8 @@ class SqliteStore:
 
         answer = self._file.read_transaction(run)
         if snapshots:
-            await self._submit(WriteJob(lambda tx: [tx.keep_snapshot(*one) for one in snapshots], durable=False))
+            with suppress(StoreError):  # they only save time, and a full disk can be read
+                await self._submit(WriteJob(lambda tx: [tx.keep_snapshot(*one) for one in snapshots], durable=False))
         return answer
 
     # --- writes ------------------------------------------------------------------------------------------------------
