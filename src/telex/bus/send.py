@@ -8,6 +8,7 @@ transaction but the cache, so it can be run again in another transaction.
 
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from telex.bus.correlate import SendRequest, replace_surrogates
 from telex.bus.decision import DecidedSend, Decision, PreparedSend, RefusedSend, StoredSend
 from telex.delivery.routing import Participants
 from telex.dialects.schema import Dialect
-from telex.errors import OutcomeUnknown
+from telex.errors import OutcomeUnknown, StoreError
 from telex.model.digest import digest_of
 from telex.model.finding import Finding
 from telex.ports.bus import Receipt
@@ -147,8 +148,9 @@ class Sender:
         if isinstance(outcome, StoredSend):
             from telex.bus.inbox_withdrawal import return_messages
 
-            for member in outcome.stopped:
-                await return_messages(self._context, member)
+            with suppress(StoreError):  # the message is stored, and maintenance returns what is left
+                for member in outcome.stopped:
+                    await return_messages(self._context, member)
             return outcome.receipt
         from telex.delivery.system_messages import refusal_answer
 
