@@ -93,30 +93,24 @@ class _Scanner:
         table: Path = ()
         self.skip(_BLANK)
         while self.position < len(self.text):
-            if self.accept("[["):
-                table = self.list_header()
-            elif self.accept("["):
+            if self.accept("["):
                 table = self.header()
             else:
                 self.pair(table)
             self.skip(_BLANK)
 
     def header(self) -> Path:
+        is_list = self.accept("[")
         line, keys = self.line(), self.keys()
-        self.expect("]")
+        self.expect("]]" if is_list else "]")
         path = self.into_last(keys[:-1], line) + keys[-1:]
+        if is_list:
+            self.lines.setdefault(path, line)
+            index = self.tables_in.get(path, 0)
+            self.tables_in[path] = index + 1
+            path = (*path, index)
         self.lines[path] = line  # an earlier header of an inner table may have set it
         return path
-
-    def list_header(self) -> Path:
-        line, keys = self.line(), self.keys()
-        self.expect("]]")
-        path = self.into_last(keys[:-1], line) + keys[-1:]
-        self.lines.setdefault(path, line)
-        index = self.tables_in.get(path, 0)
-        self.tables_in[path] = index + 1
-        self.lines[(*path, index)] = line
-        return (*path, index)
 
     def into_last(self, keys: tuple[str, ...], line: int) -> Path:
         """The path of a header's keys; a list of tables stands for its last item."""
@@ -167,24 +161,24 @@ class _Scanner:
 
     def list(self, path: Path) -> None:
         index = 0
-        self.skip(_BLANK)
-        while not self.accept("]"):
+        while self.has_next("]", is_first=index == 0):
             self.lines[(*path, index)] = self.line()
             self.value((*path, index))
             index += 1
-            self.between("]")
 
     def inline_table(self, path: Path) -> None:
-        self.skip(_BLANK)
-        while not self.accept("}"):
+        is_first = True
+        while self.has_next("}", is_first=is_first):
             self.pair(path)
-            self.between("}")
+            is_first = False
 
-    def between(self, end: str) -> None:
+    def has_next(self, end: str, *, is_first: bool) -> bool:
+        """Skip the comma between two items; False at the end, which may follow a comma."""
         self.skip(_BLANK)
-        if not self.text.startswith(end, self.position):
+        if not is_first and not self.text.startswith(end, self.position):
             self.expect(",")
             self.skip(_BLANK)
+        return not self.accept(end)
 
 
 def _unescaped(escape: re.Match[str]) -> str:
