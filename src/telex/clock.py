@@ -1,8 +1,7 @@
-"""What time is it, by a clock that never goes back? And where do ids come from?
+"""Monotonic wall clock and source of ids.
 
-Leases and deadlines are told by the wall clock, since processes share them. A wall clock may be set back, by an hour
-when somebody fixes it: this one then goes on from where it was, at the pace of the monotonic clock, and starts no
-earlier than the last thing that the store remembers.
+Leases and deadlines use the wall clock, since processes share them. When the wall clock is set back, this clock
+continues from where it was at the pace of the monotonic clock; it never starts before the last event of the store.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Which bus is meant? From settings and an address to the pieces, put together. The only file that knows them all."""
+"""Construction of a bus from settings and an address. The only module that knows all parts."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
-"""What has this team settled for itself? telex.toml, found as git finds its folder, or nothing at all.
+"""Settings of a team: telex.toml, searched in the parent directories as git searches its folder.
 
-A team without the file pays a few looks at the disk and no more: what reads TOML is imported when there is some. Which
-settings there are is `settings.py`, how they are read `loader.py`; `docs/settings.md` is made from the same table.
+Without the file the cost is a few stat calls: the TOML parser is imported only when there is one. `settings.py` has the
+table of settings, `loader.py` parses them, and `docs/settings.md` is generated from the same table.
 """
 
 import os

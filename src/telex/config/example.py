@@ -1,4 +1,4 @@
-"""How does one begin a telex.toml? With every setting there is, said in a line and put aside until it is wanted."""
+"""Example telex.toml with every setting, described in a line and commented out."""
 
 from collections.abc import Callable, Mapping
 

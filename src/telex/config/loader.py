@@ -1,4 +1,4 @@
-"""What does telex.toml say? Every mistake in it at once, each with its line and the spelling that was meant."""
+"""Parser of telex.toml. It reports all errors at once, each with its line and the probable spelling."""
 
 import os
 from collections.abc import Mapping

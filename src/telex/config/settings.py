@@ -1,4 +1,4 @@
-"""Which settings are there? One table, from which the reader, the example and the documentation are made."""
+"""Table of all settings, from which the loader, the example and the documentation are generated."""
 
 from typing import NamedTuple
 

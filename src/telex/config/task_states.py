@@ -1,7 +1,6 @@
-"""Which states have this team's tasks? A table of its own in telex.toml, in the place of the one that comes with Telex.
+"""State machine of tasks from telex.toml, in place of the built-in one.
 
-What would leave a task without a way on is a mistake in the table and is said before any task gets there: a state that
-nothing leads to, one from which no end can be reached.
+The table is checked when it is loaded: each state must be reachable and must lead to a final state.
 """
 
 from telex.config.settings import STATE, TASK_STATES

@@ -1,7 +1,7 @@
-"""Does anybody here speak that version of that dialect? What is said to whoever asks for another.
+"""Resolution of dialect names and versions that an agent declares when it joins.
 
-A version is the dialect's own; names that a family of dialects shares are resolved here and stored nowhere, so that a
-roster names what there is.
+A version belongs to its dialect. The name of a family of dialects is resolved here and never stored, so that the
+roster has only names of real dialects.
 """
 
 from collections.abc import Container, Iterable

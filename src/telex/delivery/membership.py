@@ -1,6 +1,6 @@
-"""May somebody act under this name, in this role? What is said to whoever may not.
+"""Check whether a name may act in a role, with the finding if it may not.
 
-Locally a caller names itself; what it may send is decided by its role, which the roster knows and no claim changes.
+Locally a caller names itself. Its role in the roster decides what it may send; a claim in a message changes nothing.
 """
 
 from collections.abc import Sequence

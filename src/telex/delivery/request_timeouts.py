@@ -1,7 +1,7 @@
-"""What happens when an answer is late? Visible events, the question once more, and in the end a word to the asker.
+"""Decision on an overdue request: repeat it, or report to the sender that no answer came.
 
-A request is asked `attempts_max` times. While it still lies in an inbox there is nothing to ask again; where it was
-acked and not answered, it is put there once more.
+A request is sent `attempts_max` times. While it is still in an inbox, it is not repeated; if it was acked without an
+answer, it is delivered again.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""How does the team of the story go on and on, for somebody who watches it on the hub's page?
+"""Endless demo for the hub's page.
 
-Here the story is played by the clock on the wall, thirty times as fast as it would be lived: whoever waits really does,
-and what is seen on the page happens when it is seen. Each round is the same story about another plan, in one store. So
-that it does not grow for ever, it keeps the last hour, and after a hundred rounds the team rests.
+The story runs in real time, thirty times as fast as the written one: agents really wait, and events appear on the page
+when they happen. Each round is the same story about another plan, in one store. The store keeps the last hour, and
+after a hundred rounds the team pauses.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What is there to tell of a story? Scenes, and what happens in them, one line each."""
+"""Values of the demo's story: scenes and events, one line each."""
 
 from typing import Literal, NamedTuple
 

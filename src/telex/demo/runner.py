@@ -1,4 +1,4 @@
-"""How is the story put on? A folder, a clock and a bus; whoever watches is told one thing after the other."""
+"""Runs the demo: creates the folder, the clock and the bus, and reports each event."""
 
 import os
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""How does a new message of this type begin? What can be known is filled in, the rest is a marked blank.
+"""Draft of a new message: known values are filled in, the others are marked blanks.
 
-Time and id come in as arguments. A draft always passes its own check once its blanks are filled.
+Time and id are arguments. A draft is valid once its blanks are filled in.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""How is a place in a message reached, by the steps that lead there? Apart from the rules: they cost an import."""
+"""Access to a field of a message by its path. Separate from the rules, which cost an import."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,7 @@
-"""How are fields written as front matter, so that every YAML reader gets back what was meant?
+"""Writer of YAML front matter that every YAML parser reads alike.
 
-Block style, keys in their order, two blanks a level. A string stands without quotes only where no reader of YAML 1.1 or
-1.2 could take it for anything else; otherwise it is written as JSON writes strings, which both versions read alike.
+Block style, keys in their order, two spaces per level. A string is unquoted only where no YAML 1.1 or 1.2 parser could
+read it as another type; otherwise it is a JSON string, which both versions read alike.
 """
 
 import re

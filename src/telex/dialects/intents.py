@@ -1,9 +1,9 @@
-"""Which acts do dialects share, and in which terms do they compare what is said? One table for everybody.
+"""Intents that dialects share, with their terms: the common vocabulary of translation.
 
-Each intent has what it does and the terms that other dialects know for it: a term is what a field means, whatever a
-dialect calls it, and its words are what everybody calls its values. The lexicon of the built-in dialects is written in
-these terms, and so is what a user's own file says of its types. A type that nobody else has anything like is an act of
-its own, so that there is always an answer to why not.
+An intent has a description and terms. A term is the meaning of a field, independent of its name in a dialect; its words
+are the common names of its values. The mappings of the built-in dialects and the semantics of users' dialects use these
+terms. A type without a counterpart has an intent of its own, so that there is always a reason for a missing
+translation.
 """
 
 from collections.abc import Mapping

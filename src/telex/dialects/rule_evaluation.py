@@ -1,4 +1,4 @@
-"""How is a rule held against a message that was read? Its names become ways into the tree."""
+"""Evaluation of a rule on a parsed message: its names become paths."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What point in time does this text name, and does it leave something open? And how is one written?"""
+"""Parser and formatter of timestamps."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Does the repository at hand bear out what a report claims?
+"""Verification of a report's claims against the local git repository.
 
 Most messages claim nothing of that kind, so git is neither imported nor started until one does.
 """

@@ -1,4 +1,4 @@
-"""Is it as the message says? One look at a repository: at a commit and what it changed, or at files to be committed."""
+"""Verification of one claim: a commit and the files that it changed, or files to be committed."""
 
 import os
 import posixpath

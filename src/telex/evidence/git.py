@@ -1,8 +1,8 @@
-"""How is git asked, so that neither a message nor a hostile repository can make it do anything but answer?
+"""Safe calls of git: neither a message nor a hostile repository can make it run other programs.
 
-Only plumbing that reads objects and lists is used: it runs no hook, filter, text converter, pager or credential helper.
-What could still start a program (a file-system monitor, a fetch of missing objects) is switched off. The ownership
-check that git makes itself stays: a repository that it does not trust is one that does not answer.
+Only plumbing commands that read objects and lists are used: they run no hook, filter, text converter, pager or
+credential helper. Options that could still start a program (file-system monitor, fetch of missing objects) are off.
+Git's own ownership check stays: an untrusted repository gives no answer.
 """
 
 import os

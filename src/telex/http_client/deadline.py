@@ -1,7 +1,7 @@
-"""How long may the whole of an answer take, where nobody but the reader itself can look at the clock?
+"""Total timeout of a blocking HTTP response.
 
-A timeout holds for one read, and whoever sends a byte now and then keeps to it for ever. On a loop, the loop ends that.
-A reader that blocks is given for each read only what is left of its time.
+A socket timeout limits one read, so a server that sends a byte now and then never exceeds it. On an event loop, the
+loop cancels the request; a blocking reader gets only the remaining time for each read.
 """
 
 import time

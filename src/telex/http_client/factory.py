@@ -1,4 +1,4 @@
-"""Which pieces make the bus of a hub?"""
+"""Construction of the client from an address and a token."""
 
 from telex.errors import StoreUnavailable
 from telex.http_client.bus import RemoteBus

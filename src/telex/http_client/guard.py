@@ -1,4 +1,4 @@
-"""May these paths be written, when the contracts are at a hub and the disk is here? Links are followed on this side."""
+"""Guard with contracts at a hub and files on this disk: symbolic links are resolved locally."""
 
 from collections.abc import Awaitable, Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""What would a bus at hand have said? From a problem document back to the receipt, the finding or the exception."""
+"""Conversion of a problem document to the receipt, finding or exception of a local bus."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""How is a hub followed without missing anything? Its stream of events, taken up again where it broke off."""
+"""Event stream of a hub, resumed after the last event when the connection breaks."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing

@@ -1,7 +1,7 @@
-"""How is a hub asked, and asked again when it is away for a while? Over HTTP, waiting on a loop or blocking.
+"""HTTP transport with retries, on an event loop or blocking.
 
-A question that may be put twice is put until it is answered or patience ends: a hub that restarts is not noticed. One
-that may not is put again only where it cannot have arrived.
+An idempotent request is repeated until it is answered or times out, so a restart of the hub goes unnoticed. Others are
+repeated only where they cannot have arrived.
 """
 
 import logging

@@ -1,7 +1,7 @@
-"""One message on its way to one inbox: in which state is it, and what may it become?
+"""Delivery of one message to one inbox: its states and the moves between them.
 
-Every allowed move stands in `MOVES` and nowhere else. Stores are held to it by their contract, the docs draw their
-diagram from it, and the simulator checks what happened against it.
+`MOVES` is the only table of allowed moves. The store contract tests it, the docs draw their diagram from it, and the
+simulator checks the log against it.
 """
 
 from typing import Literal, NamedTuple

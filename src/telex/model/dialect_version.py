@@ -1,5 +1,6 @@
-"""Which dialect does somebody read, in which version, and how spelt? `vbw-typed`, `vbw-typed@2.0`,
-`vbw-typed@2.0+approved`."""
+"""A reader's choice of dialect, version and field names: `vbw-typed`, `vbw-typed@2.0`,
+`vbw-typed@2.0+approved`.
+"""
 
 from typing import NamedTuple
 

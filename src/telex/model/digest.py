@@ -1,6 +1,6 @@
-"""Are these the same bytes? A fingerprint of a message, and a short number for an id.
+"""Digest of a message's bytes, and a short hash of an id.
 
-Straight from the C module where there is one: hashlib would load OpenSSL first, and a cold `telex send` pay for it.
+Directly from the C module if there is one: hashlib would load OpenSSL, which a cold `telex send` would pay for.
 """
 
 try:

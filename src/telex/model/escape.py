@@ -1,4 +1,4 @@
-"""How is a text from outside shown, so that no terminal, page or picture takes it for anything but text?"""
+"""Escaping of untrusted text for terminals, pages and pictures."""
 
 
 def shown(text: str) -> str:

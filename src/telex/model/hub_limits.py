@@ -1,4 +1,4 @@
-"""How much does a hub bear of one client, and of all together? Every number of it, which telex.toml may change."""
+"""Limits of a hub per client and in total; telex.toml may change each."""
 
 from typing import NamedTuple
 

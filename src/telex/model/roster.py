@@ -1,7 +1,7 @@
-"""Who is in the team? Names, roles, and what each one reads.
+"""Roster of a team: names, roles and the dialects that each member reads.
 
-With nothing declared the team is open: every role of the built-in dialects is a member by its own name, `human` is
-always there, and others join. Members declared in telex.toml close it.
+Without declared members the team is open: every role of the built-in dialects is a member by its own name, `human` is
+always there, and others may join. Members declared in telex.toml close it.
 """
 
 from collections.abc import Iterable, Mapping

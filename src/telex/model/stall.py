@@ -1,4 +1,4 @@
-"""Who waits for whom, and where does it not go on? What `telex stall` shows."""
+"""Report of `telex stall`: who waits for whom, and where the work is stuck."""
 
 from typing import Literal, NamedTuple
 

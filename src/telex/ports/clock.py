@@ -1,4 +1,4 @@
-"""Where do time and ids come from? From outside: the pure rooms are told, and a simulation can tell them anything."""
+"""Clock port: time and ids come from outside, so that pure packages are deterministic in simulations."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What can be asked of the repository at hand? Whether it bears out what a report claims, or speaks against it."""
+"""Evidence port: whether the local repository confirms or contradicts a report's claim."""
 
 from typing import NamedTuple, Protocol
 

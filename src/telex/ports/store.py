@@ -1,4 +1,4 @@
-"""What must a store do? Keep bytes unread, and never say that something is stored when it may be lost.
+"""Store port: keeps message bytes uninterpreted, and reports a message as stored only when it is durable.
 
 A store decides nothing about the work: when to try again and when to give up comes in as a `Settlement`, with the
 state it was decided upon. If that state has changed meanwhile, the settlement does not happen, and nothing of it does.

@@ -1,7 +1,7 @@
-"""What travels beside a message, and is no part of it? The trace that it belongs to, as W3C's `traceparent`.
+"""Trace context of a message, as W3C `traceparent`.
 
-Whoever sends says so around the call, and the bus writes it down with the message; the bytes stay as they are. Nothing
-of it is believed or acted upon: it is a number under which somebody else's tool puts things together.
+The sender sets it around the call, and the bus stores it beside the message, whose bytes stay unchanged. It is not
+trusted or acted on: it only correlates traces in other tools.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""What do the verbs of the bus look like on a wire? Every value as JSON and back, its schema, and the table of verbs.
+"""Wire format of the bus's methods: JSON codec, schemas and the table of verbs.
 
-Pure: no sockets here. The HTTP door, its client, the MCP door and the API document are all made from this room.
+No sockets here. The HTTP server, its client, the MCP server and the OpenAPI document are generated from this package.
 """
 
 from telex.protocol.codec import CodecError as CodecError

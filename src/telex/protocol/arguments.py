@@ -1,4 +1,4 @@
-"""Do these arguments fit the verb? From a query or a JSON object to what the bus is called with, or what is wrong."""
+"""Validation of a verb's arguments from a query string or a JSON object."""
 
 import re
 import types

@@ -1,7 +1,7 @@
-"""How is a value of the bus told in JSON, and made from it again?
+"""JSON codec of the bus's values.
 
-A named tuple is an object with its fields, a tuple an array, bytes the text they are or, where they are none, an
-object with `base64`. Its fields are read off a value's class, so a new one is on the wire without a word here.
+A named tuple is an object with its fields, a tuple an array, bytes a text or, if they are not UTF-8, an object with
+`base64`. Fields are derived from a value's class, so a new one needs no code here.
 """
 
 import base64

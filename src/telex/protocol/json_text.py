@@ -1,4 +1,4 @@
-"""How is a tree written as JSON, and read again? Every tree can be written: what no JSON text may hold is escaped."""
+"""JSON serialisation that accepts every tree: what JSON text cannot hold is escaped."""
 
 import json
 from math import isfinite

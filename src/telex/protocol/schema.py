@@ -1,4 +1,4 @@
-"""What does a value look like as a JSON Schema? Made from the same annotations that write and read it."""
+"""JSON Schema of a value, from the same annotations as the codec."""
 
 import types
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What are the fields of a value and the arguments of a verb? Read off the annotations, late ones too."""
+"""Resolved annotations of a value's fields and a verb's arguments."""
 
 import types
 from functools import cache

@@ -1,7 +1,7 @@
-"""By which method and path is each verb of the bus asked for, and who may? One row for each.
+"""Table of verbs: HTTP method, path and permission of each method of the bus.
 
-Arguments, their defaults and the answers are those of `ports.bus.Bus` and are read off it: a verb that gets another
-argument has it at every door. Routes, the API document, the client and the docs are made from this table.
+Arguments, defaults and results are derived from `ports.bus.Bus`, so a new argument is available on every surface.
+Routes, the OpenAPI document, the client and the docs are generated from this table.
 """
 
 import inspect

@@ -1,7 +1,7 @@
-"""How does a record leave one store and come into another? As JSON lines: every event, and each message with its bytes.
+"""Export and import of a log as JSON lines: every event, and each message with its bytes.
 
-Bytes that are UTF-8 stand there as text, so that the file can be read and searched; others in base64. What comes in
-is checked like anything from outside: a line that is wrong says which and why.
+Bytes that are UTF-8 are stored as text, so that the file can be read and searched; others as base64. Imported lines are
+validated as untrusted input: an error names the line and the reason.
 """
 
 import json

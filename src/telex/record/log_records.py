@@ -1,7 +1,7 @@
-"""What stands in the log? A line for every message sent and for every turn a reader took with one.
+"""Records of `telex log`: one for each message sent and for each attempt of a reader.
 
-The fields are those of build-flow's log: timestamp, direction, agent, message, processingTime, result. They are made
-from events and from nothing else, so that the log cannot tell another story than `telex why`.
+The fields are those of build-flow's log: timestamp, direction, agent, message, processingTime, result. They are derived
+from events only, so that the log agrees with `telex why`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What time is it in a test? Whatever the test says: nothing ever waits, and every run is the same."""
+"""Fake clock for tests: the test sets the time, and nothing ever waits."""
 
 from collections.abc import Callable
 

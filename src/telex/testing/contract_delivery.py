@@ -1,4 +1,4 @@
-"""Whose turn is it, and who has it? The part of the store contract on leases, fences and settling."""
+"""Store contract: leases, fencing tokens and settlements."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Can everything that happened be told? The part of the store contract on events and pruning."""
+"""Store contract: events and pruning."""
 
 import json
 

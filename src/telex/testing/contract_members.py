@@ -1,4 +1,4 @@
-"""Who is there, and who else is writing? The part of the store contract on members and on others who have it open."""
+"""Store contract: members, and changes by other processes that have the store open."""
 
 import pytest
 

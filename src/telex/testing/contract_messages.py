@@ -1,4 +1,4 @@
-"""Is what was stored there, exactly, once, and found again? The part of the store contract on keeping messages."""
+"""Store contract: messages are stored exactly once, unchanged, and can be found."""
 
 import pytest
 

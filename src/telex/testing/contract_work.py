@@ -1,4 +1,4 @@
-"""Does a message keep its part in the work? The part of the store contract on topics and what is written with them."""
+"""Store contract: topics and what is written with them."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""Does the record tell the truth? Everything that must hold when a simulated team has come to rest.
+"""Invariants that must hold after a simulation.
 
-The record is replayed event by event, which gives the state that every delivery must be in, and on the way shows every
-move and every offer out of turn. It is then held against the store and against what the agents were told.
+The log is replayed event by event, which gives the state of each delivery and reveals every invalid move and every
+lease out of order. The result is compared with the store and with what the agents received.
 """
 
 from collections import Counter, defaultdict

@@ -1,7 +1,7 @@
-"""What were the agents told? Each answer of the bus is written down here, and held against those before it.
+"""Observer of a simulation: records each result of the bus and compares it with earlier ones.
 
-Whatever one answer alone gives away is noticed at once: a late ack taken, a message in two hands, one that comes back
-after it was acked. What only the record can show is `sim_invariants`.
+What one result reveals is reported at once: an accepted late ack, a message leased twice, one delivered after its ack.
+`sim_invariants` checks what only the log can show.
 """
 
 from typing import NamedTuple

@@ -1,11 +1,11 @@
-"""Does the bus keep its word to a team that stalls, crashes and repeats itself? One seed, one team, one story.
+"""Simulator of a team that stalls, crashes and repeats messages: one seed, one team.
 
     python -m telex.testing.simulator --seeds 0:500 --store sqlite
     python -m telex.testing.simulator --seeds 41 --history
 
-Everything comes from the seed: who is there, what they do, how time leaps. Afterwards time runs on until all is quiet,
-and `sim_invariants` holds the record against what the agents were told. A failure prints its seed and its whole
-history, and the same seed tells the same story again. `--bug NAME` plants a bug, to see it found.
+Everything follows from the seed: members, actions, passing of time. Afterwards time advances until all is quiet, and
+`sim_invariants` compares the log with what the agents received. A failure prints its seed and history, and the same
+seed reproduces it. `--bug NAME` plants a fault, which must be found.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What must a store keep to? Every promise of `ports/store.py` as a test that anybody's store can be put to.
+"""Store contract: every promise of `ports/store.py` as a test for any store.
 
     import pytest
 
@@ -12,8 +12,8 @@
         async def make(self) -> Store:
             return MyStore(self.place / "store")
 
-A store that waits (for a network, say) also says how it is run, `def run(self, work): return asyncio.run(work)`, and
-what clock it lives by: `clock = MyClock()` with a `lease_seconds` that is short enough to wait for.
+A store that waits, such as for a network, also defines `def run(self, work): return asyncio.run(work)` and its clock:
+`clock = MyClock()` with a `lease_seconds` that is short enough to wait for.
 """
 
 from telex.testing.contract_delivery import DeliveryPromises

@@ -1,10 +1,10 @@
-"""Which messages may be sent? Strategies for hypothesis that make valid messages of any dialect from its definition.
+"""Hypothesis strategies that generate valid messages of any dialect from its definition.
 
     @given(messages(VBW_TYPED, VBW_TYPED.types["qa_verdict"]))
     def test_my_agent_reads_every_verdict(tree): ...
 
-Every field of every kind is drawn, optional ones are there or not, and no hard rule that refuses is broken. Warnings
-may be earned. hypothesis is imported here and nowhere else, since Telex itself runs without it.
+Fields of every kind are drawn, optional ones are present or not, and no rule that refuses is violated; warnings may
+occur. Only this module imports hypothesis, since Telex itself runs without it.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""What is said beside an arrow or a mark, and how good or bad is the news? The same words in every picture."""
+"""Labels of steps and their tone (good, waiting, bad), the same in every output format."""
 
 from typing import Literal
 

@@ -1,7 +1,7 @@
-"""How does one paste a conversation into a page that draws Mermaid?
+"""A conversation as a Mermaid sequence diagram.
 
-Everything that came from a message is written so that Mermaid can take it for nothing but text: whatever is no letter,
-no digit and none of a few harmless signs is an entity code, and participants go by names of ours.
+Text from messages is escaped so that Mermaid reads it as text only: every character except letters, digits and a few
+harmless signs is an entity code, and participants have generated names.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""Who said what to whom, seen on a terminal? A sequence diagram in text: a lane for each agent, time going down.
+"""Sequence diagram for a terminal: a lane for each agent, time going down.
 
-A thick lane is an agent with a message in hand. More agents than lanes fit side by side are told as a list.
+A thick lane is an agent with a leased message. If the lanes do not fit side by side, the steps are printed as a list.
 """
 
 from collections.abc import Iterator, Sequence

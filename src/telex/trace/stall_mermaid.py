@@ -1,5 +1,4 @@
-"""How does one paste who waits for whom into a page that draws Mermaid? Agents by names of ours, words as nothing but
-text."""
+"""Waits between agents as a Mermaid graph, with generated names and escaped text."""
 
 from telex.model.stall import Stall
 from telex.trace.mermaid import written

@@ -1,4 +1,4 @@
-"""Which colours and letters does the picture have? One table for light and dark; no font that is not there already."""
+"""Colours and font metrics of the SVG diagram, for light and dark; only system fonts."""
 
 from telex.trace.text import cells
 

@@ -1,4 +1,4 @@
-"""How are names, times and reasons said in a picture, so that they fit it and cannot harm it?"""
+"""Names, times and reasons in a diagram: escaped, and cut to fit."""
 
 from datetime import UTC, datetime
 from unicodedata import combining, east_asian_width

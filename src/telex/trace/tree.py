@@ -1,6 +1,6 @@
-"""Who answered whom, and how long did it take? A conversation as a tree with timings.
+"""A conversation as a tree of replies with timings.
 
-Each message stands below the one it answers; what answers nothing stands at the edge, in order of time.
+Each message is below the one that it answers; messages without a parent are at the top level, in order of time.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,1 +1,1 @@
-"""How does a reader of one dialect read a message of another? Acts that dialects share, and tables between them."""
+"""Translation of messages between dialects, by shared intents and mapping tables."""

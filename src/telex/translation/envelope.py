@@ -1,6 +1,6 @@
-"""What does the envelope of the result say: who, to whom, when, under which id, in answer to what?
+"""Envelope of a translated message: sender, recipient, time, id, correlation, reply.
 
-What the original says of that is told where there is a place for it; the rest is what the bus knows.
+Values of the original are copied where the result has a field for them; the others come from the bus.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,7 @@
-"""Can a value of this kind stand where that kind is wanted, and could it be told back? Found out once for each pair.
+"""Conversion of values between kinds of fields, computed once for each pair.
 
-A way is a function of the value: the new one and whether it can be told back, or None where it does not fit.
+A conversion is a function of the value: it returns the new value and whether it can be restored, or None if it does not
+fit.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What has been told so far, and what has become of every field? One message on its way into another dialect."""
+"""State of one translation: what has been written, and what became of each field."""
 
 from typing import Any
 

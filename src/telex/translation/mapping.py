@@ -1,7 +1,7 @@
-"""What does a row of the lexicon hold? The shape of the tables; the tables are in `rows_*.py`, one for each dialect.
+"""Structure of the mapping tables, which are in `mapping_*.py`, one for each dialect.
 
-A *slot* is what a field means, by the names that a type's deed has for its fields. The same meaning has the same slot
-in every dialect; where it has another name in a deed, the row says so.
+A *slot* is the meaning of a field, named as in the type's action. The same meaning has the same slot in every dialect;
+where an action names it differently, the mapping says so.
 """
 
 from collections.abc import Mapping

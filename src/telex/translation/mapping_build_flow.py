@@ -1,4 +1,4 @@
-"""What does each type of build-flow mean to others?"""
+"""Mappings of build-flow."""
 
 from telex.translation.mapping import FromSlot, HasItems, ItemCount, MinimumValue, TypeMapping
 from telex.translation.mapping_vbw_typed import ITS_TASK

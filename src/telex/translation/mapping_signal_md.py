@@ -1,4 +1,4 @@
-"""What does each type of signal-md mean to others? Much of it stands in the markdown body, under headings."""
+"""Mappings of signal-md: most values are sections of the markdown body."""
 
 from telex.translation.mapping import Body, ByValue, FromSlot, MinimumValue, Overstatement, Section, TypeMapping
 

@@ -1,4 +1,4 @@
-"""What does each type of vbw-handoff and vbw-company mean to others? The two share most of their words."""
+"""Mappings of vbw-handoff and vbw-company, which share most of them."""
 
 from telex.translation.mapping import FromSlot, MinimumValue, Sum, TypeMapping
 from telex.translation.mapping_vbw_typed import ITS_TASK, NO_PLAN, RESULT, STATUS

@@ -1,4 +1,4 @@
-"""What does each type of vbw-typed mean to others?"""
+"""Mappings of vbw-typed."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,8 +1,8 @@
-"""How does a text from outside stand in markdown, so that it stays the text it is?
+"""Escaping of untrusted text in markdown.
 
-A message may hold anything: headings, HTML, fences, links to pictures, a line that looks like the next fact or like our
-own words. Read as markdown, none of that takes effect; read as it stands, every line of it is marked as quoted. Only
-what would take effect is escaped, since most readers are agents and see the escapes.
+A message may contain headings, HTML, fences, image links, or lines that look like our own output. Rendered as markdown,
+none of that takes effect; read as text, every line is marked as quoted. Only what would take effect is escaped, since
+most readers are agents and see the escapes.
 """
 
 import re

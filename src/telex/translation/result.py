@@ -1,4 +1,4 @@
-"""What comes out of a translation, and what has to be known for one? Values only."""
+"""Values of a translation: its header, its result and its reported changes."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Who is a dev of one dialect in another? Roles by what they do, as data: a dialect adds a line for each of its own."""
+"""Counterparts of roles between dialects, by what they do. A dialect adds a line for each role."""
 
 from collections.abc import Mapping
 from functools import lru_cache

@@ -1,7 +1,7 @@
-"""What must the bus know of a message, beyond that it may pass? Its id, its conversation, what it answers, for whom.
+"""Envelope of a checked message for the bus: id, correlation, reply, recipient.
 
-Where each of these stands is the dialect's `wire`. A message that was read the patient way has a tree to look into; one
-that took the fast lane has been decoded into a Struct, whose attributes are known.
+The dialect's `wire` names the fields. A parsed message has a tree; one from the compiled validator is a Struct, whose
+attributes are known.
 """
 
 from collections.abc import Callable

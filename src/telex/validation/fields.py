@@ -1,7 +1,7 @@
-"""Does the message make sense in its own dialect? Everything that does not is said at once.
+"""Validation of a message against its type, with all findings at once.
 
-Values are looked at one by one (`field_walker`), then what relates them (`rules`), then the headings of a markdown
-body. Whether the findings stop the message is decided elsewhere.
+First the values (`field_walker`), then the relations between them (`rules`), then the headings of a markdown body.
+`check` decides whether the findings stop the message.
 """
 
 from typing import NamedTuple

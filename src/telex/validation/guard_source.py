@@ -1,13 +1,12 @@
-"""Is there anything to say about a message of this dialect? One function for all its types, written out once.
+"""Generator of a dialect's compiled validator: one function for all its types.
 
-It decodes the message, holds it to the rules of its type and counts the quotation marks it must have. The count finds
-doubled keys: msgspec keeps the last of two equal keys and says nothing, but every key and every string brings two
-marks, so a text with a key too many shows more marks than its message needs. Counting is far cheaper than reading
-again.
+It decodes the message, checks the rules of its type and counts the quotation marks. The count finds duplicate keys:
+msgspec silently keeps the last of two equal keys, but every key and every string has two marks, so a text with a
+duplicate key has more marks than its message needs. Counting is far cheaper than parsing again.
 
-The function is made as source, as namedtuple makes its classes: from our own parsed trees, with numbered attributes,
-numbered constants and whole numbers. No name and no text out of a dialect file ever stands in it. One function for a
-whole dialect saves a call for every message, a twentieth of its cost.
+The function is generated as source, as namedtuple does: from our own parsed trees, with numbered attributes, numbered
+constants and integers. It contains no name and no text of a dialect file. One function for a whole dialect saves a call
+per message, a twentieth of its cost.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,6 +1,6 @@
-"""Do these patterns cover this path? Of many patterns most are never looked at.
+"""Matching of a path against a set of patterns, most of which are never examined.
 
-What may be touched is taken exactly as it is written, what may not be touched generously.
+Allowed patterns match exactly as written, forbidden ones generously.
 """
 
 from collections.abc import Iterable, Mapping

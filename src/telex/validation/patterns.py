@@ -1,12 +1,12 @@
-"""Does this pattern cover this path? It is written as in a .gitignore.
+"""Matching of a path against one pattern, with the syntax of .gitignore.
 
-`src/auth/` covers what is below it, `src/auth` itself as well; `*` and `?` stay within a name, `**` stands for any
-folders, `[a-z]` for one letter. What differs from git is said here: there are no comments and no exceptions, so `#a`
-and `!a` are names; and a pattern that cannot be in the project covers nothing (`flaw`).
+`src/auth/` matches what is below it, `src/auth` itself as well; `*` and `?` match within a name, `**` any folders,
+`[a-z]` one letter. Differences from git: there are no comments and no exceptions, so `#a` and `!a` are names; and a
+pattern that cannot be in the project matches nothing (`flaw`).
 
-Our own matcher, since a guard starts for every file an agent writes: importing pathspec takes longer than all else it
-does, and `a*a*a*b` as a regular expression can be made to run for years. Here a path is walked once for each pattern,
-and a test holds the two to the same answers.
+Our own matcher, since a guard starts for every file that an agent writes: importing pathspec takes longer than the
+whole check, and `a*a*a*b` as a regular expression has exponential running time. Here a path is walked once for each
+pattern, and a test compares both.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
-"""Where in the project is this path, if it is in there at all?
+"""Normalisation of a path within the project.
 
-What an agent writes down as a path may mean different files on different disks: one is blind to case, another to how an
-accent is written, a third drops a dot at the end. A path is taken only when it means the same file on all of them; the
-rest is odd, and said to be so. Symlinks need a disk to be seen: whoever has one brings along a `Resolver`.
+A path may mean different files on different disks: one ignores case, another normalises accents, a third drops a
+trailing dot. A path is accepted only if it means the same file on all of them. Symbolic links need a disk: the caller
+passes a `Resolver`.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
-"""Do the fields agree with each other? The hard rules of a type, and what it means when a field is left out.
+"""Hard rules of a type: relations between its fields.
 
-A rule says nothing about fields that are themselves in doubt, so nobody is told twice about one mistake.
+A rule is skipped if one of its fields has a finding already, so that one mistake is reported once.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is this single value, and how is it shown? Small questions that validation asks of every field."""
+"""Helpers for single values: type names, numbers, booleans, display."""
 
 import json
 import re

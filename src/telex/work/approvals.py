@@ -1,7 +1,7 @@
-"""What was asked, who may answer, and how was it answered? One topic for each request, by its id.
+"""Work state of approval requests: one topic for each request, by its id.
 
-A request waits until it has one answer, and there is never a second. Which request an answer means is told by the id it
-names, or, where it names none, by its task: the one request that is open there.
+A request is open until it has one answer; there is never a second. An answer names the request's id, or, without one,
+belongs to the only open request of its task.
 """
 
 from collections.abc import Iterable, Mapping

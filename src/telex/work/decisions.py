@@ -1,7 +1,7 @@
-"""Yes or no? And does a dispatch answer what was asked? Whoever leads by signals has no other words for it.
+"""Dispatches that answer an approval request: in signal-md they are the only form of an answer.
 
-One that decides something and names a request counts like any answer in any dialect. Only who was asked may give it, or
-a person: to send off work is another trade than to decide what was asked of others.
+A dispatch that decides something and names a request counts as an answer, in any dialect. Only the agent that was
+asked may give it, or a human.
 """
 
 from collections.abc import Iterable

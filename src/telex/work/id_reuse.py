@@ -1,7 +1,7 @@
-"""What is said to whoever sends something under an id by which a matter of the work is known already?
+"""Finding on an id that the work state already knows.
 
-Ids are each sender's own, so that the store keeps the messages of both. But an answer names only the id: whoever took
-that of another would take its answers too.
+Ids are unique per sender, so the store accepts both messages. But an answer names only the id, so a second use would
+take the answers of the first.
 """
 
 from telex.model.finding import Finding

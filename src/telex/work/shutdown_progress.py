@@ -1,6 +1,6 @@
-"""Who stands where in a shutdown? From the book and the roster of this moment.
+"""Progress of a shutdown per agent, from the work state and the current roster.
 
-The roster may be a little behind the book, never ahead of it: then the book is right about who has agreed.
+The roster may be a little behind the work state, never ahead of it: the work state decides who has agreed.
 """
 
 from collections.abc import Container, Iterator

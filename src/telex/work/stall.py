@@ -1,7 +1,7 @@
-"""Where does the work not go on, and what would set it going again?
+"""Analysis of stalled work, with the command that would resolve each case.
 
-From who waits for whom: circles, approvals that nobody here may give, agents gone silent with work in hand, and the one
-that most others wait for. Each comes with the line that would undo it.
+From who waits for whom: cycles, approvals that no member may give, silent agents with work in hand, and the agent that
+most others wait for.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

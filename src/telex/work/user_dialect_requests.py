@@ -1,11 +1,11 @@
-"""Does an answer name a request that the book does not keep? One that was asked in a team's own words is none.
+"""Requests and answers in users' own dialects, which the work state does not contain.
 
-The rules of the work know what the built-in dialects ask for. A type of a user's file gives leave for nothing and is in
-no book; but a reader may have been shown it as a request in the reader's own dialect, and has to be able to answer.
-Such an answer is delivered and decides nothing. Who may give it is the same as for any other request.
+The work rules know the requests of the built-in dialects. A type of a user's file grants nothing; but a reader may have
+received it as a request in its own dialect, and must be able to answer. Such an answer is delivered and decides
+nothing. The same agents may give it as for any other request.
 
-The other way round, an answer in a team's own words decides nothing that the book keeps. Whoever asked is shown it as
-an answer in its own dialect all the same. So it is taken only from those who may answer, who are told what decides.
+Conversely, an answer in a user's dialect decides no request of the work state, though its recipient receives it as an
+answer. So it is accepted only from agents that may answer, with a finding on what would decide the request.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
-"""In which dialect does this message speak, and which type is it?
+"""Detection of a message's dialect and type.
 
-The dialects share type names, so the name alone does not tell: the message is laid beside every type of that name
-and the one with the best fit is taken. A team's own dialect wins a tie, then the roles that send and receive it,
-then the reading ladder's order. A name nobody has is compared with the names there are.
+Dialects share type names, so the message is compared with every type of that name, and the best match wins. A tie goes
+to the team's preferred dialect, then to matching roles, then to the order of the dialects. For an unknown name the
+nearest known one is suggested.
 """
 
 from typing import Any, NamedTuple

@@ -1,7 +1,7 @@
-"""Which part of the text is the message? Models put fences around it, and sentences before and after.
+"""Candidates for the message in a text: models add fences, and sentences before and after.
 
-The surest part comes first. Something inside a prose text counts only when it claims to be one of our messages, since
-prose may well contain JSON that is not. Every part is looked at a bounded number of times, whatever the text.
+The most certain candidate comes first. JSON inside prose counts only if it has a type of ours. Each part is examined a
+bounded number of times, whatever the text.
 """
 
 import re

@@ -1,12 +1,12 @@
-"""What do the fields at the top of a markdown message say?
+"""Parser of YAML front matter.
 
-YAML front matter, read so that nothing in it can surprise: no tags, anchors, aliases, merge keys or duplicate keys, and
-no guessing. Every scalar stays the text it was written as. Only its field knows whether `no`, `010` or `12:30` is a
-truth value, a number or text, so making values of text is left to the step that knows the field.
+It supports a safe subset: no tags, anchors, aliases, merge keys or duplicate keys, and no implicit typing. Every scalar
+stays text; only its field knows whether `no`, `010` or `12:30` is a boolean, a number or text, so conversion is left to
+the validator.
 
-There are two readers. The one here takes a line at a time and accepts only what it is certain about, which is nearly
-all that agents write. Whatever else there is, right or wrong, goes to `yaml_fields`, which reads all of YAML and names
-what is wrong with it. Importing that costs as much as reading a thousand messages here, so it waits until needed.
+There are two parsers. The one here works line by line and accepts only what is certain, which is nearly all that agents
+write. Everything else goes to `yaml_fields`, which parses all of YAML and reports errors. Importing that costs as much
+as parsing a thousand messages here, so it is imported only when needed.
 """
 
 from typing import Any, NamedTuple

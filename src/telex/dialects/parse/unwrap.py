@@ -1,7 +1,6 @@
-"""What was put around the text of a message on its way here?
+"""Removal of what tools add around a message: byte-order mark, carriage returns, tags.
 
-Editors add a byte-order mark and carriage returns, coding tools a tag. All of it is taken off here and said. What a
-model puts around its message inside the text (fences, a sentence before and after) is found by `extract`.
+Each removal is a note. Fences and sentences inside the text are handled by `extract`.
 """
 
 import re

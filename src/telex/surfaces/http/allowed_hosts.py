@@ -1,4 +1,4 @@
-"""By which names is the hub asked for, and which pages may ask? Pure: headers in, a reason to refuse out.
+"""Check of the Host and Origin headers against the names of the hub. Pure: headers in, refusal out.
 
 A page of another site can make a browser on this machine send requests to 127.0.0.1, and by pointing its own name at
 127.0.0.1 (DNS rebinding) even read the answers. The browser then says so in Host, Origin and Sec-Fetch-Site, which no

@@ -1,4 +1,4 @@
-"""What is there to see of one message? Its parts, its text made safe, what was found, and what became of it."""
+"""One message for the page: its content, its text sanitised, its findings and its history."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""How is a dispatch worded? The same dispatch is always the same text, so that to send it twice is to send it once.
+"""Text of a dispatch. The same dispatch always has the same text, so that a repeated send is a duplicate.
 
-What other messages say is quoted only in messages with front matter, which is read first and settles what they are. In
-plain text a quoted message could be taken for the message itself, so there it is named and not repeated.
+Other messages are quoted only under front matter, which is parsed first and determines the type. In plain text a quoted
+message could be taken for the message itself, so there it is only named.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""What is a work, and what are its dispatches called?
+"""State of a work in the pipeline, and the ids of its dispatches.
 
-A work is made of *places*: the triage, each question of the research, the plan, and each step of each wave. A place has
-one dispatch out at a time. The ids of dispatches are made from where they stand, so that the same dispatch always has
-the same id, whoever works it out and however often.
+A work consists of steps (`places`): the triage, each research question, the plan, and each step of each wave. A step
+has one open dispatch at a time. The id of a dispatch follows from its step, so that it is the same whenever it is
+computed.
 """
 
 import re
