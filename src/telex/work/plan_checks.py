@@ -37,7 +37,7 @@ from telex.work.plan_lookup import (
 from telex.work.rule_set import Book, RuleContext
 from telex.work.view import WorkMessage
 
-KNOWN_PLANS_MAX, KNOWN_PATHS_MAX, KNOWN_CHARACTERS_MAX = 256, 256, 256  # a team works on few plans and files at a time
+KNOWN_PLANS_MAX, KNOWN_PATHS_MAX, KNOWN_CHARACTERS_MAX = 1_024, 256, 256  # cached decisions
 NO_GROUND = RuleContext(0.0, Roster({}))  # where there is neither a store nor a team
 
 
