@@ -158,9 +158,12 @@ def test_reports_are_compared_with_what_really_changed(team: Team, repository: R
     assert not (repository.root / "x").exists()
 
 
-def test_where_there_is_no_repository_git_says_so(team: Team, shell: Shell) -> None:
+@pytest.mark.parametrize("options", [("--staged",), ("--diff", "HEAD")])
+def test_where_there_is_no_repository_that_is_said(team: Team, shell: Shell, options: tuple[str, ...]) -> None:
     kept(team, contract())
-    assert shell("guard", "--staged", "--as", "dev").code == 3
+    ran = shell("guard", *options, "--as", "dev")
+    assert ran.code == 3
+    assert "not a git repository" in ran.err
 
 
 @proves("guard/project-in-repository")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from telex.surfaces.cli.exit_codes import FAILED, NOT_FOUND, CommandError
-from telex.surfaces.cli.guard_disk import root_of, top_of
+from telex.surfaces.cli.guard_disk import REPOSITORY, root_of, top_of
 from telex.surfaces.cli.output import shown
 
 # A rename counts as what it is to a contract: one path taken away and another written.
@@ -45,6 +45,18 @@ class GitProcess:
             told = said.decode(errors="backslashreplace").strip().split("\n")[0]
             raise CommandError(f"git: {shown(told)}", NOT_FOUND)
         return answer
+
+
+def _repository(folder: str) -> str:
+    """The top of the repository. Outside one, git diff would compare two files and say something else.
+
+    Raises:
+        CommandError: there is none.
+    """
+    top = top_of(folder)
+    if not os.path.lexists(os.path.join(top, REPOSITORY)) and "GIT_DIR" not in os.environ:
+        raise CommandError("this is not a git repository: run it in one, or name the paths", NOT_FOUND)
+    return top
 
 
 def _widen(pipe: int) -> None:
@@ -87,7 +99,7 @@ class StagedPaths:
 
     def __init__(self) -> None:
         self.root = root_of(os.getcwd())
-        self._top = top_of(os.getcwd())
+        self._top = _repository(os.getcwd())
         self._git = GitProcess(self._top, [*MODES, "--cached"])
         self.links: frozenset[str] = frozenset()  # those of the paths that are links; known once those are
 
@@ -102,5 +114,5 @@ class StagedPaths:
 
 def changed_since(root: str, base: str) -> list[str]:
     """Everything tracked that is not as it was then, committed or not."""
-    top = top_of(root)
+    top = _repository(root)
     return paths_in(texts_in(git(top, *NAMES, "--end-of-options", base, "--")), root, top)
