@@ -169,6 +169,13 @@ def test_nested_fields_are_given_with_dots(capsys: Capture) -> None:
     assert "ac_coverage:\n  AC1: pass\n  AC2: fail\n" in out
 
 
+@pytest.mark.parametrize("task", ["taskId", "payload.taskId"])
+def test_a_task_is_its_conversation_however_its_field_is_named(task: str, capsys: Capture) -> None:
+    assert run(capsys, "new", "TASK_ASSIGNMENT", f"{task}=T9").answer["correlationId"] == "T9"
+    own = run(capsys, "new", "TASK_ASSIGNMENT", f"{task}=T9", "correlationId=C1")
+    assert own.answer["correlationId"] == "C1"
+
+
 def test_front_matter_has_the_headings_that_its_page_asks_for(capsys: Capture) -> None:
     out = run(capsys, "new", "worker_submission").out
     assert out.startswith("---\ntype: worker_submission\n")

@@ -46,8 +46,10 @@ def draft(
 def _correlate(tree: Tree, dialect: Dialect, type_: MessageType, given: Mapping[str, Any]) -> None:
     """All messages of a task share the task's name as correlation, unless the sender says otherwise."""
     correlation, task = dialect.wire.correlation, dialect.wire.task
-    if correlation and task and correlation in dialect.envelope and correlation not in given and task in given:
-        tree[correlation] = given[task]
+    if correlation and task and correlation in dialect.envelope and correlation not in given:
+        places = {dialect.locate(type_, name): value for name, value in given.items()}
+        if (place := dialect.locate(type_, task)) in places:
+            tree[correlation] = places[place]
 
 
 def _put(tree: Tree, steps: tuple[str, ...], value: Any) -> None:
