@@ -3,6 +3,7 @@
 import ast
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from telex.dialects.schema import Dialect
 from telex.generate.stubs import builders_stub
 from tests.user_dialect import OWN
 
+ROOT = Path(__file__).parent.parent
 every_dialect = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
 
 
@@ -68,7 +70,32 @@ fields: dict[str, object] = shout(say="Stop", sender="desk")
 def test_a_strict_type_checker_tells_right_calls_from_wrong_ones(tmp_path: Path) -> None:
     (tmp_path / "radio.pyi").write_text(builders_stub(OWN), encoding="utf-8")
     (tmp_path / "usage.py").write_text(USAGE, encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "usage.py", "radio.pyi"]
-    environment = os.environ | {"MYPYPATH": str(tmp_path)}
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
+    assert type_errors(tmp_path, "usage.py", "radio.pyi") == ""
+
+
+MISSPELT = """
+import telex
+import telex.testing
+
+telex.conect()  # type: ignore[attr-defined]
+telex.testing.FakeClok()  # type: ignore[attr-defined]
+"""
+
+
+@pytest.mark.slow
+def test_a_misspelt_name_is_a_type_error_and_the_examples_of_the_pages_have_none(tmp_path: Path) -> None:
+    (tmp_path / "misspelt.py").write_text(MISSPELT, encoding="utf-8")
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for page in pages:
+        for number, block in enumerate(re.findall(r"(?ms)^```python\n(.*?)^```", page.read_text(encoding="utf-8"))):
+            if "from mcp" not in block:  # another library's types
+                (tmp_path / f"{page.stem.replace('-', '_')}_{number}.py").write_text(block, encoding="utf-8")
+    assert type_errors(tmp_path, *sorted(file.name for file in tmp_path.glob("*.py"))) == ""
+
+
+def type_errors(folder: Path, *files: str) -> str:
+    """What mypy --strict finds in these files; empty if nothing."""
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", *files]
+    environment = os.environ | {"MYPYPATH": str(folder)}
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return "" if result.returncode == 0 else result.stdout + result.stderr

@@ -7,7 +7,7 @@
 What is public is listed in `__all__`. Names are fetched when first used, so that importing telex costs nothing.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from telex.connection import connect
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from telex.dialects.toml.loader import declare
     from telex.dialects.write import write
     from telex.model.finding import Finding
+    from telex.model.message import Lease
+    from telex.ports.bus import Bus, Receipt
     from telex.translator import TranslatedMessage, translate
     from telex.validation.check import CheckPolicy, CheckResult, check
     from telex.validation.fast_validator import FastValidator
@@ -23,11 +25,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "BUILT_IN",
+    "Bus",
     "CheckPolicy",
     "CheckResult",
     "Dialect",
     "FastValidator",
     "Finding",
+    "Lease",
+    "Receipt",
     "TranslatedMessage",
     "check",
     "connect",
@@ -38,11 +43,14 @@ __all__ = [
 
 _HOMES = {
     "BUILT_IN": "telex.dialects.registry",
+    "Bus": "telex.ports.bus",
     "CheckResult": "telex.validation.check",
     "CheckPolicy": "telex.validation.check",
     "Dialect": "telex.dialects.schema",
     "FastValidator": "telex.validation.fast_validator",
     "Finding": "telex.model.finding",
+    "Lease": "telex.model.message",
+    "Receipt": "telex.ports.bus",
     "TranslatedMessage": "telex.translator",
     "check": "telex.validation.check",
     "connect": "telex.connection",
@@ -52,9 +60,11 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'telex' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # to a type checker every name would be one of ours
 
-    return getattr(import_module(_HOMES[name]), name)
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'telex' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)

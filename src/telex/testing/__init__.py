@@ -4,7 +4,7 @@
 when first used, so that neither pytest nor hypothesis has to be there for the rest.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from telex.testing.clock import FakeClock
@@ -15,9 +15,11 @@ __all__ = ["FakeClock", "StoreContract"]
 _HOMES = {"FakeClock": "telex.testing.clock", "StoreContract": "telex.testing.store_contract"}
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'telex.testing' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # to a type checker every name would be one of ours
 
-    return getattr(import_module(_HOMES[name]), name)
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'telex.testing' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
