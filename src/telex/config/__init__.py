@@ -14,14 +14,14 @@ from telex.errors import SettingsError
 from telex.model.finding import Severity
 from telex.model.limits import LIMITS, Limits
 from telex.model.roster import Member
+from telex.settings_file import VARIABLE, find
 
 if TYPE_CHECKING:
     from telex.model.hub_limits import HubLimits
     from telex.model.task_states import TaskStateMachine
     from telex.validation.check import CheckPolicy  # brings every check with it, and a guard makes none
 
-FILE = "telex.toml"
-VARIABLE = "TELEX_CONFIG"  # names the file, wherever it is
+FILE_BYTES_MAX = 4 * 1_048_576
 
 
 class Settings(NamedTuple):
@@ -90,34 +90,35 @@ def load_file(path: str) -> Settings:
     """
     from telex.config.loader import read
 
-    return read(path, _text(path))
-
-
-def find(folder: str) -> str | None:
-    """The file whose settings hold in this folder."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return os.path.abspath(named)
-    folder = os.path.abspath(folder)
-    while True:
-        path = os.path.join(folder, FILE)
-        if os.path.isfile(path):
-            return path
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-
-
-def _text(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8")
-    except OSError as error:
+        text = text_of(path)
+    except SettingsError as error:
         why = f"; {VARIABLE} names it" if os.environ.get(VARIABLE) else ""
-        raise SettingsError(f"{seen(path)}: cannot be read: {error.strerror}{why}") from error
+        raise SettingsError(f"{seen(path)}: {error.say}{why}") from error
+    return read(path, text)
+
+
+def text_of(path: str) -> str:
+    """The text of telex.toml, or of a file that it names: it may come with a cloned repository and name a device.
+
+    Raises:
+        SettingsError: what is wrong with the file, to be put behind its name.
+    """
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            text = file.read(FILE_BYTES_MAX + 1)
+        if len(text) > FILE_BYTES_MAX:
+            raise SettingsError(f"has more than {FILE_BYTES_MAX:,} bytes")
+        return text.decode("utf-8")
+    except OSError as error:
+        raise SettingsError(f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{seen(path)}: is not UTF-8 at byte {error.start}") from error
+        raise SettingsError(f"is not UTF-8 at byte {error.start}") from error
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """A pipe that nobody writes to is empty, and not waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def seen(path: str) -> str:

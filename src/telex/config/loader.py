@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from telex.config import Settings, seen
+from telex.config import Settings, seen, text_of
 from telex.config.settings import (
     DURABILITIES,
     EVIDENCES,
@@ -122,13 +122,9 @@ def _own_dialects(value: TomlValue, settings: Settings) -> tuple[Dialect, ...]:
 
 def _own_dialect(item: TomlValue, path: str) -> Dialect | None:
     try:
-        with open(path, "rb") as file:
-            text = file.read().decode("utf-8")
-    except OSError as error:
-        item.flaw(f"{seen(path)} cannot be read: {error.strerror}")
-        return None
-    except UnicodeDecodeError as error:
-        item.flaw(f"{seen(path)} is not UTF-8 at byte {error.start}")
+        text = text_of(path)
+    except SettingsError as error:
+        item.flaw(f"{seen(path)} {error.say}")
         return None
     from telex.dialects.toml.loader import declare  # only a team with dialects of its own pays for it in a cold start
 

@@ -117,12 +117,9 @@ def settings_here(dialect: str | None = None) -> "Settings":
         settings = load(os.getcwd())
     if dialect is None:
         return settings
-    own = next((one for one in settings.own_dialects if one.name == dialect), None)
-    if own is None:
-        from telex.surfaces.cli.dialect_options import dialect_from
+    from telex.surfaces.cli.dialect_options import dialect_from
 
-        own = dialect_from(dialect)
-    return settings._replace(forced=own)
+    return settings._replace(forced=dialect_from(dialect, among=settings.dialects()))
 
 
 def store_path(store: str | None) -> str:

@@ -10,6 +10,7 @@ import sys
 from typing import NamedTuple
 
 from telex.model.limits import LIMITS
+from telex.settings_file import find
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces
 from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
@@ -23,7 +24,9 @@ OPTIONS = (
     Option("--team-dialect", "NAME", "dialect to prefer when a message fits two"),
     Option("--lenient", "", "report the findings and accept the message"),
     Option("--jsonl", "", "one message per line, whatever the file name"),
-    Option("--max-bytes", "N", f"maximum size of a message; {LIMITS.message_bytes_max} if not given"),
+    Option(
+        "--max-bytes", "N", f"maximum size of a message; the team's limit, or {LIMITS.message_bytes_max}, if not given"
+    ),
     Option("--json", "", "print the answer as JSON, one line for each message"),
     Option("--format", "vbw", 'print {"valid", "errors"}, as vbw\'s own validator does'),
     Option("--quiet", "", "print nothing for accepted messages", "-q"),
@@ -75,8 +78,9 @@ def run(args: list[str]) -> int:
 
 def _task(parsed_options: ParsedOptions) -> CheckCommand:
     options = parsed_options.options
-    limits = LIMITS._replace(message_bytes_max=bytes_max_from(options.get("--max-bytes")))
-    desk = CheckPolicy(strict="--lenient" not in options, limits=limits)
+    desk = team_policy(options.get("--max-bytes"))
+    if "--lenient" in options:
+        desk = desk._replace(strict=False)
     if "--dialect" in options or "--team-dialect" in options:
         desk = with_dialects(desk, options.get("--dialect"), options.get("--team-dialect"))
     format_ = options.get("--format", "json" if "--json" in options else "text")
@@ -93,14 +97,23 @@ def _task(parsed_options: ParsedOptions) -> CheckCommand:
     )
 
 
-def bytes_max_from(given: str | None) -> int:
-    """How large a message may be, as `--max-bytes` says it.
+def team_policy(max_bytes: str | None = None) -> CheckPolicy:
+    """How the team of the nearest telex.toml reads messages, of as many bytes as `--max-bytes` says.
 
     Raises:
-        CommandError: when that is no number, or none that makes sense.
+        CommandError: telex.toml is wrong, or that is no number of bytes.
     """
-    if given is None:
-        return LIMITS.message_bytes_max
+    desk = CheckPolicy()
+    if find(os.getcwd()) is not None:
+        from telex.surfaces.cli.bus_connection import settings_here
+
+        desk = settings_here().desk()
+    if max_bytes is None:
+        return desk
+    return desk._replace(limits=desk.limits._replace(message_bytes_max=_bytes_max(max_bytes)))
+
+
+def _bytes_max(given: str) -> int:
     if not given.isdecimal() or not given.isascii() or len(given) > 12 or int(given) < 1:
         raise CommandError(f"--max-bytes takes a number of bytes, not {shown(given)}")
     return int(given)
@@ -115,9 +128,9 @@ def with_dialects(desk: CheckPolicy, forced: str | None, preferred: str | None) 
     from telex.surfaces.cli.dialect_options import dialect_from
 
     if forced is not None:
-        desk = desk._replace(forced=dialect_from(forced))
+        desk = desk._replace(forced=dialect_from(forced, among=desk.dialects))
     if preferred is not None:
-        dialect = dialect_from(preferred)
+        dialect = dialect_from(preferred, among=desk.dialects)
         dialects = desk.dialects if dialect in desk.dialects else (dialect, *desk.dialects)
         desk = desk._replace(preferred=dialect.name, dialects=dialects)
     return desk

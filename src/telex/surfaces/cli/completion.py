@@ -1,12 +1,13 @@
 """How may this word go on? Answers for a shell, each cheap, none of which may make a store or complain."""
 
+import os
 from collections.abc import Iterable
 
 import click
 
-from telex.dialects.registry import BUILT_IN
+from telex.config import Settings, load
+from telex.dialects.registry import PLAIN
 from telex.errors import TelexError
-from telex.surfaces.cli.dialect_options import NAMES
 from telex.surfaces.cli.exit_codes import CommandError
 
 IDS_MAX = 50
@@ -16,16 +17,24 @@ def _going_on(begun: str, words: Iterable[str]) -> list[str]:
     return [word for word in dict.fromkeys(words) if word.startswith(begun)]
 
 
+def _settings() -> Settings:
+    """Those of the nearest telex.toml, unless it is wrong."""
+    try:
+        return load(os.getcwd())
+    except TelexError:
+        return Settings()
+
+
 def dialects(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    return _going_on(begun, NAMES)
+    return _going_on(begun, (dialect.name for dialect in (*_settings().dialects(), PLAIN)))
 
 
 def types(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    return _going_on(begun, (name for dialect in BUILT_IN for name in dialect.types))
+    return _going_on(begun, (name for dialect in _settings().dialects() for name in dialect.types))
 
 
 def roles(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    return _going_on(begun, (role for dialect in BUILT_IN for role in dialect.roles))
+    return _going_on(begun, (role for dialect in _settings().dialects() for role in dialect.roles))
 
 
 def kinds(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
@@ -36,15 +45,9 @@ def kinds(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
 
 def agents(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
     """Whom telex.toml declares, or the roles, which are members by their own names, and whoever has joined."""
-    import os
-
-    from telex.config import load
-
-    try:
-        declared = [member.name for member in load(os.getcwd()).members]
-    except TelexError:
-        declared = []
-    by_default = [] if declared else [role for dialect in BUILT_IN for role in dialect.roles]
+    settings = _settings()
+    declared = [member.name for member in settings.members]
+    by_default = [] if declared else [role for dialect in settings.dialects() for role in dialect.roles]
     return _going_on(begun, [*declared, *_joined(ctx), *by_default])
 
 

@@ -5,16 +5,14 @@ from typing import Any
 
 import click
 
-from telex.dialects.registry import BUILT_IN, PLAIN
+from telex.dialects.registry import PLAIN
 from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.surfaces.cli.check_output import json_line
-from telex.surfaces.cli.dialect_options import looked_at
+from telex.surfaces.cli.dialect_options import looked_at, team_dialects
 from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
 from telex.surfaces.cli.output import Screen
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.type_options import json_option
-
-ALL = (*BUILT_IN, PLAIN)
 
 
 @click.command("dialects")
@@ -26,34 +24,35 @@ ALL = (*BUILT_IN, PLAIN)
 )
 def command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int:
     """List the dialects, or one dialect's types with who sends them to whom."""
-    dialect, remarks = looked_at(name, unknown=NOT_FOUND) if name is not None else (None, [])
+    known = team_dialects()
+    dialect, remarks = looked_at(name, NOT_FOUND, known) if name is not None else (None, [])
     if is_matrix and page:
         raise CommandError("give --matrix or --page, not both")
     if is_matrix:
         from telex.surfaces.cli.translation_matrix import tell
 
-        tell((dialect,) if dialect else BUILT_IN, as_json=as_json)
+        tell((dialect,) if dialect else known, as_json=as_json)
     elif page:
-        sys.stdout.write(_page(dialect))
+        sys.stdout.write(_page(dialect, (*known, PLAIN)))
     elif as_json:
         whole = _summary(dialect) | {"types": [_facts(type_) for type_ in dialect.types.values()]} if dialect else None
-        sys.stdout.write(json_line(whole or [_summary(dialect) for dialect in ALL]) + "\n")
+        sys.stdout.write(json_line(whole or [_summary(dialect) for dialect in (*known, PLAIN)]) + "\n")
     else:
         screen = Screen(sys.stdout)
-        screen.line("\n".join(_types_table(dialect, screen) if dialect else _dialects_table(screen)))
+        screen.line("\n".join(_types_table(dialect, screen) if dialect else _dialects_table((*known, PLAIN), screen)))
     sys.stdout.flush()
     sys.stderr.writelines(f"note: {remark}\n" for remark in remarks)
     return DONE
 
 
-def _page(dialect: Dialect | None) -> str:
+def _page(dialect: Dialect | None, known: tuple[Dialect, ...]) -> str:
     from telex.generate.pages import dialect_page, overview_page
 
-    return dialect_page(dialect) if dialect else overview_page(ALL)
+    return dialect_page(dialect) if dialect else overview_page(known)
 
 
-def _dialects_table(screen: Screen) -> list[str]:
-    rows = [(dialect.name, dialect.version, dialect.form, len(dialect.types), dialect.purpose) for dialect in ALL]
+def _dialects_table(known: tuple[Dialect, ...], screen: Screen) -> list[str]:
+    rows = [(dialect.name, dialect.version, dialect.form, len(dialect.types), dialect.purpose) for dialect in known]
     return table_lines(("dialect", "version", "form", "types", "what it is for"), rows, screen)
 
 

@@ -11,7 +11,7 @@ from telex.generate.codes import explanations
 from telex.generate.codes_page import code_page
 from telex.model.suggestion import nearest
 from telex.surfaces.cli.check_output import json_line
-from telex.surfaces.cli.dialect_options import dialect_from
+from telex.surfaces.cli.dialect_options import dialect_from, team_dialects
 from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
 from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.table import table_lines
@@ -30,7 +30,7 @@ def _codes(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
 def command(code: str | None, all_codes: bool, dialect: str | None, as_json: bool) -> int:
     """Explain a finding or error code: why it happens, how to fix it, and an example before and after.
 
-    With --dialect FILE.toml, explain a rule of your own dialect as you declared it.
+    A rule of your own dialect is explained as you declared it, in telex.toml or with --dialect FILE.toml.
     """
     own = _own(dialect)
     titles = _titles(own)
@@ -41,23 +41,24 @@ def command(code: str | None, all_codes: bool, dialect: str | None, as_json: boo
         raise CommandError("which code? `telex explain --list` lists them")
     if code not in titles:
         raise CommandError(_no_code(code, titles), NOT_FOUND)
-    if own is not None and own_rules(own, code):
-        sys.stdout.write(json_line(rule_facts(own, code)) + "\n" if as_json else own_page(own, code))
+    if declaring := [one for one in own if own_rules(one, code)]:
+        pages = [json_line(rule_facts(one, code)) + "\n" if as_json else own_page(one, code) for one in declaring]
+        sys.stdout.write("".join(pages) if as_json else "\n".join(pages))
     else:
         sys.stdout.write(_as_json(code) if as_json else _fitted(code_page(code), Screen(sys.stdout).width))
     return DONE
 
 
-def _own(name: str | None) -> Dialect | None:
-    """The named dialect, if it is a user's own. Rules of built-in dialects have explanations."""
-    dialect = dialect_from(name) if name is not None else None
-    return None if dialect in BUILT_IN else dialect
+def _own(name: str | None) -> list[Dialect]:
+    """The user's own dialects: the named one, or those of the team. Rules of built-in dialects have explanations."""
+    dialects = team_dialects() if name is None else (dialect_from(name),)
+    return [dialect for dialect in dialects if dialect not in BUILT_IN]
 
 
-def _titles(own: Dialect | None) -> dict[str, str]:
+def _titles(own: list[Dialect]) -> dict[str, str]:
     """The title of every code. The title of a user's own rule is its text."""
     titles = {code: explanation.title for code, explanation in explanations().items()}
-    declared = {rule.code: rule.say for rule in own_rules(own)} if own is not None else {}
+    declared = {rule.code: rule.say for dialect in own for rule in own_rules(dialect)}
     return dict(sorted((titles | declared).items()))
 
 

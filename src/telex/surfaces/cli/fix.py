@@ -5,9 +5,8 @@ import sys
 
 import click
 
-from telex.model.limits import LIMITS
 from telex.surfaces.cli.blanks import blank_lines, blanks_in
-from telex.surfaces.cli.check import bytes_max_from, sized, with_dialects
+from telex.surfaces.cli.check import sized, team_policy, with_dialects
 from telex.surfaces.cli.check_output import answer_of, json_line
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, pieces
@@ -20,7 +19,7 @@ from telex.surfaces.cli.type_options import (
     role_option,
     team_dialect_option,
 )
-from telex.validation.check import CheckPolicy, CheckResult, check
+from telex.validation.check import CheckResult, check
 
 
 @click.command("fix")
@@ -47,8 +46,8 @@ def command(
     """
     if file != STDIN and os.path.isdir(file):
         raise CommandError(f"{shown(file)} is a folder: fix one message at a time")
-    bytes_max = bytes_max_from(max_bytes)
-    desk = with_dialects(CheckPolicy(limits=LIMITS._replace(message_bytes_max=bytes_max)), dialect, team_dialect)
+    desk = with_dialects(team_policy(max_bytes), dialect, team_dialect)
+    bytes_max = desk.limits.message_bytes_max
     [path] = files_in([file])
     [(_, raw, size)] = pieces(path, bytes_max, lines=False)
     checked = sized(check(raw, desk, as_role=role, to_role=receiver), size, bytes_max)

@@ -4,13 +4,13 @@ import sys
 
 import click
 
-from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
 from telex.generate.prompt import prompt, tokens_estimated
 from telex.generate.roles import participants
 from telex.model.suggestion import nearest
+from telex.surfaces.cli.bus_connection import settings_here
 from telex.surfaces.cli.check_output import json_line
-from telex.surfaces.cli.dialect_options import dialect_from
+from telex.surfaces.cli.dialect_options import dialect_from, preferred
 from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
 from telex.surfaces.cli.output import shown
 from telex.surfaces.cli.type_options import dialect_option, json_option, required_role_option
@@ -41,11 +41,12 @@ def _knows(dialect: Dialect, role: str) -> bool:
 
 
 def _only_dialect_of(role: str) -> Dialect:
-    having = [dialect for dialect in BUILT_IN if role in participants(dialect)]
+    settings = settings_here()
+    having = preferred([one for one in settings.dialects() if role in participants(one)], settings)
     if len(having) == 1:
         return having[0]
     if not having:
-        roles = tuple(dict.fromkeys(name for dialect in BUILT_IN for name in participants(dialect)))
+        roles = tuple(dict.fromkeys(name for dialect in settings.dialects() for name in participants(dialect)))
         raise CommandError(_no_role(role, "any dialect", roles), NOT_FOUND)
     names = ", ".join(dialect.name for dialect in having)
     raise CommandError(f"{role} is a role of {names}: choose with --dialect")

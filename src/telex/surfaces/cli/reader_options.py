@@ -1,16 +1,17 @@
-"""What does a reader read? A dialect by its name, in a version, perhaps with later names of fields; or a file."""
+"""Dialect of a reader: a name with or without a version and later names of fields, or a TOML file."""
 
 from typing import NamedTuple
 
 import click
 
 from telex.delivery.dialect_versions import spelt_for, understood
-from telex.dialects.registry import BUILT_IN, FAMILIES, PLAIN, by_name
+from telex.dialects.registry import BUILT_IN, FAMILIES, by_name
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.model.dialect_version import AT, choice_of
 from telex.model.finding import Finding
 from telex.model.limits import LIMITS
-from telex.surfaces.cli.dialect_options import dialect_from, is_file
+from telex.surfaces.cli import completion
+from telex.surfaces.cli.dialect_options import dialect_from, is_file, team_dialects
 from telex.surfaces.cli.exit_codes import CommandError
 from telex.surfaces.cli.output import shown
 
@@ -32,18 +33,18 @@ def reader_from(text: str) -> ReaderDialect:
     """
     if is_file(text):
         return ReaderDialect(dialect_from(text))
-    meant = understood(text, BUILT_IN, LIMITS)
+    dialects = team_dialects()
+    meant = understood(text, dialects, LIMITS)
     if isinstance(meant, Finding):
         raise CommandError(shown(f"{meant.say} (expected {meant.expected})"))
     choice = choice_of(meant)
-    dialect = by_name(choice.dialect)
+    dialect = by_name(choice.dialect, dialects)
     assert dialect is not None
     return ReaderDialect(dialect, choice.spellings)
 
 
 def readers(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
     """How the word may go on."""
-    names = [dialect.name for dialect in (*BUILT_IN, PLAIN)]
     versions = {dialect.name: dialect.version for dialect in BUILT_IN}
-    names += [f"{family}{AT}{versions[name]}" for family, members in FAMILIES.items() for name in members]
-    return [name for name in names if name.startswith(begun)]
+    names = [f"{family}{AT}{versions[name]}" for family, members in FAMILIES.items() for name in members]
+    return [*completion.dialects(ctx, param, begun), *(name for name in names if name.startswith(begun))]

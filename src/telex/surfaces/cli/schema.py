@@ -4,11 +4,10 @@ import sys
 
 import click
 
-from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
 from telex.dialects.write import write_json
 from telex.surfaces.cli.check_output import json_line
-from telex.surfaces.cli.dialect_options import dialect_from
+from telex.surfaces.cli.dialect_options import dialect_from, team_dialects
 from telex.surfaces.cli.exit_codes import DONE, CommandError
 from telex.surfaces.cli.type_options import dialect_option, find_type, json_option, optional_type_argument
 
@@ -36,7 +35,7 @@ def command(type_name: str | None, dialect: str | None, format_: str, as_json: b
 
 def _asked(name: str | None) -> Dialect:
     if name is None:
-        names = ", ".join(dialect.name for dialect in BUILT_IN)
+        names = ", ".join(dialect.name for dialect in team_dialects())
         raise CommandError(f"name a type, or a dialect with --dialect: {names}")
     return dialect_from(name)
 

@@ -9,8 +9,7 @@ import click
 from telex.dialects.registry import PLAIN
 from telex.dialects.schema import Dialect
 from telex.model.finding import Finding
-from telex.model.limits import LIMITS
-from telex.surfaces.cli.check import sized, with_dialects
+from telex.surfaces.cli.check import sized, team_policy, with_dialects
 from telex.surfaces.cli.check_output import answer_of, json_line
 from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, pieces
@@ -22,7 +21,7 @@ from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.type_options import dialect_option, json_option, role_option, team_dialect_option
 from telex.translation.result import FieldChange
 from telex.translator import TranslatedMessage, told
-from telex.validation.check import CheckPolicy, CheckResult, check
+from telex.validation.check import CheckResult, check
 
 _VALUE_CHARACTERS_MAX = 24  # of what was lost or made up; the message itself has it whole
 _ONE_AT_A_TIME = "Translate one message at a time; telex migrate-log converts a whole log."
@@ -70,10 +69,11 @@ def command(
 def _read(file: str, role: str | None, dialect: str | None, team_dialect: str | None) -> CheckResult:
     if file != STDIN and os.path.isdir(file):
         raise CommandError(f"{shown(file)} is a folder: translate one message at a time")
+    desk = with_dialects(team_policy(), dialect, team_dialect)
+    bytes_max = desk.limits.message_bytes_max
     [path] = files_in([file])
-    [(_, raw, size)] = pieces(path, LIMITS.message_bytes_max, lines=False)
-    desk = with_dialects(CheckPolicy(), dialect, team_dialect)
-    return sized(check(raw, desk, as_role=role), size, LIMITS.message_bytes_max)
+    [(_, raw, size)] = pieces(path, bytes_max, lines=False)
+    return sized(check(raw, desk, as_role=role), size, bytes_max)
 
 
 # --- what is said ----------------------------------------------------------------------------------------------------
