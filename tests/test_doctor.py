@@ -87,11 +87,10 @@ def test_looking_changes_nothing(store: Path) -> None:
     assert store.read_bytes() == before
 
 
-def test_a_link_leads_to_the_store_it_names(store: Path, tmp_path: Path) -> None:
-    link = tmp_path / "elsewhere" / "link.db"
-    link.parent.mkdir()
-    link.symlink_to(store)
-    assert checks(link) == checks(store)
+def test_a_link_in_the_place_of_a_store_is_named(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(store)
+    assert wrong(tmp_path / "link.db") == ["file"]
+    assert "symbolic link" in checks(tmp_path / "link.db")["file"].say
 
 
 # --- harmed contents --------------------------------------------------------------------------------------------------
@@ -195,6 +194,19 @@ def test_a_ballast_that_was_given_up_is_worth_a_note(store: Path) -> None:
     Path(f"{store}-ballast").unlink()
     assert wrong(store) == []
     assert checks(store)["ballast"].ok is None
+
+
+def test_a_store_that_other_users_can_open_is_worth_a_note(store: Path) -> None:
+    store.chmod(0o644)
+    store.parent.chmod(0o755)
+    assert checks(store)["permissions"].ok is None
+    assert "chmod 700" in checks(store)["permissions"].say
+
+
+@pytest.mark.parametrize("content", [b"", b"Dear diary,\n"])
+def test_nothing_is_said_about_the_files_beside_a_file_that_is_no_store(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "diary.txt").write_bytes(content)
+    assert not checks(tmp_path / "diary.txt").keys() & {"ballast", "write-ahead log"}
 
 
 def test_an_old_sqlite_is_noticed(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,67 @@
-"""What do we ask of the operating system? A lock that is fair, room kept aside, and a folder that knows its files."""
+"""Files of a store: private to their owner and never symbolic links; the file lock, and a reserve for a full disk."""
 
 import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+
+from telex.errors import StoreUnavailable
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover - not a Unix; SQLite's own waiting has to do
     fcntl = None  # type: ignore[assignment]
 
+FOLDER = ".telex"  # of a project; a cloned repository may bring one
+FOLDER_MODE, FILE_MODE = 0o700, 0o600  # their owner's alone: messages are not for everybody on the machine
 BALLAST_BYTES = 1_048_576  # given up on a full disk, so that what is done can still be said to be done
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def make_folder(folder: str) -> None:
+    """Make the folder of a store, if it is missing.
+
+    Raises:
+        StoreUnavailable: it cannot be made, or is a project's own folder and leads elsewhere.
+    """
+    if os.path.basename(folder) == FOLDER:
+        refuse_links([folder])
+    if not folder or os.path.isdir(folder):
+        return
+    try:
+        os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
+        os.mkdir(folder, FOLDER_MODE)
+        os.chmod(folder, FOLDER_MODE)  # whatever the umask
+    except OSError as error:
+        if not os.path.isdir(folder):  # another process may just have made it
+            raise StoreUnavailable(f"cannot make {folder}: {error.strerror}") from error
+
+
+def refuse_links(paths: Iterable[str]) -> None:
+    """Look before anything is opened: a cloned repository may bring links, and what they lead to is not ours.
+
+    Raises:
+        StoreUnavailable: one of them is a symbolic link.
+    """
+    for path in paths:
+        if os.path.islink(path):
+            say = f"{path} is a symbolic link, which nothing of a store may be: remove it, or name what it points to."
+            raise StoreUnavailable(say)
+
+
+def open_file(path: str, flags: int, mode: int = FILE_MODE) -> int:
+    """Open a file that is no symbolic link. Where `flags` make it, it gets exactly this mode, whatever the umask."""
+    descriptor = os.open(path, flags | _NO_LINK, mode)
+    if flags & os.O_CREAT and hasattr(os, "fchmod") and stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+        with suppress(PermissionError):  # it is another's, who shares it
+            os.fchmod(descriptor, mode)
+    return descriptor
+
+
+def make_file(path: str) -> None:
+    """Make an empty file, unless there is one. That one is not opened: to close it again would drop SQLite's locks."""
+    with suppress(FileExistsError):
+        os.close(open_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
 class FileLock:
@@ -31,7 +85,7 @@ class ReserveFile:
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def hold(self) -> bool:
+    def hold(self, mode: int = FILE_MODE) -> bool:
         """Have it, whole. False: there is no room for it."""
         try:
             if os.path.getsize(self._path) == BALLAST_BYTES:
@@ -39,7 +93,7 @@ class ReserveFile:
         except OSError:
             pass
         try:
-            with open(self._path, "wb") as file:
+            with open(open_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
                 file.write(bytes(BALLAST_BYTES))
         except OSError:
             self.drop()

@@ -11,6 +11,8 @@ import apsw
 
 from telex.errors import StoreError
 from telex.model.digest import digest_of
+from telex.stores.disk import refuse_links
+from telex.stores.sqlite.connection import SUFFIXES
 from telex.stores.sqlite.errors import ours
 from telex.stores.sqlite.schema import APPLICATION_ID, VERSION
 
@@ -37,7 +39,7 @@ class ReadOnlyConnection:
     def __init__(self, path: str) -> None:
         self._path = path
         try:
-            self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+            self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW)
             self._connection.set_busy_timeout(BUSY_MILLISECONDS)
         except apsw.Error as error:
             raise ours(error, path, False) from error
@@ -57,10 +59,16 @@ class ReadOnlyConnection:
 
 def examine(path: str, now: float) -> Iterator[DoctorCheck]:
     """Look at everything, the cheapest first. `now` is the time by the wall clock."""
+    folder, name = os.path.split(path)
+    path = os.path.join(os.path.realpath(folder), name)
+    try:
+        refuse_links(path + suffix for suffix in SUFFIXES)
+    except StoreError as error:
+        yield DoctorCheck("file", False, error.say)
+        return
     if not os.path.exists(path):
         yield DoctorCheck("file", False, f"{path} is not there: the first telex send makes it.")
         return
-    path = os.path.realpath(path)  # what counts is where the file lies, and not a link to it
     yield DoctorCheck("file", True, f"{path}, {_bytes(os.path.getsize(path))}")
     yield from _surroundings(path)
     yield _sqlite()
@@ -72,6 +80,7 @@ def examine(path: str, now: float) -> Iterator[DoctorCheck]:
     try:
         yield (version := _version(file))
         if version.ok is not False:
+            yield from _beside(path)
             yield from _contents(file, now, known=version.ok is True)
     except StoreError as error:
         yield DoctorCheck("store", False, error.say)
@@ -103,13 +112,22 @@ def _surroundings(path: str) -> Iterator[DoctorCheck]:
         yield DoctorCheck("file system", False, say)
     else:
         yield DoctorCheck("file system", None if system is None else True, system or "cannot be told on this system")
-    writable = os.access(folder, os.W_OK) and os.access(path, os.W_OK)
-    yield DoctorCheck(
-        "permissions", writable, "may be written" if writable else f"{path} or its folder may not be written."
-    )
+    yield _permissions(path, folder)
     room = os.statvfs(folder)
     free = room.f_bavail * room.f_frsize
     yield DoctorCheck("disk", free >= FREE_BYTES_MIN, f"{_bytes(free)} free")
+
+
+def _permissions(path: str, folder: str) -> DoctorCheck:
+    if not (os.access(folder, os.W_OK) and os.access(path, os.W_OK)):
+        return DoctorCheck("permissions", False, f"{path} or its folder may not be written.")
+    if os.stat(path).st_mode & 0o077 and os.stat(folder).st_mode & 0o077:
+        return DoctorCheck("permissions", None, f"other users can open it: chmod 700 {folder}, unless they should.")
+    return DoctorCheck("permissions", True, "may be written")
+
+
+def _beside(path: str) -> Iterator[DoctorCheck]:
+    """The files beside a store."""
     ballast = os.path.exists(path + "-ballast")
     say = "in place" if ballast else "released for a full disk; it is written again when there is room"
     yield DoctorCheck("ballast", True if ballast else None, say)

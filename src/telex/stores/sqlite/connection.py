@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 import apsw
 
 from telex.errors import OutcomeUnknown, StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
-from telex.stores.disk import FileLock, ReserveFile, sync_folder
+from telex.stores.disk import FileLock, ReserveFile, make_file, open_file, refuse_links, sync_folder
 from telex.stores.sqlite.errors import may_be_kept, ours
 from telex.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
@@ -27,23 +27,25 @@ Row = tuple[Any, ...]
 BUSY_MILLISECONDS = 30_000  # somebody who does not take our lock: another tool, looking in
 LOG_BYTES_AT_ONCE = 1_048_576
 BALLAST_SECONDS = 0.02
+SUFFIXES = ("", "-wal", "-shm", "-journal", "-lock", "-ballast")  # the files of a store
+OPEN_FLAGS = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOFOLLOW
 
 
 class SqliteConnection:
     """One connection to one store. It belongs to the thread and the process that opened it."""
 
     def __init__(self, path: str, *, durable: bool = True) -> None:
-        if os.path.islink(path):
-            path = os.path.realpath(path)  # its log lies beside the file, and not beside the link
-        self.path = path
-        _refuse_foreign(path)
+        folder, name = os.path.split(path)
+        self.path = path = os.path.join(os.path.realpath(folder), name)  # wherever the process goes
         self._durable = durable
         self._process, self._thread = os.getpid(), get_ident()
+        self._is_closed = False
         self._lock = self._log = -1
         self._looked_at = float("-inf")
         self._ballast = ReserveFile(path + "-ballast")
+        refuse_links(path + suffix for suffix in SUFFIXES)
         try:
-            self._lock = os.open(path + "-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            make_file(path)
         except OSError as error:
             raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
         try:
@@ -59,22 +61,32 @@ class SqliteConnection:
 
     def _open(self) -> None:
         try:
-            self._connection = apsw.Connection(self.path)
+            self._connection = apsw.Connection(self.path, flags=OPEN_FLAGS)
             self._cursor = self._connection.cursor()
             self._connection.set_busy_timeout(BUSY_MILLISECONDS)
             # A plan that does not look at the values: otherwise many statements are planned anew for every message.
             self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-            version = self._version()
+            version = self._version()  # before anything is made beside it: a foreign file is left alone
+            if version > VERSION:
+                raise self._too_new(version)
+            self._open_lock()
             if version < VERSION:
                 self._bring_up_to_date()
-            elif version > VERSION:
-                raise self._too_new(version)
             self._cursor.execute("PRAGMA synchronous = NORMAL")  # the log is synced by us, see `_sync`
             if self.value("PRAGMA journal_mode") != "wal":
                 raise StoreUnavailable(f"{self.path} cannot be shared where it lies: put it on a local disk.")
         except apsw.Error as error:
             self._explain(error)
         self._open_log()
+
+    def _open_lock(self) -> None:
+        try:
+            found = os.lstat(self.path)
+            self._identity, self._mode = (found.st_dev, found.st_ino), found.st_mode & 0o666
+            if self._lock < 0:
+                self._lock = open_file(self.path + "-lock", os.O_RDWR | os.O_CREAT, self._mode)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot open {self.path}: {error.strerror}") from error
 
     def _too_new(self, version: int) -> StoreTooNew:
         known = f"file version {version}; this one knows {VERSION}"
@@ -176,6 +188,8 @@ class SqliteConnection:
     def _transact(self, work: Callable[[], T], promised: bool) -> T:
         execute = self._cursor.execute
         with FileLock(self._lock):
+            if not self._is_in_place():
+                raise StoreUnavailable(f"{self.path} was moved or deleted: nothing was stored; open the store again.")
             committing = False
             try:
                 execute("BEGIN IMMEDIATE")
@@ -190,9 +204,20 @@ class SqliteConnection:
                 if isinstance(error, apsw.Error):
                     self._explain(error, in_doubt=committing and may_be_kept(error, undone))
                 raise
-        if promised and self._durable:
-            self._sync()
+        if promised:
+            if self._durable:
+                self._sync()
+            if not self._is_in_place():
+                raise self._replaced(self.path)
         return done
+
+    def _is_in_place(self) -> bool:
+        """Is the file that SQLite has open the one that others find by its name? It costs a microsecond."""
+        try:
+            found = os.lstat(self.path)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._identity
 
     def _open_log(self) -> None:
         """Before anything is committed: who opens a file after a write to it was lost may never be told of it.
@@ -202,7 +227,7 @@ class SqliteConnection:
         """
         self._close_log()
         try:
-            self._log = os.open(self.path + "-wal", os.O_RDWR | os.O_CLOEXEC)
+            self._log = open_file(self.path + "-wal", os.O_RDWR)
         except OSError as error:
             raise StoreUnavailable(f"cannot open {self.path}-wal: {error.strerror}") from error
 
@@ -217,8 +242,13 @@ class SqliteConnection:
             say = f"outcome unknown (cannot sync {name}: {error.strerror}): send again with the same id."
             raise OutcomeUnknown(say) from error
         if not in_place:
-            say = f"outcome unknown ({name} was replaced under us): open the store again, and send with the same id."
-            raise OutcomeUnknown(say)
+            raise self._replaced(name)
+
+    def _replaced(self, name: str) -> OutcomeUnknown:
+        say = (
+            f"outcome unknown ({name} was moved, deleted or replaced): open the store again, and send with the same id."
+        )
+        return OutcomeUnknown(say)
 
     def _write_log_again(self) -> None:
         """After a failed sync the kernel may take what it lost for written, and the next sync would say all is well.
@@ -264,18 +294,19 @@ class SqliteConnection:
             raise StoreUnavailable("this bus was opened before the process forked: open another one after it.")
         if get_ident() != self._thread:
             raise StoreUnavailable("this bus belongs to the thread that opened it: open one in each thread.")
-        if self._lock < 0:
+        if self._is_closed:
             raise StoreUnavailable("this bus has been closed: open another one.")
 
     # --- a full disk -------------------------------------------------------------------------------------------------
 
     def hold_ballast(self) -> bool:
         """Keep some room aside for the day when the disk is full. False: that day has come."""
-        return self._ballast.hold()
+        return self._ballast.hold(self._mode)
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
+        self._is_closed = True
         if os.getpid() == self._process and hasattr(self, "_connection"):
             try:
                 self._connection.close(True)
@@ -288,16 +319,3 @@ class SqliteConnection:
 
     def _explain(self, error: apsw.Error, *, in_doubt: bool = False) -> NoReturn:
         raise ours(error, self.path, in_doubt) from error
-
-
-def _refuse_foreign(path: str) -> None:
-    """Look before anything is made beside it: a file that is no database is none of ours."""
-    try:
-        with open(path, "rb") as file:
-            head = file.read(16)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
-    if head and head != b"SQLite format 3\0":
-        raise StoreDamaged(f"{path} is not a Telex store: it is no database. Nothing was changed.")

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from telex.errors import StoreError, StoreUnavailable
+from telex.errors import StoreError
 from telex.model.delivery import Delivery
 from telex.model.event import ELSEWHERE, Event
 from telex.model.message import Lease, Message
@@ -27,6 +27,7 @@ from telex.ports.store import (
     Transaction,
 )
 from telex.stores.completed import Completed
+from telex.stores.disk import make_folder
 from telex.stores.sqlite import reads, writes
 from telex.stores.sqlite.connection import SqliteConnection
 from telex.stores.sqlite.dedup import RecentIds
@@ -61,12 +62,7 @@ class SqliteStore:
         Raises:
             StoreError: it cannot be opened, or is no store of ours; nothing was changed.
         """
-        folder = os.path.dirname(path)
-        try:
-            if folder:
-                os.makedirs(folder, exist_ok=True)
-        except OSError as error:
-            raise StoreUnavailable(f"cannot make {folder}: {error.strerror}") from error
+        make_folder(os.path.dirname(path))
         return cls(SqliteConnection(path, durable=durable), grouped=grouped)
 
     @property

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from telex.errors import StoreDamaged, StoreUnavailable
+from telex.stores.disk import make_folder, open_file, refuse_links
 from telex.surfaces.http.tokens import Token, matching, read, written
 
 try:
@@ -20,7 +21,6 @@ except ImportError:  # pragma: no cover - not a Unix; whoever makes tokens does 
     fcntl = None  # type: ignore[assignment]
 
 USUAL_STORE, USUAL_NAME = "telex.db", "tokens.json"
-_OWNER_ONLY = 0o600
 _BYTES_MAX = 16 * 1_048_576  # a hundred thousand tokens; a larger file is something else
 
 
@@ -69,7 +69,7 @@ class TokenFile:
 
     def _look(self) -> _Stamp | None:
         try:
-            found = os.stat(self.path)
+            found = os.lstat(self.path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -78,7 +78,7 @@ class TokenFile:
 
     def _read(self) -> dict[str, Token]:
         try:
-            with open(self.path, "rb") as file:
+            with open(open_file(self.path, os.O_RDONLY), "rb") as file:
                 raw = file.read(_BYTES_MAX + 1)
         except FileNotFoundError:
             return {}
@@ -109,8 +109,9 @@ class TokenFile:
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Token]]:
         try:
-            os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
-            lock = os.open(f"{self.path}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
+            make_folder(os.path.dirname(self.path))
+            refuse_links([self.path, f"{self.path}-lock"])
+            lock = open_file(f"{self.path}-lock", os.O_RDWR | os.O_CREAT)
             try:
                 if fcntl is not None:
                     fcntl.flock(lock, fcntl.LOCK_EX)  # let go when it is closed, or we are killed
@@ -129,7 +130,7 @@ class TokenFile:
         text = json.dumps({"tokens": [written(token) for token in tokens.values()]}, indent=1) + "\n"
         beside = f"{self.path}-new"
         _remove(beside)  # left by one who was killed; whose permissions it has nobody knows
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _OWNER_ONLY)
+        descriptor = open_file(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
             with open(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
