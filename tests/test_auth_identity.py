@@ -179,3 +179,20 @@ def test_the_source_of_a_cloud_event_is_a_claim_like_any_other(tmp_path: Path) -
         return codes
 
     assert over_hub(tmp_path, sent) == [None, "identity-differs", "identity-differs"]
+
+
+@proves("shutdown/answer/comes-back")
+def test_a_token_does_not_bring_back_its_agent_after_a_forced_shutdown(tmp_path: Path) -> None:
+    async def tried(app: App, dev: Key, operator: Key) -> list[tuple[int, str | None]]:
+        lead = made_token(TokenFile(str(tmp_path / "tokens.json")), "lead", "lead")
+        stop, join, send = VERBS["shut_down"], VERBS["join"], VERBS["send"]
+        answers = []
+        for key in (operator, lead):
+            forced = await call(app, stop, operator, agent="lead", reason="user_abort", force=True, deadline=0.0)
+            calls = [(join, dev, {}), (join, dev, {"by": "lead"}), (send, dev, {}), (join, key, {"name": "dev"})]
+            answers += [forced, *[await call(app, verb, holder, **given) for verb, holder, given in calls]]
+        answers += [await call(app, send, dev, to="lead"), await call(app, join, lead, name="x")]
+        return [(answer.status, answer.code) for answer in answers]
+
+    out = [(200, None), (422, "sender-has-shut-down"), (403, "identity-differs"), (422, "sender-has-shut-down")]
+    assert over_hub(tmp_path, tried) == [*out, (200, None), *out, (200, None), (201, None), (422, "sender-unknown")]

@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli_bus_kit import BLOCKER, Telex, sent, taken, telex
 from tests.cli_kit import put
+from tests.proofs import proves
 
 __all__ = ["telex"]
 
@@ -31,6 +32,17 @@ def test_an_agent_joins_is_seen_and_leaves(telex: Telex) -> None:
     assert (ada["role"], ada["reads"], ada["state"]) == ("dev", ["vbw-handoff"], "here")
     assert "ada" in telex("team").out
     assert telex("team", "leave", "ada") == (0, "ada has left\n", "")
+
+
+@proves("shutdown/answer/comes-back")
+def test_a_lead_or_a_person_brings_back_who_was_shut_down(telex: Telex) -> None:
+    telex("team", "join", "ada", "--role", "dev")
+    telex("team", "shutdown", "--as", "lead", "--reason", "user_abort", "--deadline", "0", "--force")
+    for words in ((), ("--role", "dev"), ("--as", "ada")):
+        ran = telex("team", "join", "ada", *words)
+        assert (ran.code, ran.out) == (2, "")
+        assert "telex team join ada --as lead" in ran.err
+    assert telex("team", "join", "ada", "--as", "human").out == "ada is in the team as dev\n"
 
 
 def test_what_waited_for_one_who_leaves_is_taken_back(telex: Telex) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from mcp import MCPError
 
+from telex.connection import connect
 from telex.model.finding import Finding
 from telex.ports.bus import MessageHistory, Presence, Receipt
 from telex.protocol import made
@@ -15,7 +16,7 @@ from telex.surfaces.mcp import tool_calls
 from telex.surfaces.mcp.tools import TOKENS_MIN
 from tests.cli_kit import LACKING, PROGRESS
 from tests.contract_team import contract
-from tests.mcp_kit import ERAS, Meet, played
+from tests.mcp_kit import ERAS, QUICK, Meet, played
 from tests.proofs import proves
 
 # --- refusals and errors -------------------------------------------------------------------------------------------
@@ -204,6 +205,20 @@ def test_team_shows_who_is_here_and_lets_the_caller_join(tmp_path: Path) -> None
         refused = await anna.team(join=True, reads=["vbw-tiped"])
         assert refused.wrong
         assert made(Finding, refused.tree).nearest == "vbw-typed"
+
+    played(play, tmp_path)
+
+
+@proves("shutdown/answer/comes-back")
+def test_who_was_forced_out_does_not_join_again_by_the_tool(tmp_path: Path) -> None:
+    async def play(meet: Meet) -> None:
+        anna = await meet("anna", role="qa")
+        await anna.team(join=True)
+        async with connect(tmp_path / "team.db", settings=QUICK) as bus:
+            await bus.shut_down(agent="lead", reason="user_abort", deadline=0.0, force=True)
+        refused = await anna.team(join=True)
+        assert refused.wrong
+        assert made(Finding, refused.tree).code == "sender-has-shut-down"
 
     played(play, tmp_path)
 

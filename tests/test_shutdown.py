@@ -7,10 +7,11 @@ import pytest
 
 from telex.connection import connect
 from telex.errors import NotAMember
+from telex.model.finding import Finding
 from telex.model.roster import Member
 from tests.bus_team import QUICK, OpenTeam, Team, codes, open_team, speech_of, team
 from tests.proofs import proves
-from tests.shutdown_kit import agrees, joined, reply, request
+from tests.shutdown_kit import PHASE, agrees, joined, reply, request
 from tests.store_kit import before_next_transaction
 
 __all__ = ["open_team", "team"]
@@ -65,7 +66,7 @@ def test_who_acts_for_it_elsewhere_without_having_heard_does_not_bring_it_back(
             with pytest.raises(NotAMember, match="ada has shut down"):
                 here.receive("ada", role="dev")
         assert not here.send("still here", sender="ada", to="lead").accepted
-        assert isinstance(here.join("ada", role="dev"), Member)
+        assert isinstance(here.join("ada", role="dev", by="lead"), Member)
         assert here.send("back again", sender="ada", to="lead").accepted
 
 
@@ -156,13 +157,20 @@ def test_the_answer_settles_the_request(asked_team: Team) -> None:
 
 
 @proves("shutdown/answer/comes-back")
-def test_only_joining_brings_it_back(asked_team: Team) -> None:
+def test_who_has_stopped_comes_back_only_by_a_lead_or_a_person(asked_team: Team) -> None:
     agrees(asked_team, "ada", "stop-1")
-    back = asked_team.bus.join("ada")
-    assert isinstance(back, Member)
-    assert (back.role, back.stopped_at) == ("dev", None)
-    assert asked_team.bus.send("here again", sender="ada", to="lead").accepted
-    assert asked_team.bus.receive("ada") == []
+    for by in (None, "ada", "kim", "nobody"):
+        refused = asked_team.bus.join("ada", role="dev", by=by)
+        assert isinstance(refused, Finding)
+        assert refused.code == SHUT_DOWN
+    for by in ("lead", "human"):
+        back = asked_team.bus.join("ada", by=by)
+        assert isinstance(back, Member)
+        assert (back.role, back.stopped_at) == ("dev", None)
+        assert asked_team.bus.send("here again", sender="ada", to="lead").accepted
+        assert asked_team.bus.receive("ada") == []
+        asked_team.bus.shut_down(agent="lead", reason=PHASE, deadline=0.0, force=True)
+    assert asked_team.happened("joined")[-1]["by"] == "human"
 
 
 @proves("shutdown/answer/refused")
@@ -191,7 +199,7 @@ def test_an_answer_to_nothing_is_refused(asked_team: Team, agent: str, call: str
 @proves("shutdown/answer/twice")
 def test_who_agreed_and_came_back_cannot_agree_again(asked_team: Team) -> None:
     agrees(asked_team, "ada", "stop-1")
-    asked_team.bus.join("ada")
+    asked_team.bus.join("ada", by="lead")
     assert codes(reply(asked_team, "ada", "stop-1", id="again").findings) == ["shutdown-answered"]
     assert asked_team.bus.send("here again", sender="ada", to="lead").accepted
     asked_team.clock.leap(1.0)

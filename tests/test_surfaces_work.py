@@ -51,6 +51,16 @@ def test_what_waited_for_whoever_leaves_is_taken_back(wide_door: Door) -> None:
         wide_door.bus.leave("nobody")
 
 
+@proves("surfaces/out-means-out")
+def test_who_was_forced_out_does_not_bring_itself_back(wide_door: Door) -> None:
+    wide_door.bus.join("ada", role="dev")
+    wide_door.bus.shut_down(agent="lead", reason="user_abort", deadline=0.0, force=True)
+    found = [wide_door.bus.join("ada"), wide_door.bus.join("ada", role="dev", by="ada")]
+    assert [finding.code for finding in found] == ["sender-has-shut-down"] * 2
+    assert codes(wide_door.bus.send("here", sender="ada", role="dev", to="lead").findings) == ["sender-has-shut-down"]
+    assert wide_door.bus.join("ada", by="lead").role == "dev"
+
+
 @proves("surfaces/shut-down")
 def test_a_team_is_shut_down_and_whoever_is_silent_is_named(wide_door: Door) -> None:
     note(wide_door)

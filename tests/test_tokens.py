@@ -139,6 +139,7 @@ def test_a_token_is_bound_to_the_name_and_role_as_they_are_compared(capsys: Capt
         (["--agent", "role:dev", "--role", "dev"], REFUSED, "name-not-allowed"),
         (["--agent", "a\x1b[31m", "--role", "dev"], REFUSED, "name-not-allowed"),
         (["--agent", "human"], REFUSED, "--operator"),
+        (["--agent", "bot7", "--role", "human"], REFUSED, "--operator"),
         (["--agent", ""], USAGE, "--agent needs a value"),
         (["--agent", "dev", "--expires", "soon"], USAGE, "--expires"),
         (["--agent", "dev", "--expires", "0d"], USAGE, "in the past"),

@@ -156,8 +156,10 @@ class SyncBus:
     def roster(self) -> list[Presence]:
         return run_sync(self._bus.roster())
 
-    def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
-        return run_sync(self._bus.join(name, role=role, dialects=dialects))
+    def join(
+        self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
+    ) -> Member | Finding:
+        return run_sync(self._bus.join(name, role=role, dialects=dialects, by=by))
 
     def leave(self, name: str) -> int:
         return run_sync(self._bus.leave(name))

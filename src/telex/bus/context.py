@@ -116,26 +116,27 @@ class BusContext:
     # --- members -----------------------------------------------------------------------------------------------------
 
     async def member(
-        self, name: str, role: str | None = None, *, joining: bool = False, dialects: tuple[str, ...] = ()
+        self, name: str, role: str | None = None, *, by: str | None = None, dialects: tuple[str, ...] = ()
     ) -> Member | Finding:
         """The member that acts under this name. In an open team a newcomer with a known role joins by acting; one that
-        has shut down comes back only by `joining` explicitly. `dialects`: what it says that it reads."""
+        has shut down comes back only when it is added `by` a lead or a person. `dialects`: what it says it reads."""
+        by = normalised(by) if by is not None else None
         roster = await self.roster()
         known = roster.members.get(normalised(name))
         if known is None or known.joined_at is None or not known.is_here or dialects:
-            found = self.team.resolve_member(name, role, joining=joining)
+            found = self.team.resolve_member(name, role, by=by)
             if isinstance(found, Finding):
                 return found
 
             def join(tx: Transaction) -> Member | Finding:
                 self.team.begin(tx)
-                member = self.team.resolve_member(name, role, joining=joining)
+                member = self.team.resolve_member(name, role, by=by)
                 if isinstance(member, Finding):
                     return member
                 reads = dialects or member.dialects
                 if not self.team.is_member(member) or reads != member.dialects:
                     member = member._replace(dialects=reads, seen_at=self.team.now)
-                    self.team.add_member(tx, member)
+                    self.team.add_member(tx, member, by)
                 return member
 
             return await self.store.transaction(join, may_use_reserve=True)

@@ -235,7 +235,9 @@ class LocalBus(WorkApi):
         await self.sweep()
         return await queries.presence(self._context)
 
-    async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
+    async def join(
+        self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
+    ) -> Member | Finding:
         context, reads = self._context, tuple(dialects)
         if reads:
             from telex.delivery.dialect_versions import understood
@@ -252,7 +254,7 @@ class LocalBus(WorkApi):
                 if (differs := reads_differ(declared, reads, context.limits)) is not None:
                     return differs
                 reads = ()
-        return await context.member(name, role, joining=True, dialects=reads)
+        return await context.member(name, role, by=by, dialects=reads)
 
     async def leave(self, name: str) -> int:
         context, name = self._context, normalised(name)

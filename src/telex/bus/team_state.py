@@ -137,15 +137,16 @@ class TeamState:
         """The roster has changed."""
         self._routes: dict[RouteKey, CachedRoute] = {}
 
-    def resolve_member(self, name: str, role: str | None, *, joining: bool = False) -> Member | Finding:
-        """The member that acts under this name. One that is new or comes back is returned as it will be stored."""
+    def resolve_member(self, name: str, role: str | None, *, by: str | None = None) -> Member | Finding:
+        """The member that acts under this name, or that is added `by` another. One that is new or comes back is
+        returned as it will be stored."""
         name, role = normalised(name), normalised(role) if role is not None else None
         member = self.roster.find(name)
         if member is None:
             from telex.delivery.membership import newcomer
 
             closed = bool(self._declared)
-            found = newcomer(name, role, self.roster, self._limits, closed=closed, joining=joining)
+            found = newcomer(name, role, self.roster, self._limits, closed=closed, by=by)
             return found if isinstance(found, Finding) else self._joined(found)
         if role is not None and role != member.role:
             from telex.delivery.membership import role_differs
@@ -203,9 +204,10 @@ class TeamState:
             return roster
         return roster._replace(members={**roster.members, member.name: member})
 
-    def add_member(self, tx: Transaction, member: Member) -> None:
+    def add_member(self, tx: Transaction, member: Member, by: str | None = None) -> None:
         """Store a member that joins or comes back."""
-        detail = json.dumps({"role": member.role} | ({"reads": member.dialects} if member.dialects else {}))
+        more = {"reads": member.dialects, "by": by if by != member.name else None}
+        detail = json.dumps({"role": member.role} | {name: value for name, value in more.items() if value})
         declared = self._declared.get(member.name)
         is_declared = declared is not None and bool(declared.dialects)  # then telex.toml says what it reads
         stored = member._replace(dialects=()) if is_declared else member

@@ -10,7 +10,7 @@ from telex.model.dialect_version import DialectChoice, choice_of
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT
 from telex.model.limits import Limits
-from telex.model.roster import EVERYONE, TELEX, Member, Roster
+from telex.model.roster import EVERYONE, LEADS, TELEX, Member, Roster
 from telex.model.suggestion import nearest
 
 ROLES_SHOWN_MAX = 40  # all there are, as long as they are few enough to choose from
@@ -34,17 +34,18 @@ def name_not_allowed(name: str, limits: Limits) -> Finding | None:
 
 
 def newcomer(
-    name: str, role: str | None, roster: Roster, limits: Limits, *, closed: bool, joining: bool = False
+    name: str, role: str | None, roster: Roster, limits: Limits, *, closed: bool, by: str | None = None
 ) -> Member | Finding:
-    """Whoever acts and is not on the roster, as it is from now on: somebody new, or back again. `closed`: only members
-    that were declared may come. `joining`: it says in so many words that it wants to."""
+    """The member that this name becomes: a new one, or one that comes back. `closed`: only declared members may join.
+    `by`: who adds it; one that has shut down is added by a lead or a person only."""
     if (finding := name_not_allowed(name, limits)) is not None:
         return finding
     gone = roster.members.get(name)
     if closed and (gone is None or not gone.declared):
         return not_declared(name, roster)
     if gone is not None and gone.stopped_at is not None:
-        if not joining:
+        adds = roster.find(by) if by is not None else None
+        if adds is None or adds.role not in LEADS:
             return has_shut_down(gone)
         role = role or gone.role
     if gone is not None and role is None:
@@ -80,10 +81,9 @@ def has_left(member: Member) -> Finding:
 
 
 def has_shut_down(member: Member) -> Finding:
-    """To somebody who has stopped. Nothing that it says by the way brings it back, only whoever lets it join anew."""
-    anew = f"telex team join {member.name}"
-    say = f"Leave it: {member.name} has shut down, and nothing more is taken from it; only {anew} brings it back."
-    return Finding("sender-has-shut-down", ROOT, say, expected=anew, found=member.name)
+    back = f"telex team join {member.name} --as lead"
+    say = f"Ask a lead or a person to add it again ({back}): {member.name} has shut down."
+    return Finding("sender-has-shut-down", ROOT, say, expected=back, found=member.name)
 
 
 def role_unknown(role: str, roster: Roster, limits: Limits) -> Finding:

@@ -201,8 +201,10 @@ class RemoteBus:
     async def roster(self) -> list[Presence]:
         return await self._ask("roster")
 
-    async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
-        return await self._ask("join", name=name, role=role, dialects=tuple(dialects))
+    async def join(
+        self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
+    ) -> Member | Finding:
+        return await self._ask("join", name=name, role=role, dialects=tuple(dialects), by=by)
 
     async def leave(self, name: str) -> int:
         return int(await self._ask("leave", name=name))

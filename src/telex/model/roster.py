@@ -10,6 +10,7 @@ from typing import NamedTuple
 from telex.model.suggestion import nearest
 
 HUMAN = "human"
+LEADS = frozenset({HUMAN, "lead", "orchestrator", "build-orchestrator"})  # roles that may add an agent that was stopped
 TELEX = "telex"  # who signs reports made by the bus itself; nobody may be called so
 EVERYONE = "*"
 ONE_OF_ROLE, ALL_OF_ROLE = "role:", "all:"
@@ -23,7 +24,7 @@ class Member(NamedTuple):
     joined_at: float | None = None  # None: a member by default or declaration that has not been seen yet
     seen_at: float | None = None
     left_at: float | None = None
-    stopped_at: float | None = None  # when it agreed to shut down; only joining anew brings it back
+    stopped_at: float | None = None  # when it shut down or was forced out; only a lead or a person adds it again
 
     @property
     def is_here(self) -> bool:

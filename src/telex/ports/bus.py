@@ -191,8 +191,11 @@ class Bus(Protocol):
     async def roster(self) -> list[Presence]:
         """Current and former members of the team, with their presence."""
 
-    async def join(self, name: str, *, role: str | None = None, dialects: Sequence[str] = ()) -> Member | Finding:
-        """Join the team, or change the dialects that the agent reads. Refused: the finding."""
+    async def join(
+        self, name: str, *, role: str | None = None, dialects: Sequence[str] = (), by: str | None = None
+    ) -> Member | Finding:
+        """Join the team, or change the dialects that the agent reads. `by`: who adds the agent, if not itself; one that
+        has shut down is added by a lead or a person only. Refused: the finding."""
 
     async def leave(self, name: str) -> int:
         """Remove an agent from the team; withdraw its messages and notify their senders. The number withdrawn."""

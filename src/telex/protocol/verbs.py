@@ -30,6 +30,7 @@ class Verb(NamedTuple):
     changes: bool = True  # does it change anything? Asking twice is then not the same as asking once
     created: bool = False  # a new message may come of it
     group: str = "messages"
+    by: str | None = None  # the argument that names who does it for another: a lead or a person
 
 
 VERBS: dict[str, Verb] = {
@@ -56,7 +57,7 @@ VERBS: dict[str, Verb] = {
         Verb("stall", "GET", "/stall", "reader", changes=False, group="the work"),
         Verb("approve", "POST", "/approve", "agent", "agent", "json", created=True, group="the work"),
         Verb("roster", "GET", "/roster", "reader", changes=False, group="the team"),
-        Verb("join", "POST", "/join", "agent", "name", "json", group="the team"),
+        Verb("join", "POST", "/join", "agent", "name", "json", group="the team", by="by"),
         Verb("leave", "POST", "/leave", "agent", "name", "json", group="the team"),
         Verb("shut_down", "POST", "/shut_down", "operator", "agent", "json", group="the team"),
         Verb("dead_letters", "GET", "/dead", "reader", changes=False, group="dead letters"),

@@ -79,7 +79,7 @@ class ReplayTeam(TeamState):
             participants = Participants()
         return found._replace(participants=participants)
 
-    def resolve_member(self, name: str, role: str | None, *, joining: bool = False) -> Member | Finding:
+    def resolve_member(self, name: str, role: str | None, *, by: str | None = None) -> Member | Finding:
         name = normalised(name)
         if not name:
             return Member("", "")
@@ -89,7 +89,7 @@ class ReplayTeam(TeamState):
             gone = self.roster.members.get(name)
             if self.is_lenient and (gone is None or gone.stopped_at is None):
                 return name_not_allowed(name, self._limits) or Member(name, normalised(role) if role else "")
-        return super().resolve_member(name, role or None, joining=joining)
+        return super().resolve_member(name, role or None, by=by)
 
     def route_to(self, address: str, sender: Member, roster: Roster) -> Route | Finding:
         """The recipients of an accepted message were members: no finding says that they are not."""

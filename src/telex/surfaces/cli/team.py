@@ -61,12 +61,15 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
     "--reads", metavar="DIALECT", multiple=True, shell_complete=completion.dialects,
     help="Dialects it reads, preferred first, such as vbw-typed@2.0; any if not given.",
 )  # fmt: skip
+@text_option(
+    "--as", "NAME", "Who adds it; a lead or human, if it was shut down.", into="by", complete=completion.agents
+)
 @store_option
 @lines_option
-def join(name: str, role: str | None, reads: tuple[str, ...], store: str | None, as_json: bool) -> int:
-    """Add an agent to the team."""
+def join(store: str | None, as_json: bool, *, name: str, reads: tuple[str, ...], **more: str | None) -> int:
+    """Add an agent to the team. One that has shut down is added by a lead or a person."""
     with opened(store) as bus:
-        member = bus.join(name, role=role, dialects=reads)
+        member = bus.join(name, dialects=reads, **more)
     if isinstance(member, Finding):
         if as_json:
             sys.stdout.write(json_line({"joined": False, "findings": [member._asdict()]}) + "\n")

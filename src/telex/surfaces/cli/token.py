@@ -131,9 +131,10 @@ def _bound_to(
     finding = name_not_allowed(name, settings.limits)
     if finding is not None:
         raise CommandError(f"{finding.code}: {shown(finding.say)}", REFUSED)
-    if name == HUMAN and not operator:
+    taken = _role(name, role, settings)
+    if HUMAN in (name, taken) and not operator:
         raise CommandError(f"{HUMAN} is a person: add --operator", REFUSED)
-    return name, _role(name, role, settings)
+    return name, taken
 
 
 def _role(name: str, role: str | None, settings: "Settings") -> str:

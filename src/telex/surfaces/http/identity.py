@@ -1,9 +1,9 @@
-"""Under whose name does a request act? The door says it; what the request says is a claim, and is held against that."""
+"""Identity of a request: the name and role of its token, against which the names in its arguments are checked."""
 
 from typing import Any
 
 from telex.model.finding import Finding
-from telex.model.roster import HUMAN
+from telex.model.roster import HUMAN, LEADS
 from telex.protocol.verbs import Verb, arguments
 from telex.surfaces.http.caller import Caller
 from telex.validation.authorization import normalised
@@ -22,11 +22,18 @@ def acting(caller: Caller, verb: Verb, given: dict[str, Any]) -> dict[str, Any] 
         return given
     claimed = _word(given.get(verb.acts))
     if caller.operator:
-        return given if claimed is not None else given | _written(verb, verb.acts, caller.agent or HUMAN)
+        for name, value in ((verb.acts, caller.agent or HUMAN), (verb.by, HUMAN)):
+            if name is not None and _word(given.get(name)) is None:
+                given = given | _written(verb, name, value)
+        return given
     assert caller.agent is not None, "a token that is no operator's is bound to an agent"
+    if verb.by is not None:
+        by = _word(given.get(verb.by))
+        if by is not None and normalised(by) != caller.agent:
+            return _differs(caller, verb.by, by)
+        given = given | _written(verb, verb.by, caller.agent)
     if claimed is not None and normalised(claimed) != caller.agent:
-        say = f"Act as {caller.agent}, or leave {verb.acts} out: the token is bound to that name."
-        return Finding(DIFFERS, f"$.{verb.acts}", say, expected=caller.agent, found=claimed[:60])
+        return given if verb.by is not None and caller.role in LEADS else _differs(caller, verb.acts, claimed)
     given = given | _written(verb, verb.acts, caller.agent)
     if "role" not in arguments(verb.name) or caller.role is None:
         return given
@@ -35,6 +42,11 @@ def acting(caller: Caller, verb: Verb, given: dict[str, Any]) -> dict[str, Any] 
         say = f"Leave role out: the token is bound to the role {caller.role}."
         return Finding("role-claim-differs", "$.role", say, expected=caller.role, found=role[:60])
     return given | _written(verb, "role", caller.role)
+
+
+def _differs(caller: Caller, name: str, claimed: str | None) -> Finding:
+    say = f"Act as {caller.agent}, or leave {name} out: the token is bound to that name."
+    return Finding(DIFFERS, f"$.{name}", say, expected=caller.agent, found=(claimed or "")[:60])
 
 
 def _word(value: Any) -> str | None:

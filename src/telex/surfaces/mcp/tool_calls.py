@@ -129,7 +129,7 @@ async def guard(context: CallContext, given: Given) -> ToolResult:
 async def team(context: CallContext, given: Given) -> ToolResult:
     if given.get("join") or given.get("reads"):
         agent, role = context.who()
-        member = await context.bus.join(agent, role=role, dialects=given.get("reads", ()))
+        member = await context.bus.join(agent, role=role, dialects=given.get("reads", ()), by=agent)
         if isinstance(member, Finding):
             return ToolResult(f"refused:\n{finding_text([member])}", plain(member), wrong=True)
         reads = f", reading {', '.join(map(shown, member.dialects))}" if member.dialects else ""
