@@ -13,7 +13,7 @@ PHASE = "phase_complete"
 def joined(team: Team, *names: str, role: str = "dev") -> list[str]:
     """Agents of a role, who are here from now on."""
     for name in names:
-        team.bus.join(name, role=role)
+        team.bus.join(name, role=role, by="human")
     return list(names)
 
 

@@ -102,7 +102,7 @@ class World:
         assert codes(receipt.findings) == ([expected] if expected else [])
 
     def join(self, act: Act) -> None:
-        assert not isinstance(self.bus.join(act.agent, role="dev"), Finding)
+        assert not isinstance(self.bus.join(act.agent, role="dev", by="human"), Finding)
         self.model.stopped.discard(act.agent)
         self.model.here.add(act.agent)
 

@@ -27,7 +27,7 @@ def play(company: DemoTeam) -> Iterator[Happening]:
 def _contract(company: DemoTeam) -> Iterator[Happening]:
     yield Scene("A contract", "says which paths may change, and every report is checked against it.")
     for name, role in CAST.items():
-        company.bus.join(name, role=role)
+        company.bus.join(name, role=role, by="human")
     company.clock.later(8.0)
     yield company.typed(
         "lead", "*", "contract-1", "plan_contract", "contract 1-1: src/auth/, tests/auth/ and docs/ may change",
