@@ -31,12 +31,15 @@ class Ran(NamedTuple):
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def process(*args: str, stdin: bytes = b"", **environment: str) -> Ran:
-    """Run `telex` as others run it: its own process, its streams going through pipes."""
+def process(*args: str, stdin: bytes = b"", joined: bool = False, **environment: str) -> Ran:
+    """Run `telex` as others run it: its own process, its streams going through pipes, or `joined` in one as a coding
+    tool has them."""
+    err = subprocess.STDOUT if joined else subprocess.PIPE
+    whole = os.environ | environment
     ran = subprocess.run(
-        [*COMMAND, *args], input=stdin, capture_output=True, env=os.environ | environment, timeout=60, check=False
+        [*COMMAND, *args], input=stdin, stdout=subprocess.PIPE, stderr=err, env=whole, timeout=60, check=False
     )
-    return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+    return Ran(ran.returncode, ran.stdout.decode(), (ran.stderr or b"").decode())
 
 
 def terminal(*args: str, columns: int = 80, **environment: str) -> Ran:

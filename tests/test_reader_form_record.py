@@ -18,6 +18,10 @@ __all__ = ["open_team", "shell", "team"]
 PROGRESS = speech_of("vbw-typed", "execution_update", "up-1")
 
 
+def unmarked(out: str) -> str:
+    return "".join(line.removeprefix("| ") for line in out.splitlines(keepends=True))
+
+
 @pytest.fixture
 def told(team: Team) -> Team:
     """ada reads build-flow and is sent an execution_update."""
@@ -151,7 +155,7 @@ def test_what_is_translated_is_spelt_for_its_reader_as_well() -> None:
 @proves("reader_form/cli/receive")
 def test_receive_prints_what_the_reader_reads_and_what_that_cost(told: Team, shell: Shell) -> None:
     ran = shell("receive", "--as", "ada")
-    assert json.loads(ran.out)["type"] == "STATUS_UPDATE"
+    assert json.loads(unmarked(ran.out))["type"] == "STATUS_UPDATE"
     assert "build-flow STATUS_UPDATE from dev, translated from vbw-typed execution_update (" in ran.err
     assert " lost" in ran.err
 
@@ -182,11 +186,11 @@ def test_the_inbox_lists_messages_as_their_reader_will_have_them(told: Team, she
 def test_show_prints_the_original_and_who_was_given_it_otherwise(told: Team, shell: Shell) -> None:
     told.take("ada")
     ran = shell("show", "up-1")
-    assert json.loads(ran.out) == PROGRESS.tree
+    assert json.loads(unmarked(ran.out)) == PROGRESS.tree
     assert "ada received build-flow STATUS_UPDATE, " in ran.err
     assert shell("show", "up-1", "--raw").out.encode() == PROGRESS.raw
     seen = shell("show", "up-1", "--as", "ada")
-    assert json.loads(seen.out)["type"] == "STATUS_UPDATE"
+    assert json.loads(unmarked(seen.out))["type"] == "STATUS_UPDATE"
     assert json.loads(shell("show", "up-1", "--as", "ada", "--json").out)["translated_from"]["dialect"] == "vbw-typed"
     assert shell("show", "up-1", "--as", "dev").out == ran.out
     assert shell("show", "up-1", "--as", "nobody-of-that-name").code == 3
@@ -218,7 +222,7 @@ def test_what_comes_once_more_is_shown_as_it_will_come(told: Team, shell: Shell)
     told.bus.nack(told.take("ada").token, agent="ada", reason="not now")
     told.bus.join("ada", dialects=["vbw-handoff"])
     ran = shell("show", "up-1", "--as", "ada")
-    assert json.loads(ran.out)["type"] == "dev_progress"
+    assert json.loads(unmarked(ran.out))["type"] == "dev_progress"
     assert "as ada would receive it now" in ran.err
 
 

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from telex.client import SyncBus
 
 _TOKEN = re.compile(r"\d+\.\d+\Z", re.ASCII)
+
+
+def is_token(what: str) -> bool:
+    return _TOKEN.match(what) is not None
+
+
 what_argument = click.argument("what", metavar="TOKEN|ID", shell_complete=completion.waiting_ids)
 
 
@@ -90,7 +96,7 @@ def _token(bus: "SyncBus", what: str, agent: str, *, settled_is_fine: bool = Fal
         NotFound: there is no message of that id.
         LeaseLost: the caller holds no lease on it.
     """
-    if _TOKEN.match(what):
+    if is_token(what):
         return what
     stories, name = bus.why(what), normalised(agent)
     mine = [delivery for story in stories for delivery in story.deliveries if delivery.holder == name]

@@ -10,7 +10,7 @@ from telex.dialects.schema import Dialect
 from telex.model.roster import Member
 from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
 from telex.surfaces.cli.bus_options import lines_option, store_option
-from telex.surfaces.cli.output import Screen, shown
+from telex.surfaces.cli.output import Screen, shell_word, shown
 from telex.surfaces.cli.result_output import print_list
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, stamp
@@ -70,7 +70,7 @@ def _table(
     headings = ("id", "decision") if everything else ("id", "due", "may answer")
     rows = [
         (
-            shown(approval.request.id),
+            shell_word(approval.request.id),
             *(
                 (decision(approval),)
                 if everything

@@ -13,7 +13,7 @@ from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look
 from telex.surfaces.cli.bus_options import lines_option, max_option, refuse_misplaced, store_option, text_option
 from telex.surfaces.cli.exit_codes import DONE, CommandError
-from telex.surfaces.cli.output import Screen, shown
+from telex.surfaces.cli.output import Screen, shell_word, shown
 from telex.surfaces.cli.result_output import print_list, print_one
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, stamp
@@ -91,7 +91,7 @@ def _table(found: list[tuple[Delivery, Message]], screen: Screen) -> list[str]:
     now = time.time()
     rows = [
         (
-            shown(message.id),
+            shell_word(message.id),
             delivery.state,
             shown(message.type or message.dialect or "text"),
             shown(message.sender),

@@ -43,7 +43,7 @@ def _table(escalations: list[Escalation], screen: Screen) -> list[str]:
     headings = ("id", "from", "with", "age", "climbs", "state", "about")
     rows = [
         (
-            shown(matter.id),
+            shell_word(matter.id),
             shown(matter.by),
             shown(matter.now.to),
             ago(matter.at, now),

@@ -14,7 +14,7 @@ from telex.surfaces.cli.bus_connection import opened, settings_here
 from telex.surfaces.cli.bus_options import agent_option, lines_option, max_option, role_option, store_option
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE
-from telex.surfaces.cli.message_text import body_lines, rendering_facts, text_of, whence
+from telex.surfaces.cli.message_text import marked, rendering_facts, text_of, whence
 from telex.surfaces.cli.output import Screen, headed, shell_word, shown, typed
 from telex.surfaces.cli.reply_hints import awaited
 from telex.surfaces.cli.table import table_lines
@@ -89,7 +89,7 @@ def _row(lying: InboxRow, now: float) -> tuple[str | int, ...]:
     read = rendering or message
     answered = f", answered by {shown(answered_by)}" if answered_by is not None else ""
     return (
-        shown(message.id),
+        shell_word(message.id),
         PRIORITIES[delivery.rank],
         shown(read.type or read.dialect or "text"),
         shown(message.sender),
@@ -114,7 +114,7 @@ def _full(lying: list[InboxRow], now: float, screen: Screen) -> list[str]:
         id_, priority, type_, sender, age, _, state = map(str, _row(inbox_row, now))
         translated = whence(inbox_row.message, inbox_row.rendering)
         head = headed(id_, f"{priority}  {type_} from {sender}{translated}, {age} ago, {state}", screen)
-        lines += [*([""] if lines else []), *head, *body_lines(inbox_row.rendering or inbox_row.message, indent=2)]
+        lines += [*([""] if lines else []), *head, marked(text_of(inbox_row.rendering or inbox_row.message))]
     return lines
 
 
@@ -176,7 +176,7 @@ def item_lines(items: list[PendingItem], now: float, screen: Screen) -> list[str
     for item in items:
         words = f"{item.kind} from {shown(item.by)}, {ago(item.at, now)} ago: {shown(item.about)}"
         command = typed(" ", list(item.command), screen.width)
-        lines += [*headed(shown(item.id), words, screen), *(screen.paint(line, "dim") for line in command), ""]
+        lines += [*headed(shell_word(item.id), words, screen), *(screen.paint(line, "dim") for line in command), ""]
     return lines
 
 

@@ -1,4 +1,7 @@
-"""How is what a message says put on a screen, or into a pipe?"""
+"""Text of messages in the output of commands: behind a mark on every line, or as raw bytes with --raw.
+
+The mark tells what others have written from what Telex says, also where a coding tool joins stdout and stderr.
+"""
 
 import sys
 from typing import Any
@@ -8,6 +11,7 @@ from telex.model.message import Message, Rendering
 from telex.surfaces.cli.output import shown, shown_block
 
 Spoken = Message | Rendering  # what somebody reads: as it was sent, or in its own words
+MARK = "| "
 
 
 def text_of(message: Spoken) -> str:
@@ -15,17 +19,18 @@ def text_of(message: Spoken) -> str:
     return message.raw.decode("utf-8", "backslashreplace")
 
 
-def body_lines(message: Spoken, indent: int = 0) -> list[str]:
-    """Safe to look at, a line for each."""
-    return [" " * indent + line for line in shown_block(text_of(message).rstrip("\n")).split("\n")]
+def marked(text: str) -> str:
+    """Safe to look at, with the mark before every line: no text can pass for a line of Telex."""
+    return "\n".join(MARK + line for line in shown_block(text.rstrip("\n")).split("\n"))
 
 
-def write_body(message: Spoken) -> None:
-    """To a terminal what is safe to look at; to anything else the bytes as they came."""
-    if sys.stdout.isatty():
-        sys.stdout.write("\n".join(body_lines(message)) + "\n")
+def write_body(message: Spoken, *, raw: bool = False) -> None:
+    """The text behind its mark, or the bytes as they came, with a line end."""
+    if raw:
+        write_bytes(message.raw if message.raw.endswith(b"\n") else message.raw + b"\n")
         return
-    write_bytes(message.raw if message.raw.endswith(b"\n") else message.raw + b"\n")
+    sys.stdout.write(marked(text_of(message)) + "\n")
+    sys.stdout.flush()
 
 
 def write_bytes(raw: bytes) -> None:

@@ -1,6 +1,7 @@
 """`telex receive`: lease messages of an inbox and print them.
 
-The message itself goes to stdout, unchanged; its header and the commands to ack or answer it go to stderr.
+The message goes to stdout, behind a mark on every line or with --raw as it was sent. Its header and the commands to
+ack or answer it go to stderr.
 """
 
 import sys
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from telex.model.message import Lease
+from telex.surfaces.cli.ack import is_token
 from telex.surfaces.cli.bus_connection import opened, stay_for_long
 from telex.surfaces.cli.bus_options import (
     Speaker,
@@ -33,7 +35,11 @@ class LeaseOutput(NamedTuple):
 
     store: str | None  # for the commands that are printed
     as_json: bool
+    raw: bool
     acks: bool
+
+
+raw_option = click.option("--raw", is_flag=True, help="Print the bytes as they were sent, for a script.")
 
 
 @click.command("receive")
@@ -43,6 +49,7 @@ class LeaseOutput(NamedTuple):
 @seconds_option("--wait", "Wait for the first message; exit code 4 if none comes.")
 @seconds_option("--lease", "Length of the lease.")
 @click.option("--ack", "acks", is_flag=True, help="Ack each as soon as it is printed.")
+@raw_option
 @store_option
 @lines_option
 @grouped(who=Speaker, output=LeaseOutput)
@@ -72,18 +79,24 @@ def tell(lease: Lease, agent: str, waits: PendingReply, output: LeaseOutput) -> 
     screen, message, rendering = Screen(sys.stderr), lease.message, lease.rendering
     turn = "" if lease.attempt == 1 else f", attempt {lease.attempt}"
     until = "" if output.acks else f", yours until {clock_time(lease.until)} UTC"
-    screen.line(screen.paint(shown(message.id), "bold"))
+    screen.line(screen.paint(shell_word(message.id), "bold"))
     about = f"{what(rendering or message)} from {shown(message.sender)}{whence(message, rendering)}{turn}{until}"
     for line in wrapped(about, screen.width, 0):
         screen.line(line)
     screen.stream.flush()
-    write_body(rendering or message)
+    write_body(rendering or message, raw=output.raw)
     whose = [f"--as {shell_word(agent)}", *([f"--store {shell_word(output.store)}"] if output.store else [])]
     for line in answer_lines(lease, waits, whose, screen.width):
         screen.line(line)
     if not output.acks:
-        screen.line("\n".join(typed("done with it:", [f"telex ack {lease.token}", *whose], screen.width)))
+        screen.line("\n".join(typed("done with it:", [f"telex ack {_named(lease)}", *whose], screen.width)))
     sys.stdout.flush()
+
+
+def _named(lease: Lease) -> str:
+    """What to ack: the id, or the token where the id would be taken for something else."""
+    id_ = lease.message.id
+    return lease.token if is_token(id_) or id_.startswith("-") else shell_word(id_)
 
 
 def facts(lease: Lease, waits: PendingReply) -> dict[str, Any]:

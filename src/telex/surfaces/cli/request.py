@@ -22,7 +22,7 @@ from telex.surfaces.cli.bus_options import (
 from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, TIMED_OUT, CommandError
 from telex.surfaces.cli.inputs import files_in, pieces
 from telex.surfaces.cli.output import shell_word, shown
-from telex.surfaces.cli.receive import LeaseOutput, tell
+from telex.surfaces.cli.receive import LeaseOutput, raw_option, tell
 from telex.surfaces.cli.reply_hints import awaited
 from telex.surfaces.cli.type_options import dialect_option
 
@@ -43,6 +43,7 @@ class HeaderOptions(NamedTuple):
 @seconds_option("--timeout", "Time to wait for the reply; the team's limit if not given.")
 @click.option("--ack", "acks", is_flag=True, help="Ack the reply as soon as it is printed.")
 @dialect_option
+@raw_option
 @store_option
 @lines_option
 @grouped(who=Speaker, header=HeaderOptions, output=LeaseOutput)

@@ -10,8 +10,8 @@ from telex.surfaces.cli.bus_connection import opened_to_look
 from telex.surfaces.cli.bus_options import lines_option, max_option, store_option
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, CommandError
-from telex.surfaces.cli.message_text import head_facts, text_of
-from telex.surfaces.cli.output import Screen, headed, shown
+from telex.surfaces.cli.message_text import MARK, head_facts, text_of
+from telex.surfaces.cli.output import Screen, headed, shell_word, shown
 from telex.surfaces.cli.time_text import ago, stamp
 from telex.trace.text import cut
 
@@ -41,9 +41,9 @@ def command(words: tuple[str, ...], limit: int, store: str | None, as_json: bool
     for message in messages:
         what = shown(message.type or message.dialect or "text") + (" (refused)" if message.refused else "")
         who = f"{shown(message.sender)} → {shown(message.to)}"
-        screen.line("\n".join(headed(shown(message.id), f"{what}  {who}  {ago(message.at, now)} ago", screen)))
+        screen.line("\n".join(headed(shell_word(message.id), f"{what}  {who}  {ago(message.at, now)} ago", screen)))
         excerpt_ = excerpt(message, words)
-        screen.line(f"  {excerpt_ if screen.width is None else cut(excerpt_, screen.width - 2)}")
+        screen.line(MARK + (excerpt_ if screen.width is None else cut(excerpt_, screen.width - len(MARK))))
     return DONE
 
 

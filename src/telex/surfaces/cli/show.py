@@ -1,4 +1,4 @@
-"""`telex show`: what did a message really say? Its bytes, exactly as they came, or as one of its readers has them."""
+"""`telex show`: a message as it was sent, or as one of its readers received it."""
 
 import sys
 from typing import Any
@@ -21,7 +21,7 @@ from telex.validation.authorization import normalised
 
 @click.command("show")
 @click.argument("id", metavar="ID", shell_complete=completion.waiting_ids)
-@click.option("--raw", is_flag=True, help="Print only the bytes, even to a terminal.")
+@click.option("--raw", is_flag=True, help="Print only the bytes, exactly as they were sent.")
 @text_option(
     "--as",
     "NAME",
@@ -58,7 +58,7 @@ def _head(story: MessageHistory, alike: int, agent: str | None, rendering: Rende
     others = f" (the last of {alike} with this id; telex why shows them all)" if alike > 1 else ""
     whom = f"from {shown(message.sender)} to {shown(message.to)}{whence(message, rendering)}"
     about = f"{what(rendering or message)} {whom}, {day_time(message.at)} UTC"
-    lines = [*headed(shown(message.id), f"{story.state}{others}", screen), *wrapped(about, screen.width, 0)]
+    lines = [*headed(shell_word(message.id), f"{story.state}{others}", screen), *wrapped(about, screen.width, 0)]
     told = _readings(story) if agent is None else [_whether_given(story, agent)]
     lines += [line for one in told for line in wrapped(one, screen.width, 0)]
     screen.line("\n".join(lines))

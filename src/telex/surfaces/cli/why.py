@@ -18,7 +18,7 @@ from telex.surfaces.cli.event_text import event_text, happening_apart
 from telex.surfaces.cli.exit_codes import DONE
 from telex.surfaces.cli.inbox import state_of
 from telex.surfaces.cli.message_text import head_facts, what
-from telex.surfaces.cli.output import Screen, shown, wrapped
+from telex.surfaces.cli.output import Screen, shell_word, shown, wrapped
 from telex.surfaces.cli.time_text import clock_time, day_time, stamp
 
 _COLOURS = {"acked": "green", "dead": "red", "expired": "red", "refused": "red", "withdrawn": "yellow"}
@@ -53,7 +53,7 @@ def story_lines(story: MessageHistory, now: float, screen: Screen, quote: Quote 
     thread = f", conversation {shown(message.correlation)}" if message.correlation else ""
     reply = f", in reply to {shown(message.reply_to)}" if message.reply_to else ""
     about = f"{what(message)} from {shown(message.sender)} to {shown(message.to)}{thread}{reply}"
-    head = [f"{screen.paint(shown(message.id), 'bold')}  {state}", *wrapped(about, screen.width, 0)]
+    head = [f"{screen.paint(shell_word(message.id), 'bold')}  {state}", *wrapped(about, screen.width, 0)]
     return [*head, "", *_event_lines(story, screen, quote), *_now_lines(story, now, screen)]
 
 
