@@ -268,14 +268,14 @@ def test_the_doctor_names_a_topic_that_is_not_what_the_log_says(
     assert run_sync(LocalBus(store, FakeClock()).send(contract, sender="lead", to="dev")).accepted
     path = str(tmp_path / "one.db")
     assert main(["doctor", "--store", path]) == 0
-    assert "2 topics of the work, as the log has it" in capsys.readouterr().out
+    assert "2 topics, equal to a replay of the log" in capsys.readouterr().out
     seq = run_sync(topic(store, "contracts"))[0][1].seq
     run_sync(keep_snapshot(store, "contracts", seq, snapshots.encode_snapshot("contracts", seq, None)))
     other = apsw.Connection(path)
     other.execute("DELETE FROM topics WHERE name = 'plan:1-1'")
     other.close()
     assert main(["doctor", "--store", path]) == 1
-    assert "not what the log says: contracts, plan:1-1" in capsys.readouterr().out
+    assert "differs from a replay of the log: contracts, plan:1-1" in capsys.readouterr().out
 
 
 @proves("work/without-rules")

@@ -91,7 +91,7 @@ def examine(path: str, now: float) -> Iterator[DoctorCheck]:
 def _version(file: ReadOnlyConnection) -> DoctorCheck:
     application, version = file.value("PRAGMA application_id"), file.value("PRAGMA user_version")
     if not application and not version and not file.value("SELECT count(*) FROM sqlite_schema"):
-        return DoctorCheck("store", False, "nothing is in it yet: the first telex send makes a store of it.")
+        return DoctorCheck("store", False, "the file is empty: the first telex send creates the store.")
     if application != APPLICATION_ID:
         return DoctorCheck("store", False, "it is a database, but not a Telex store.")
     if version > VERSION:
@@ -99,7 +99,7 @@ def _version(file: ReadOnlyConnection) -> DoctorCheck:
             "version", False, f"file version {version}; this Telex knows {VERSION}: upgrade Telex to open it."
         )
     if version < VERSION:
-        say = f"file version {version}; whoever opens it next with this Telex brings it to {VERSION}."
+        say = f"file version {version}; the next command that opens it migrates it to {VERSION}."
         return DoctorCheck("version", None, say)
     return DoctorCheck("version", True, f"file version {VERSION}")
 
@@ -120,19 +120,19 @@ def _surroundings(path: str) -> Iterator[DoctorCheck]:
 
 def _permissions(path: str, folder: str) -> DoctorCheck:
     if not (os.access(folder, os.W_OK) and os.access(path, os.W_OK)):
-        return DoctorCheck("permissions", False, f"{path} or its folder may not be written.")
+        return DoctorCheck("permissions", False, f"{path} or its folder is not writable.")
     if os.stat(path).st_mode & 0o077 and os.stat(folder).st_mode & 0o077:
         return DoctorCheck("permissions", None, f"other users can open it: chmod 700 {folder}, unless they should.")
-    return DoctorCheck("permissions", True, "may be written")
+    return DoctorCheck("permissions", True, "writable")
 
 
 def _beside(path: str) -> Iterator[DoctorCheck]:
     """The files beside a store."""
     ballast = os.path.exists(path + "-ballast")
-    say = "in place" if ballast else "released for a full disk; it is written again when there is room"
+    say = "in place" if ballast else "reserve used up by a full disk; it is written again when there is room"
     yield DoctorCheck("ballast", True if ballast else None, say)
     wal = os.path.getsize(path + "-wal") if os.path.exists(path + "-wal") else 0
-    say = _bytes(wal) if wal <= WAL_BYTES_MAX else f"{_bytes(wal)}: somebody reads for so long that it cannot shrink."
+    say = _bytes(wal) if wal <= WAL_BYTES_MAX else f"{_bytes(wal)}: a long read keeps it from shrinking."
     yield DoctorCheck("write-ahead log", wal <= WAL_BYTES_MAX, say)
 
 
@@ -140,7 +140,7 @@ def _sqlite() -> DoctorCheck:
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     ok = version >= SQLITE_MIN
     wanted = ".".join(map(str, SQLITE_MIN))
-    say = f"SQLite {apsw.sqlite_lib_version()}" + ("" if ok else f" can damage a store that many write; take {wanted}.")
+    say = f"SQLite {apsw.sqlite_lib_version()}" + ("" if ok else f": several writers can damage a store: use {wanted}.")
     return DoctorCheck("SQLite", ok, say)
 
 
@@ -168,10 +168,8 @@ def _clock(file: ReadOnlyConnection, now: float) -> DoctorCheck:
     latest = float(file.value("SELECT max(at) FROM (SELECT at FROM events ORDER BY seq DESC LIMIT 100)") or 0.0)
     ahead = latest - now
     if ahead <= CLOCK_SECONDS_MAX:
-        return DoctorCheck("clock", True, "not behind the store")
-    say = (
-        f"the clock is {ahead:,.0f} s behind what the store remembers: leases and deadlines go by the store until then."
-    )
+        return DoctorCheck("clock", True, "not behind the newest event")
+    say = f"the clock is {ahead:,.0f} s behind the newest event: until then leases and deadlines use the event's time."
     return DoctorCheck("clock", False, say)
 
 
@@ -199,9 +197,9 @@ def _work_state(file: ReadOnlyConnection) -> DoctorCheck:
 
     topics, wrong = wrong_topics(file)
     if not wrong:
-        return DoctorCheck("work state", True, f"{_counted(topics, 'topic')} of the work, as the log has it")
+        return DoctorCheck("work state", True, f"{_counted(topics, 'topic')}, equal to a replay of the log")
     more = f" and {len(wrong) - NAMED_MAX} more" if len(wrong) > NAMED_MAX else ""
-    return DoctorCheck("work state", False, f"not what the log says: {', '.join(wrong[:NAMED_MAX])}{more}")
+    return DoctorCheck("work state", False, f"differs from a replay of the log: {', '.join(wrong[:NAMED_MAX])}{more}")
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:
