@@ -31,7 +31,7 @@ from telex.model.message import NewMessage, WorkChange
 from telex.ports.store import EVERYTHING
 from telex.stores.sqlite.store import SqliteStore
 from telex.work import reducer
-from telex.work.view import WorkMessage, parse_tree
+from telex.work.view import WorkMessage, fields_of, parse_tree
 
 EVENTS = 1_000_000
 MESSAGES = EVENTS // 3 + 1  # each is accepted, leased and acked
@@ -149,9 +149,9 @@ def _told(type_: MessageType, id_: str, plan: str, task: str = "", **fields: Any
 
 def _said(one: NewMessage) -> WorkMessage:
     type_ = VBW_TYPED.types[one.type or ""]
-    tree = parse_tree(one.raw, VBW_TYPED, type_)
+    fields = fields_of(parse_tree(one.raw, VBW_TYPED, type_), VBW_TYPED, type_)
     return WorkMessage(
-        0, one.id, one.at, one.sender, one.role, one.to, one.inboxes, VBW_TYPED, type_, tree, one.correlation
+        0, one.id, one.at, one.sender, one.role, one.to, one.inboxes, VBW_TYPED, type_, fields, one.correlation
     )
 
 

@@ -133,12 +133,14 @@ def test_the_bus_agrees_with_a_simple_model_and_with_its_record(plays: list[tupl
 @given(st.booleans(), st.booleans())
 def test_the_first_answer_stands_though_another_were_kept(first: bool, second: bool) -> None:
     from telex.dialects.builtin.vbw_typed import VBW_TYPED
-    from telex.work.view import WorkMessage
+    from telex.work.view import WorkMessage, fields_of
 
     def said(type_: str, name: str, sender: str, yes: bool = True) -> WorkMessage:
         tree = json.loads(typed(type_, name, sender)) | {"id": name}
         tree["payload"] |= {"request_id": "ask-1", "approved": yes, "conditions": []}
-        return WorkMessage(1, name, 0.0, sender, sender, "lead", ("lead",), VBW_TYPED, VBW_TYPED.types[type_], tree)
+        kind = VBW_TYPED.types[type_]
+        fields = fields_of(tree, VBW_TYPED, kind)
+        return WorkMessage(1, name, 0.0, sender, sender, "lead", ("lead",), VBW_TYPED, kind, fields)
 
     asked = [said("approval_request", "ask-1", "dev"), said("approval_request", "ask-1", "lead")]
     answers = [said("approval_response", "an-1", "lead", first), said("approval_response", "an-2", "human", second)]

@@ -24,7 +24,7 @@ from telex.work import reducer
 from telex.work.rule_set import RuleContext
 from telex.work.shutdown import open_call, was_asked
 from telex.work.snapshots import decode_state, encode_state
-from telex.work.view import WorkMessage
+from telex.work.view import WorkMessage, fields_of
 from tests.proofs import proves
 from tests.test_tasks_properties import steps as any_step
 
@@ -48,7 +48,8 @@ def said(kind: tuple[str, str], id_: str, **facts: Any) -> WorkMessage:
     assert type_.deed is not None
     for name, value in facts.items():
         set_path(tree, dialect.locate(type_, type_.deed.field_map[name]), value)
-    return WorkMessage(1, id_, at, sender, "dev", "lead", inboxes, dialect, type_, tree, None, reply_to)
+    fields = fields_of(tree, dialect, type_)
+    return WorkMessage(1, id_, at, sender, "dev", "lead", inboxes, dialect, type_, fields, None, reply_to)
 
 
 # --- the same, by whatever way ---------------------------------------------------------------------------------------

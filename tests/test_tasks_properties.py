@@ -14,7 +14,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.model.task_states import TASK_STATES, TaskStep, moves, standing, state_name
 from telex.work import reducer
 from telex.work.tasks import Task, new_task
-from telex.work.view import WorkMessage
+from telex.work.view import WorkMessage, fields_of
 from tests.bus_team import QUICK, Team, empty_store, flow
 from tests.proofs import proves
 from tests.story_settings import FEWER
@@ -168,6 +168,6 @@ def test_a_state_compared_is_compared_the_same_again(text: str) -> None:
 def test_the_fold_takes_any_message_that_may_belong_to_it(kind: Any, changes: dict[str, Any]) -> None:
     dialect, type_ = kind
     tree = json.loads(json.dumps(type_.example)) | changes
-    heard = WorkMessage(1, "m", 0.0, "dev", "dev", "lead", (), dialect, type_, tree)
+    heard = WorkMessage(1, "m", 0.0, "dev", "dev", "lead", (), dialect, type_, fields_of(tree, dialect, type_))
     for state in (None, new_task("T")):
         assert isinstance(reducer.fold("task:T", state, heard), Task)

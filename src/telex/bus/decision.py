@@ -15,6 +15,7 @@ from telex.bus.correlate import SendRequest, replace_surrogates
 from telex.delivery.lifecycle import state_of
 from telex.delivery.routing import Participants, Route, normal_address
 from telex.delivery.validator_cache import STATUS, CheckedMessage, TypeTraits
+from telex.dialects.schema import Tree
 from telex.model.event import Event, detail_of
 from telex.model.finding import Finding, refusals
 from telex.model.json_path import ROOT
@@ -25,7 +26,7 @@ from telex.ports.bus import Receipt
 from telex.ports.store import Transaction
 from telex.validation.authorization import normalised
 from telex.work.actions import COMES_ALONG, DECIDING
-from telex.work.view import UNWEIGHED, WorkMessage, parse_tree
+from telex.work.view import UNWEIGHED, WorkMessage, fields_of, parse_tree
 
 if TYPE_CHECKING:
     from telex.bus.work_rules import WorkDecision
@@ -271,10 +272,8 @@ class Decision:
         return missing_answer_hint(self._context, self._member, self._checked, self._route, self._request.reply_to)
 
     def _apply_work_rules(self, traits: TypeTraits) -> None:
-        from telex.bus.work_rules import check_work_rules
-
         message = self._work_message = self._as_work_message(traits)
-        work = check_work_rules(self._context, self._tx, message, self._roster, self._findings)
+        work = _work_rules()(self._context, self._tx, message, self._roster, self._findings)
         self._work, self._findings = work, work.findings
         if work.change is not None and traits.action in DECIDING and self._reply_to is None:
             from telex.bus.correlate import with_decided_request
@@ -285,6 +284,9 @@ class Decision:
     def _as_work_message(self, traits: TypeTraits) -> WorkMessage:
         decode = _json_decoder() if self._checked.checked is None else None  # compiled validators have imported it
         tree = parse_tree(self._request.raw, traits.dialect, traits.type, decode)
+        return self._work_message_of(tree, traits)
+
+    def _work_message_of(self, tree: Tree, traits: TypeTraits) -> WorkMessage:
         return _NEW(
             WorkMessage,
             (
@@ -297,7 +299,7 @@ class Decision:
                 self._inboxes,
                 traits.dialect,
                 traits.type,
-                tree,
+                fields_of(tree, traits.dialect, traits.type),
                 self._correlation,
                 self._reply_to,
             ),
@@ -374,11 +376,10 @@ class Decision:
 
     def _update_topics(self, seq: int, message: NewMessage) -> None:
         """Put the topics into the cache as they are after the message, as it was stored."""
-        from telex.work import reducer
-
         assert self._work is not None
         stored, before = self._stored_work_message(seq, message), self._work.before or {}
-        states = {topic: reducer.fold_in_place(topic, state, stored) for topic, state in before.items()}
+        fold = _fold_in_place()
+        states = {topic: fold(topic, state, stored) for topic, state in before.items()}
         self._context.team.put_topics(self._tx, states, seq)
 
     def _stored_work_message(self, seq: int, message: NewMessage) -> WorkMessage:
@@ -452,6 +453,21 @@ class Decision:
         )
         self._tx.append(message)
         return RefusedSend(message, checked, findings)
+
+
+@cache
+def _work_rules() -> "Callable[..., WorkDecision]":
+    """Imported by the first message that rules apply to. An import statement per message would cost a microsecond."""
+    from telex.bus.work_rules import check_work_rules
+
+    return check_work_rules
+
+
+@cache
+def _fold_in_place() -> Callable[[str, Any, WorkMessage], Any]:
+    from telex.work.reducer import fold_in_place
+
+    return fold_in_place
 
 
 @cache

@@ -18,7 +18,7 @@ from telex.model.roster import TELEX, Member
 from telex.ports.store import PendingRequest, Reads, Transaction
 from telex.work import reducer
 from telex.work.escalations import FOLDS, KIND, topic_of
-from telex.work.view import WorkMessage, parse_tree, work_message_from_log
+from telex.work.view import WorkMessage, fields_of, parse_tree, work_message_from_log
 
 Asked = list[tuple[PendingRequest, Message]]
 OPEN_MAX = 10_000  # matters looked at in one go
@@ -96,7 +96,7 @@ def _next_step(
         inboxes=new_message.inboxes,
         dialect=dialect,
         type=type_,
-        tree=tree,
+        fields=fields_of(tree, dialect, type_),
         correlation=new_message.correlation,
         reply_to=new_message.reply_to,
     )

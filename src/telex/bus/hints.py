@@ -86,5 +86,5 @@ def answers_no_dispatch(context: BusContext, reads: Reads, work_message: "WorkMe
     topic = topic_of(work_message)
     if topic is not None and context.team.topic(topic) is not None:
         return ()  # it belongs to a work, whose own rules apply
-    works = [context.team.topic(name) for name in reads.topics("work")]
+    works = [context.team.topic(name) for name in context.team.topic_names("work")]
     return answers_nothing(work_message, [work for work in works if work is not None])

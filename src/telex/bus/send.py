@@ -124,7 +124,7 @@ class Sender:
 
     async def _evidence(self, prepared: PreparedSend) -> tuple[Finding, ...]:
         from telex.bus.evidence_check import check_claims
-        from telex.work.view import WorkMessage, parse_tree
+        from telex.work.view import WorkMessage, fields_of, parse_tree
 
         traits, request = prepared.checked.traits, prepared.request
         assert traits is not None
@@ -138,7 +138,7 @@ class Sender:
             inboxes=(),
             dialect=traits.dialect,
             type=traits.type,
-            tree=parse_tree(request.raw, traits.dialect, traits.type),
+            fields=fields_of(parse_tree(request.raw, traits.dialect, traits.type), traits.dialect, traits.type),
         )
         return await check_claims(self._context, claims)
 

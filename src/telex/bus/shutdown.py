@@ -35,7 +35,7 @@ from telex.ports.store import Query, Transaction
 from telex.validation.authorization import may_receive
 from telex.work import reducer, shutdown_progress
 from telex.work.compose import HeaderFields, compose
-from telex.work.view import WorkMessage, parse_tree
+from telex.work.view import WorkMessage, fields_of, parse_tree
 
 RETURNED_MAX = 10_000  # messages that a report lists
 TEAM = "team"  # what it is called where nobody has given it a name
@@ -183,7 +183,7 @@ async def _ask(context: BusContext, run: ShutdownRun, names: set[str], asked: se
             inboxes=inboxes,
             dialect=dialect,
             type=type_,
-            tree=parse_tree(raw, dialect, type_),
+            fields=fields_of(parse_tree(raw, dialect, type_), dialect, type_),
         )
         work = check_work_rules(context, tx, work_message, context.team.roster)
         # A full inbox is no reason not to ask its agent to stop, so no place is reserved.

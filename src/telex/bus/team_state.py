@@ -255,6 +255,11 @@ class TeamState:
                 return False
         return True
 
+    def topic_names(self, kind: str) -> list[str]:
+        """Topics of a kind that have messages."""
+        assert self.reads is not None, "topics are read only in a transaction or snapshot"
+        return self.reads.topics(kind)
+
     def _topic(self, name: str) -> tuple[int, Any]:
         found = self._topics.get(name)
         return found if found is not None else self._read_on(name)
@@ -337,15 +342,15 @@ def default_roles(dialects: Iterable[Dialect], *, closed: bool) -> tuple[str, ..
 class Topics(Mapping[str, Any]):
     """States of topics by name, each read when a rule asks for it. A topic without messages is not in it."""
 
-    __slots__ = ("_changed", "_team", "_topic")
+    __slots__ = ("_changed", "_team", "_topics")
 
     def __init__(self, team: TeamState, changed: Mapping[str, Any] | None = None) -> None:
-        self._team, self._changed, self._topic = team, changed, team._topic
+        self._team, self._changed, self._topics = team, changed, team._topics
 
     def get(self, name: str, default: Any = None) -> Any:
         if self._changed is not None and name in self._changed:
             return self._changed[name]
-        last, state = self._topic(name)
+        last, state = self._topics.get(name) or self._team._read_on(name)
         return state if last and state is not UNREADABLE else default
 
     def __contains__(self, name: object) -> bool:

@@ -17,7 +17,7 @@ from telex.ports.store import Reads
 from telex.work import reducer
 from telex.work.compose import HeaderFields, compose
 from telex.work.rule_set import DraftMessage, RuleContext
-from telex.work.view import WorkMessage
+from telex.work.view import WorkMessage, fields_of
 
 
 class WorkDecision(NamedTuple):
@@ -88,7 +88,7 @@ def report_of_draft(
         inboxes=inboxes,
         dialect=dialect,
         type=type_,
-        tree=tree,
+        fields=fields_of(tree, dialect, type_),
         correlation=draft.correlation,
         reply_to=draft.reply_to,
     )

@@ -5,12 +5,16 @@ sender and the recipient of a message that was accepted are then taken as member
 replay is to report them.
 """
 
-from telex.bus.team_state import CachedRoute, RouteKey, TeamState
+from collections.abc import Mapping
+from typing import Any
+
+from telex.bus.team_state import EMPTY, CachedRoute, RouteKey, TeamState
 from telex.delivery.membership import name_not_allowed
 from telex.delivery.routing import Participants, Route, route
 from telex.model.event import COMING_AND_GOING, Event, detail_of
 from telex.model.finding import Finding
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE, Member, Roster
+from telex.ports.store import Transaction
 from telex.validation.authorization import normalised
 
 NEVER = float("inf")
@@ -111,6 +115,18 @@ class ReplayTeam(TeamState):
             expected = [role for role in roster.default_roles if role not in roster.members]
             self._everybody = (*names, *expected, *(ONE_OF_ROLE + role for role in roster.roles()))
         return self._everybody
+
+    # --- topics: states are never dropped, so that the store need not keep the messages that they are folded from ----
+
+    def topic_names(self, kind: str) -> list[str]:
+        return sorted(name for name in self._topics if name == kind or name.startswith(kind + ":"))
+
+    def _read_on(self, name: str) -> tuple[int, Any]:
+        return EMPTY
+
+    def put_topics(self, tx: Transaction, states: Mapping[str, Any], seq: int) -> None:
+        for name, state in states.items():
+            self._topics[name] = seq, state
 
     def forget_routes(self) -> None:
         super().forget_routes()

@@ -139,9 +139,9 @@ def _budget_spent(work_message: WorkMessage, plan: Plan, budget: int) -> Finding
 
 
 def _conditions(plan: Plan) -> tuple[Finding, ...]:
-    if not plan.grants or not any(grant.conditions for grant in plan.grants):
+    if not plan.grants or not (conditions := plan.conditions):
         return ()
-    those = listed(plan.conditions)
+    those = listed(conditions)
     say = f"Keep to what plan {short(plan.id)} was widened under: {those}."
     return (Finding("approval-conditions", ROOT, say, "note", those),)
 

@@ -15,7 +15,6 @@ from telex.work.actions import CHAPTERS
 
 UNWEIGHED = "unweighed"  # in the event of a message: it was stored by a team without work rules
 _TELLING = ('"findings"', '"inboxes"', f'"{UNWEIGHED}"')
-Getters = Mapping[str, Callable[[Tree], Any]]
 
 
 class WorkMessage(NamedTuple):
@@ -30,7 +29,7 @@ class WorkMessage(NamedTuple):
     inboxes: tuple[str, ...]  # where it was put
     dialect: Dialect
     type: MessageType
-    tree: Tree
+    fields: Mapping[str, Any]  # values of the action's fields, see `fields_of`
     correlation: str | None = None
     reply_to: str | None = None
 
@@ -40,17 +39,15 @@ class WorkMessage(NamedTuple):
 
     def get(self, name: str) -> Any:
         """Value of one of the action's fields; None where the message, or its type, does not have it."""
-        getter = (_KNOWN.get(id(self.type)) or _learnt(self.dialect, self.type)).getters.get(name)
-        return getter(self.tree) if getter is not None else None
+        return self.fields.get(name)
 
     def text(self, name: str) -> str:
-        getter = (_KNOWN.get(id(self.type)) or _learnt(self.dialect, self.type)).getters.get(name)
-        value = getter(self.tree) if getter is not None else None
+        value = self.fields.get(name)
         return value if isinstance(value, str) else ""
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of texts. Items of another type, which a lenient team lets pass, are left out."""
-        return _texts(self.get(name))
+        return _texts(self.fields.get(name))
 
     def moment(self, name: str) -> float | None:
         """A timestamp, in seconds since 1970; None if there is none."""
@@ -64,7 +61,7 @@ class WorkMessage(NamedTuple):
     @property
     def has_states(self) -> bool:
         """Whether tasks have states in its dialect."""
-        return (_KNOWN.get(id(self.type)) or _learnt(self.dialect, self.type)).has_states
+        return _reader_of(self.dialect, self.type).has_states
 
     def has(self, name: str) -> bool:
         """Whether its type has that field; it may be empty."""
@@ -99,7 +96,7 @@ def work_message_from_log(message: Message, event: Event | None, dialect: Dialec
         inboxes=_texts(detail.get("inboxes")),
         dialect=dialect,
         type=type_,
-        tree=parse_tree(message.raw, dialect, type_),
+        fields=fields_of(parse_tree(message.raw, dialect, type_), dialect, type_),
         correlation=message.correlation,
         reply_to=message.reply_to,
     )
@@ -124,7 +121,7 @@ def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callabl
         from telex.dialects.parse.reader import read
 
         tree = read(raw, (dialect,), forced=dialect).tree
-    later = (_KNOWN.get(id(type_)) or _learnt(dialect, type_)).later
+    later = _reader_of(dialect, type_).later
     return _respelt(tree, dialect, later) if later else tree
 
 
@@ -139,37 +136,50 @@ def _respelt(tree: Tree, dialect: Dialect, later: Mapping[str, str]) -> Tree:
 
 
 class _TypeReader(NamedTuple):
-    """Readers for the fields of one type, built once."""
+    """How to read the fields of one type, built once."""
 
     type: MessageType  # a reference, so that its id stays valid as a key
-    getters: Getters
+    payload: str | None  # the object that most of its fields are in; None: the message itself
+    keys: tuple[tuple[str, str], ...]  # fields in it: their name in the action, and in the message
+    getters: tuple[tuple[str, Callable[[Tree], Any]], ...]  # the others
     later: Mapping[str, str]  # fields that may also have the name of a later version
     has_states: bool  # tasks have states in its dialect
 
 
 _DECODE = json.JSONDecoder().decode
-_KNOWN: dict[int, _TypeReader] = {}
+_READERS: dict[int, _TypeReader] = {}
 
 
-def _learnt(dialect: Dialect, type_: MessageType) -> _TypeReader:
+def fields_of(tree: Tree, dialect: Dialect, type_: MessageType) -> dict[str, Any]:
+    """Values of the action's fields by their names in the action; None where the message does not have one."""
+    reader = _READERS.get(id(type_)) or _reader_of(dialect, type_)
+    inside = tree.get(reader.payload) if reader.payload is not None else tree
+    if type(inside) is not dict:
+        inside = {}
+    fields = {name: inside.get(key) for name, key in reader.keys}
+    for name, get in reader.getters:
+        fields[name] = get(tree)
+    return fields
+
+
+def _reader_of(dialect: Dialect, type_: MessageType) -> _TypeReader:
+    known = _READERS.get(id(type_))
+    if known is not None:
+        return known
     names = type_.deed.field_map if type_.deed is not None else {}
-    getters = {name: _getter(dialect.locate(type_, where)) for name, where in names.items()}
+    paths = {name: dialect.locate(type_, where) for name, where in names.items()}
+    parents = (dialect.payload,) if dialect.payload else ()
+    inside = {name: path for name, path in paths.items() if path[:-1] == parents and not path[-1].endswith("[]")}
     later = {name: field.later_spelling for name, field in type_.fields.items() if field.later_spelling is not None}
     has_states = any(
         message_type.deed is not None and message_type.deed.action == "move" for message_type in dialect.types.values()
     )
-    type_reader = _KNOWN[id(type_)] = _TypeReader(type_, getters, later, has_states)
-    return type_reader
-
-
-def _getter(steps: tuple[str, ...]) -> Callable[[Tree], Any]:
-    """As `get_path`, but faster for a field of the payload: each message is asked for a dozen of them."""
-    if len(steps) != 2 or any(step.endswith("[]") for step in steps):
-        return get_path(steps)
-    outer, inner = steps
-
-    def get(tree: Tree) -> Any:
-        inside = tree.get(outer)
-        return inside.get(inner) if type(inside) is dict else None
-
-    return get
+    reader = _READERS[id(type_)] = _TypeReader(
+        type_,
+        dialect.payload or None,
+        keys=tuple((name, path[-1]) for name, path in inside.items()),
+        getters=tuple((name, get_path(path)) for name, path in paths.items() if name not in inside),
+        later=later,
+        has_states=has_states,
+    )
+    return reader
