@@ -9,7 +9,6 @@ from telex.delivery.routing import inboxes_of
 from telex.delivery.validator_cache import ValidatorCache
 from telex.dialects.schema import Dialect, MessageType
 from telex.model.finding import Finding
-from telex.model.limits import Limits
 from telex.model.message import Message
 from telex.model.roster import Member, Roster
 from telex.ports.clock import Clock
@@ -34,7 +33,7 @@ class BusContext:
         work: Mapping[str, Any] | None = None,  # the team's settings of the work rules
         evidence: Evidence | None = None,  # looks up in a repository what reports claim
     ) -> None:
-        self.store, self.clock, self.policy = store, clock, policy
+        self.store, self.clock, self.policy, self.limits = store, clock, policy, policy.limits
         self.validators = ValidatorCache(policy)
         self.declared = tuple(members)
         self.dialects = {dialect.name: dialect for dialect in policy.dialects}
@@ -54,10 +53,6 @@ class BusContext:
         self.next_store_maintenance = 0.0  # when it next helps the store with its maintenance
         self._seen: dict[str, float] = {}
         self._roster_version: int | None = None
-
-    @property
-    def limits(self) -> Limits:
-        return self.policy.limits
 
     # --- types -------------------------------------------------------------------------------------------------------
 
