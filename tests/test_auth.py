@@ -13,7 +13,21 @@ from telex.surfaces.http.asgi import Receive, Scope, Send
 from telex.surfaces.http.auth import AuthMiddleware
 from telex.surfaces.http.auth_errors import EVERY
 from telex.surfaces.http.token_file import TokenFile
-from tests.auth_kit import HERE, KNOWN, STRANGER, Answered, Headers, ask, bearer, made_token, mirror
+from tests.auth_kit import (
+    HERE,
+    KNOWN,
+    STRANGER,
+    Answered,
+    Headers,
+    ask,
+    bearer,
+    connected,
+    head,
+    made_token,
+    mirror,
+    read_all,
+    running,
+)
 from tests.proofs import proves
 
 NOW = 10_000.0
@@ -160,6 +174,16 @@ def test_a_token_counts_in_no_other_place(file: TokenFile) -> None:
         assert asked(file, path, peer=STRANGER).code == "token-needed"
     for header in ("Cookie", "X-Api-Key", "Proxy-Authorization", "X-Telex-Token"):
         assert asked(file, peer=STRANGER, headers={header: f"Bearer {key.text}"}).code == "token-needed"
+
+
+@proves("hub/token-wrong")
+def test_a_token_in_a_trailer_does_not_count(file: TokenFile, tmp_path: Path) -> None:
+    trailer = f"0\r\nAuthorization: Bearer {made_token(file).text}\r\n\r\n".encode()
+    with running(mirror, tmp_path, HUB_LIMITS) as port, connected(port) as connection:
+        chunked = head(port, "POST /send HTTP/1.1", "Transfer-Encoding: chunked", "Trailer: Authorization")
+        connection.sendall(chunked + trailer + head(port, "GET /roster HTTP/1.1", "Connection: close"))
+        answer = read_all(connection)
+    assert answer.count(b'{"agent": null, "role": null, "operator": true, "token": null}') == 2
 
 
 @proves("hub/token-wrong")

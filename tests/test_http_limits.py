@@ -91,6 +91,35 @@ def test_a_head_that_is_too_large_is_refused_before_it_ends(hub: Hub, long: byte
 
 
 @proves("hub/size")
+@pytest.mark.parametrize(
+    "line, headers",
+    [
+        (f"GET /{'a' * 9_000} HTTP/1.1", ()),
+        (f"GET /{'a' * 70_000} HTTP/1.1", ()),  # beyond what the parser accepts
+        ("GET / HTTP/1.1", (f"X-Long: {'a' * 9_000}",)),
+        ("GET / HTTP/1.1", (f"X-Long: {'a' * 100_000}",)),
+        ("GET / HTTP/1.1", ("X-Short: a",) * 1_000),
+    ],
+    ids=["url", "very long url", "header", "very long header", "many headers"],
+)
+def test_a_head_that_is_too_large_is_refused_although_it_comes_in_one_piece(
+    hub: Hub, line: str, headers: tuple[str, ...]
+) -> None:
+    answer = hub.asked(head(hub.port, line, *headers, "Connection: close"))
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert b'"head-too-large"' in answer
+    assert hub.house.came == []
+
+
+@proves("hub/size")
+@pytest.mark.parametrize("ending", [b"0\r\nX-Long: ", b"4;x="], ids=["trailer", "chunk extension"])
+def test_what_goes_around_a_body_is_bounded_like_a_head(hub: Hub, ending: bytes) -> None:
+    answer = hub.asked(post(hub, "Transfer-Encoding: chunked"), ending + b"a" * 20_000)
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert hub.house.came == []
+
+
+@proves("hub/size")
 @pytest.mark.parametrize("garbage", [b"\x16\x03\x01\x02\x00", b"HELO hub\r\n\r\n", b"GET\r\n\r\n", b"\x00" * 100])
 def test_what_is_no_request_is_told_so(hub: Hub, garbage: bytes) -> None:
     answer = hub.asked(garbage)

@@ -112,7 +112,10 @@ def test_no_text_but_its_own_is_a_token(text: str) -> None:
 @pytest.mark.parametrize("around", ["{}", "/messages/{}", "/{}/x", "a {} b", "?token={}&x=1"])
 def test_a_token_in_the_wrong_place_is_masked(around: str) -> None:
     text = new_token(agent="dev", role="dev", operator=False, now=NOW)[1]
-    assert masked(around.format(text)) == around.format("telex_…")
+    for spelling in (text, text.upper(), text.replace("telex_", "Telex_")):
+        assert masked(around.format(spelling)) == around.format("telex_…")
+    escaped = masked(around.format(text.replace("telex", "%74elex")))
+    assert text.rpartition("_")[2] not in escaped
 
 
 # --- making them ------------------------------------------------------------------------------------------------------

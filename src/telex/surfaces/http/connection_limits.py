@@ -17,6 +17,8 @@ from telex.surfaces.http.auth_errors import HEAD_TOO_LARGE, NOT_HTTP, TOO_MANY_C
 from telex.surfaces.http.problem import HttpResponse
 
 Timer = asyncio.TimerHandle | None
+LINE_BYTES = len(b": \r\n")  # around the name and value of a header
+URL_BYTES_MAX = 65_535  # of the parser
 READ_BYTES_MIN = 16_384  # a client that takes less than that of what waits for it does not really read
 
 
@@ -30,7 +32,8 @@ class HubProtocol(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._late: Timer = None  # until a request is whole
         self._stuck: Timer = None  # until enough is read
-        self._head_bytes = 0
+        self._unparsed_bytes = 0  # received since the last part of a request that was complete
+        self._invalid = NOT_HTTP  # the response to what the parser refuses
         self._in_head = self._in_body = self._deaf = False
         self._peer: str | None = None  # counted under this address
         self._asked: list[RequestResponseCycle] = []  # what is not answered yet: several, where one sends ahead
@@ -67,35 +70,44 @@ class HubProtocol(HttpToolsProtocol):
     # --- how slow, and how large -------------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        self._in_head, self._head_bytes = True, 0
+        self._in_head = True
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # otherwise it is a trailer, which is ignored (RFC 9110, 6.5.1)
+            super().on_header(name, value.strip(b" \t"))  # of trailing blanks, which the parser leaves (5.5)
+
     def on_headers_complete(self) -> None:
-        self._in_head, self._in_body = False, True
+        size = len(self.url) + sum(len(name) + len(value) + LINE_BYTES for name, value in self.headers)
+        if size > self.limits.head_bytes_max or len(self.url) > URL_BYTES_MAX:
+            self._invalid = HEAD_TOO_LARGE
+            raise ValueError("head too large")  # for the parser, which stops and has `send_400_response` called
+        self._in_head, self._in_body, self._unparsed_bytes = False, True, 0
         super().on_headers_complete()
         self._asked = [one for one in self._asked if not one.response_complete]
         if self.cycle is not None:
             self._asked.append(self.cycle)
 
+    def on_body(self, body: bytes) -> None:
+        self._unparsed_bytes = 0
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
-        self._in_body = False
+        self._in_body, self._unparsed_bytes = False, 0
         super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
         if self._deaf or self.transport.is_closing():
             return  # turned away, or about to be; what still comes is not looked at
+        self._unparsed_bytes += len(data)
         super().data_received(data)
         if self.transport.is_closing():
             self._forget_timers()
+        elif self._unparsed_bytes > self.limits.head_bytes_max and not self._deaf:  # a head, trailer or chunk extension
+            self._turn_away(HEAD_TOO_LARGE)
         elif self._is_answering():
             self._hurry_no_more()  # from here on the request is bounded as a request
-        elif self._in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > self.limits.head_bytes_max:
-                self._turn_away(HEAD_TOO_LARGE)
-            else:
-                self._hurry()
-        elif self._in_body:  # of a request that was answered before it was whole
+        elif self._in_head or self._in_body:  # the body of a request that was answered before it was whole
             self._hurry()
         elif self._has_answered():
             self._hurry_no_more()
@@ -149,7 +161,7 @@ class HubProtocol(HttpToolsProtocol):
             self._deaf = True
             self.cycle.keep_alive = False
         else:
-            self._turn_away(NOT_HTTP)
+            self._turn_away(self._invalid)
 
     def _turn_away(self, answer: HttpResponse) -> None:
         """Say why, and close. Where another answer has begun or was given there is no place for it."""

@@ -19,7 +19,8 @@ _ID_LETTERS, _ID_LENGTH = "abcdefghjkmnpqrstvwxyz23456789", 8  # without letters
 _SECRET_BYTES = 32
 _HASH = re.compile(r"[0-9a-f]{64}\Z")
 _NOBODYS = hashlib.sha256(b"nobody's").hexdigest()  # compared with if the id is unknown, so that timing does not differ
-_LIKE_A_TOKEN = re.compile(rf"{BEGINS}[^\s_/?&]+_[^\s/?&]+")
+# In any case, since lower-casing restores it; and a bare secret, since its prefix may be escaped.
+_LIKE_A_TOKEN = re.compile(rf"{BEGINS}[^\s_/?&]+_[^\s/?&]+|[0-9a-f]{{{2 * _SECRET_BYTES},}}", re.IGNORECASE)
 
 
 class Token(NamedTuple):
@@ -63,7 +64,7 @@ def matching(text: str, tokens: dict[str, Token], now: float) -> Token | None:
 
 def masked(text: str) -> str:
     """The text with tokens masked, for logs."""
-    return _LIKE_A_TOKEN.sub(f"{BEGINS}…", text) if BEGINS in text else text
+    return _LIKE_A_TOKEN.sub(f"{BEGINS}…", text)
 
 
 def _hashed(secret: str) -> str:
