@@ -19,6 +19,7 @@ from telex.clock import SteadyClock
 from telex.errors import OutcomeUnknown, StoreUnavailable
 from telex.http_client.bus import RemoteBus
 from telex.http_client.transport import BlockingTransport, HttpQuery, HttpReply, RetryTransport
+from telex.model.limits import LIMITS, Limits
 from telex.ports.store import Query
 from telex.ports.trace_context import carrying
 from telex.telemetry import carried_by
@@ -59,9 +60,12 @@ class Faulty:
         await self._wire.close()
 
 
-def over(wire: Faulty, patience: float = 60.0) -> SyncBus:
+IMPATIENT = LIMITS._replace(hub_connect_seconds=0.0, hub_retry_seconds=0.0)
+
+
+def over(wire: Faulty, limits: Limits = LIMITS) -> SyncBus:
     clock = SteadyClock(sleep=lambda seconds: None)
-    return SyncBus(RemoteBus(RetryTransport(wire, clock, "http://hub", patience), clock, STRICT))
+    return SyncBus(RemoteBus(RetryTransport(wire, clock, "http://hub", limits), clock, STRICT))
 
 
 # --- again -----------------------------------------------------------------------------------------------------------
@@ -120,11 +124,11 @@ def test_what_may_not_be_done_twice_is_not_asked_twice(hub: Hub) -> None:
 
 @proves("http_client/unreachable")
 def test_a_hub_that_stays_away_is_said_to_be_away(hub: Hub) -> None:
-    bus = over(Faulty(hub.url, ["not there"] * 99), patience=0.0)
+    bus = over(Faulty(hub.url, ["not there"] * 99), IMPATIENT)
     with pytest.raises(StoreUnavailable) as away:
         bus.send(NOTE, sender="dev", to="lead")
     assert "telex serve" in away.value.say
-    lossy = over(Faulty(hub.url, ["lost"] * 99), patience=0.0)
+    lossy = over(Faulty(hub.url, ["lost"] * 99), IMPATIENT)
     with pytest.raises(OutcomeUnknown) as unknown:
         lossy.send(NOTE, sender="dev", to="lead")
     bus.close()
@@ -139,18 +143,49 @@ def test_a_hub_that_stays_away_is_said_to_be_away(hub: Hub) -> None:
 def test_whoever_waits_for_a_hub_is_told_so_once_and_not_for_a_moment(
     hub: Hub, caplog: pytest.LogCaptureFixture
 ) -> None:
-    moment = [0.0]
-    clock = SteadyClock(lambda: moment[0], lambda: moment[0], lambda seconds: moment.append(moment.pop() + seconds))
+    _, clock = simulated_time()
 
-    def asked(faults: int) -> list[str]:
+    def asked(faults: list[str | None]) -> list[str]:
         caplog.clear()
-        bus = SyncBus(RemoteBus(RetryTransport(Faulty(hub.url, ["not there"] * faults), clock, hub.url), clock, STRICT))
+        bus = SyncBus(RemoteBus(RetryTransport(Faulty(hub.url, faults), clock, hub.url), clock, STRICT))
         bus.roster()
         bus.close()
         return [record.getMessage() for record in caplog.records if record.name == "telex.http_client"]
 
-    assert asked(4) == []
-    assert asked(12) == [f"{hub.url} does not answer; retrying for up to 60 s"]
+    assert asked(["not there"] * 4) == []
+    assert asked(["not there"] * 7) == [f"{hub.url} does not answer; retrying for up to 5 s"]
+    assert asked(["busy", *["not there"] * 12]) == [f"{hub.url} does not answer; retrying for up to 60 s"]
+
+
+@proves("http_client/dead")
+@pytest.mark.parametrize("before, seconds", [([], 5), ([None], 60)], ids=["never answered", "answered before"])
+def test_a_dead_hub_fails_in_seconds_and_one_that_has_answered_is_given_a_minute(
+    hub: Hub, before: list[str | None], seconds: float
+) -> None:
+    moment, clock = simulated_time()
+    line = RetryTransport(Faulty(hub.url, [*before, *["not there"] * 99]), clock, hub.url)
+    bus = SyncBus(RemoteBus(line, clock, STRICT))
+    for _ in before:
+        bus.roster()
+    with pytest.raises(StoreUnavailable):
+        bus.roster()
+    bus.close()
+    assert moment[0] == pytest.approx(seconds)
+
+
+@proves("http_client/dead")
+def test_how_long_a_hub_is_asked_is_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("telex.toml").write_text("[limits]\nhub_connect_seconds = 0.1\n", encoding="utf-8")
+    with telex.connect("http://127.0.0.1:1") as bus, pytest.raises(StoreUnavailable):
+        bus.roster()
+
+
+def simulated_time() -> tuple[list[float], SteadyClock]:
+    """A clock that only sleeping moves."""
+    moment = [0.0]
+    sleep = lambda seconds: moment.append(moment.pop() + seconds)  # noqa: E731
+    return moment, SteadyClock(lambda: moment[0], lambda: moment[0], sleep)
 
 
 @proves("http_client/long-poll")

@@ -16,6 +16,8 @@ from telex.http_client import stream as live
 from telex.http_client import transport
 from telex.http_client.bus import RemoteBus
 from telex.http_client.transport import AsyncTransport, BlockingTransport, RetryTransport
+from telex.model.limits import LIMITS
+from telex.surfaces.cli.main import main
 from tests.proofs import proves
 from tests.surfaces_kit import SECONDS_MAX, Hub, hub
 
@@ -106,6 +108,26 @@ def test_an_answer_without_an_end_is_not_read_to_its_end(status: str, monkeypatc
     assert hub.sent < READ_MAX
 
 
+@proves("http_client/odd-answers")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"answer": []}',
+        b'{"answer": [["src/a.py", true, null, "fine", false, [], null, null]]}',
+        b'{"answer": [{"path": "elsewhere", "allowed": true, "code": null, "reason": "fine"}]}',
+    ],
+    ids=["nothing", "of another shape", "another path"],
+)
+def test_a_guard_is_not_satisfied_by_a_hub_that_answers_something_else(
+    answer: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with evil(f"200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(answer)}", answer) as hub:
+        assert main(["guard", "src/a.py", "--as", "dev", "--store", hub.url]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "invalid response from the hub" in err
+
+
 @proves("hostile_hub/drips")
 @pytest.mark.parametrize("wire", [BlockingTransport, AsyncTransport])
 @pytest.mark.parametrize(
@@ -120,7 +142,8 @@ def test_an_answer_that_comes_drop_by_drop_is_not_waited_for(
     hub = Evil(begins, drop, pause=0.02)
 
     async def asked() -> None:
-        bus = RemoteBus(RetryTransport(wire(hub.url, {}), LoopClock(), hub.url, patience=0.0), LoopClock())
+        limits = LIMITS._replace(hub_connect_seconds=0.0, hub_retry_seconds=0.0)
+        bus = RemoteBus(RetryTransport(wire(hub.url, {}), LoopClock(), hub.url, limits), LoopClock())
         try:
             with pytest.raises(StoreUnavailable):
                 await bus.roster()

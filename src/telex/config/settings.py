@@ -117,6 +117,9 @@ LIMIT_BOUNDS: dict[str, ValueBounds] = {
     "attempts_max": ValueBounds(1, 30, "Number of attempts before a message becomes a dead letter."),
     "backoff_seconds": ValueBounds(0, _DAY, "Backoff after the first failed attempt; it doubles each time."),
     "lease_seconds": ValueBounds(0.1, _DAY, "Length of a lease."),
+    "hold_seconds_max": ValueBounds(
+        0.1, 30 * _DAY, "Maximum time that an MCP server renews the lease of one message while its agent works on it."
+    ),
     "dedup_window_seconds": ValueBounds(
         0, 30 * _DAY, "Deduplication window: how long a repeated id counts as the same message."
     ),
@@ -128,6 +131,10 @@ LIMIT_BOUNDS: dict[str, ValueBounds] = {
     "reason_characters_max": ValueBounds(80, 100_000, "Maximum length of a stored reason."),
     "inbox_max": ValueBounds(1, 10_000_000, "Maximum number of messages in one inbox."),
     "receive_max": ValueBounds(1, 100_000, "Maximum number of messages that one call leases."),
+    "hub_connect_seconds": ValueBounds(0.1, 600, "Timeout for a connection to a hub that has not answered yet."),
+    "hub_retry_seconds": ValueBounds(
+        0, 3_600, "How long a client retries while a hub that has answered before is away, as in a restart."
+    ),
 }
 
 
@@ -137,7 +144,7 @@ HUB_BOUNDS: dict[str, ValueBounds] = {
     "body_seconds": ValueBounds(1, 3_600, "Timeout for the body of a request."),
     "write_seconds": ValueBounds(1, 3_600, "Time after which a client that does not read is disconnected."),
     "idle_seconds": ValueBounds(10, 3_600, "Idle time between two requests of one connection."),
-    "head_bytes_max": ValueBounds(8_192, 1_048_576, "Maximum size of URL and headers."),
+    "head_bytes_max": ValueBounds(8_192, 1_048_576, "Maximum size of URL and headers; a URL has at most 65,535 bytes."),
     "body_bytes_max": ValueBounds(65_536, 2**30, "Maximum size of a body; at least sixteen times the largest message."),
     "bodies_bytes_max": ValueBounds(
         1_048_576, 2**40, "Maximum size of all bodies in memory; one body is always accepted."

@@ -18,5 +18,6 @@ def open_remote(url: str, token: str | None, clock: Clock, desk: CheckPolicy, *,
         if not (token.isascii() and token.isprintable() and " " not in token):
             raise StoreUnavailable("invalid token: it contains whitespace or non-ASCII characters; copy it again.")
         headers["authorization"] = f"Bearer {token}"
-    wire: Transport = AsyncTransport(url, headers) if on_loop else BlockingTransport(url, headers)
-    return RemoteBus(RetryTransport(wire, clock, url), clock, desk)
+    kind, limits = AsyncTransport if on_loop else BlockingTransport, desk.limits
+    wire: Transport = kind(url, headers, limits.hub_connect_seconds)
+    return RemoteBus(RetryTransport(wire, clock, url, limits), clock, desk)

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from telex.errors import StoreError
 from telex.model.contracts import PathVerdict
 from telex.validation.contracts import NOT_IN_PROJECT
 from telex.validation.project_paths import InvalidPath, Resolver, normal, real
@@ -13,7 +14,10 @@ async def guard(paths: list[str], ask: Ask, resolve: Resolver | None) -> list[Pa
     """Both must be right: the name that is shown, and the file that it leads to."""
     led = {path: found for path in paths if (found := _led(path, resolve)) is not None}
     behind = [where for where in led.values() if not isinstance(where, InvalidPath)]
-    verdicts = await ask([*paths, *behind])
+    asked = [*paths, *behind]
+    verdicts = await ask(asked)
+    if [verdict.path for verdict in verdicts] != asked:
+        raise StoreError("invalid response from the hub: it does not judge the paths that were asked for.")
     there = dict(zip(behind, verdicts[len(paths) :], strict=True))
     return [_both(verdict, led.get(verdict.path), there) for verdict in verdicts[: len(paths)]]
 

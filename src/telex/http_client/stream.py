@@ -32,6 +32,7 @@ async def followed(
             return
         try:
             async with line.wire.stream(path, query, STREAM | {"last-event-id": str(after)}, left) as (status, chunks):
+                line.answered = True
                 if status != OK:
                     raise error_in(status, await whole(chunks))
                 async with aclosing(_frames(chunks)) as frames:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from telex.errors import OutcomeUnknown, StoreError, StoreUnavailable
+from telex.model.limits import LIMITS, Limits
 from telex.ports.clock import Clock
 from telex.ports.trace_context import TRACEPARENT, traceparent
 
@@ -23,15 +24,13 @@ except ImportError as error:
     raise StoreUnavailable("the client of a hub needs an extra: pip install 'telex[client]'") from error
 
 LOG = logging.getLogger("telex.http_client")
-PATIENCE_SECONDS = 60.0  # how long a hub may be away before it is said to be
 QUIET_SECONDS = 2.0  # how long it may be before somebody who sits and waits is told why
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.05, 2.0  # between two tries; it doubles
 ANSWER_SECONDS = 30.0  # what a hub may be silent beyond the time it was asked to wait
 WHOLE_SECONDS = 120.0  # what it may take for all of its answer: one that drips keeps nobody for ever
-CONNECT_SECONDS = 10.0
 CHUNKS_AHEAD = 16  # of a stream, that are read before somebody asks for them
 SHARED_CONNECTIONS = 32  # by everything that does not wait
-AWAY = frozenset({429, 502, 504})  # said by the hub in need, or by something in front of it
+BUSY, GATEWAY = 429, frozenset({502, 504})  # said by a hub in need, and by a proxy in front of a dead one
 NOT_READY = b'"not-ready"'
 ANSWER_BYTES_MAX = 256 * 1_048_576  # a hub says less at once, and whoever asks must not run out of memory
 PLAIN = "identity"
@@ -60,8 +59,8 @@ class HttpQuery(NamedTuple):
         trace = traceparent()
         return found if trace is None else found | {TRACEPARENT: trace}
 
-    def timeout(self) -> httpx2.Timeout:
-        return httpx2.Timeout(self.wait + ANSWER_SECONDS, connect=CONNECT_SECONDS, pool=None)
+    def timeout(self, connect_seconds: float) -> httpx2.Timeout:
+        return httpx2.Timeout(self.wait + ANSWER_SECONDS, connect=connect_seconds, pool=None)
 
     def seconds_max(self) -> float:
         return self.wait + WHOLE_SECONDS
@@ -81,7 +80,10 @@ class Transport(Protocol):
 class AsyncTransport:
     """Whoever waits has a connection to itself; all else shares a few, which costs a third of having many."""
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, url: str, headers: Mapping[str, str], connect_seconds: float = LIMITS.hub_connect_seconds
+    ) -> None:
+        self._connect_seconds = connect_seconds
         self._quick = httpx2.AsyncClient(**_options(url, headers, SHARED_CONNECTIONS))
         self._waiting = httpx2.AsyncClient(**_options(url, headers, None))
         self._sharing = 0  # questions under way on those connections that are shared
@@ -105,7 +107,7 @@ class AsyncTransport:
             params=http_query.query,
             content=http_query.body,
             headers=http_query.headers(),
-            timeout=http_query.timeout(),
+            timeout=http_query.timeout(self._connect_seconds),
         )
         try:
             async with asyncio.timeout(seconds), asked as answer:
@@ -122,7 +124,7 @@ class AsyncTransport:
         cleans up in another task than it was begun in, and a connection must not be left by any other."""
         import asyncio
 
-        timeout = httpx2.Timeout(silence, connect=CONNECT_SECONDS)
+        timeout = httpx2.Timeout(silence, connect=self._connect_seconds)
         status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         parts: asyncio.Queue[bytes | Exception | None] = asyncio.Queue(CHUNKS_AHEAD)
 
@@ -162,7 +164,10 @@ class AsyncTransport:
 class BlockingTransport:
     """Never waits for a loop, so that a coroutine over it runs to its end when it is pushed once."""
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, url: str, headers: Mapping[str, str], connect_seconds: float = LIMITS.hub_connect_seconds
+    ) -> None:
+        self._connect_seconds = connect_seconds
         self._client = httpx2.Client(**_options(url, headers, SHARED_CONNECTIONS))
         self._time = reading_in_time(self._client)
 
@@ -174,7 +179,7 @@ class BlockingTransport:
             params=http_query.query,
             content=http_query.body,
             headers=http_query.headers(),
-            timeout=http_query.timeout(),
+            timeout=http_query.timeout(self._connect_seconds),
         )
         with self._time.within(http_query.seconds_max()), asked as answer:
             _must_be_plain(answer)
@@ -184,7 +189,7 @@ class BlockingTransport:
     async def stream(
         self, path: str, query: Any, headers: Mapping[str, str], silence: float
     ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
-        timeout = httpx2.Timeout(silence, connect=CONNECT_SECONDS)
+        timeout = httpx2.Timeout(silence, connect=self._connect_seconds)
         with self._client.stream("GET", path, params=query, headers=dict(headers), timeout=timeout) as answer:
             _must_be_plain(answer)
             yield answer.status_code, _one_by_one(answer)
@@ -257,10 +262,16 @@ def _has_a_port(parts: SplitResult) -> bool:
 
 
 class RetryTransport:
-    """A hub that is asked until it answers."""
+    """A hub that is asked until it answers: one that has answered before is given time to restart."""
 
-    def __init__(self, wire: Transport, clock: Clock, name: str, patience: float = PATIENCE_SECONDS) -> None:
-        self.wire, self.clock, self._name, self.patience = wire, clock, name, patience
+    def __init__(self, wire: Transport, clock: Clock, name: str, limits: Limits = LIMITS) -> None:
+        self.wire, self.clock, self._name, self._limits = wire, clock, name, limits
+        self.answered = False
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a hub that does not answer is an error."""
+        return self._limits.hub_retry_seconds if self.answered else self._limits.hub_connect_seconds
 
     async def ask(self, question: HttpQuery) -> HttpReply:
         """
@@ -274,19 +285,24 @@ class RetryTransport:
                 reply = await self.wire.ask(question)
             except httpx2.TransportError as error:
                 arrived = arrived or not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+                self.answered = self.answered or (arrived and not isinstance(error, httpx2.TimeoutException))
                 if arrived and not question.twice:
                     raise self._unknown(question) from error
-                if self.clock.now() - began + pause > self.patience:
+                if self._left(began) <= 0:
                     raise (self._unknown(question) if arrived and question.id else self.away()) from error
             except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
                 raise StoreUnavailable(f"{self._name} is no hub address: use http://HOST:PORT.") from error
             else:
-                away = reply.status in AWAY or (reply.status == 503 and NOT_READY in reply.body)
-                if not away or self.clock.now() - began + pause > self.patience:
+                self.answered = self.answered or reply.status not in GATEWAY
+                busy = reply.status == BUSY or (reply.status == 503 and NOT_READY in reply.body)
+                if not (busy or reply.status in GATEWAY) or self._left(began) <= 0:
                     return reply
             told = told or self._told(began)
-            await self.clock.sleep(pause)
+            await self.clock.sleep(min(pause, self._left(began)))
             pause = min(pause * 2, PAUSE_SECONDS_MAX)
+
+    def _left(self, began: float) -> float:
+        return began + self.patience - self.clock.now()
 
     def _told(self, began: float) -> bool:
         if self.clock.now() - began < QUIET_SECONDS:

@@ -16,6 +16,7 @@ class Limits(NamedTuple):
     attempts_max: int = 3  # build-flow, on timeouts
     backoff_seconds: float = 2.0  # the first wait; it doubles each time
     lease_seconds: float = 60.0  # an agent silent for this long with a message in hand is taken for gone
+    hold_seconds_max: float = 4 * 3600.0  # an MCP server renews a lease for no longer than this
     dedup_window_seconds: float = 3600.0  # build-flow, on its queue
     request_seconds: float = 300.0  # build-flow, on timeouts: how long an answer may take
     escalation_seconds: float = 300.0  # an escalation that nobody answered for so long goes one step further up
@@ -25,6 +26,9 @@ class Limits(NamedTuple):
     reason_characters_max: int = 2_000  # why something failed or was dropped, in a few sentences
     inbox_max: int = 10_000  # waiting messages; a reader that far behind is told to its senders
     receive_max: int = 1_000  # messages in one lease; more would only lapse together
+
+    hub_connect_seconds: float = 5.0  # a hub that has not answered by then is taken for dead
+    hub_retry_seconds: float = 60.0  # one that has answered before is given this long to restart
 
 
 LIMITS = Limits()
