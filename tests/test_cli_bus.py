@@ -129,8 +129,8 @@ def test_the_way_to_ack_leads_to_the_store_that_was_named(telex: Telex) -> None:
     assert telex(*last.removeprefix("done with it: telex ").split()).code == 0
 
 
-def test_nothing_to_receive_is_no_failure_unless_one_waited_for_it(telex: Telex) -> None:
-    assert telex("receive", "--as", "lead") == (0, "", "nothing waits for lead\n")
+def test_nothing_to_receive_has_an_exit_code_of_its_own_whether_one_waited_or_not(telex: Telex) -> None:
+    assert telex("receive", "--as", "lead") == (4, "", "nothing waits for lead\n")
     assert telex("receive", "--as", "lead", "--wait", "0.1") == (4, "", "nothing waits for lead within 100 ms\n")
 
 

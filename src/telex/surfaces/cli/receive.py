@@ -46,7 +46,7 @@ raw_option = click.option("--raw", is_flag=True, help="Print the bytes as they w
 @agent_option
 @role_option
 @max_option(1)
-@seconds_option("--wait", "Wait for the first message; exit code 4 if none comes.")
+@seconds_option("--wait", "Wait for the first message.")
 @seconds_option("--lease", "Length of the lease.")
 @click.option("--ack", "acks", is_flag=True, help="Ack each as soon as it is printed.")
 @raw_option
@@ -54,7 +54,10 @@ raw_option = click.option("--raw", is_flag=True, help="Print the bytes as they w
 @lines_option
 @grouped(who=Speaker, output=LeaseOutput)
 def command(who: Speaker, limit: int, wait: float | None, lease: float | None, output: LeaseOutput) -> int:
-    """Lease the next messages in your inbox; ack, nack or extend each before its lease expires."""
+    """Lease the next messages in your inbox; ack, nack or extend each before its lease expires.
+
+    Exit code 4 if there is none.
+    """
     stay_for_long()
     agent = who.agent
     with opened(output.store) as bus:
@@ -67,7 +70,7 @@ def command(who: Speaker, limit: int, wait: float | None, lease: float | None, o
         return DONE
     within = f" within {span(wait)}" if wait else ""
     sys.stderr.write(f"nothing waits for {shown(agent)}{within}\n")
-    return TIMED_OUT if wait else DONE
+    return TIMED_OUT
 
 
 def tell(lease: Lease, agent: str, waits: PendingReply, output: LeaseOutput) -> None:
