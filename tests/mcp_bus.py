@@ -40,7 +40,7 @@ class Agent:
         async def place_of(_: Any) -> CallContext:
             return CallContext(self._bus, self._settings, lambda: self._who)
 
-        async with Client(make_server(place_of)) as client:
+        async with Client(make_server(place_of, is_structured=lambda _: True)) as client:
             while (call := await self._calls.get()) is not None:
                 try:
                     call.answer.set_result(await client.call_tool(call.tool, call.arguments))

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import httpx2
 import uvicorn
@@ -38,7 +39,7 @@ class Said(NamedTuple):
     """What a tool answered."""
 
     text: str
-    tree: dict[str, Any]
+    tree: dict[str, Any]  # only on request
     wrong: bool
 
 
@@ -77,11 +78,17 @@ Meet = Callable[..., Awaitable[Agent]]  # `await meet("dev", role=None, token=No
 
 
 @asynccontextmanager
-async def on_stdio(folder: Path, era: str) -> AsyncIterator[Meet]:
+async def on_stdio(folder: Path, era: str, *, structured: bool = True) -> AsyncIterator[Meet]:
     async with AsyncExitStack() as stack:
 
         async def meet(name: str, role: str | None = None) -> Agent:
-            words = ["mcp", "--as", name, *(["--role", role] if role else [])]
+            words = [
+                "mcp",
+                "--as",
+                name,
+                *(["--role", role] if role else []),
+                *(["--structured"] if structured else []),
+            ]
             started = StdioServerParameters(command=TELEX, args=words, cwd=folder)
             return Agent(await stack.enter_async_context(Client(started, mode=era)))
 
@@ -115,9 +122,9 @@ def caller_by_header(scope: Any) -> Caller:
 
 
 @asynccontextmanager
-async def served(bus: Bus) -> AsyncIterator[str]:
+async def served(bus: Bus, settings: Settings = QUICK) -> AsyncIterator[str]:
     """A hub with nothing but the MCP door. Its address."""
-    door = mcp_app(bus, caller_by_header, settings=QUICK)
+    door = mcp_app(bus, caller_by_header, settings=settings)
     app = Starlette(routes=[Route("/mcp", endpoint=door.app)], lifespan=lambda _: door.lifespan())
     server = Served(app)
     running = asyncio.create_task(server.serve())
@@ -130,13 +137,14 @@ async def served(bus: Bus) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def over_http(folder: Path, era: str) -> AsyncIterator[Meet]:
+async def over_http(folder: Path, era: str, *, structured: bool = True) -> AsyncIterator[Meet]:
     async with connect(folder / "hub.db", settings=QUICK) as bus, served(bus) as address, AsyncExitStack() as stack:
 
         async def meet(name: str | None, role: str | None = None, token: str | None = None) -> Agent:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             asking = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=60))
-            query = "&".join([*([f"as={name}"] if name else []), *([f"role={role}"] if role else [])])
+            given = {"as": name, "role": role, "structured": "1" if structured else None}
+            query = urlencode({key: value for key, value in given.items() if value})
             transport = streamable_http_client(f"{address}?{query}", http_client=asking)
             return Agent(await stack.enter_async_context(Client(transport, mode=era)))
 
@@ -147,7 +155,7 @@ async def over_http(folder: Path, era: str) -> AsyncIterator[Meet]:
 
 
 @asynccontextmanager
-async def at_hand(folder: Path | None, era: str = NEW) -> AsyncIterator[Meet]:
+async def at_hand(folder: Path | None, era: str = NEW, *, structured: bool = True) -> AsyncIterator[Meet]:
     """The quickest: the same server, with no transport to speak of; without a folder, on a store in memory."""
     where = "memory:" if folder is None else folder / "team.db"
     async with connect(where, settings=QUICK) as bus, AsyncExitStack() as stack:
@@ -156,7 +164,8 @@ async def at_hand(folder: Path | None, era: str = NEW) -> AsyncIterator[Meet]:
             async def place_of(_: Any) -> CallContext:
                 return CallContext(bus, QUICK, lambda: Identity(name, role), ProjectFiles(str(folder)))
 
-            return Agent(await stack.enter_async_context(Client(make_server(place_of), mode=era)))
+            server = make_server(place_of, is_structured=lambda _: structured)
+            return Agent(await stack.enter_async_context(Client(server, mode=era)))
 
         yield meet
 

@@ -320,7 +320,7 @@ def test_what_a_message_says_breaks_no_line_of_a_stream_for_coding_agents() -> N
             await bus.send(said, sender="dev", to="lead")
             app = build_app(bus, QUIET, lambda app: let_in_as(AT_HOME, app))
             async with alive(app), client_of(app) as client:
-                return await client.post("/mcp?as=lead", json=body, headers=headers)
+                return await client.post("/mcp?as=lead&structured=1", json=body, headers=headers)
 
     answer = play(scene)
     assert answer.headers["content-type"].startswith("text/event-stream")

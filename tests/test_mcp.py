@@ -47,6 +47,21 @@ def test_a_message_is_sent_refused_fixed_delivered_acked_and_told(door: str, era
 
 
 @pytest.mark.parametrize("door", list(DOORS))
+@proves("mcp/text-only")
+def test_an_answer_is_text_and_nothing_else_unless_more_is_asked_for(door: str, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with DOORS[door](tmp_path, NEW, structured=False) as meet:
+            dev, lead = await meet("dev"), await meet("lead")
+            refused, kept = await dev.send(message=LACKING, to="lead"), await dev.send(message="It is red.", to="lead")
+            looked, taken, failed = await lead.inbox(), await lead.wait(seconds=5), await lead.why(id="n-404")
+            for said in (refused, kept, looked, taken, failed, await dev.team()):
+                assert said.text
+                assert not said.tree
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("door", list(DOORS))
 @proves("mcp/wait/shared")
 def test_of_two_who_wait_at_once_each_message_goes_to_one(door: str, tmp_path: Path) -> None:
     async def play() -> None:

@@ -1,15 +1,18 @@
 """Who is it that calls over HTTP, and what happens when it hangs up?"""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from mcp import MCPError
+from mcp import Client, MCPError
 
 from telex.connection import connect
 from telex.errors import StoreUnavailable
+from tests.auth_kit import connected, head, read_all
 from tests.mcp_kit import ERAS, NEW, OLD, QUICK, Agent, at_hand, over_http, served
 from tests.proofs import proves
 from tests.surfaces_kit import Time, running_hub
@@ -92,8 +95,6 @@ def test_whoever_hangs_up_while_waiting_takes_nothing_with_it(era: str, tmp_path
 
 
 async def _hang_up(address: str, era: str, begun: asyncio.Event) -> None:
-    from mcp import Client
-
     async with Client(f"{address}?as=dev", mode=era) as client:
         waiting = asyncio.ensure_future(Agent(client).wait())
         await begun.wait()
@@ -153,7 +154,6 @@ def test_a_hub_that_was_restarted_knows_its_clients_as_before(era: str, tmp_path
 async def _headers(address: str, era: str) -> dict[str, str]:
     """What a client shows with every request, once it has been let in."""
     import httpx2
-    from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
 
     async with httpx2.AsyncClient() as asking:
@@ -168,6 +168,41 @@ async def _headers(address: str, era: str) -> dict[str, str]:
         async with Client(transport, mode=era) as client:
             await client.list_tools()
         return shown
+
+
+@proves("mcp/lease/renewed")
+def test_a_hub_renews_the_leases_taken_through_it(tmp_path: Path) -> None:
+    settings = QUICK._replace(limits=QUICK.limits._replace(lease_seconds=1.0))
+
+    async def play() -> None:
+        async with connect(tmp_path / "hub.db", settings=settings) as bus, served(bus, settings) as address:
+            await bus.send("Build it.", sender="dev", to="lead", id="n-1")
+            async with Client(f"{address}?as=lead") as client:
+                lead = Agent(client)
+                token = (await lead.wait()).text.partition("token ")[2].partition(",")[0]
+                while "extended" not in (await lead.why(id="n-1")).text:
+                    await asyncio.sleep(0.1)
+                assert (await lead.ack(token=token)).text == "acked"
+                assert "You hold" not in (await lead.wait(seconds=0)).text
+
+    asyncio.run(play())
+
+
+@proves("mcp/http/blanks")
+def test_blanks_around_the_value_of_a_header_are_no_part_of_it(tmp_path: Path) -> None:
+    meta = {"protocolVersion": NEW, "clientInfo": {"name": "test", "version": "1"}, "clientCapabilities": {}}
+    params = {"name": "team", "_meta": {f"io.modelcontextprotocol/{key}": value for key, value in meta.items()}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    headers = [
+        *("Content-Type: application/json \t", "Accept: application/json, text/event-stream  ", "Connection: close "),
+        *(f"MCP-Protocol-Version: \t{NEW} \t", "Mcp-Method:  tools/call ", "Mcp-Name:team\t"),
+        f"Content-Length: {len(body)}",
+    ]
+    with running_hub(tmp_path / "hub.db", Time()) as hub, connected(urlsplit(hub.url).port or 0) as connection:
+        connection.sendall(head(urlsplit(hub.url).port or 0, "POST /mcp?as=dev HTTP/1.1", *headers) + body.encode())
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 200 "), answer
+    assert b"no members yet" in answer
 
 
 @proves("hub/no-mcp")

@@ -5,6 +5,7 @@ import json
 import logging
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,6 +50,10 @@ class Piped:
         self.tell("notifications/initialized")
         return answer
 
+    def said(self, tool: str, **arguments: Any) -> str:
+        text: str = self.ask("tools/call", name=tool, arguments=arguments)["result"]["content"][0]["text"]
+        return text
+
     def end(self) -> tuple[str, str, int]:
         out, err = self.running.communicate(timeout=SECONDS_MAX)
         return out, err, self.running.returncode
@@ -86,6 +91,37 @@ def test_every_version_of_the_old_protocol_is_spoken(version: str, tmp_path: Pat
         assert answer["content"][0]["text"].startswith("stored: ")
 
 
+META = {
+    "io.modelcontextprotocol/protocolVersion": NEW,
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@proves("mcp/process/eras")
+def test_a_client_that_gave_up_its_discovery_may_still_shake_hands(tmp_path: Path) -> None:
+    with piped(tmp_path, "--as", "dev") as server:
+        server.tell("server/discover", 7, _meta=META)
+        server.tell("notifications/cancelled", requestId=7)
+        answer = server.begin()
+        while answer["id"] != 1:  # the discovery may be answered too
+            answer = server.hear()
+        assert answer["result"]["protocolVersion"] == "2025-06-18"
+        assert len(server.ask("tools/list")["result"]["tools"]) == 8
+        assert not server.ask("tools/call", name="team")["result"].get("isError")
+        assert "error" in server.ask("tools/list", _meta=META)
+
+
+@proves("mcp/process/eras")
+def test_the_first_tool_call_decides_for_an_era(tmp_path: Path) -> None:
+    with piped(tmp_path, "--as", "dev") as server:
+        assert "result" in server.begin()
+        assert "result" in server.ask("server/discover", _meta=META)
+        assert "result" in server.ask("tools/call", name="team", _meta=META)
+        assert server.begin()["error"]["code"] == -32022
+        assert "result" in server.ask("tools/call", name="team", _meta=META)
+
+
 @proves("mcp/process/stdout")
 def test_stdout_carries_the_protocol_and_nothing_else(tmp_path: Path) -> None:
     with piped(tmp_path, "--as", "dev") as server:
@@ -96,7 +132,7 @@ def test_stdout_carries_the_protocol_and_nothing_else(tmp_path: Path) -> None:
         answer = server.ask("tools/call", name="wait", arguments={"seconds": 0})
         while answer.get("id") != 1:  # what was no request may have had an answer too
             answer = server.hear()
-        assert answer["result"]["structuredContent"] == {"answer": []}
+        assert "Nothing came for dev" in answer["result"]["content"][0]["text"]
         out, err, code = server.end()
     assert (out, code) == ("", 0)
     assert "Traceback" not in err
@@ -130,18 +166,25 @@ def test_making_a_server_leaves_logging_alone(tmp_path: Path) -> None:
 
 
 @proves("mcp/process/nameless")
-def test_without_a_name_it_says_what_to_set(tmp_path: Path) -> None:
+def test_without_a_name_it_starts_and_says_what_to_set(tmp_path: Path) -> None:
     with piped(tmp_path) as server:
-        out, err, code = server.end()
-    assert (out, code) == ("", 64)
-    assert "--as NAME" in err
-    assert "TELEX_AGENT" in err
+        texts = [server.begin()["result"]["instructions"]]
+        for tool, arguments in (("send", {"message": "It is red.", "to": "lead"}), ("wait", {"seconds": 0})):
+            answer = server.ask("tools/call", name=tool, arguments=arguments)["result"]
+            assert answer["isError"]
+            texts.append(answer["content"][0]["text"])
+        assert not server.ask("tools/call", name="team")["result"].get("isError")
+    for text in texts:
+        assert "no agent name" in text
+        assert "telex mcp --as NAME" in text
+        assert "TELEX_AGENT" in text
 
 
 @proves("mcp/process/name-from-environment")
 def test_the_name_may_come_from_the_environment(tmp_path: Path) -> None:
-    with piped(tmp_path, TELEX_AGENT="qa") as server:
+    with piped(tmp_path, TELEX_AGENT="qa") as server, piped(tmp_path, "--as", "dev", TELEX_AGENT="qa") as other:
         assert server.begin()["result"]["instructions"].startswith("You are qa.")
+        assert other.begin()["result"]["instructions"].startswith("You are dev.")
 
 
 @pytest.mark.parametrize(
@@ -161,6 +204,47 @@ def test_without_the_sdk_it_says_in_a_sentence_what_to_install(
     monkeypatch.setitem(sys.modules, "mcp.server.stdio", None)
     assert main(["mcp", "--as", "dev"]) == 1
     assert capsys.readouterr().err == "telex: telex mcp needs more than the core: pip install 'telex[mcp]'\n"
+
+
+# --- leases --------------------------------------------------------------------------------------------------------
+
+
+def telex_mcp(folder: Path, lease: str) -> Any:
+    (folder / "telex.toml").write_text(f"[limits]\nlease_seconds = {lease}\nbackoff_seconds = 0\n")
+    return piped(folder, "--as", "lead")
+
+
+def taken(server: Piped) -> str:
+    """The token of the message that comes."""
+    return server.said("wait").partition("token ")[2].partition(",")[0]
+
+
+@proves("mcp/lease/renewed")
+def test_a_lease_is_renewed_while_the_server_lives_and_is_free_soon_after_it_was_killed(tmp_path: Path) -> None:
+    with telex_mcp(tmp_path, "1") as server, piped(tmp_path, "--as", "lead") as other:
+        server.begin()
+        other.begin()
+        server.said("send", message="Build it.", to="lead", id="n-1")
+        first = taken(server)
+        assert f"You hold n-1, token {first}" in server.said("wait", seconds=0)
+        while "extended" not in server.said("why", id="n-1"):
+            time.sleep(0.1)
+        server.running.kill()
+        second = taken(other)
+        assert (first.split(".")[1], second.split(".")[1]) == ("1", "2")
+        assert other.said("ack", token=second) == "acked"
+        assert "You hold" not in other.said("wait", seconds=0)
+
+
+@proves("mcp/lease/held-no-longer")
+def test_a_message_is_held_for_a_bounded_time(tmp_path: Path) -> None:
+    with telex_mcp(tmp_path, "0.5\nhold_seconds_max = 1") as server, piped(tmp_path, "--as", "lead") as other:
+        server.begin()
+        other.begin()
+        server.said("send", message="Build it.", to="lead", id="n-1")
+        first = taken(server)
+        second = taken(other)
+        assert (first.split(".")[1], second.split(".")[1]) == ("1", "2")
 
 
 # --- the world -----------------------------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ def test_a_check_finds_the_same_on_the_command_line_over_http_and_by_its_tool(
         over_http = client.post("/check", params={"sender": sender, "to": to}, content=raw.encode()).json()
 
         async def by_tool() -> Any:
-            async with Client(f"{hub.url}/mcp?as={sender}") as agent:
+            async with Client(f"{hub.url}/mcp?as={sender}&structured=1") as agent:
                 return (await agent.call_tool("check", {"message": raw, "to": to})).structured_content
 
         with_the_tool = asyncio.run(by_tool())

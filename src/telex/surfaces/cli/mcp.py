@@ -17,8 +17,9 @@ AGENT, STORE = "TELEX_AGENT", "TELEX_STORE"
 @text_option("--as", "NAME", f"Agent name; {AGENT} if not given.", into="agent", complete=completion.agents)
 @role_option
 @text_option("--hub", "URL", "Hub to use instead of a store, such as http://127.0.0.1:4477.")
+@click.option("--structured", is_flag=True, help="Add structured content to each result, for programs.")
 @store_option
-def command(agent: str | None, role: str | None, hub: str | None, store: str | None) -> int:
+def command(agent: str | None, role: str | None, hub: str | None, structured: bool, store: str | None) -> int:
     """Run an MCP server on stdio for one coding agent, which starts this command.
 
     \b
@@ -27,17 +28,14 @@ def command(agent: str | None, role: str | None, hub: str | None, store: str | N
 
     The agent's name is set here; no tool argument can change it. It needs no hub.
     """
-    name = agent or os.environ.get(AGENT)
-    if not name:
-        raise CommandError(f"no agent name: telex mcp --as NAME, or set {AGENT}")
     if hub and store:
         raise CommandError("give --hub or --store, not both")
     if hub is None and (store or os.environ.get(STORE)) == MEMORY:
         raise CommandError("an in-memory store ends with this command: give a file with --store")
-    return _serve(name, role, hub or store)
+    return _serve(agent or os.environ.get(AGENT), role, hub or store, structured=structured)
 
 
-def _serve(agent: str, role: str | None, where: str | None) -> int:
+def _serve(agent: str | None, role: str | None, where: str | None, *, structured: bool) -> int:
     try:
         import asyncio
         import signal
@@ -54,5 +52,5 @@ def _serve(agent: str, role: str | None, where: str | None) -> int:
     if sys.stdin.isatty():
         sys.stderr.write("telex mcp is started by a coding tool and talks to it on stdio; Ctrl-C ends it\n")
     with explained():
-        asyncio.run(serve(Identity(agent, role), where))
+        asyncio.run(serve(Identity(agent, role) if agent else None, where, structured=structured))
     return DONE

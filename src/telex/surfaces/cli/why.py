@@ -61,7 +61,9 @@ def _event_lines(story: MessageHistory, screen: Screen, quote: Quote | None) -> 
     lines, day, offered = [], "", 0
     # asked again, it lies in one of them twice
     inboxes = list(dict.fromkeys(delivery.inbox for delivery in story.deliveries))
-    for event in story.events:
+    for event, after in zip(story.events, (*story.events[1:], None), strict=True):
+        if after is not None and event.kind == after.kind == "extended":
+            continue  # an MCP server renews a lease every minute: the last of them is enough
         offered += event.kind == "leased"
         said: tuple[str, ...] = ()
         if quote is None:

@@ -8,6 +8,7 @@ from telex.config import Settings
 from telex.dialects.schema import Dialect
 from telex.ports.bus import Bus
 from telex.surfaces.cli.guard_disk import LinkResolver, root_of
+from telex.surfaces.mcp.lease_renewal import LeaseRenewal
 
 
 class Identity(NamedTuple):
@@ -41,6 +42,7 @@ class CallContext(NamedTuple):
     settings: Settings
     who: Callable[[], Identity]  # raises NotAMember where nobody has said
     project: ProjectFiles | None = None
+    renewal: LeaseRenewal | None = None  # None: leases are not renewed
 
     @property
     def dialects(self) -> dict[str, Dialect]:

@@ -5,8 +5,8 @@ Who asks is what the doorkeeper says. A caller that may name itself does so in t
 coding tool is configured, and never in an argument: what an agent writes is not what it is.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NamedTuple
 
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
@@ -20,12 +20,13 @@ from telex.surfaces.http.caller import caller_of as caller_in_scope
 from telex.surfaces.http.identity import DIFFERS
 from telex.surfaces.http.problem import said_outside
 from telex.surfaces.mcp.context import CallContext, Identity
+from telex.surfaces.mcp.lease_renewal import LeaseRenewal
 from telex.surfaces.mcp.server import Context, make_server
 from telex.validation.authorization import normalised
 
 Scope = MutableMapping[str, Any]
 Asgi = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
-AS, ROLE = "as", "role"  # in the query of the address
+AS, ROLE, STRUCTURED = "as", "role", "structured"  # in the query of the address
 
 
 class McpEndpoint(NamedTuple):
@@ -37,18 +38,35 @@ def mcp_app(
     bus: Bus, caller_of: Callable[[Any], Caller] = caller_in_scope, *, settings: Settings | None = None
 ) -> McpEndpoint:
     """The MCP door of a hub. `caller_of` tells who sent the request of an ASGI scope."""
-    held = settings or Settings()
+    held, renewal = settings or Settings(), LeaseRenewal()
 
     async def place_of(context: Context) -> CallContext:
         request = context.request
         assert request is not None, "over HTTP every call comes with its request"
         query = request.query_params
-        return CallContext(bus, held, lambda: identified(caller_of(request.scope), query.get(AS), query.get(ROLE)))
+
+        def who() -> Identity:
+            return identified(caller_of(request.scope), query.get(AS), query.get(ROLE))
+
+        return CallContext(bus, held, who, renewal=renewal)
+
+    def is_structured(context: Context) -> bool:
+        return context.request is not None and context.request.query_params.get(STRUCTURED) == "1"
 
     # Answers are streamed: one that takes long, as that of `wait`, keeps the connection open, and whoever hangs up is
     # noticed at once. Host and Origin have been looked at by the doorkeeper.
-    manager = StreamableHTTPSessionManager(make_server(place_of, say=said_outside), stateless=True, json_response=False)
-    return McpEndpoint(StreamableHTTPASGIApp(manager), manager.run)
+    server = make_server(place_of, say=said_outside, is_structured=is_structured)
+    manager = StreamableHTTPSessionManager(server, stateless=True, json_response=False)
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        async with manager.run():
+            try:
+                yield
+            finally:
+                renewal.stop()
+
+    return McpEndpoint(StreamableHTTPASGIApp(manager), lifespan)
 
 
 def identified(caller: Caller, name: str | None, role: str | None) -> Identity:

@@ -11,7 +11,7 @@ from telex.surfaces.cli.output import shown, shown_block
 from telex.surfaces.mcp.text import finding_text
 
 AT_THE_DOOR = (
-    "Your name and role are set where this server is configured: telex mcp --as NAME --role ROLE, or"
+    "Your name and role are set where this server is configured: telex mcp --as NAME --role ROLE, TELEX_AGENT, or"
     " /mcp?as=NAME&role=ROLE on a hub."
 )
 

@@ -33,12 +33,19 @@ PlaceOf = Callable[[Context], Awaitable[CallContext]]  # where a call is made an
 Say = Callable[[TelexError], str]
 LOG = logging.getLogger("telex.mcp")
 TEXT = "text/plain"
+IsStructured = Callable[[Context], bool]  # whether a call asks for structured content beside the text
 LISTING_FRESH_MS = 3_600_000  # the listing is the same for everybody, until Telex is upgraded
 
 
-def make_server(place_of: PlaceOf, instructions: str = INSTRUCTIONS, say: Say = lambda error: error.say) -> Server[Any]:
+def make_server(
+    place_of: PlaceOf,
+    instructions: str = INSTRUCTIONS,
+    say: Say = lambda error: error.say,
+    is_structured: IsStructured = lambda _: False,
+) -> Server[Any]:
     """`say` puts into words what went wrong: not everybody may know where the store lies."""
-    handlers, everybody = _Handlers(place_of, say), CacheHint(ttl_ms=LISTING_FRESH_MS, scope="public")
+    handlers = _Handlers(place_of, say, is_structured)
+    everybody = CacheHint(ttl_ms=LISTING_FRESH_MS, scope="public")
     return Server(
         "telex",
         version=_version(),
@@ -56,17 +63,18 @@ def make_server(place_of: PlaceOf, instructions: str = INSTRUCTIONS, say: Say = 
 class _Handlers:
     """What the SDK calls, in the words that the SDK has for it."""
 
-    def __init__(self, place_of: PlaceOf, say: Say) -> None:
-        self._place_of, self._say = place_of, say
+    def __init__(self, place_of: PlaceOf, say: Say, is_structured: IsStructured) -> None:
+        self._place_of, self._say, self._is_structured = place_of, say, is_structured
 
     async def list_tools(self, _: Context, __: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=listed_tools())
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         answer = await _called(self._place_of, context, params, self._say)
+        # Many clients show their model the structured content in place of the text, which has the marks and the advice.
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=tellable(answer.text))],
-            structured_content=tellable(answer.tree),
+            structured_content=tellable(answer.tree) if self._is_structured(context) else None,
             is_error=answer.wrong,
         )
 

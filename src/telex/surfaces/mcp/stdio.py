@@ -1,7 +1,7 @@
-"""How is one agent served on stdin and stdout, as coding tools start it?
+"""MCP server of one agent on stdin and stdout, as coding tools start it.
 
-The bus is opened with the first call and not before: a store or hub that is away is then told to the agent, in words,
-and the next call tries again. A server that fails to start is shown by most coding tools as a red dot and no more.
+The bus is opened with the first call: a store or hub that is away is then reported to the agent, and the next call
+tries again. Most coding tools show nothing of a server that fails to start, so this one starts without a name as well.
 """
 
 import asyncio
@@ -10,14 +10,23 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 
 from telex.config import Settings, load
 from telex.connection import connect
+from telex.errors import NotAMember
 from telex.ports.bus import Bus
 from telex.surfaces.mcp.context import CallContext, Identity, ProjectFiles
+from telex.surfaces.mcp.lease_renewal import LeaseRenewal
+from telex.surfaces.mcp.result import AT_THE_DOOR
 from telex.surfaces.mcp.server import make_server
 from telex.surfaces.mcp.tools import INSTRUCTIONS
+
+NAMELESS = "This server has no agent name, so you can neither send nor receive."
 
 
 class LazyBus:
@@ -40,25 +49,65 @@ class LazyBus:
             return self._open
 
 
-async def serve(identity: Identity, where: str | None) -> None:
+async def serve(identity: Identity | None, where: str | None, *, structured: bool = False) -> None:
     """Serve until stdin ends."""
-    async with opened_server(lambda: identity, where, _greeting(identity)) as server, stdio_server() as streams:
-        await server.run(*streams, server.create_initialization_options())
+
+    def who() -> Identity:
+        if identity is None:
+            raise NotAMember(NAMELESS, "sender-unknown")
+        return identity
+
+    server = opened_server(who, where, _greeting(identity), structured=structured)
+    async with server as opened, stdio_server() as (read, write):
+        await serve_both_eras(opened, read, write)
 
 
 @asynccontextmanager
-async def opened_server(who: Callable[[], Identity], where: str | None, greeting: str) -> AsyncIterator[Any]:
-    project = ProjectFiles(os.getcwd())
+async def opened_server(
+    who: Callable[[], Identity], where: str | None, greeting: str, *, structured: bool
+) -> AsyncIterator[Server[Any]]:
+    project, renewal = ProjectFiles(os.getcwd()), LeaseRenewal()
     async with AsyncExitStack() as stack:
         doorstep = LazyBus(where, stack)
 
         async def place_of(_: Any) -> CallContext:
             bus, settings = await doorstep.bus()
-            return CallContext(bus, settings, who, project)
+            return CallContext(bus, settings, who, project, renewal)
 
-        yield make_server(place_of, greeting)
+        try:
+            yield make_server(place_of, greeting, is_structured=lambda _: structured)
+        finally:
+            renewal.stop()
 
 
-def _greeting(identity: Identity) -> str:
+def _greeting(identity: Identity | None) -> str:
+    if identity is None:
+        return f"{NAMELESS} {AT_THE_DOOR} {INSTRUCTIONS}"
     role = f", role {identity.role}" if identity.role else ""
     return f"You are {identity.agent}{role}. {INSTRUCTIONS}"
+
+
+async def serve_both_eras(server: Server[Any], read: Any, write: Any) -> None:
+    """Serve handshake and 2026-07-28 requests side by side until a tool call decides for one of them.
+
+    The SDK lets the first request decide. That locks out a client whose `server/discover` timed out and which falls
+    back to `initialize`.
+    """
+    options, decided, modern = server.create_initialization_options(), False, False
+    async with anyio.create_task_group() as tasks, write:
+        eras = []
+        for _ in range(2):
+            sending, receiving = anyio.create_memory_object_stream[SessionMessage | Exception]()
+            tasks.start_soon(server.run, receiving, write.clone(), options)
+            eras.append(sending)
+        async for item in read:
+            if not decided and isinstance(item, SessionMessage) and isinstance(item.message, types.JSONRPCRequest):
+                modern, decided = _is_modern(item.message), item.message.method == "tools/call"
+            await eras[modern].send(item)
+        for sending in eras:
+            sending.close()
+
+
+def _is_modern(request: types.JSONRPCRequest) -> bool:
+    meta = (request.params or {}).get("_meta")
+    return request.method != "initialize" and isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta

@@ -88,9 +88,9 @@ def head_of(message: Message, rendering: Rendering | None) -> str:
     return f"{shown(message.id)}: {told}{thread}{reply}{whence(message, rendering)}"
 
 
-def lease_line(lease: Lease) -> str:
+def lease_line(lease: Lease, hold_seconds: float) -> str:
     turn = "" if lease.attempt == 1 else f", attempt {lease.attempt}"
-    return f"token {lease.token}, yours until {clock_time(lease.until)} UTC{turn}"
+    return f"token {lease.token}, yours until {clock_time(lease.until + hold_seconds)} UTC{turn}"
 
 
 def awaited_line(story: MessageHistory | None, dialect: Dialect | None) -> str | None:

@@ -28,7 +28,7 @@ TEXT_CHARACTERS_MIN = 80  # less of a text is not worth showing
 MISSING_SHOWN_MAX = 3
 PLACES_SHARE = 4  # of a budget, the fourth part: for where renderings are not the same; a message has a thousand fields
 CUT_CHARACTERS = 320  # for what is said of a message beside its head and its text
-HOW_TO_SETTLE = 'Done: ack {"token"}. Cannot: ack {"token", "nack": "why"}. Need more time: ack {"token", "extend"}.'
+HOW_TO_SETTLE = 'Done: ack {"token"}. Cannot: ack {"token", "nack": "why"}.'
 Dialects = Mapping[str, Dialect]
 
 
@@ -141,12 +141,13 @@ def _how_many(tokens: int, fixed: Sequence[int], around: int) -> int:
     return len(fixed)
 
 
-def taken(leases: Sequence[tuple[Lease, str | None]], tokens: int) -> ToolResult:
+def taken(leases: Sequence[tuple[Lease, str | None]], tokens: int, *, hold_seconds: float = 0.0) -> ToolResult:
     """Messages that are the agent's to work on now, each with a line about the answer that is waited for, if one is.
+    `hold_seconds`: for so long beyond its end each lease is renewed.
 
     Every token is told, whatever the budget: without it a message could not be settled.
     """
-    heads = ["\n".join(_head_lines(leased, waits)) for leased, waits in leases]
+    heads = ["\n".join(_head_lines(leased, waits, hold_seconds)) for leased, waits in leases]
     places = tokens * CHARACTERS_PER_TOKEN // PLACES_SHARE // max(len(leases), 1)
     trees = [_tree(leased, 0, places) for leased, _ in leases]
     fixed = [max(len(head), _written(tree)) + CUT_CHARACTERS for head, tree in zip(heads, trees, strict=True)]
@@ -160,8 +161,8 @@ def taken(leases: Sequence[tuple[Lease, str | None]], tokens: int) -> ToolResult
     return ToolResult("\n".join([*lines, HOW_TO_SETTLE]), {"note": NOTE, "answer": told})
 
 
-def _head_lines(lease: Lease, waits: str | None) -> list[str]:
-    return [head_of(lease.message, lease.rendering), lease_line(lease), *([waits] if waits else [])]
+def _head_lines(lease: Lease, waits: str | None, hold_seconds: float) -> list[str]:
+    return [head_of(lease.message, lease.rendering), lease_line(lease, hold_seconds), *([waits] if waits else [])]
 
 
 def _tree(lease: Lease, room: int, places: int) -> dict[str, Any]:

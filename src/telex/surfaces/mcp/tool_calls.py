@@ -18,6 +18,7 @@ from telex.surfaces.cli.time_text import ago, clock_time
 from telex.surfaces.cli.why import story_lines
 from telex.surfaces.http.size_limits import LOOK_BYTES, within_bytes
 from telex.surfaces.mcp.context import CallContext
+from telex.surfaces.mcp.lease_renewal import LeaseRenewal, renewed_seconds
 from telex.surfaces.mcp.result import ToolResult, of_arguments
 from telex.surfaces.mcp.text import DATA, NOTE, PLAIN, awaited_line, finding_text, kept_text, marked, refused_text
 from telex.surfaces.mcp.token_budget import InboxItem, bodies, cut_raw, digest, taken
@@ -28,6 +29,7 @@ from telex.validation.check import CheckResult
 
 LOOKED_AT_MAX = 200  # messages of an inbox, or of those asked for by their ids; more would be read by nobody
 STORY_CHARACTERS_MAX, STORY_RAW_MAX = 12_000, 2_000
+HELD_SHOWN_MAX = 3
 
 Given = Mapping[str, Any]
 
@@ -72,30 +74,36 @@ async def wait(context: CallContext, given: Given) -> ToolResult:
     seconds = given.get("seconds", WAIT_SECONDS_MAX)
     seconds = WAIT_SECONDS_MAX if seconds > WAIT_SECONDS_MAX else seconds
     limit, lease = given.get("limit", 1), given.get("lease")
-    limits = context.settings.limits
+    limits, renewal = context.settings.limits, None if lease is not None else context.renewal
+    lease = lease if renewal is None else renewed_seconds(limits)
     leases = await take(context.bus, agent, limits, role=role, limit=limit, wait=seconds, lease=lease)
     if not leases:
         text = f"Nothing came for {shown(agent)} within {seconds:g} s. Call again to keep waiting."
-        return ToolResult(text, {"answer": []})
-    waits = [await _awaited(context, lease.message) for lease in leases]
-    return taken(list(zip(leases, waits, strict=True)), tokens)
+        return ToolResult("\n".join([text, *_held(context, agent)]), {"answer": []})
+    waits, hold_seconds = [await _awaited(context, lease.message) for lease in leases], 0.0
+    if renewal is not None:  # last: a call that is cancelled before leaves leases that expire
+        hold_seconds = renewal.hold(context.bus, agent, leases, limits)
+    return taken(list(zip(leases, waits, strict=True)), tokens, hold_seconds=hold_seconds)
 
 
 async def ack(context: CallContext, given: Given) -> ToolResult:
-    agent, token = context.who().agent, given["token"]
+    agent, token, renewal = context.who().agent, given["token"], context.renewal or LeaseRenewal()
     if "nack" in given and "extend" in given:
         say = "Nack the message or extend its lease: leave out one of nack and extend."
         return of_arguments([Finding(ARGUMENTS_WRONG, "$.extend", say)])
     if "nack" in given:
         delivery = await context.bus.nack(token, agent=agent, reason=given["nack"])
+        renewal.release(token)
         comes = "that was the last attempt: it is a dead letter, and its sender is notified"
         if delivery.state == "stored":
             comes = f"it is retried at {clock_time(delivery.due_at)} UTC"
         return ToolResult(f"nacked; {comes}", plain(delivery))
     if "extend" in given:
         until = await context.bus.extend(token, agent=agent, seconds=given["extend"])
+        renewal.extended(token, given["extend"])
         return ToolResult(f"yours until {clock_time(until)} UTC", {"answer": until})
     first = await context.bus.ack(token, agent=agent)
+    renewal.release(token)
     return ToolResult("acked" if first else "acked already", {"answer": first})
 
 
@@ -181,6 +189,14 @@ async def _rendering(context: CallContext, message: Message, agent: str) -> Rend
         return await context.bus.rendering(message, agent=agent)
     except NotFound:  # whoever has not come yet reads anything
         return None
+
+
+def _held(context: CallContext, agent: str) -> list[str]:
+    """What the agent has leased already, in case it has forgotten, or was another session at that time."""
+    held = context.renewal.held_by(agent) if context.renewal is not None else []
+    lines = [f"You hold {shown(lease.message_id)}, token {lease.token}" for lease in held[:HELD_SHOWN_MAX]]
+    more = f" and {len(held) - HELD_SHOWN_MAX} more" if len(held) > HELD_SHOWN_MAX else ""
+    return [f"{'; '.join(lines)}{more}: ack what is done; inbox with the id shows a message."] if held else []
 
 
 async def _awaited(context: CallContext, message: Message) -> str | None:

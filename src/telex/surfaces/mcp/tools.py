@@ -88,7 +88,7 @@ TOOLS: dict[str, Tool] = {
         {
             "seconds": ToolArgument(float, f"{WAIT_SECONDS_MAX:g} at most"),
             "limit": ToolArgument(int, "messages, 1 if not given"),
-            "lease": ToolArgument(float, "seconds you may work on them, 60 if not given"),
+            "lease": ToolArgument(float, "seconds; if not given, yours until you ack"),
             "budget": ToolArgument(int, f"{_BUDGET}, {WAIT_TOKENS} if not given"),
         },
     ),
