@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from telex.dialects.blanks import is_blank
 from telex.dialects.schema import (
     Anything,
     Boolean,
@@ -27,7 +28,7 @@ from telex.dialects.schema import (
     Tree,
 )
 from telex.dialects.write import write
-from telex.model.json_path import path_of
+from telex.model.json_path import join, path_of
 from telex.model.limits import LIMITS
 from telex.testing.strategies import bodies, messages
 
@@ -178,3 +179,29 @@ def _damaged(
         values = misfits(place.field.kind, dialect.form) if how == "retyped" else too_far(place.field.kind)
         parent[place.steps[-1]] = draw(st.sampled_from(values))  # type: ignore[index]
     return Damaged(dialect, type_, whole, tree, body, how, place, path)
+
+
+def blanks(value: Any, path: str = "$") -> list[str]:
+    """Where the blanks stand, by walking the tree and nothing else."""
+    if is_blank(value):
+        return [path]
+    if isinstance(value, dict):
+        named = [join(path, key) for key in value if is_blank(key)]
+        return named + [blank for key, one in value.items() for blank in blanks(one, join(path, key))]
+    if isinstance(value, list):
+        return [blank for index, one in enumerate(value) for blank in blanks(one, f"{path}[{index}]")]
+    return []
+
+
+def filled(skeleton: Any, whole: Any) -> Any:
+    """The skeleton with what the sender meant in place of every blank."""
+    if is_blank(skeleton):
+        return whole
+    if isinstance(skeleton, dict) and isinstance(whole, dict):
+        if any(is_blank(key) for key in skeleton):
+            return whole
+        kept = {key: value for key, value in skeleton.items() if key in whole or not is_blank(value)}
+        return {key: filled(value, whole[key]) if key in whole else value for key, value in kept.items()}
+    if isinstance(skeleton, list) and isinstance(whole, list) and blanks(skeleton):
+        return whole
+    return skeleton

@@ -9,6 +9,8 @@ from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import OneOf, Tree, walk_kinds
 from telex.model.suggestion import folded, nearest
 from telex.validation.check import CheckPolicy, CheckResult, check
+from telex.validation.fast_validator import FastValidator
+from tests.proofs import proves
 
 PROGRESS: Tree = {"type": "dev_progress", "task": "T1", "plan_id": "P1", "commit": "c0ffee1", "status": "complete"}
 
@@ -63,11 +65,64 @@ def test_incomplete_work_is_not_offered_as_complete() -> None:
     assert answer.fixed is None
 
 
-@pytest.mark.parametrize("written", ["a.py, b.py", "a.py; b.py", "a.py\nb.py", "none", "n/a"])
+@proves("common/fixes/list-in-one-text")
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("a.py, b.py", "a.py; b.py", "a.py\nb.py", ".env secrets/", "a.py and b.py", "a.py|b.py", "a.py&b.py"),
+        *("none", "n/a", "None.", "none found", "No blockers", "[]", "[a.py]", "-", "no", ""),
+    ],
+)
 def test_a_list_written_in_one_line_is_left_to_the_sender(written: str) -> None:
     answer = checked(PROGRESS | {"concerns": written})
     assert ("wrong-type", "$.concerns") in said(answer)
     assert answer.fixed is None
+
+
+@proves("common/fixes/list-in-one-text")
+@pytest.mark.parametrize("written", ["src/a.py", "secrets/", "src/**", "AC-1"])
+def test_one_plain_item_is_put_into_its_list(written: str) -> None:
+    assert checked(PROGRESS | {"concerns": written}).fixed == PROGRESS | {"concerns": [written]}
+
+
+@proves("common/fixes/doubt")
+@pytest.mark.parametrize("sign", ["?", "*", "!", " ?", " ❌", "(?)"])
+def test_a_choice_with_a_sign_of_doubt_is_asked_about(sign: str) -> None:
+    assert {value for value in CHOICES if nearest(value + sign, CHOICES)} == set()
+    assert checked(PROGRESS | {"status": f"complete{sign}"}).fixed is None
+
+
+@proves("common/fixes/doubt")
+@pytest.mark.parametrize("written", ['"50.000"', '"50,000"', '"50_000"', "50.000", '"50 000"', '"~50"', '"50.0"'])
+def test_a_number_with_separators_is_asked_about(written: str) -> None:
+    tree = example("vbw-typed", "plan_contract")
+    tree["payload"]["token_budget"] = "BUDGET"
+    answer = check(json.dumps(tree).replace('"BUDGET"', written))
+    assert ("wrong-type", "$.payload.token_budget") in said(answer)
+    assert answer.fixed is None
+
+
+@proves("common/fixes/doubt")
+def test_front_matter_with_a_number_of_three_decimals_is_asked_about() -> None:
+    answer = check("---\ntype: task_assignment\nsignal: execute\nwave: 2.000\n---\n")
+    assert (said(answer), answer.fixed) == ({("wrong-type", "$.wave")}, None)
+
+
+@proves("signal-md/yaml/null-is-missing")
+@pytest.mark.parametrize("null", ["null", "~", "Null", "NULL", ""])
+@pytest.mark.parametrize("type_", ["research_request", "research_result", "plan_result"])
+def test_null_in_a_required_text_of_front_matter_is_missing(type_: str, null: str) -> None:
+    tree = example("signal-md", type_)
+    name = "plan_file" if type_ == "plan_result" else "topic"
+    lines = "".join(f"{key}: {null if key == name else json.dumps(value)}\n" for key, value in tree.items())
+    assert ("field-missing", f"$.{name}") in said(check(f"---\n{lines}---\n"))
+    assert check(f"---\n{lines}---\n".replace(f"{name}: {null}\n", f'{name}: "null"\n')).valid
+
+
+@proves("common/findings/fixed")
+@pytest.mark.parametrize("left", ["<fill: text>", {"a": ["<fill: text>"]}])
+def test_a_blank_in_an_unknown_field_is_not_offered_as_fixed(left: Any) -> None:
+    assert checked(PROGRESS | {"status": "Complete", "mood": left}).fixed is None
 
 
 def test_fields_beside_the_payload_are_moved_into_it() -> None:
@@ -148,6 +203,16 @@ def test_a_shutdown_request_that_lost_its_envelope_is_no_control_frame(name: str
 def test_the_role_of_the_caller_tells_the_dialect() -> None:
     tree = {name: value for name, value in example("vbw-handoff", "qa_result").items() if name != "body"}
     assert said(checked(tree, as_role="qa")) == {("field-missing", "$.body")}
+
+
+@proves("common/detect/preferred")
+def test_a_message_that_lacks_a_field_of_the_teams_dialect_is_not_read_as_another() -> None:
+    tree = {name: value for name, value in example("vbw-handoff", "qa_result").items() if name != "body"}
+    handoff, company = CheckPolicy(preferred="vbw-handoff"), CheckPolicy(preferred="vbw-company")
+    for check_one in (checked, lambda tree, desk: FastValidator(desk).check(json.dumps(tree).encode())):
+        assert said(check_one(tree, desk=handoff)) == {("field-missing", "$.body")}
+        assert check_one(tree | {"artifact": "qa.md"}, desk=handoff).dialect is by_name("vbw-company")
+        assert check_one(tree, desk=company).valid
 
 
 def test_a_payload_tells_the_dialect_though_the_envelope_is_missing() -> None:

@@ -92,8 +92,6 @@ OTHERWISE_READ = (
     "yes",
     "off",
     "true",
-    "null",
-    "~",
     "12:30",
     "010",
     "0x10",

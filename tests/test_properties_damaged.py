@@ -1,22 +1,19 @@
 """Is a message with one thing wrong refused at that very place, and is what is offered instead really acceptable?"""
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from telex.dialects.blanks import is_blank
 from telex.dialects.builtin.vbw_company import VBW_COMPANY
 from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
 from telex.dialects.write import write
 from telex.model.finding import refusals
-from telex.model.json_path import join
 from telex.validation.check import CheckPolicy, CheckResult, check
-from tests.damage import Damaged, damage
+from tests.damage import Damaged, blanks, damage, filled
 
 EVERY_DIALECT = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
 
@@ -125,32 +122,6 @@ def test_a_skeleton_is_refused_for_its_blanks_and_for_nothing_new(dialect: Diale
     new = told(again) - told(checked)
     assert {code for code, _ in new} <= {"blank-left"}
     assert {path for code, path in told(again) if code == "blank-left"} == set(blanks(checked.skeleton))
-
-
-def blanks(value: Any, path: str = "$") -> list[str]:
-    """Where the blanks stand, by walking the tree and nothing else."""
-    if is_blank(value):
-        return [path]
-    if isinstance(value, dict):
-        named = [join(path, key) for key in value if is_blank(key)]
-        return named + [blank for key, one in value.items() for blank in blanks(one, join(path, key))]
-    if isinstance(value, list):
-        return [blank for index, one in enumerate(value) for blank in blanks(one, f"{path}[{index}]")]
-    return []
-
-
-def filled(skeleton: Any, whole: Any) -> Any:
-    """The skeleton with what the sender meant in place of every blank."""
-    if is_blank(skeleton):
-        return whole
-    if isinstance(skeleton, dict) and isinstance(whole, dict):
-        if any(is_blank(key) for key in skeleton):
-            return whole
-        kept = {key: value for key, value in skeleton.items() if key in whole or not is_blank(value)}
-        return {key: filled(value, whole[key]) if key in whole else value for key, value in kept.items()}
-    if isinstance(skeleton, list) and isinstance(whole, list) and blanks(skeleton):
-        return whole
-    return skeleton
 
 
 @EVERY_DIALECT

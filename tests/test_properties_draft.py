@@ -15,7 +15,7 @@ from telex.messages.builders import python_name
 from telex.model.finding import refusals
 from telex.testing.strategies import messages
 from telex.validation.check import CheckPolicy, check
-from tests.test_properties_damaged import blanks, filled
+from tests.damage import blanks, filled
 
 EVERY_DIALECT = pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
 VALID = {

@@ -2,7 +2,8 @@
 
 A correction is only offered when it is certain: the same word but for case and separators, or a single choice that is
 one typing error away. Two letters put before or into a word are no typing error: `incomplete` and `unapproved` mean the
-opposite of what they contain. difflib would cost a cold start 8 ms.
+opposite of what they contain. Nor is a sign that the choice does not have: `pass?` and `PASS ❌` say more than
+the word. difflib would cost a cold start 8 ms.
 """
 
 from collections.abc import Iterable
@@ -28,6 +29,7 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
         return None
     wanted, slips_best, found = folded(word), 99, list[str]()
     slips_max, letters = 0 if len(wanted) < 3 else 1 if len(wanted) < 6 else 2, set(wanted)
+    signs = {letter for letter in letters if not letter.isalnum()}
     for choice in choices:
         if len(choice) > _CHOICE_CHARACTERS_MAX:
             continue
@@ -36,7 +38,7 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
             slips = 0
         elif abs(len(target) - len(wanted)) > slips_max or len(letters.symmetric_difference(target)) > 2 * slips_max:
             continue  # too far off, and that costs nothing to tell: a slip puts one letter in another's place at most
-        elif slips_max and not _is_another_word(wanted, target):
+        elif slips_max and not signs.difference(target) and not _is_another_word(wanted, target):
             slips = _slips(wanted, target)
         else:
             continue

@@ -79,7 +79,11 @@ class AllowedTypes(NamedTuple):
             for other in self.desk.dialects
             if type_.name in other.types
             and other.form == "json"
-            and (knows(other, hint.as_role) != knows(dialect, hint.as_role) or not fits_better(type_, dialect, other))
+            and (
+                other.name == hint.preferred
+                or knows(other, hint.as_role) != knows(dialect, hint.as_role)
+                or not fits_better(type_, dialect, other)
+            )
         ]
 
         def rank(other: Dialect) -> tuple[bool, bool, bool]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from telex.dialects.blanks import blank, expected
 from telex.dialects.parse.front_matter import PlainScalar
+from telex.dialects.parse.json import GroupedNumber
 from telex.dialects.schema import Boolean, Integer, Kind, Number, OneOf, Text, Timestamp
 from telex.dialects.timestamps import parse_timestamp
 from telex.model.finding import Finding, Severity
@@ -54,7 +55,7 @@ class ValueChecker:
             say = f'Put quotes around it: "{value}".'
             self.say("wrong-type", path, say, expected="text", found=value, nearest=str(value))
             return str(value)
-        if not isinstance(value, str):
+        if not isinstance(value, str) or scalars.is_null(value):
             return self.wrong_type(value, kind, path)
         if not value and not kind.may_be_empty:
             if kind.printable:
@@ -83,7 +84,7 @@ class ValueChecker:
             return self.wrong_type(value, kind, path)
         if scalars.is_placeholder(value, kind.values):
             return self.placeholder(value, kind, path)
-        meant = nearest(value, kind.values)
+        meant = nearest(value.strip(_QUOTES), kind.values)
         if meant is not None:
             return self.meant(value, meant, wanted, path)
         say = f"Use {wanted}."
@@ -115,7 +116,8 @@ class ValueChecker:
                 say = "Write it so that every YAML reader sees the same number, such as 8 or 10."
                 self.say("scalar-ambiguous", path, say, expected=expected(kind), found=value)
                 return self.blank(kind, path)
-            value = scalars.number(value, value)
+            number = scalars.number(value, value)
+            value = value if isinstance(kind, Integer) and isinstance(number, float) else number
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return self.number_in_disguise(value, kind, path)
         if isinstance(kind, Integer) and isinstance(value, float):
@@ -131,9 +133,10 @@ class ValueChecker:
         return value
 
     def number_in_disguise(self, value: Any, kind: Integer | Number, path: str) -> Any:
-        """Text or a float is corrected if it is unambiguously a number of the right kind."""
+        """Text or a float is corrected if it is unambiguously a number of the right kind; `50.000` is not."""
         number = scalars.number(value.strip(), None) if isinstance(value, str) else value
-        if isinstance(number, float) and isinstance(kind, Integer) and number.is_integer():
+        is_exact = isinstance(number, float) and number.is_integer() and not isinstance(value, (str, GroupedNumber))
+        if is_exact and isinstance(kind, Integer):
             number = int(number)
         if not scalars.fits(number, kind) or not self.limits.integer_min <= number <= self.limits.integer_max:
             return self.wrong_type(value, kind, path)
@@ -166,6 +169,8 @@ class ValueChecker:
         self.say(code, path, say, severity, expected=expected(kind), found=value)
         return value if severity == "warning" else self.blank(kind, path)
 
+
+_QUOTES = "\"'`“”‘’ "  # around a value that needs none
 
 _MOMENT_FLAWS: dict[str, tuple[str, str, Severity]] = {
     "malformed": ("timestamp-malformed", "Write the time as ISO 8601 with a zone.", "refusal"),

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from telex.dialects.blanks import OPENING, blank, blank_fields, expected, is_blank
-from telex.dialects.parse.front_matter import PlainScalar
 from telex.dialects.schema import (
     Anything,
     Boolean,
@@ -136,6 +135,7 @@ class FieldWalker(ValueChecker):
         self.say("field-unknown", join(path, name), say, "note", nearest=meant)
         if OPENING in scalars.flat(tree[name]):
             self.say("blank-left", join(path, name), "Fill in the blank, or take it out.", found=tree[name])
+            self.blanks.add(join(path, name))
 
     def object(self, value: Any, kind: Group, path: str) -> Any:
         if not isinstance(value, dict):
@@ -151,10 +151,14 @@ class FieldWalker(ValueChecker):
                     return [*fixed, *value[index:]]
                 fixed.append(self.visit(one, item, join(path, index)))
             return fixed
-        if scalars.fits(value, item) and not scalars.may_be_several(value):
+        if scalars.fits(value, item) and scalars.is_one_item(value):
             say = "Put it in a list: this field takes several."
             self.say("wrong-type", path, say, expected=expected(kind), found=value)
             return [self.visit(value, item, join(path, 0))]
+        if isinstance(value, str) and not scalars.is_null(value):
+            say = "Write a list with one value for each item: a text is not taken apart, and an empty list is []."
+            self.say("wrong-type", path, say, expected=expected(kind), found=value)
+            return self.blank(kind, path)
         return self.wrong_type(value, kind, path)
 
     def map(self, value: Any, kind: MapOf, inner: Kind, path: str) -> Any:
@@ -169,8 +173,7 @@ class FieldWalker(ValueChecker):
 
 
 def _given(tree: Mapping[str, Any], name: str) -> bool:
-    """Null, and in YAML nothing at all, stand for a field that was left out."""
-    return name in tree and tree[name] is not None and not (isinstance(tree[name], PlainScalar) and tree[name] == "")
+    return name in tree and not scalars.is_null(tree[name])
 
 
 def _in_order_sent(fixed: Tree, sent: Mapping[str, Any]) -> Tree:

@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+from telex.dialects.parse.front_matter import PlainScalar
 from telex.dialects.schema import Boolean, Integer, Kind, ListOf, Number, OneOf, Text
 
 TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}  # YAML 1.2
@@ -11,6 +12,11 @@ MEANS_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": Fals
 _NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\Z", re.ASCII)
 _BETWEEN_CHOICES = re.compile(r"\s*\|\s*|\s+/\s+|\s+or\s+")
 _AMBIGUOUS = re.compile(r"[-+]?(0\d+|0[xob][\da-fA-F_]+|\d+(_\d+)+|\d+(:\d+)+)\Z", re.ASCII)
+_ITEM = re.compile(
+    r"[^\s,;|&+=()\[\]{}<>\"'`]+\Z"
+)  # a path, an id, a word: nothing that separates items or groups them
+_NO_ITEM = frozenset({"", "none", "n/a", "na", "null", "nil", "no", "nothing", "empty", "unknown", "tbd", "todo", "~"})
+_YAML_NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _FLAT_MAX = 5_000
 _DIGITS_MAX = 400  # beyond this nobody meant a number, and making one costs time
 
@@ -34,11 +40,16 @@ def is_placeholder(text: str, values: tuple[str, ...]) -> bool:
     return len(choices) > 1 and any(choice in values for choice in choices)
 
 
-def may_be_several(value: Any) -> bool:
-    """A text that could be a list written in one line, or the word for none: only the sender knows."""
+def is_one_item(value: Any) -> bool:
+    """Is this one item of a list, and surely neither several in one text nor a word for none?"""
     if not isinstance(value, str):
-        return False
-    return any(sign in value for sign in ",;\n") or value.strip().casefold() in ("", "none", "n/a", "na", "-", "null")
+        return True
+    return _ITEM.match(value) is not None and value.casefold().strip("-.") not in _NO_ITEM
+
+
+def is_null(value: Any) -> bool:
+    """Null, and in YAML nothing at all, stand for a value that was left out."""
+    return value is None or (isinstance(value, PlainScalar) and value in _YAML_NULL)
 
 
 def fits(value: Any, kind: Kind) -> bool:
@@ -64,7 +75,7 @@ def _within(value: float, low: float | None, high: float | None) -> bool:
 
 
 def type_name(value: Any) -> str:
-    if value is None:
+    if is_null(value):
         return "null"
     if isinstance(value, bool):
         return "true or false"

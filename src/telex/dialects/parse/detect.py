@@ -142,12 +142,18 @@ def _types(dialect: Dialect) -> str:
 
 
 def _best(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: DetectionHint) -> tuple[Dialect, MessageType]:
-    def rank(choice: tuple[Dialect, MessageType]) -> tuple[bool, int, bool, bool]:
+    if len(choices) == 1:
+        return choices[0]
+    names = {name for dialect, type_ in choices for name in tree if name in dialect.fields_of(type_)}
+
+    def rank(choice: tuple[Dialect, MessageType]) -> tuple[bool, bool, int, bool, bool]:
         dialect, type_ = choice
         known, preferred = knows(dialect, hint.as_role), dialect.name == hint.preferred
-        return known, _fit(tree, dialect, type_), preferred, roles_fit(type_, hint)
+        # A field that is missing speaks for no other dialect; one that only the other has does.
+        own = preferred and names <= dialect.fields_of(type_).keys()
+        return known, own, _fit(tree, dialect, type_), preferred, roles_fit(type_, hint)
 
-    return choices[0] if len(choices) == 1 else max(choices, key=rank)  # max keeps the first of equals: the ladder
+    return max(choices, key=rank)  # max keeps the first of equals: the ladder
 
 
 def knows(dialect: Dialect, role: str | None) -> bool:

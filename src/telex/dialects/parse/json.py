@@ -35,6 +35,12 @@ class NonFiniteNumber(str):
     __slots__ = ()
 
 
+class GroupedNumber(float):
+    """A number with three decimals, such as 50.000: some write thousands so."""
+
+    __slots__ = ()
+
+
 class ParsedJson(NamedTuple):
     value: Any
     end: int  # where the value stops in the text
@@ -74,7 +80,13 @@ def _integer(digits: str) -> int | OversizeNumber:
     return int(digits) if len(digits) <= _DIGITS_MAX else OversizeNumber(digits)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_integer, parse_constant=NonFiniteNumber, strict=True)
+def _decimal(digits: str) -> float:
+    return GroupedNumber(digits) if digits[-4:-3] == "." else float(digits)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_int=_integer, parse_float=_decimal, parse_constant=NonFiniteNumber
+)
 
 
 def _trailing_comma(text: str, position: int) -> int | None:
