@@ -18,6 +18,7 @@ __all__ = ["telex"]
 
 
 def test_an_empty_inbox_says_so(telex: Telex) -> None:
+    sent(telex, to="qa")
     assert telex("inbox", "--as", "lead") == (0, "", "nothing waits for lead\n")
 
 

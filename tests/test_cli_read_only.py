@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli_bus_kit import BLOCKER, Telex, sent, telex
 from tests.cli_kit import put
+from tests.proofs import proves
 
 __all__ = ["telex"]
 
@@ -24,6 +25,12 @@ LOOKING = [
     ["dead", "retry", "x"],
     ["dead", "drop", "x", "--reason", "no"],
     ["doctor"],
+    ["approvals"],
+    ["escalations"],
+    ["contract"],
+    ["task"],
+    ["stall"],
+    ["work"],
     ["ack", "x", "--as", "lead"],
     ["nack", "x", "--as", "lead", "--reason", "no"],
     ["extend", "x", "--as", "lead"],
@@ -40,12 +47,28 @@ def test_looking_makes_no_store(telex: Telex, tmp_path: Path, args: list[str], p
 
 @pytest.mark.parametrize(
     "args",
-    [["receive", "--as", "lead"], ["inbox", "--as", "lead"], ["team", "join", "ada", "--role", "dev"]],
+    [["receive", "--as", "lead"], ["team", "join", "ada", "--role", "dev"]],
     ids=" ".join,
 )
 def test_an_agent_may_come_before_its_first_message(telex: Telex, tmp_path: Path, args: list[str]) -> None:
     assert telex(*args).code == 0
     assert (tmp_path / ".telex/telex.db").exists()
+
+
+@proves("bus/looking/no-store")
+def test_an_inbox_is_empty_where_there_is_no_store_and_none_is_made(telex: Telex, tmp_path: Path) -> None:
+    looked = telex("inbox", "--as", "lead")
+    say = "nothing waits for lead: no store at .telex/telex.db: the first telex send creates it\n"
+    assert (looked, list(tmp_path.iterdir())) == ((0, "", say), [])
+
+
+@proves("bus/looking/exit-code")
+def test_the_inbox_of_an_agent_that_nobody_knows_is_empty_or_not_found_and_never_refused(telex: Telex) -> None:
+    sent(telex)
+    assert telex("inbox", "--as", "zed") == (0, "", "nothing waits for zed\n")
+    assert telex("inbox", "--as", "laed") == (0, "", "nothing waits for laed; did you mean lead?\n")
+    Path("telex.toml").write_text("[team.members.lead]\n")
+    assert telex("inbox", "--as", "zed").code == 3
 
 
 def test_a_record_may_be_taken_in_where_nothing_was(telex: Telex, tmp_path: Path) -> None:

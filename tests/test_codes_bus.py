@@ -169,7 +169,7 @@ def test_whoever_has_left_is_told_how_to_come_back_and_comes_back_so(declared: t
     refused = bus.join("lead")
     assert isinstance(refused, Finding)
     assert (refused.code, refused.nearest) == ("sender-unknown", None)
-    assert "--role lead" in refused.say
+    assert "role lead" in refused.say
     assert isinstance(bus.join("lead", role="lead"), Member)
     assert bus.send("all is well", sender="lead", to="human").accepted
 

@@ -12,6 +12,7 @@ from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.generate.codes import example_text
 from telex.protocol import made, plain
 from telex.protocol.verbs import VERBS, answer_kind, told
+from tests.bus_team import speech_of
 from tests.http_kit import QUIET, Asking, Door, opened, play, soon, watch
 from tests.proofs import proves
 
@@ -212,6 +213,7 @@ def test_paths_are_judged_for_an_agent() -> None:
             await door.bus.join("dev")
             verdicts = (await door.post("/guard", agent="dev", paths=["src/a.py", "../x"])).json()["answer"]
             assert [verdict["path"] for verdict in verdicts] == ["src/a.py", "../x"]
+            await door.send(speech_of("vbw-typed", "plan_contract").raw, sender="lead", to="dev")
             unknown = await door.post("/guard", agent="nobody-here", paths=["a"])
             assert (unknown.status_code, unknown.json()["code"]) == (403, "sender-unknown")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.schema import Dialect, MessageType
+from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.errors import LeaseLost, NotAMember, NotFound
 from telex.model.finding import Finding
 from telex.model.roster import Member
@@ -15,6 +15,11 @@ __all__ = ["open_team", "team"]
 ROLES = sorted({role for dialect in BUILT_IN for role in dialect.roles})
 SIGNED = [(dialect, type_) for dialect, type_ in EVERY_TYPE if dialect.wire.sender is not None]
 NOT_FOR_ALL = [(dialect, type_) for dialect, type_ in EVERY_TYPE if set(type_.senders) < set(dialect.roles)]
+NEEDS_A_ROLE = [
+    (dialect, type_)
+    for dialect, type_ in EVERY_TYPE
+    if type_.senders != ANY and (type_.deed is None or type_.deed.action != "stopped")  # anybody may agree to stop
+]
 CLOSED = (Member("ada", "lead", declared=True), Member("bob", "dev", declared=True))
 
 
@@ -89,9 +94,44 @@ def test_every_role_of_the_built_in_dialects_is_a_member_with_no_set_up(team: Te
     assert {one.member.name: one.member.role for one in team.bus.roster()} == {sender: sender, role: role}
 
 
+@proves("bus/team/agent")
+def test_a_newcomer_without_a_role_joins_as_agent_and_sends_what_needs_no_role(team: Team) -> None:
+    receipt = team.bus.send(NOTE, sender="backend", to="lead")
+    assert (receipt.accepted, [finding.code for finding in receipt.findings]) == (True, ["joined-as-agent"])
+    assert team.bus.send(NOTE, sender="backend", to="lead").findings == ()
+    assert team.bus.receive("frontend") == []
+    assert {one.member.name: one.member.role for one in team.bus.roster()} == {
+        "backend": "agent", "frontend": "agent", "lead": "lead",
+    }  # fmt: skip
+    team.note(sender="lead", to="backend")
+    assert len(team.taken("backend")) == 1
+    update = flow("STATUS_UPDATE", "u-1", "frontend", "lead")
+    assert team.bus.send(update, sender="frontend", to="lead").accepted
+
+
+@proves("bus/team/agent")
+@each(NEEDS_A_ROLE)
+def test_a_newcomer_without_a_role_sends_no_type_that_needs_one(
+    team: Team, dialect: Dialect, type_: MessageType
+) -> None:
+    receipt = team.bus.send(speech(dialect, type_).raw, sender="backend", to="lead")
+    assert "role-may-not-send" in codes(receipt.findings) or "role-claim-differs" in codes(receipt.findings)
+    assert team.bus.roster() == []  # a refused first message joins nobody
+
+
+@proves("bus/team/agent")
+def test_an_agent_without_a_role_gives_it_later_and_only_once(team: Team) -> None:
+    team.note(sender="ada")
+    assert codes(team.bus.send(NOTE, sender="ada", role="wizard", to="lead").findings) == ["role-unknown"]
+    team.note(sender="ada", role="dev")
+    assert codes(team.bus.send(NOTE, sender="ada", role="lead", to="dev").findings) == ["role-differs"]
+    assert team.other().receive("zoe") == []
+    assert team.bus.receive("zoe", role="dev") == []
+    assert {one.member.name: one.member.role for one in team.bus.roster()}["zoe"] == "dev"
+
+
 @proves("bus/team/join")
 def test_others_join_by_name_and_role_or_with_the_first_thing_they_do(team: Team) -> None:
-    assert codes(team.bus.send(NOTE, sender="ada", to="lead").findings) == ["sender-unknown"]
     team.bus.join("ada", role="dev")
     team.note(sender="ada")
     team.note(sender="bob", role="qa")
@@ -192,7 +232,7 @@ def test_an_agent_that_does_nothing_for_five_minutes_is_shown_as_silent(team: Te
 
 
 @proves("bus/presence/working")
-@pytest.mark.parametrize("verb", ["send", "receive", "extend", "nack", "ack", "inbox", "wait"])
+@pytest.mark.parametrize("verb", ["send", "receive", "extend", "nack", "ack", "wait"])
 def test_whatever_an_agent_does_shows_that_it_is_here(team: Team, verb: str) -> None:
     for _ in range(3):
         team.note()
@@ -213,6 +253,24 @@ def test_whatever_an_agent_does_shows_that_it_is_here(team: Team, verb: str) -> 
         case _:
             getattr(team.bus, verb)("lead")
     assert states(team)["lead"] == "here"
+
+
+@proves("bus/looking/not-seen")
+def test_looking_at_an_inbox_neither_joins_an_agent_nor_shows_it_as_here(team: Team) -> None:
+    team.note(to="lead")
+    assert team.inbox("qa") == team.inbox("newcomer") == []
+    assert "qa" not in states(team)
+    team.bus.join("lead")
+    team.later(400.0)
+    assert len(team.inbox("lead")) == 1
+    assert states(team)["lead"] == "silent"
+
+
+@proves("bus/looking/not-seen")
+def test_the_inbox_of_an_agent_that_has_left_can_be_looked_at(team: Team) -> None:
+    team.bus.join("ada", role="lead")
+    team.bus.leave("ada")
+    assert team.inbox("ada") == []
 
 
 @proves("bus/presence/leases-expire")

@@ -123,8 +123,8 @@ def test_what_cannot_be_done_is_told_with_its_code_and_what_to_do(
 @proves("mcp/world/not-a-member")
 def test_whoever_is_not_in_the_team_is_told_where_its_name_and_role_are_set(tmp_path: Path) -> None:
     async def play(meet: Meet) -> None:
-        said = await (await meet("zora")).inbox()
-        assert said.tree["code"] == "sender-unknown"
+        said = await (await meet("zora", role="wizard")).inbox()
+        assert said.tree["code"] == "role-unknown"
         assert "telex mcp --as NAME --role ROLE" in said.text
         assert not (await (await meet("zora", role="dev")).inbox()).wrong
 

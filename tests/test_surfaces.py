@@ -150,6 +150,16 @@ def test_whoever_waits_is_given_what_comes(door: Door) -> None:
     assert door.bus.receive("lead", wait=0.05) == []
 
 
+@proves("surfaces/newcomer")
+def test_an_agent_with_a_name_of_its_own_sends_plain_text_and_nothing_that_needs_a_role(door: Door) -> None:
+    blocker = {"type": "dev_blocker", "task": "1-1", "plan_id": "1-01", "blocker": "red", "needs": "green"}
+    refused = door.bus.send(blocker, sender="backend", to="lead")
+    assert (refused.accepted, [one.code for one in refused.findings]) == (False, ["role-may-not-send"])
+    assert door.bus.roster() == []  # a refused message adds no member
+    assert door.bus.send(NOTE, sender="backend", to="lead").accepted
+    assert [one.message.sender for one in door.bus.receive("lead")] == ["backend"]
+
+
 @proves("surfaces/errors")
 def test_what_cannot_be_is_the_same_error_with_the_same_code(door: Door) -> None:
     with pytest.raises(NotFound):
@@ -157,8 +167,8 @@ def test_what_cannot_be_is_the_same_error_with_the_same_code(door: Door) -> None
     with pytest.raises(NotFound):
         door.bus.ack("nonsense", agent="lead")
     with pytest.raises(NotAMember) as unknown:
-        door.bus.receive("xyzzy")
-    assert unknown.value.code == "sender-unknown"
+        door.bus.receive("xyzzy", role="wizard")
+    assert unknown.value.code == "role-unknown"
     with pytest.raises(InvalidValue):
         door.bus.receive("lead", limit=0)
 

@@ -117,8 +117,8 @@ class BusContext:
         has shut down comes back only when it is added `by` a lead or a person. `dialects`: what it says it reads."""
         by = normalised(by) if by is not None else None
         roster = await self.roster()
-        known = roster.members.get(normalised(name))
-        if known is None or known.joined_at is None or not known.is_here or dialects:
+        known, role = roster.members.get(normalised(name)), normalised(role) if role is not None else None
+        if known is None or known.joined_at is None or not known.is_here or dialects or role not in (None, known.role):
             found = self.team.resolve_member(name, role, by=by)
             if isinstance(found, Finding):
                 return found
@@ -135,12 +135,13 @@ class BusContext:
                 return member
 
             return await self.store.transaction(join, may_use_reserve=True)
-        if role is not None and normalised(role) != known.role:
-            from telex.delivery.membership import role_differs
-
-            return role_differs(known, normalised(role), self.limits)
         await self.mark_seen(known.name, known.seen_at or 0.0)
         return known
+
+    async def find_member(self, name: str, role: str | None = None) -> Member | Finding:
+        """The member of this name, or the one that would join under it. Nothing is written."""
+        known = (await self.roster()).members.get(normalised(name))
+        return known if known is not None and not known.is_here else self.team.resolve_member(name, role)
 
     async def mark_seen(self, name: str, seen_at: float = 0.0) -> None:
         """Write down that a member is active, a few times in the span after which it would be shown as silent."""

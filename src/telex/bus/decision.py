@@ -21,7 +21,7 @@ from telex.model.finding import Finding, refusals
 from telex.model.json_path import ROOT
 from telex.model.limits import Limits
 from telex.model.message import NewMessage, WorkChange
-from telex.model.roster import ONE_OF_ROLE, Member, Roster
+from telex.model.roster import AGENT, ONE_OF_ROLE, Member, Roster
 from telex.ports.bus import Receipt
 from telex.ports.store import Transaction
 from telex.validation.authorization import normalised
@@ -36,7 +36,7 @@ ESCALATIONS = ("escalations",)
 _NEW = tuple.__new__  # makes a NamedTuple in half the time: by place, for every message
 _FINDING_FIELDS = frozenset(Finding._fields)
 NO_RECIPIENT = Finding(
-    "recipient-missing", ROOT, "Say who is to receive it: --to NAME, role:ROLE, all:ROLE or * for everyone."
+    "recipient-missing", ROOT, "Say who is to receive it: a name, role:ROLE, all:ROLE or * for everyone."
 )
 
 
@@ -163,11 +163,11 @@ class Decision:
         request, envelope, limits = self._request, self._checked.envelope, self._context.limits
         findings: tuple[Finding, ...] = ()
         if request.id is not None:
-            findings += _check_id(request.id, envelope.id, limits, "--id")
+            findings += _check_id(request.id, envelope.id, limits, "id")
         if request.reply_to is not None:
-            findings += _check_id(request.reply_to, None, limits, "--reply-to")
+            findings += _check_id(request.reply_to, None, limits, "reply-to id")
         if request.correlation is not None:
-            findings += _check_id(request.correlation, envelope.correlation, limits, "--correlation")
+            findings += _check_id(request.correlation, envelope.correlation, limits, "correlation")
         return findings
 
     def _check_arguments(self) -> DecidedSend | None:
@@ -308,13 +308,13 @@ class Decision:
     # --- append ------------------------------------------------------------------------------------------------------
 
     def _append(self) -> DecidedSend:
-        context, tx, team = self._context, self._tx, self._context.team
+        context, tx = self._context, self._tx
         answered = self._answered_requests()
         full = tx.full_inbox(self._route, context.limits.inbox_max)
         if full is not None:
             return self._refuse((_inbox_full(context.limits.inbox_max, full),))
         if self._joins:
-            team.add_member(tx, self._member)
+            self._join()
         change = self._work.change if self._work is not None else None
         findings = (*self._checked.findings, *self._findings) if self._findings else self._checked.findings
         inboxes, by_address = self._route, (self._address,)
@@ -328,6 +328,15 @@ class Decision:
         receipt = _NEW(Receipt, (*stored, False, None, None, False))
         stopped = change.members if change is not None else ()
         return StoredSend(receipt, tuple(member for member, _ in stopped)) if stopped else receipt
+
+    def _join(self) -> None:
+        """The sender becomes a member with its first stored message."""
+        team = self._context.team
+        if self._member.role == AGENT and team.roster.members.get(self._member.name) is None:
+            from telex.delivery.membership import joined_as_agent
+
+            self._findings = (*self._findings, joined_as_agent(self._member, team.roster))
+        team.add_member(self._tx, self._member)
 
     def _answered_requests(self) -> tuple[int, ...]:
         traits = self._checked.traits
@@ -520,14 +529,14 @@ def _type_of(checked: CheckedMessage) -> tuple[str | None, str | None, int]:
     return dialect, replace_surrogates(checked.checked.type) if checked.checked is not None else None, STATUS
 
 
-def _check_id(given: str, own: str | None, limits: Limits, option: str) -> tuple[Finding, ...]:
+def _check_id(given: str, own: str | None, limits: Limits, what: str) -> tuple[Finding, ...]:
     """What is wrong with an id that the caller passed beside the message."""
     if own is not None and given != own:
-        say = f"Leave out {option}: the message has one of its own, {own}."
+        say = f"Leave out the {what}: the message has one of its own, {own}."
         return (Finding("id-differs", ROOT, say, expected=own, found=given[: limits.found_characters_max]),)
     if not given or not given.isprintable() or len(given) > limits.id_characters_max:
         wanted = f"1 to {limits.id_characters_max} characters that can all be seen"
-        say = f"Choose an id of {wanted}, or leave out {option}."
+        say = f"Choose an id of {wanted}, or leave out the {what}."
         return (Finding("id-not-allowed", ROOT, say, expected=wanted, found=given[: limits.found_characters_max]),)
     return ()
 

@@ -8,7 +8,8 @@ from telex.bus.run_sync import run_sync
 from telex.bus.team_state import TeamState, read_snapshot, states_of
 from telex.dialects.schema import Dialect
 from telex.errors import NotAMember, NotFound
-from telex.model.contracts import PathVerdict, Plan
+from telex.model.contracts import ContractIndex, PathVerdict, Plan
+from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.roster import Member, Roster
 from telex.ports.clock import Clock
@@ -59,9 +60,9 @@ async def guard(
     plan: str | None = None,
     resolve: Resolver | None = None,
 ) -> list[PathVerdict]:
-    await gate.topics(())  # loads the roster
-    member = _member(gate, agent, role)
-    scopes = [ContractScope(plan) for plan in await _plans(gate, member, plan)]
+    contracts = contracts_in(await gate.topics([CONTRACTS]))  # loads the roster too
+    member = _member(gate, agent, role, in_force=contracts is not None and bool(contracts.open))
+    scopes = [ContractScope(plan) for plan in await _plans(gate, member, plan, contracts)]
     judged = judge_all(paths, scopes, resolve)
     asks = await _asks(gate, member, judged)
     context = RuleContext(gate.clock.now(), gate.roster, gate.limits, dialects=gate.dialects)
@@ -70,32 +71,28 @@ async def guard(
     return [new(PathVerdict, (path, *told(decision))) for path, decision in zip(paths, judged, strict=True)]
 
 
-def _member(gate: WriteGuard, agent: str, role: str | None) -> Member:
-    """Who is asking; nobody joins by asking. A name that nobody knows would be covered by no contract."""
+def _member(gate: WriteGuard, agent: str, role: str | None, *, in_force: bool) -> Member:
+    """The agent that asks; asking joins nobody. While contracts are in force an unknown name is refused: it may be a
+    typing error, and no contract would cover it."""
     from telex.delivery import membership
 
-    name, role = normalised(agent), normalised(role) if role is not None else None
-    roster = gate.roster
-    member = roster.find(name)
-    if member is None and role is not None and role in roster.roles():
-        return Member(name, role)
-    finding = membership.sender_unknown(name, roster) if member is None else None
-    if member is not None and role is not None and role != member.role:
-        finding = membership.role_differs(member, role, gate.limits)
-    if member is None or finding is not None:
-        assert finding is not None
-        raise NotAMember(finding.say, finding.code)
-    return member
+    name, roster = normalised(agent), gate.roster
+    if roster.find(name) is None and role is None and in_force:
+        found: Member | Finding = membership.sender_unknown(name, roster)
+    else:
+        found = gate.team.resolve_member(agent, role)
+    if isinstance(found, Finding):
+        raise NotAMember(found.say, found.code)
+    return found
 
 
-async def _plans(gate: WriteGuard, member: Member, plan: str | None) -> list[Plan]:
+async def _plans(gate: WriteGuard, member: Member, plan: str | None, contracts: ContractIndex | None) -> list[Plan]:
     """The contracts that speak to this agent, or the one that was named, whoever it speaks to."""
     if plan is not None:
         named = plan_in(await gate.topics([topic_of(plan)]), plan)
         if named is None:
             raise NotFound(f"there is no contract of plan {short(plan)}: telex contract list shows those there are.")
         return [named]
-    contracts = contracts_in(await gate.topics([CONTRACTS]))
     mine = covering(contracts, member.name, member.role) if contracts is not None else ()
     return open_plans(await gate.topics(map(topic_of, mine)), mine)
 

@@ -167,8 +167,8 @@ class LocalBus(WorkApi):
         return await queries.read(self._context, id, agent)
 
     async def inbox(self, agent: str, *, role: str | None = None, limit: int = 100) -> list[tuple[Delivery, Message]]:
-        member = await receive.member_or_raise(self._context, agent, role)
         await self.sweep()
+        member = receive.as_member(await self._context.find_member(agent, role))
         return await self.store.waiting(await self._context.inboxes(member), count("limit", limit))
 
     async def rendering(self, message: Message, *, agent: str) -> Rendering | None:

@@ -11,6 +11,7 @@ from telex.bus.notify import LOOKS_APART_SECONDS_MIN, Notifier
 from telex.delivery import lifecycle
 from telex.errors import LeaseLost, NotAMember, NotFound
 from telex.model.delivery import Delivery
+from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Lease
 from telex.model.roster import Member
@@ -21,10 +22,13 @@ TOKEN_CHARACTERS_MAX = 18  # more digits than any delivery will have, and fewer 
 
 
 async def member_or_raise(context: BusContext, agent: str, role: str | None = None) -> Member:
-    member = await context.member(agent, role)
-    if not isinstance(member, Member):
-        raise NotAMember(member.say, member.code)
-    return member
+    return as_member(await context.member(agent, role))
+
+
+def as_member(found: Member | Finding) -> Member:
+    if isinstance(found, Finding):
+        raise NotAMember(found.say, found.code)
+    return found
 
 
 async def receive(

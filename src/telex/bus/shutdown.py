@@ -14,9 +14,10 @@ from telex.bus.maintenance import run_if_due
 from telex.bus.notify import LOOKS_APART_SECONDS_MIN, Notifier
 from telex.bus.receive import member_or_raise
 from telex.bus.work_rules import check_work_rules
+from telex.delivery.membership import sender_unknown
 from telex.delivery.routing import Participants
 from telex.dialects.write import write
-from telex.errors import InvalidValue
+from telex.errors import InvalidValue, NotAMember
 from telex.model.digest import digest_of
 from telex.model.finding import Finding, refusals
 from telex.model.message import NewMessage
@@ -32,7 +33,7 @@ from telex.model.shutdown import (
     ShutdownState,
 )
 from telex.ports.store import Query, Transaction
-from telex.validation.authorization import may_receive
+from telex.validation.authorization import may_receive, normalised
 from telex.work import reducer, shutdown_progress
 from telex.work.compose import HeaderFields, compose
 from telex.work.view import WorkMessage, fields_of, parse_tree
@@ -78,6 +79,10 @@ async def shut_down(
 ) -> ShutdownReport:
     if not context.policy.work:
         raise InvalidValue("set work_rules in telex.toml to true: no answer to a shutdown counts without those rules.")
+    roster, name = await context.roster(), normalised(agent)
+    if roster.find(name) is None and name not in roster.members:
+        unknown = sender_unknown(name, roster)
+        raise NotAMember(unknown.say, unknown.code)
     asker = await member_or_raise(context, agent)
     run = ShutdownRun(asker, reason, team or TEAM, context.clock.now(), seconds("deadline", deadline))
     calls: set[str] = set()  # those that this run is about

@@ -16,7 +16,7 @@ from telex.model.event import Event
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Message
-from telex.model.roster import HUMAN, Member, Roster, roster_of
+from telex.model.roster import AGENT, HUMAN, Member, Roster, roster_of
 from telex.ports.clock import Clock
 from telex.ports.store import ROSTER, Reads, Store, Transaction
 from telex.validation.authorization import normalised
@@ -149,9 +149,13 @@ class TeamState:
             found = newcomer(name, role, self.roster, self._limits, closed=closed, by=by)
             return found if isinstance(found, Finding) else self._joined(found)
         if role is not None and role != member.role:
-            from telex.delivery.membership import role_differs
+            from telex.delivery.membership import role_differs, role_unknown
 
-            return role_differs(member, role, self._limits)
+            if member.role != AGENT or member.declared:
+                return role_differs(member, role, self._limits)
+            if role not in self.roster.roles():
+                return role_unknown(role, self.roster, self._limits)
+            member = member._replace(role=role)  # it joined without a role and gives one now
         return member if member.joined_at is not None else self._joined(member)
 
     def _joined(self, member: Member) -> Member:
@@ -160,7 +164,7 @@ class TeamState:
     def is_member(self, member: Member) -> bool:
         """False: it is new, and has to be stored."""
         known = self.roster.members.get(member.name)
-        return known is not None and known.is_here and known.joined_at is not None
+        return known is not None and known.is_here and known.joined_at is not None and known.role == member.role
 
     def route(self, key: RouteKey) -> CachedRoute | Finding:
         """Resolve sender and recipient. Routes of members are cached until the roster changes."""

@@ -33,7 +33,7 @@ from telex.errors import SettingsError
 from telex.model.dialect_version import AT
 from telex.model.finding import Severity
 from telex.model.limits import LIMITS, Limits
-from telex.model.roster import EVERYONE, HUMAN, TELEX, Member
+from telex.model.roster import AGENT, EVERYONE, HUMAN, TELEX, Member
 from telex.validation.authorization import normalised
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _member(name: str, value: TomlValue, dialects: tuple[Dialect, ...]) -> Membe
     if not value.is_table():
         return None
     value.only(*MEMBER)
-    roles = tuple(dict.fromkeys([*(role for dialect in dialects for role in dialect.roles), HUMAN]))
+    roles = tuple(dict.fromkeys([*(role for dialect in dialects for role in dialect.roles), HUMAN, AGENT]))
     if value.has("role"):
         role = value.at("role").choice(roles)
     else:

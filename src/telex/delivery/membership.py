@@ -10,7 +10,7 @@ from telex.model.dialect_version import DialectChoice, choice_of
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT
 from telex.model.limits import Limits
-from telex.model.roster import EVERYONE, LEADS, TELEX, Member, Roster
+from telex.model.roster import AGENT, EVERYONE, LEADS, TELEX, Member, Roster
 from telex.model.suggestion import nearest
 
 ROLES_SHOWN_MAX = 40  # all there are, as long as they are few enough to choose from
@@ -54,18 +54,25 @@ def newcomer(
         return gone
     if gone is not None and role is not None and closed:
         return role_differs(gone, role, limits)
-    if role is None:
-        return sender_unknown(name, roster)
-    return Member(name, role) if role in roster.roles() else role_unknown(role, roster, limits)
+    if role in (None, AGENT) or role in roster.roles():
+        return Member(name, role or AGENT)
+    return role_unknown(role or "", roster, limits)
 
 
 def sender_unknown(name: str, roster: Roster) -> Finding:
-    """To somebody new in an open team: its role is all that is missing."""
+    """A name that is not on the roster, for verbs that add nobody to it."""
     close = roster.nearest(name)
-    ask = f"Act as {close}, or say" if close else "Say"
-    say = f"{ask} which role {name} has, this first time: --role ROLE."
-    roles = listed(roster.roles(), ROLES_SHOWN_MAX)
-    return Finding("sender-unknown", ROOT, say, expected=f"a role, {roles}", found=name, nearest=close)
+    act = f"Act as {close}, or add" if close else "Add"
+    say = f"{act} it to the team first: nobody here is called {name}."
+    return Finding("sender-unknown", ROOT, say, expected=listed(roster.names()), found=name, nearest=close)
+
+
+def joined_as_agent(member: Member, roster: Roster) -> Finding:
+    """Note on the first message of a newcomer that gave no role: its name may be a typing error."""
+    close = roster.nearest(member.name)
+    meant = f" Did you mean {close}?" if close and close != member.name else ""
+    say = f"New in the team: {member.name}, with the role {AGENT}, which may send what needs no role.{meant}"
+    return Finding("joined-as-agent", ROOT, say, "note", found=member.name, nearest=close)
 
 
 def not_declared(name: str, roster: Roster) -> Finding:
@@ -76,7 +83,7 @@ def not_declared(name: str, roster: Roster) -> Finding:
 
 
 def has_left(member: Member) -> Finding:
-    say = f"Come back by saying your role once, --role {member.role}: {member.name} has left the team."
+    say = f"Give the role {member.role} once to come back: {member.name} has left the team."
     return Finding("sender-unknown", ROOT, say, expected=f"the role {member.role}", found=member.name)
 
 
@@ -95,7 +102,7 @@ def role_unknown(role: str, roster: Roster, limits: Limits) -> Finding:
 
 
 def role_differs(member: Member, role: str, limits: Limits) -> Finding:
-    say = f"Leave out --role, or act under another name: {member.name} is {member.role} here."
+    say = f"Leave out the role, or act under another name: {member.name} is {member.role} here."
     found = role[: limits.found_characters_max]
     return Finding("role-differs", ROOT, say, expected=member.role, found=found, nearest=member.role)
 
@@ -106,7 +113,7 @@ def reads_differ(member: Member, reads: Sequence[str], limits: Limits) -> Findin
         return None
     declared = " ".join(f"--reads {dialect}" for dialect in member.dialects)
     say = (
-        f"Leave out --reads, or change dialects of {member.name} in telex.toml:"
+        f"Leave out the dialects, or change those of {member.name} in telex.toml:"
         f" what it reads stands there, {', '.join(member.dialects)}."
     )
     found = ", ".join(reads)[: limits.found_characters_max]

@@ -11,6 +11,7 @@ from telex.model.suggestion import nearest
 
 HUMAN = "human"
 LEADS = frozenset({HUMAN, "lead", "orchestrator", "build-orchestrator"})  # roles that may add an agent that was stopped
+AGENT = "agent"  # role of a newcomer to an open team that gives none: it may send what needs no role
 TELEX = "telex"  # who signs reports made by the bus itself; nobody may be called so
 EVERYONE = "*"
 ONE_OF_ROLE, ALL_OF_ROLE = "role:", "all:"

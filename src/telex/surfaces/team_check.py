@@ -3,7 +3,7 @@ have in the team, and nothing is stored."""
 
 from telex.config import Settings
 from telex.delivery.routing import normal_address, role_at
-from telex.model.roster import Roster, roster_of
+from telex.model.roster import AGENT, Roster, roster_of
 from telex.ports.bus import Bus
 from telex.validation.authorization import normalised
 from telex.validation.check import CheckPolicy, CheckResult, check
@@ -19,14 +19,15 @@ async def checked_in_team(
     to: str | None = None,
     desk: CheckPolicy | None = None,
 ) -> CheckResult:
-    """`role` is that of a sender who has none in the team yet."""
+    """`role` is that of a sender that is not in the team yet."""
     roster = await _roster(bus, settings)
     name, address = normalised(sender) if sender else None, normal_address(to) if to else None
     member = roster.find(name) if name else None
+    newcomer = role or (AGENT if name and not settings.members else None)
     return check(
         raw,
         desk or settings.desk(),
-        as_role=member.role if member is not None else role,
+        as_role=member.role if member is not None else newcomer,
         to_role=role_at(address, roster) if address else None,
         as_name=name,
         to_name=address if address and roster.find(address) else None,

@@ -8,7 +8,7 @@ from telex.dialects.blanks import is_blank
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.model.finding import Finding, Severity
 from telex.model.json_path import ROOT, path_of
-from telex.model.roster import HUMAN
+from telex.model.roster import AGENT, HUMAN
 from telex.model.suggestion import nearest
 
 EVERYONE = "*"
@@ -112,7 +112,9 @@ def _claim_differs(claimed: str | None, sender: str | None, dialect: Dialect) ->
     if claimed is None or sender is None or same_name(claimed, sender):
         return []
     say = f"Sign as {sender}: that is who is sending."
-    if dialect.addresses == "roles" and sender not in dialect.roles:
+    if dialect.addresses == "roles" and sender == AGENT:
+        say = f"Give your role once, role {normalised(claimed)}: a message cannot claim it."
+    elif dialect.addresses == "roles" and sender not in dialect.roles:
         say = f"Ask somebody else to send it: {sender} is not a role of {dialect.name}."
     path = path_of(dialect.wire.sender or "")
     return [Finding("role-claim-differs", path, say, expected=sender, found=claimed, nearest=sender)]
@@ -122,6 +124,8 @@ def _may_not_send(role: str, type_: MessageType, dialect: Dialect, *, claimed: b
     path = path_of(dialect.wire.sender) if claimed and dialect.wire.sender else path_of("type")
     may = [other.name for other in dialect.types.values() if may_send(role, other)]
     instead = f" You may send {', '.join(may)}." if may else " Ask one of them to send it."
+    if role == AGENT:
+        instead = f" Give your role once, such as role {type_.senders[0]}."
     say = f"{type_.name} is sent by {' or '.join(type_.senders)}; you are {role}.{instead}"
     wanted = " or ".join(type_.senders)
     close = nearest(role, dialect.roles) if role not in dialect.roles else None

@@ -68,10 +68,10 @@ def opened_to_look(store: str | None, settings: "Settings | None" = None) -> Ite
 
 
 @contextmanager
-def opened_if_there(store: str | None) -> Iterator["SyncBus | None"]:
+def opened_if_there(store: str | None, settings: "Settings | None" = None) -> Iterator["SyncBus | None"]:
     """The same for whoever wants to know without complaining: None where there is no store."""
     if is_there(place_of(store)):
-        with opened(store) as bus:
+        with opened(store, settings) as bus:
             yield bus
     else:
         yield None
@@ -90,12 +90,16 @@ def store_there(store: str | None) -> str:
     Raises:
         CommandError: with exit code 3, when it is not.
     """
-    from telex.config import seen
-
     path = place_of(store)
     if not is_there(path):
-        raise CommandError(f"no store at {shown(seen(path))}: the first telex send creates it", NOT_FOUND)
+        raise CommandError(store_missing(store), NOT_FOUND)
     return path
+
+
+def store_missing(store: str | None) -> str:
+    from telex.config import seen
+
+    return f"no store at {shown(seen(place_of(store)))}: the first telex send creates it"
 
 
 def stay_for_long() -> None:

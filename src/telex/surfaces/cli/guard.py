@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from telex.surfaces.cli.bus_connection import explained, is_there, opened, place_of, settings_here
+from telex.surfaces.cli.bus_connection import explained, is_there, opened, place_of, settings_here, store_missing
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.guard_disk import LinkResolver, root_of
 from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
@@ -125,7 +125,7 @@ def _verdicts(
     if not is_there(path):
         from telex.surfaces.cli.guard_disk import without_contracts
 
-        sys.stderr.write("no store here, so no contracts: only the paths were checked\n")
+        sys.stderr.write(f"{store_missing(store)}; without contracts only the paths were checked\n")
         return without_contracts(*look())
     role, plan = parsed_options.options.get("--role"), parsed_options.options.get("--plan")
     from telex.connection import gate, is_hub

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from telex.dialects.schema import PRIORITIES
+from telex.errors import NotAMember, NotFound
 from telex.model.delivery import Delivery
 from telex.model.message import Message, Rendering
 from telex.model.roster import HUMAN
-from telex.surfaces.cli.bus_connection import opened, settings_here
+from telex.model.suggestion import nearest
+from telex.surfaces.cli.bus_connection import opened_if_there, said, settings_here, store_missing
 from telex.surfaces.cli.bus_options import agent_option, lines_option, max_option, role_option, store_option
 from telex.surfaces.cli.check_output import json_line
-from telex.surfaces.cli.exit_codes import DONE
+from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
 from telex.surfaces.cli.message_text import marked, rendering_facts, text_of, whence
 from telex.surfaces.cli.output import Screen, headed, shell_word, shown, typed
 from telex.surfaces.cli.reply_hints import awaited
@@ -42,23 +44,27 @@ class InboxRow(NamedTuple):
 @store_option
 @lines_option
 def command(agent: str, role: str | None, limit: int, full: bool, store: str | None, as_json: bool) -> int:
-    """List the messages in your inbox. It leases nothing: `telex receive` does.
+    """List the messages in your inbox. It leases nothing and joins nobody: `telex receive` does.
 
     A person's inbox (--as human) starts with pending decisions, each with the command that answers it.
     """
     settings = settings_here()
-    with opened(store, settings) as bus:
-        waiting = bus.inbox(agent, role=role, limit=limit + 1)
+    with opened_if_there(store, settings) as bus:
+        if bus is None:
+            sys.stderr.write(f"nothing waits for {shown(agent)}: {store_missing(store)}\n")
+            return DONE
+        waiting = _waiting(bus, agent, role, limit + 1)
         is_person = normalised(agent) == HUMAN
         items = pending_for_human(bus, settings.limits.request_seconds) if is_person else []
         beyond, waiting = len(waiting) > limit, waiting[:limit]
         lying = [
-            InboxRow(delivery, message, awaited(bus, message).answered_by, bus.rendering(message, agent=agent))
+            InboxRow(delivery, message, awaited(bus, message).answered_by, _rendering(bus, message, agent))
             for delivery, message in waiting
         ]
         if full:
             for _, message in waiting:
                 bus.read(message.id, agent=agent)
+        meant = _meant(bus, agent) if not waiting else ""
     if as_json:
         for item in items:
             sys.stdout.write(json_line(item_facts(item)) + "\n")
@@ -71,12 +77,33 @@ def command(agent: str, role: str | None, limit: int, full: bool, store: str | N
     if not waiting:
         if items:
             return DONE
-        sys.stderr.write(f"nothing waits for {shown(agent)}\n")
+        sys.stderr.write(f"nothing waits for {shown(agent)}{meant}\n")
         return DONE
     screen.line("\n".join(_full(lying, now, screen) if full else _table(lying, now, screen)))
     if beyond:
         sys.stderr.write(f"more follow: --max {limit * 10}\n")
     return DONE
+
+
+def _waiting(bus: "SyncBus", agent: str, role: str | None, limit: int) -> list[tuple[Delivery, Message]]:
+    try:
+        return bus.inbox(agent, role=role, limit=limit)
+    except NotAMember as error:  # exit code 2 is for refused messages: nothing is sent here
+        raise CommandError(said(error), NOT_FOUND) from error
+
+
+def _rendering(bus: "SyncBus", message: Message, agent: str) -> Rendering | None:
+    try:
+        return bus.rendering(message, agent=agent)
+    except NotFound:  # it has not joined yet, and reads any dialect
+        return None
+
+
+def _meant(bus: "SyncBus", agent: str) -> str:
+    """A suggestion for a name that is not on the roster."""
+    names, name = [presence.member.name for presence in bus.roster()], normalised(agent)
+    close = nearest(name, names) if name not in names else None
+    return f"; did you mean {shown(close)}?" if close else ""
 
 
 def _table(lying: list[InboxRow], now: float, screen: Screen) -> list[str]:
