@@ -151,6 +151,8 @@ def test_dead_letters_are_listed_given_another_turn_or_dropped(wide_door: Door) 
     died(wide_door, "n-2")
     assert {message.id for _, message in wide_door.bus.dead_letters()} == {"n-1", "n-2"}
     assert wide_door.bus.retry("n-1") == 1
+    [retried] = [event for event in wide_door.bus.why("n-1")[0].events if event.kind == "retried"]
+    assert (retried.agent, retried.inbox) == ("human", "lead")
     assert take(wide_door).message.id == "n-1"
     assert wide_door.bus.drop("n-2", reason="nobody needs it") == 1
     assert wide_door.bus.dead_letters() == []

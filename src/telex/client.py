@@ -180,10 +180,10 @@ class SyncBus:
     def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
         return run_sync(self._bus.dead_letters(limit=limit))
 
-    def retry(self, id: str) -> int:
-        return run_sync(self._bus.retry(id))
+    def retry(self, id: str, *, agent: str = HUMAN) -> int:
+        return run_sync(self._bus.retry(id, agent=agent))
 
-    def drop(self, id: str, *, reason: str, agent: str = "human") -> int:
+    def drop(self, id: str, *, reason: str, agent: str = HUMAN) -> int:
         return run_sync(self._bus.drop(id, reason=reason, agent=agent))
 
     def import_messages(self, entries: Sequence[NewMessage]) -> list[AppendResult]:

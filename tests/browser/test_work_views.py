@@ -136,6 +136,8 @@ def test_a_dead_letter_is_retried_and_delivered(hub: HubProcess, page: Page) -> 
     expect(page.get_by_role("heading", name="No dead letters")).to_be_visible()
     [leased] = hub.bus.receive("qa", wait=10.0)
     assert (leased.message.id, leased.raw) == ("letter", b"Please look at the flaky test.")
+    page.goto("/#/feed")
+    expect(page.locator(".happening", has_text="retried it")).to_contain_text("human retried it")
 
 
 @proves("page_work/dead/drop")

@@ -21,7 +21,7 @@ from telex.model.delivery import OPEN, Delivery
 from telex.model.event import BRINGING, Event
 from telex.model.finding import Finding
 from telex.model.message import Lease, Message, NewMessage, Rendering
-from telex.model.roster import Member
+from telex.model.roster import HUMAN, Member
 from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
 from telex.ports.clock import Clock
 from telex.ports.evidence import Evidence
@@ -271,7 +271,7 @@ class LocalBus(WorkApi):
         await self.sweep()
         return await self.store.dead(count("limit", limit))
 
-    async def retry(self, id: str) -> int:
+    async def retry(self, id: str, *, agent: str = HUMAN) -> int:
         now, roster = self._context.clock.now(), await self._context.roster()
         dead = await self._given_up(id)
         here = [
@@ -279,11 +279,11 @@ class LocalBus(WorkApi):
         ]
         if not here:
             raise NotFound(f"{dead[0].inbox} has left the team: send it to somebody who is here.")
-        settled = await self.store.settle([lifecycle.retried(delivery, now) for delivery in here])
+        settled = await self.store.settle([lifecycle.retried(delivery, normalised(agent), now) for delivery in here])
         self._waiting.nudge()
         return sum(settle_result.done for settle_result in settled)
 
-    async def drop(self, id: str, *, reason: str, agent: str = "human") -> int:
+    async def drop(self, id: str, *, reason: str, agent: str = HUMAN) -> int:
         agent, now = normalised(agent), self._context.clock.now()
         dropped = [
             await keep_request_open(

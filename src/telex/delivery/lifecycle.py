@@ -110,8 +110,8 @@ def finished(delivery: Delivery, now: float) -> Settlement:
     return Settlement(delivery.seq, "leased", "acked", now, "acked", agent=delivery.holder, fence=delivery.fence)
 
 
-def retried(delivery: Delivery, now: float) -> Settlement:
-    settlement = Settlement(delivery.seq, delivery.state, "stored", now, "retried", fence=delivery.fence)
+def retried(delivery: Delivery, agent: str, now: float) -> Settlement:
+    settlement = Settlement(delivery.seq, delivery.state, "stored", now, "retried", agent=agent, fence=delivery.fence)
     return settlement._replace(due_at=AT_ONCE, attempts=0)
 
 

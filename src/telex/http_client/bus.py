@@ -225,8 +225,8 @@ class RemoteBus:
     async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
         return _pairs(await self._ask("dead_letters", limit=limit))
 
-    async def retry(self, id: str) -> int:
-        return int(await self._ask("retry", id=id))
+    async def retry(self, id: str, *, agent: str = HUMAN) -> int:
+        return int(await self._ask("retry", id=id, agent=agent))
 
     async def drop(self, id: str, *, reason: str, agent: str = HUMAN) -> int:
         return int(await self._ask("drop", id=id, reason=reason, agent=agent))

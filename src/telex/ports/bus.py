@@ -221,7 +221,7 @@ class Bus(Protocol):
     async def dead_letters(self, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
         """Dead letters, newest first."""
 
-    async def retry(self, id: str) -> int:
+    async def retry(self, id: str, *, agent: str = HUMAN) -> int:
         """Retry the dead deliveries of a message with a new round of attempts. The number retried."""
 
     async def drop(self, id: str, *, reason: str, agent: str = HUMAN) -> int:

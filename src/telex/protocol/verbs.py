@@ -61,7 +61,7 @@ VERBS: dict[str, Verb] = {
         Verb("leave", "POST", "/leave", "agent", "name", "json", group="the team"),
         Verb("shut_down", "POST", "/shut_down", "operator", "agent", "json", group="the team"),
         Verb("dead_letters", "GET", "/dead", "reader", changes=False, group="dead letters"),
-        Verb("retry", "POST", "/dead/retry", "operator", body="json", group="dead letters"),
+        Verb("retry", "POST", "/dead/retry", "operator", "agent", "json", group="dead letters"),
         Verb("drop", "POST", "/dead/drop", "operator", "agent", "json", group="dead letters"),
         Verb("sweep", "POST", "/sweep", "operator", body="json", group="the record"),
     )

@@ -9,6 +9,7 @@ import click
 from telex.errors import NotFound
 from telex.model.delivery import Delivery
 from telex.model.message import Message
+from telex.model.roster import HUMAN
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look
 from telex.surfaces.cli.bus_options import lines_option, max_option, refuse_misplaced, store_option, text_option
@@ -19,6 +20,7 @@ from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, stamp
 
 id_argument = click.argument("id", metavar="ID", shell_complete=completion.dead_ids)
+who_option = text_option("--as", "NAME", "Your name in the log; human if not given.", into="agent")
 
 
 @click.group("dead", invoke_without_command=True)
@@ -45,26 +47,28 @@ def list_(limit: int, store: str | None, as_json: bool) -> int:
 
 @command.command("retry")
 @id_argument
+@who_option
 @store_option
 @lines_option
-def retry(id: str, store: str | None, as_json: bool) -> int:
+def retry(id: str, agent: str | None, store: str | None, as_json: bool) -> int:
     """Retry a dead letter with a new round of attempts."""
     with opened_to_look(store) as bus:
-        count = _some(bus.retry(id), id)
+        count = _some(bus.retry(id, agent=agent or HUMAN), id)
     return print_one({"id": id, "retried": count}, f"back in {_inboxes(count)}: {shown(id)}", as_json)
 
 
 @command.command("drop")
 @id_argument
 @text_option("--reason", "WORDS", "Reason, stored with the message.")
+@who_option
 @store_option
 @lines_option
-def drop(id: str, reason: str | None, store: str | None, as_json: bool) -> int:
+def drop(id: str, reason: str | None, agent: str | None, store: str | None, as_json: bool) -> int:
     """Drop a dead letter. Its history and bytes stay in the log until they are pruned."""
     if reason is None:
         raise CommandError("say why: telex dead drop … --reason WORDS")
     with opened_to_look(store) as bus:
-        count = _some(bus.drop(id, reason=reason), id)
+        count = _some(bus.drop(id, reason=reason, agent=agent or HUMAN), id)
     return print_one({"id": id, "dropped": count}, f"dropped from {_inboxes(count)}: {shown(id)}", as_json)
 
 
