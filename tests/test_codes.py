@@ -89,7 +89,7 @@ def test_every_code_in_the_source_is_explained_and_no_other() -> None:
 
 def test_every_code_that_the_bus_gives_is_explained_and_no_other() -> None:
     found = {code for file in OF_THE_BUS for code in literals(file.read_text(encoding="utf-8"))}
-    assert found | ERROR_CODES == set(BUS)
+    assert (found | ERROR_CODES) - RULE_CODES == set(BUS)  # the bus applies some rules of a dialect to the delivery
     assert not set(BUS) & set(CHECKED)
 
 

@@ -106,6 +106,68 @@ def test_a_request_may_be_in_any_dialect_and_be_answered_in_plain_words(team: Te
     assert "answered" in team.kinds(lease.message.reply_to or "")
 
 
+@proves("bus/request/who-answers")
+@pytest.mark.parametrize(
+    "to, answers, others",
+    [("lead", ["lead"], ["ada", "zoe", "qa"]), ("role:lead", ["lead", "zoe"], ["ada"]), ("all:dev", ["ada"], ["zoe"])],
+)
+def test_only_those_asked_and_people_answer_a_request(
+    team: Team, to: str, answers: list[str], others: list[str]
+) -> None:
+    for name, role in (("lead", "lead"), ("zoe", "lead"), ("ada", "dev"), ("dev", "dev")):
+        team.bus.join(name, role=role)
+    for number, name in enumerate([*others, *answers, "human"]):
+        id_ = f"r-{number}"
+        with pytest.raises(RequestTimedOut):
+            team.bus.request("Which table?", sender="dev", to=to, id=id_, timeout=0.0)
+        team.bus.receive(name, limit=9)
+        receipt = team.bus.send("The old one.", sender=name, to="dev", reply_to=id_)
+        settles = name not in others
+        assert ("answered" in team.kinds(id_), [one.code for one in receipt.findings]) == (
+            settles,
+            [] if settles else ["request-not-answered"],
+        )
+        assert receipt.id in team.taken("dev")
+
+
+@proves("bus/request/who-answers")
+def test_an_answer_of_the_right_type_by_another_settles_nothing(team: Team) -> None:
+    assert team.bus.send(flow("DOC_QUERY", "q-1", DEV, "plan-manager"), sender=DEV).accepted
+    named = flow("DOC_RESPONSE", "d-1", CTO, DEV, replyTo="q-1")
+    unnamed = named.replace(b"d-1", b"d-2").replace(b"replyTo", b"unnamed")
+    assert all(team.bus.send(raw, sender=CTO).accepted for raw in (named, unnamed))
+    assert team.kinds("q-1") == ["accepted"]
+    asked = unnamed.replace(b"d-2", b"d-3").replace(b'"cto"', b'"plan-manager"')
+    assert team.bus.send(asked, sender="plan-manager").accepted
+    assert team.kinds("q-1") == ["accepted", "answered"]
+
+
+@proves("bus/request/who-answers")
+def test_whoever_asks_and_waits_is_not_handed_the_reply_of_another(team: Team) -> None:
+    began, other = team.clock.now(), team.other()
+
+    def meanwhile() -> None:
+        if team.clock.now() >= began + 3.0:
+            team.clock.meanwhile = None
+            other.send("The wrong one.", sender="qa", to="dev", reply_to="r-1")
+            other.send("The old one.", sender="lead", to="dev", reply_to="r-1")
+
+    team.clock.meanwhile = meanwhile
+    lease = team.bus.request("Which table?", sender="dev", to="lead", id="r-1")
+    assert isinstance(lease, Lease)
+    assert (lease.message.sender, lease.message.raw) == ("lead", b"The old one.")
+    assert [message.sender for _, message in team.bus.inbox("dev")] == ["qa", "lead"]
+
+
+@proves("build-flow/rule/correlation-differs")
+def test_a_reply_in_another_conversation_is_warned_about(team: Team) -> None:
+    ask(team)
+    receipt = team.bus.send(flow("VALIDATION_RESPONSE", "a-1", CTO, DEV, "TASK-009", replyTo="q-1"), sender=CTO)
+    [warning] = receipt.findings
+    assert (receipt.accepted, warning.code, warning.severity) == (True, "correlation-differs", "warning")
+    assert (warning.path, warning.expected, warning.found) == ("$.correlationId", "TASK-001", "TASK-009")
+
+
 @proves("bus/request/refused")
 def test_a_refused_request_is_told_at_once(team: Team) -> None:
     began = team.clock.now()

@@ -8,7 +8,6 @@ from telex.dialects.schema import ANY, Dialect, MessageType, OneOf, kind_at
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
 from telex.model.dialect_version import choice_of
-from telex.model.message import Message
 from telex.model.roster import HUMAN, Member, Roster
 from telex.model.suggestion import nearest
 from telex.validation.authorization import may_send, normalised
@@ -23,21 +22,6 @@ def seconds_left(work_message: WorkMessage, now: float) -> float | None:
     """How long the message itself gives for an answer; None where it does not say, or says a time that has passed."""
     deadline = deadline_of(work_message)
     return deadline - now if deadline is not None and deadline > now else None
-
-
-async def deciding(context: BusContext, question: Message, deliveries: list[int]) -> list[int]:
-    """Those of these deliveries in reply to a request for approval that decide it, whatever else is said to it."""
-    topic = topic_of(question.id)
-    approval: Approval | None = (await context.topics((topic,))).get(topic)
-    if approval is None or approval.request.by != question.sender:
-        return deliveries
-    if approval.answer is None:
-        return []
-    given = {
-        message.seq for message in await context.store.find(approval.answer.id) if message.sender == approval.answer.by
-    }
-    brought = [(one, await context.store.delivery(one)) for one in deliveries]
-    return [one for one, delivery in brought if delivery is not None and delivery.message in given]
 
 
 async def answer_to(

@@ -3,10 +3,13 @@
 from typing import NamedTuple
 
 from telex.bus.context import ESCALATE, BusContext
-from telex.delivery.routing import Route
+from telex.delivery.routing import Route, inboxes_of
 from telex.delivery.validator_cache import CheckedMessage, TypeTraits
+from telex.model.finding import Finding
+from telex.model.json_path import ROOT, path_of
+from telex.model.limits import LIMITS
 from telex.model.message import Message, WorkChange
-from telex.model.roster import ONE_OF_ROLE, Member
+from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
 from telex.ports.store import Reads
 from telex.work.actions import COMES_ALONG, DECIDING
 
@@ -92,6 +95,13 @@ def _is_from(message: Message, inboxes: Route) -> bool:
     return not {message.sender, ONE_OF_ROLE + message.role}.isdisjoint(inboxes)
 
 
+class AnsweredRequests(NamedTuple):
+    """The pending requests that a message answers, and what is odd about it as a reply."""
+
+    requests: tuple[int, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
 def requests_answered_by(
     context: BusContext,
     reads: Reads,
@@ -101,10 +111,10 @@ def requests_answered_by(
     member: Member,
     inboxes: Route,
     work_change: WorkChange | None,
-) -> tuple[int, ...]:
+) -> AnsweredRequests:
     """Pending requests that this message answers: the one it names, or those of its conversation that want its type.
 
-    An answer goes to the sender of the request and comes from somebody else. Requests for approval and for shutdown are
+    An answer goes to the sender of the request and comes from those asked. Requests for approval and for shutdown are
     answered only by a message that decides them.
     """
     reply_to, traits = checked.envelope.reply_to or request.reply_to, checked.traits
@@ -116,20 +126,43 @@ def requests_answered_by(
     related = reads.pending_requests(None, correlation, sorted(types)) if correlation is not None and types else []
     decided = _decided(context, reads, work_change) if traits is not None and traits.action in DECIDING else ()
     if not named and not related:
-        return decided
+        return AnsweredRequests(decided)
     from telex.bus.escalate import escalations_answered_by, is_escalation  # most messages answer nothing
 
     settled = escalations_answered_by(
         context, reads, member, traits, named, related=related if settles else [], inboxes=inboxes
     )
     found = named if reply_to is not None else [pair for pair in related if pair[1].type in wanted]
-    others = [
-        pending.message
-        for pending, message in found
-        if not is_escalation(context, message) and not _wants_another_answer(context, message, traits, work_change)
-        if message.sender != member.name and _is_from(message, inboxes)
-    ]
-    return (*settled, *decided, *others)
+    found = [pair for pair in found if pair[1].sender != member.name and not is_escalation(context, pair[1])]
+    findings = [_correlation_differs(checked, message) for _, message in found if reply_to is not None]
+    answered = list[int]()
+    for pending, message in found:
+        if _wants_another_answer(context, message, traits, work_change):
+            continue
+        deliveries, own = reads.deliveries(message.seq), inboxes_of(member, context.team.roster)
+        was_asked = any(delivery.inbox in own or delivery.holder == member.name for delivery in deliveries)
+        if not was_asked and member.role != HUMAN:
+            asked = dict.fromkeys(delivery.inbox for delivery in deliveries)
+            findings.append(_not_answered(message, " or ".join(asked)) if reply_to is not None else None)
+        elif _is_from(message, inboxes):
+            answered.append(pending.message)
+    return AnsweredRequests((*settled, *decided, *answered), tuple([one for one in findings if one is not None]))
+
+
+def _not_answered(message: Message, whom: str) -> Finding:
+    say = f"Leave the answer to {whom}, who was asked: this is delivered, and {message.id} waits on."
+    return Finding("request-not-answered", ROOT, say, "warning", expected=whom)
+
+
+def _correlation_differs(checked: CheckedMessage, message: Message) -> Finding | None:
+    """A reply that names another conversation than its request."""
+    own, dialect = checked.envelope.correlation, checked.dialect
+    field = dialect.wire.correlation if dialect is not None and dialect.name == message.dialect else None
+    if field is None or not own or not message.correlation or own.casefold() == message.correlation.casefold():
+        return None
+    say = f"Give the reply the {field} of its request: {message.id} is in {message.correlation}."
+    found = own[: LIMITS.found_characters_max]
+    return Finding("correlation-differs", path_of(field), say, "warning", expected=message.correlation, found=found)
 
 
 def _settles_escalations(traits: TypeTraits | None) -> bool:

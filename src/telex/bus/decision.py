@@ -347,7 +347,7 @@ class Decision:
         from telex.bus.correlate import requests_answered_by
 
         change = self._work.change if self._work is not None else None
-        return requests_answered_by(
+        answered = requests_answered_by(
             self._context,
             self._tx,
             self._request,
@@ -356,6 +356,8 @@ class Decision:
             inboxes=self._route,
             work_change=change,
         )
+        self._findings = (*self._findings, *answered.findings)
+        return answered.requests
 
     def _may_answer_in_conversation(self, traits: TypeTraits | None) -> bool:
         """Any message but a report may answer an escalation of its conversation."""

@@ -18,7 +18,7 @@ from telex.bus.work_api import WorkApi
 from telex.delivery import lifecycle
 from telex.errors import NotFound, RequestFailed, RequestTimedOut
 from telex.model.delivery import OPEN, Delivery
-from telex.model.event import BRINGING, Event
+from telex.model.event import BRINGING, Event, detail_of
 from telex.model.finding import Finding
 from telex.model.message import Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
@@ -152,14 +152,13 @@ class LocalBus(WorkApi):
             subscription.close()
 
     async def _answers(self, question: Message, inboxes: Sequence[str], wanted: Sequence[str]) -> list[int]:
-        """The first of them that there is."""
-        context = self._context
-        found = await context.store.answers_to(inboxes, question, wanted)
-        if found and context.policy.work and context.action_of(question) == "ask":
-            from telex.bus.approve import deciding
-
-            found = await deciding(context, question, found)
-        return found[:1]
+        """The delivery of the message that has answered it; other replies stay in the inbox."""
+        store = self._context.store
+        found = await store.answers_to(inboxes, question, wanted)
+        events = await store.story(question.seq) if found else []
+        answers = {detail_of(event).get("by") for event in events if event.kind == "answered"}
+        deliveries = [await store.delivery(seq) for seq in found]
+        return [delivery.seq for delivery in deliveries if delivery is not None and delivery.message in answers][:1]
 
     # --- what became of it -------------------------------------------------------------------------------------------
 
