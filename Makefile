@@ -6,6 +6,8 @@ JOBS ?=                 # processes over which the tests are spread: 3 for `make
 PYTEST_ARGS ?=
 TYPESCRIPT := 5.9.3
 AXE := 4.14.0
+CONFORMANCE := 0.2.0-alpha.12
+NODE := 22.23.3         # for the conformance suite alone, which needs 22
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,6 +15,7 @@ TELEX := $(BIN)/telex
 READY := $(VENV)/ready
 TSC_READY := .cache/node/typescript-$(TYPESCRIPT)
 AXE_READY := .cache/axe/axe-$(AXE)
+CONFORMANCE_READY := .cache/conformance/conformance-$(CONFORMANCE)
 COMPILED := $(VENV)/compiled
 
 pytest = $(BIN)/python -m pytest $(if $(strip $(JOBS)),-n $(strip $(JOBS))) $(PYTEST_ARGS)
@@ -22,10 +25,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # or each of the thousand processes that tests start would compile all of Telex anew
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick long load torture bench lock format clean checks typescript strace chromium axe
+.PHONY: help run test quick long load torture conformance bench lock format clean checks typescript strace chromium axe
 
 help: ## list these commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
 
 # PORT=8080 takes another port than 4477; OPEN=1 opens the page in a browser.
 run: $(READY) ## the hub with its page, and a demo team talking; it says where
@@ -68,6 +71,10 @@ else
 	$(call part,500 times kill -9 while the rules of the work are at stake)
 	@$(BIN)/python -m tests.crash.work_kills --kills 500
 endif
+
+conformance: $(READY) $(CONFORMANCE_READY) ## the official MCP conformance suite against a hub
+	$(call part,MCP conformance)
+	@$(pytest) -q tests/test_mcp_conformance.py
 
 bench: $(READY) ## measure Telex beside its floors and peers
 	@$(BIN)/python -m bench.peers
@@ -135,6 +142,12 @@ $(AXE_READY):
 	else \
 		printf '\n!! npm could not install axe-core: the page will NOT be judged for accessibility\n'; \
 	fi
+
+# 240 MB, so `make test` does not fetch it; it runs the suite where it is there.
+$(CONFORMANCE_READY):
+	@npm install --prefix .cache/conformance --no-save --no-package-lock --no-audit --no-fund --silent \
+		@modelcontextprotocol/conformance@$(CONFORMANCE) node@$(strip $(NODE)) && touch $@ || \
+		printf '\n!! npm could not install the MCP conformance suite: it will NOT be run\n'
 
 # TypeScript comes from npm. Without it every other test still runs, and what was left out is said twice: here and by pytest.
 typescript: $(TSC_READY)

@@ -241,8 +241,9 @@ def test_the_prompt_of_the_role_and_a_thread_can_be_read(era: str, tmp_path: Pat
         assert "dev → lead" in thread
         assert "| It is red.\\x1b[2J" in thread
         for uri in ("telex://thread/none", "telex://nothing", "telex://prompt/none"):
-            with pytest.raises(MCPError, match="not-found"):
+            with pytest.raises(MCPError, match="not-found") as failed:
                 await dev.read(uri)
+            assert failed.value.error.data["uri"] == uri
 
     played(play, tmp_path, era=era)
 

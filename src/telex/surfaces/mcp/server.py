@@ -107,7 +107,8 @@ class _Handlers:
         except TelexError as error:
             code = types.INVALID_PARAMS if isinstance(error, NotFound) else types.INTERNAL_ERROR
             answer = of_error(error, self._say(error))
-            raise MCPError(code=code, message=tellable(answer.text), data=tellable(answer.tree)) from error
+            data = answer.tree | {"uri": uri}
+            raise MCPError(code=code, message=tellable(answer.text), data=tellable(data)) from error
         content = types.TextResourceContents(uri=uri, mime_type=TEXT, text=tellable(text))
         return types.ReadResourceResult(contents=[content])
 
