@@ -91,7 +91,8 @@ class Model:
 
     def settle(self, settlement: Settlement) -> bool:
         [lying] = [lying for lying in self.lying if lying.seq == settlement.delivery]
-        if lying.state != settlement.was:
+        is_late = settlement.after_expiry and lying.state == "stored" and lying.holder is not None
+        if lying.state != settlement.was and not is_late:
             return False
         if settlement.fence is not None and lying.fence != settlement.fence:
             return False
@@ -100,6 +101,8 @@ class Model:
         if settlement.running_at is not None and lying.due_at <= settlement.running_at:
             return False
         lying.state, lying.due_at = settlement.becomes, settlement.due_at
+        if lying.state == "stored" and settlement.run_out_at is None:
+            lying.holder = None  # whoever gave it back has no more to say about it
         lying.attempts = lying.attempts if settlement.attempts is None else settlement.attempts
         self.tell(lying.message, settlement.at, settlement.kind)
         if settlement.release:

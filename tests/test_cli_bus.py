@@ -167,10 +167,20 @@ def test_an_ack_twice_by_its_token_is_as_good_as_once(telex: Telex) -> None:
     assert telex("ack", token, "--as", "lead").out == f"acked already {token}\n"
 
 
-def test_an_ack_under_a_lease_that_lapsed_is_refused(telex: Telex) -> None:
-    sent(telex)
+@pytest.mark.parametrize("by", ["token", "id"])
+def test_an_ack_after_the_lease_expired_counts_while_nobody_else_has_the_message(telex: Telex, by: str) -> None:
+    id_ = sent(telex)
     token = taken(telex, "lead", "--lease", "0.05")["token"]
     threading.Event().wait(0.2)
+    assert telex("why", id_, "--json").answer["state"] == "stored"
+    what = token if by == "token" else id_
+    assert telex("ack", what, "--as", "lead") == (0, f"acked {what}\n", "")
+
+
+def test_an_ack_after_the_message_was_given_back_is_refused(telex: Telex) -> None:
+    sent(telex)
+    token = taken(telex, "lead")["token"]
+    telex("nack", token, "--as", "lead", "--reason", "no table")
     ran = telex("ack", token, "--as", "lead", "--json")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("telex: lease-lost: ")

@@ -141,16 +141,17 @@ def test_a_role_that_nobody_has_gets_nothing_all_the_same() -> None:
 @pytest.mark.parametrize(
     "state, fence, holder, said",
     [
-        ("leased", 1, "lead", "drop the work: the lease has run out, and the message is offered again."),
+        ("leased", 1, "lead", "the lease has expired: ack the message if the work is done, or receive it again."),
         ("leased", 1, "ada", "leave it to ada: the lease is not lead's."),
         ("leased", 2, "ada", "drop the work: the lease has passed on, and the message is with ada now."),
-        ("stored", 1, "lead", "drop the work: the lease is over, and the message waits for its next turn."),
+        ("stored", 1, "lead", "the lease has expired: ack the message if the work is done, or receive it again."),
+        ("stored", 1, None, "drop the work: the lease is over, and the message waits for its next attempt."),
         ("dead", 2, "ada", "drop the work: the lease has passed on, and the message is dead."),
         ("withdrawn", 1, "lead", "drop the work: the lease is over, and the message is withdrawn."),
     ],
 )
 def test_whoever_lost_a_lease_is_told_what_became_of_the_message(
-    state: str, fence: int, holder: str, said: str
+    state: str, fence: int, holder: str | None, said: str
 ) -> None:
     delivery = Delivery(1, 1, "lead", 3, state, 0.0, 1, fence, holder)  # type: ignore[arg-type]
     error = lease_lost(SettleResult(False, delivery), 1, "lead")

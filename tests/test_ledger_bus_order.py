@@ -1,10 +1,13 @@
 """Whose turn is it? Order within an inbox, leases, and how long a reader may keep a message."""
 
+from collections.abc import Callable
+
 import pytest
 
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import LeaseLost
 from telex.model.delivery import MOVES
+from telex.model.message import Lease
 from tests.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, every_dialect, every_type, flow, open_team, speech, team
 from tests.proofs import proves
 from tests.tables import TABLES
@@ -181,22 +184,90 @@ def test_a_lease_that_runs_out_counts_as_an_attempt(team: Team) -> None:
 
 
 @proves("bus/lease/late")
+@pytest.mark.parametrize("is_noticed", [False, True])
+def test_an_ack_after_the_lease_expired_counts_while_nobody_else_has_the_message(team: Team, is_noticed: bool) -> None:
+    id_ = team.note()
+    late = team.take()
+    team.clock.leap(3600.0)
+    if is_noticed:
+        assert team.story(id_).state == "stored"
+    assert team.bus.ack(late.token, agent="lead") is True
+    assert team.bus.ack(late.token, agent="lead") is False
+    assert team.story(id_).state == "acked"
+    assert team.bus.receive("lead") == []
+
+
+@proves("bus/lease/late")
+@pytest.mark.parametrize("is_noticed", [False, True])
+def test_a_nack_after_the_lease_expired_counts_while_nobody_else_has_the_message(team: Team, is_noticed: bool) -> None:
+    id_ = team.note()
+    late = team.take()
+    team.clock.leap(3600.0)
+    if is_noticed:
+        assert team.story(id_).state == "stored"
+    delivery = team.bus.nack(late.token, agent="lead", reason="no table", delay=5.0)
+    assert (delivery.state, delivery.due_at, delivery.attempts) == ("stored", team.clock.now() + 5.0, 1)
+    assert team.happened("nacked")[0]["reason"] == "no table"
+    with pytest.raises(LeaseLost):
+        team.bus.ack(late.token, agent="lead")
+
+
+def offered_again(team: Team, late: Lease) -> None:
+    team.clock.leap(60.0)
+    team.take(wait=10.0)
+
+
+def done_by_another(team: Team, late: Lease) -> None:
+    team.clock.leap(60.0)
+    team.bus.ack(team.take(wait=10.0).token, agent="lead")
+
+
+def given_back(team: Team, late: Lease) -> None:
+    team.bus.nack(late.token, agent="lead", reason="no table")
+
+
+def given_up(team: Team, late: Lease) -> None:
+    given_back(team, late)
+    for _ in range(2):
+        team.take(wait=60.0)
+        team.clock.leap(60.0)
+    assert team.story(late.message.id).state == "dead"
+
+
+def retried_by_a_person(team: Team, late: Lease) -> None:
+    given_up(team, late)
+    team.bus.retry(late.message.id)
+
+
+def withdrawn(team: Team, late: Lease) -> None:
+    team.bus.leave("lead")
+
+
+@proves("bus/lease/lost")
 @pytest.mark.parametrize("verb", ["ack", "nack", "extend"])
-@pytest.mark.parametrize("after", ["it ran out", "another has it", "another is done"])
-def test_what_is_said_under_a_lease_that_is_over_is_refused(team: Team, verb: str, after: str) -> None:
+@pytest.mark.parametrize("end", [offered_again, done_by_another, given_back, given_up, retried_by_a_person, withdrawn])
+def test_what_is_said_under_a_lease_that_is_lost_is_refused_and_changes_nothing(
+    team: Team, verb: str, end: Callable[[Team, Lease], None]
+) -> None:
     team.note()
     late = team.take()
-    team.clock.leap(60.0)
-    if after != "it ran out":
-        again = team.take(wait=10.0)
-        if after == "another is done":
-            team.bus.ack(again.token, agent="lead")
+    end(team, late)
     before = team.bus.why(late.message.id)
     reason = {"reason": "no table"} if verb == "nack" else {}
     with pytest.raises(LeaseLost) as refused:
         getattr(team.bus, verb)(late.token, agent="lead", **reason)
     assert refused.value.code == "lease-lost"
     assert team.bus.why(late.message.id) == before
+
+
+@proves("bus/lease/extend")
+def test_an_expired_lease_cannot_be_extended(team: Team) -> None:
+    team.note()
+    late = team.take()
+    team.clock.leap(60.0)
+    with pytest.raises(LeaseLost):
+        team.bus.extend(late.token, agent="lead")
+    assert team.bus.ack(late.token, agent="lead")
 
 
 @proves("bus/lease/not-yours")

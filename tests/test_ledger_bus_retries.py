@@ -59,6 +59,21 @@ def test_after_a_lapse_the_wait_grows_likewise(team: Team) -> None:
     assert waits == pytest.approx([2.0, 4.0])
 
 
+@proves("bus/attempts/from-the-expiry")
+@pytest.mark.parametrize("look", ["inbox", "receive"])
+def test_the_backoff_after_an_expired_lease_begins_when_it_expired_and_not_when_somebody_looks(
+    team: Team, look: str
+) -> None:
+    id_ = team.note()
+    for attempt in (1, 2, 3):
+        team.clock.leap(HOUR)
+        if look == "inbox":
+            team.bus.inbox("lead")
+        assert team.take().attempt == attempt
+    team.clock.leap(HOUR)
+    assert team.story(id_).state == "dead"
+
+
 @proves("bus/attempts/delay")
 def test_a_reader_may_say_when_the_next_attempt_is_due(team: Team) -> None:
     id_ = team.note()

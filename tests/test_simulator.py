@@ -14,6 +14,8 @@ NOT_SIMULATED = {"read", "imported", "returned", "returned-to-sender", "stopped"
 
 NOTICED = {  # by the bug: what the simulator says when it has found it
     "no-fencing": "without holding it",
+    "no-late-acks": "and the lease is lost",
+    "ack-after-nack": "without holding it",
     "no-dedup": "was stored twice",
     "read-is-ack": "which is not what its reader was told",
     "lossy": "is lost",

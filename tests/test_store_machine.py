@@ -37,6 +37,7 @@ FAR = -1.0  # before everything
 SETTLEMENTS = {  # what was, what becomes of it, and how that is told
     "ack": ("leased", "acked", "acked"),
     "nack": ("leased", "stored", "nacked"),
+    "lapse": ("leased", "stored", "lease-expired"),
     "extend": ("leased", "leased", "extended"),
     "bury": ("leased", "dead", "dead"),
     "expire": ("stored", "expired", "expired"),
@@ -130,7 +131,9 @@ class StoreMachine(RuleBasedStateMachine):
             kind=kind,
             agent="kim",
             fence=token.fence if fenced else None,
-            running_at=self.now if timely else None,
+            running_at=self.now if timely and what == "extend" else None,
+            run_out_at=self.now if what == "lapse" else None,
+            after_expiry=what in ("ack", "nack", "bury") and not timely,
             due_at=self.now + delay,
             attempts=0 if what == "retry" else None,
             reports=(report,) if what == "bury" else (),
@@ -331,7 +334,10 @@ TestSqliteMachine = SqliteMachine.TestCase
 TestSqliteMachine.settings = settings(stateful_step_count=40)
 
 
-@pytest.mark.parametrize("bug", ["no-fencing", "no-dedup", "read-is-ack", "last-in-first-out", "ack-forgotten"])
+@pytest.mark.parametrize(
+    "bug",
+    ["no-fencing", "no-late-acks", "ack-after-nack", "no-dedup", "read-is-ack", "last-in-first-out", "ack-forgotten"],
+)
 def test_the_machine_finds_a_planted_bug(bug: str) -> None:
     class FlawedMachine(StoreMachine):
         def open(self) -> Store:

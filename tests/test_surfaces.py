@@ -105,11 +105,22 @@ def test_acking_twice_is_as_well_and_says_so(door: Door) -> None:
     assert (door.bus.ack(token, agent="lead"), door.bus.ack(token, agent="lead")) == (True, False)
 
 
-@proves("surfaces/lease-lost")
-def test_an_ack_after_the_lease_ran_out_is_refused(door: Door) -> None:
+@proves("surfaces/late-ack")
+def test_an_ack_after_the_lease_expired_counts_while_nobody_else_has_the_message(door: Door) -> None:
     note(door)
     token = take(door, lease=10.0).token
     door.leap(11.0)
+    assert state(door, "n-1") == "stored"
+    assert door.bus.ack(token, agent="lead")
+    assert state(door, "n-1") == "acked"
+
+
+@proves("surfaces/lease-lost")
+def test_an_ack_after_the_message_was_offered_again_is_refused(door: Door) -> None:
+    note(door)
+    token = take(door, lease=10.0).token
+    door.leap(10.0 + BACKOFF_SECONDS)
+    take(door)
     with pytest.raises(LeaseLost) as lost:
         door.bus.ack(token, agent="lead")
     assert lost.value.code == "lease-lost"

@@ -25,7 +25,7 @@ class Verdict(NamedTuple):
     errors: dict[str, int]  # what the store answered instead, and the callers had to try again
     lost: list[str]  # accepted, and not there, or not whole, or not acked though every inbox is empty
     acked_twice: list[str]
-    late: list[str]  # acks that were believed though the lease had run out or passed on
+    late: list[str]  # acks that were believed though the lease had passed on
     undone: list[str]  # acked, and nobody did the work
     integrity: str
 
@@ -42,7 +42,6 @@ async def judge(folder: Path, kills: int, stops: int) -> Verdict:
     store = SqliteStore.open(str(folder / "telex.db"))
     found = Counter[str]()
     broken: dict[str, list[str]] = defaultdict(list)
-    broken["late"] = late_by_the_clock(lines)
     broken["acked_twice"] = told_twice(lines)
     for id_ in sorted(promised):
         await judge_one(store, id_, done, broken, found)
@@ -84,10 +83,6 @@ async def judge_one(
         broken["acked_twice"].append(id_)
     if acked and id_ not in done:
         broken["undone"].append(id_)
-
-
-def late_by_the_clock(lines: Iterable[Line]) -> list[str]:
-    return [f"{id_}: {token} {late}s late" for token, id_, late in words_of(lines, "acked") if float(late) > 0]
 
 
 def told_twice(lines: Iterable[Line]) -> list[str]:

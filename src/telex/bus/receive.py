@@ -10,7 +10,7 @@ from telex.bus.maintenance import run_if_due
 from telex.bus.notify import LOOKS_APART_SECONDS_MIN, Notifier
 from telex.delivery import lifecycle
 from telex.errors import LeaseLost, NotAMember, NotFound
-from telex.model.delivery import Delivery
+from telex.model.delivery import OPEN, Delivery
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Lease
@@ -147,16 +147,16 @@ def lease_lost(settled: SettleResult, fence: int, agent: str) -> LeaseLost | Not
     delivery = settled.now
     if delivery is None:
         return NotFound("there is no such delivery: show the token that came with the message.")
-    if delivery.fence == fence and delivery.holder == agent:
-        if delivery.state == "leased":
-            return LeaseLost("drop the work: the lease has run out, and the message is offered again.")
-        return LeaseLost(f"drop the work: the lease is over, and the message {_became(delivery)}.")
-    if delivery.fence == fence:
+    if delivery.fence == fence and delivery.holder not in (agent, None):
         return LeaseLost(f"leave it to {delivery.holder}: the lease is not {agent}'s.")
+    if delivery.fence == fence and delivery.holder == agent and delivery.state in OPEN:
+        return LeaseLost("the lease has expired: ack the message if the work is done, or receive it again.")
+    if delivery.fence == fence:
+        return LeaseLost(f"drop the work: the lease is over, and the message {_became(delivery)}.")
     return LeaseLost(f"drop the work: the lease has passed on, and the message {_became(delivery)}.")
 
 
 def _became(delivery: Delivery) -> str:
     if delivery.state == "leased":
         return f"is with {delivery.holder} now"
-    return "waits for its next turn" if delivery.state == "stored" else f"is {delivery.state}"
+    return "waits for its next attempt" if delivery.state == "stored" else f"is {delivery.state}"

@@ -26,7 +26,8 @@ class FailedAttempt(NamedTuple):
 
 
 def acked(delivery: int, fence: int, agent: str, now: float) -> Settlement:
-    return Settlement(delivery, "leased", "acked", now, "acked", agent=agent, fence=fence, holder=agent, running_at=now)
+    settlement = Settlement(delivery, "leased", "acked", now, "acked", agent=agent, fence=fence, holder=agent)
+    return settlement._replace(after_expiry=True)
 
 
 def extended(delivery: int, fence: int, agent: str, now: float, until: float) -> Settlement:
@@ -50,14 +51,17 @@ def given_back(
     reports: tuple[NewMessage, ...] = (),
 ) -> Settlement:
     """Nack: retry later, or dead letter after the last attempt. `reports` are stored with a dead letter only."""
-    settlement = _retry(delivery, FailedAttempt("nacked", reason, now, agent), limits, delay, reports)
-    return settlement._replace(holder=agent, running_at=now)
+    due_at = now + (backoff(delivery.attempts, limits) if delay is None else delay)
+    settlement = _retry(delivery, FailedAttempt("nacked", reason, now, agent), limits, due_at, reports)
+    return settlement._replace(holder=agent, after_expiry=True)
 
 
 def lapsed(delivery: Delivery, now: float, limits: Limits, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
-    """Lease expiry. It counts as a failed attempt: a crashed agent and a slow one cannot be told apart."""
+    """Lease expiry. It counts as a failed attempt: a crashed agent and a slow one cannot be told apart. The backoff
+    begins when the lease expired, however long nobody noticed."""
     attempt = FailedAttempt("lease-expired", LAPSED, now, delivery.holder)
-    return _retry(delivery, attempt, limits, None, reports)._replace(run_out_at=now)  # the lease may just be extended
+    due_at = delivery.due_at + backoff(delivery.attempts, limits)
+    return _retry(delivery, attempt, limits, due_at, reports)._replace(run_out_at=now)  # the lease may just be extended
 
 
 def backoff(attempts: int, limits: Limits) -> float:
@@ -66,15 +70,14 @@ def backoff(attempts: int, limits: Limits) -> float:
 
 
 def _retry(
-    delivery: Delivery, attempt: FailedAttempt, limits: Limits, delay: float | None, reports: tuple[NewMessage, ...]
+    delivery: Delivery, attempt: FailedAttempt, limits: Limits, due_at: float, reports: tuple[NewMessage, ...]
 ) -> Settlement:
-    """Back to the queue with backoff, or a dead letter after the last attempt."""
+    """Back to the queue until `due_at`, or a dead letter after the last attempt."""
     now, detail = attempt.at, {"reason": attempt.reason, "attempt": delivery.attempts}
     if is_last_attempt(delivery, limits):
         text = _text(detail | {"was": attempt.kind})
         settlement = Settlement(delivery.seq, "leased", "dead", now, "dead", agent=attempt.agent, fence=delivery.fence)
         return settlement._replace(detail=text, reports=reports, release=True)
-    due_at = now + (backoff(delivery.attempts, limits) if delay is None else delay)
     text = _text(detail | {"next": due_at})
     settlement = Settlement(delivery.seq, "leased", "stored", now, attempt.kind, agent=attempt.agent)
     return settlement._replace(fence=delivery.fence, due_at=due_at, detail=text)

@@ -18,7 +18,10 @@ END = "<!-- made until here -->"
 _PART = re.compile(rf"(<!-- made: (\S+) -->\n).*?({re.escape(END)})", re.DOTALL)
 # The reason of each move, for the diagram. A test checks that every allowed move has one.
 MOVE_WORDS: dict[tuple[State, State], str] = {
+    ("stored", "stored"): "nacked after its lease expired",
     ("stored", "leased"): "offered",
+    ("stored", "acked"): "acked after its lease expired",
+    ("stored", "dead"): "last attempt nacked after its lease expired",
     ("stored", "expired"): "no reply",
     ("stored", "withdrawn"): "recipient left",
     ("leased", "leased"): "extended",

@@ -13,7 +13,7 @@ OPEN: frozenset[State] = frozenset({"stored", "leased"})  # somebody still has t
 AT_ONCE = 0.0  # a moment that has come by any clock: the reader's may be behind the sender's
 
 MOVES: dict[State, frozenset[State]] = {
-    "stored": frozenset({"leased", "expired", "withdrawn"}),
+    "stored": frozenset({"leased", "acked", "stored", "dead", "expired", "withdrawn"}),  # leased, or settled late
     "leased": frozenset({"leased", "acked", "stored", "dead", "expired", "withdrawn"}),  # extended, or settled
     "acked": frozenset(),
     "dead": frozenset({"stored", "withdrawn"}),  # a person asked for one more try, or dropped it
@@ -39,4 +39,4 @@ class Delivery(NamedTuple):
     due_at: float  # stored: may be leased from here on. leased: the lease runs out here
     attempts: int = 0  # leases given so far; one that lapsed counts, since a silent agent and a failing one look alike
     fence: int = 0  # goes up with every lease, so that an ack under an older one is known for what it is
-    holder: str | None = None  # who has it, or had it last
+    holder: str | None = None  # who has it, or had it at the end; stored: whose lease expired, and may be settled late

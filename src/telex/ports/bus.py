@@ -81,7 +81,7 @@ class Bus(Protocol):
         """Ack a message: the reader is done with it. False: it was acked already.
 
         Raises:
-            LeaseLost: the lease expired or passed to another reader.
+            LeaseLost: the message was offered again, given up or withdrawn.
         """
 
     async def nack(self, token: str, *, agent: str, reason: str, delay: float | None = None) -> Delivery:

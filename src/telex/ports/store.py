@@ -46,22 +46,30 @@ class Settlement(NamedTuple):
     fence: int | None = None  # the lease it was decided under; None: whichever
     holder: str | None = None  # who must have it; None: whoever
     running_at: float | None = None  # the lease must not have run out by this moment
-    run_out_at: float | None = None  # the lease must have run out by this moment
+    run_out_at: float | None = None  # the lease must have run out by this moment; its holder may still settle it late
     due_at: float = 0.0
     attempts: int | None = None  # None: as they are
     detail: str | None = None  # JSON for the event
     reports: tuple[NewMessage, ...] = ()  # messages that must be stored together with the change
     release: bool = False  # no request of this message is waited for any longer
+    after_expiry: bool = False  # under a lease that has run out too, as long as the message waits to be offered again
 
     def holds_for(self, delivery: Delivery) -> bool:
         """Is the delivery still as it was when this was decided? Every store asks this, and nothing else."""
+        is_late = self.after_expiry and delivery.state == "stored" and delivery.holder is not None
         return (
-            delivery.state == self.was
+            (delivery.state == self.was or is_late)
             and self.fence in (None, delivery.fence)
             and self.holder in (None, delivery.holder)
             and (self.running_at is None or delivery.due_at > self.running_at)
             and (self.run_out_at is None or delivery.due_at <= self.run_out_at)
         )
+
+    def applied_to(self, delivery: Delivery) -> Delivery:
+        """The delivery after this change. Every store stores this, and nothing else."""
+        attempts = delivery.attempts if self.attempts is None else self.attempts
+        holder = None if self.becomes == "stored" and self.run_out_at is None else delivery.holder
+        return delivery._replace(state=self.becomes, due_at=self.due_at, attempts=attempts, holder=holder)
 
 
 class SettleResult(NamedTuple):

@@ -109,6 +109,8 @@ def after(delivery: Delivery, event: Event) -> Delivery:
     """The delivery after that event."""
     detail = detail_of(event) if event.kind in ("leased", "extended", "nacked", "lease-expired") else {}
     changes: dict[str, Any] = {"state": BECOMES[event.kind], "due_at": AT_ONCE}
+    if changes["state"] == "stored" and event.kind != "lease-expired":
+        changes["holder"] = None
     if event.kind == "leased":
         attempts = detail.get("attempt", delivery.attempts + 1)
         changes |= {"attempts": attempts, "fence": delivery.fence + 1, "holder": event.agent}

@@ -123,8 +123,7 @@ class MemoryStore(MemoryTables):
         delivery = self._deliveries.get(wanted.delivery)
         if delivery is None or not wanted.holds_for(delivery):
             return SettleResult(False, delivery)
-        attempts = delivery.attempts if wanted.attempts is None else wanted.attempts
-        now = self._put(delivery._replace(state=wanted.becomes, due_at=wanted.due_at, attempts=attempts))
+        now = self._put(wanted.applied_to(delivery))
         self._record(wanted.at, wanted.kind, agent=wanted.agent, of=now, detail=wanted.detail)
         if wanted.release:
             self._release_request(now.message)

@@ -158,6 +158,7 @@ class MemoryTables:
 
     def _deliver(self, message: int, inbox: str) -> Delivery:
         self._last_delivery += 1
+        assert self._last_delivery not in self._deliveries, "no number is used twice"
         self._add(self._deliveries_of[message], self._last_delivery)
         return self._put(
             Delivery(

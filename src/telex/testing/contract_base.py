@@ -159,9 +159,13 @@ class ContractBase:
         return lease
 
     def ack(self, lease: Lease) -> Settlement:
-        """As a bus settles an ack: under this lease, and only while it runs."""
+        """As a bus settles an ack: under this lease, also after it expired, while nobody else has the message."""
         acked = Settlement(lease.delivery, "leased", "acked", self.now, "acked", agent="lead", fence=lease.fence)
-        return acked._replace(running_at=self.now)
+        return acked._replace(after_expiry=True)
+
+    def expire(self, lease: Lease, *, due_at: float = 0.0) -> Settlement:
+        """As a bus settles a lease that has expired: the message is offered again."""
+        return self.give_back(lease, due_at=due_at, kind="lease-expired", run_out_at=self.now)
 
     def give_back(self, lease: Lease, *, due_at: float, **changes: Any) -> Settlement:
         """As a bus settles a lease that ran out."""

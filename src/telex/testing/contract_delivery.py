@@ -114,16 +114,81 @@ class DeliveryPromises(ContractBase):
         assert (second.delivery, second.attempt) == (first.delivery, 2)
         assert second.fence > first.fence
 
+    # --- acks and nacks that come late ------------------------------------------------------------------------------
+
     @promise
-    async def test_an_ack_after_the_lease_ran_out_is_refused(self, store: Store) -> None:
+    async def test_an_ack_after_the_lease_ran_out_counts_before_that_is_noticed(self, store: Store) -> None:
         [seq] = await self.keep(store, self.entry("m1", "lead"))
         lease = await self.take_one(store, "lead")
         await self.let_the_lease_run_out()
+        assert (await self.settle_one(store, self.ack(lease))).done
+        assert [event.kind for event in await store.story(seq)] == ["accepted", "leased", "acked"]
+        assert await store.lapsed(self.now, 10) == []
+
+    @promise
+    async def test_an_ack_after_the_lease_ran_out_counts_while_nobody_else_was_offered_the_message(
+        self, store: Store
+    ) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead"))
+        lease = await self.take_one(store, "lead", holder="kim")
+        await self.let_the_lease_run_out()
+        await self.settle_one(store, self.expire(lease))
+        assert not (await self.settle_one(store, self.ack(lease)._replace(holder="sam"))).done
+        assert (await self.settle_one(store, self.ack(lease)._replace(holder="kim"))).done
+        assert [event.kind for event in await store.story(seq)] == ["accepted", "leased", "lease-expired", "acked"]
+        assert await self.take(store, "lead") == []
+        assert await store.depths() == {}
+
+    @promise
+    async def test_a_nack_after_the_lease_ran_out_counts_once_while_nobody_else_was_offered_the_message(
+        self, store: Store
+    ) -> None:
+        [seq] = await self.keep(store, self.entry("m1", "lead"))
+        lease = await self.take_one(store, "lead")
+        await self.let_the_lease_run_out()
+        await self.settle_one(store, self.expire(lease))
+        nack = self.give_back(lease, due_at=self.now + self.lease_seconds, kind="nacked", after_expiry=True)
+        assert [settled.done for settled in await store.settle([nack, nack, self.ack(lease)])] == [True, False, False]
+        assert await self.take(store, "lead") == []
+        await self.let_the_lease_run_out()
+        assert (await self.take_one(store, "lead")).attempt == 2
+        assert [event.kind for event in await store.story(seq)][-3:] == ["lease-expired", "nacked", "leased"]
+
+    @promise
+    async def test_an_ack_is_refused_after_the_message_was_offered_again(self, store: Store) -> None:
+        await self.keep(store, self.entry("m1", "lead"))
+        late = await self.take_one(store, "lead")
+        await self.let_the_lease_run_out()
+        await self.settle_one(store, self.expire(late))
+        again = await self.take_one(store, "lead")
+        assert not (await self.settle_one(store, self.ack(late))).done
+        await self.let_the_lease_run_out()
+        await self.settle_one(store, self.expire(again))
+        assert not (await self.settle_one(store, self.ack(late))).done
+        assert (await self.settle_one(store, self.ack(again))).done
+
+    @promise
+    async def test_an_ack_is_refused_after_the_message_was_given_back(self, store: Store) -> None:
+        await self.keep(store, self.entry("m1", "lead"))
+        lease = await self.take_one(store, "lead")
+        await self.settle_one(store, self.give_back(lease, due_at=self.now, kind="nacked"))
         settled = await self.settle_one(store, self.ack(lease))
         assert not settled.done
         assert settled.now is not None
-        assert settled.now.state == "leased"
-        assert [event.kind for event in await store.story(seq)] == ["accepted", "leased"]
+        assert (settled.now.state, settled.now.holder) == ("stored", None)
+
+    @promise
+    async def test_an_ack_is_refused_after_the_message_was_given_up_or_withdrawn(self, store: Store) -> None:
+        await self.keep(store, self.entry("m1", "lead"), self.entry("m2", "lead"))
+        dead, gone = await self.take(store, "lead", limit=2)
+        buried = self.bury(dead)
+        expired = self.give_back(gone, due_at=0.0, becomes="expired", kind="expired")
+        await store.settle([buried, expired])
+        acks = [self.ack(dead), self.ack(gone)]
+        assert [settled.done for settled in await store.settle(acks)] == [False, False]
+        revive = buried._replace(was="dead", becomes="stored", kind="retried", fence=None, attempts=0, due_at=self.now)
+        await store.settle([revive, expired._replace(was="expired", becomes="withdrawn", kind="dropped")])
+        assert [settled.done for settled in await store.settle(acks)] == [False, False]
 
     @promise
     async def test_an_ack_under_an_older_lease_is_refused(self, store: Store) -> None:

@@ -105,6 +105,24 @@ class NoFencing(FaultyStore):
         return await self.inner.settle([settlement._replace(fence=None, running_at=None) for settlement in settlements])
 
 
+class NoLateAcks(FaultyStore):
+    """Refuses an ack or nack after the lease expired, though nobody else has the message."""
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
+        return await self.inner.settle(
+            [one._replace(after_expiry=False, running_at=one.at) if one.after_expiry else one for one in settlements]
+        )
+
+
+class AckAfterNack(FaultyStore):
+    """Accepts an ack from a reader that has given the message back."""
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
+        return await self.inner.settle(
+            [one._replace(run_out_at=float("inf")) if one.kind == "nacked" else one for one in settlements]
+        )
+
+
 class NoDedup(FaultyStore):
     """Stores a message again when it is repeated."""
 
@@ -220,6 +238,8 @@ class NoLeaseExpiry(FaultyStore):
 
 BUGS: dict[str, type[FaultyStore]] = {
     "no-fencing": NoFencing,
+    "no-late-acks": NoLateAcks,
+    "ack-after-nack": AckAfterNack,
     "no-dedup": NoDedup,
     "read-is-ack": ReadIsAck,
     "lossy": Lossy,

@@ -40,6 +40,7 @@ class ReplayedDelivery:
     state: State = "stored"
     attempts: int = 0
     fence: int = 0
+    holder: str | None = None  # who may settle it
 
 
 async def check(store: Store, witness: SendObserver, limits: Limits, readers: set[str], now: float) -> None:
@@ -92,10 +93,15 @@ def _replay(
 
 def _move(event: Event, delivery: ReplayedDelivery, witness: SendObserver, limits: Limits) -> None:
     becomes = BECOMES[event.kind]
-    if becomes not in MOVES[delivery.state] or (event.kind == "leased" and delivery.state == "leased"):
-        witness.wrong(f"delivery {event.delivery} was {delivery.state}, then {event.kind}")
+    is_twice = event.kind == "leased" and delivery.state == "leased"
+    is_foreign = event.kind in ("acked", "nacked", "extended") and event.agent != delivery.holder
+    if becomes not in MOVES[delivery.state] or is_twice or is_foreign:
+        witness.wrong(f"delivery {event.delivery} was {delivery.state}, then {event.kind} by {event.agent}")
     delivery.state = becomes
+    if becomes == "stored" and event.kind != "lease-expired":
+        delivery.holder = None
     if event.kind == "leased":
+        delivery.holder = event.agent
         delivery.attempts += 1
         delivery.fence += 1
         if delivery.attempts > limits.attempts_max:
@@ -108,7 +114,7 @@ def _compare(
     delivery: Delivery, replayed: dict[int, ReplayedDelivery], message: Message, witness: SendObserver
 ) -> None:
     replayed_delivery = replayed.get(delivery.seq)
-    shown = ReplayedDelivery(delivery.inbox, delivery.state, delivery.attempts, delivery.fence)
+    shown = ReplayedDelivery(delivery.inbox, delivery.state, delivery.attempts, delivery.fence, delivery.holder)
     if replayed_delivery != shown:
         witness.wrong(f"{message.id}: the store shows {shown}, its events tell {replayed_delivery}")
     if (delivery.state == "acked") != (delivery.seq in witness.acked):
@@ -125,8 +131,9 @@ def _is_at_rest(delivery: Delivery, message: Message, witness: SendObserver, rea
 
 
 def _complaints_are_answered(events: list[tuple[Event, Message | None]], witness: SendObserver) -> None:
-    """A lease may end early: its question expired, or its recipient left. Nothing else excuses it."""
-    ended = {event.delivery for event, _ in events if event.kind in ("expired", "withdrawn")}
+    """A lease may end early: its question expired, its recipient left, or it was given up when the last one expired.
+    Nothing else excuses it."""
+    ended = {event.delivery for event, _ in events if event.kind in ("expired", "withdrawn", "dead")}
     for delivery, text in witness.complaints:
         if delivery not in ended:
             witness.wrong(text)

@@ -1,6 +1,7 @@
 """Observer of a simulation: records each result of the bus and compares it with earlier ones.
 
-What one result reveals is reported at once: an accepted late ack, a message leased twice, one delivered after its ack.
+What one result reveals is reported at once: an ack under an older lease, a message leased twice, one delivered after
+its ack.
 `sim_invariants` checks what only the log can show.
 """
 
@@ -29,6 +30,7 @@ class SendObserver:
         self.complaints: list[tuple[int, str]] = []  # by delivery: wrong, unless somebody else had ended it
         self.offers = 0
         self._running: dict[int, tuple[int, float]] = {}  # by delivery: the fence, and when that lease runs out
+        self._settled: set[tuple[int, int]] = set()  # leases that their reader has acked or given back
 
     def note(self, at: float, text: str) -> None:
         self.history.append(f"{at - EPOCH:10.1f}  {text}")
@@ -73,25 +75,28 @@ class SendObserver:
         if picked:
             self.picked.add((delivery, fence))
 
-    def holds(self, lease: Lease, at: float) -> bool:
-        """Is this lease the newest that was given, and still running?"""
+    def holds(self, lease: Lease, at: float, how: str) -> bool:
+        """Is this lease the newest that was given, and not settled? It is extended only while it runs."""
         fence, until = self._running[lease.delivery]
-        return fence == lease.fence and until > at
+        is_newest = fence == lease.fence and (lease.delivery, fence) not in self._settled
+        return is_newest and (until > at or how != "extends")
 
     def settled(self, at: float, agent: str, lease: Lease, how: str, answer: object) -> None:
         """`answer` is what the bus said, None where it said that the lease is lost."""
-        timely = self.holds(lease, at)
+        holds = self.holds(lease, at, how)
         self.note(at, f"{agent} {how} {lease.message.id}, {lease.token}: {'lease lost' if answer is None else answer}")
         if how == "acks" and lease.delivery in self.acked:
             if answer is True:
                 self.wrong(f"{lease.message.id} was acked twice")
             return
-        if timely and answer in (None, False):
-            self.complaints.append((lease.delivery, f"{agent} {how} {lease.message.id} in time, and the lease is lost"))
-        if not timely and answer is not None:
+        if holds and answer in (None, False):
+            self.complaints.append((lease.delivery, f"{agent} {how} {lease.message.id}, and the lease is lost"))
+        if not holds and answer is not None:
             self.wrong(f"{agent} {how} {lease.message.id} without holding it, and is told {answer}")
-        if timely:
-            until = answer if how == "extends" and isinstance(answer, float) else 0.0
-            self._running[lease.delivery] = (lease.fence, until)
+        if isinstance(answer, float):
+            self._running[lease.delivery] = (lease.fence, answer)
+        elif holds and how != "extends":
+            self._running[lease.delivery] = (lease.fence, 0.0)
+            self._settled.add((lease.delivery, lease.fence))
         if how == "acks" and answer is True:
             self.acked.add(lease.delivery)

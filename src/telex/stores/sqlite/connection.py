@@ -36,7 +36,8 @@ class SqliteConnection:
 
     def __init__(self, path: str, *, durable: bool = True) -> None:
         folder, name = os.path.split(path)
-        self.path = path = os.path.join(os.path.realpath(folder), name)  # wherever the process goes
+        self.path = path  # as it was given, for messages
+        self._path = path = os.path.join(os.path.realpath(folder), name)  # wherever the process goes
         self._durable = durable
         self._process, self._thread = os.getpid(), get_ident()
         self._is_closed = False
@@ -47,7 +48,7 @@ class SqliteConnection:
         try:
             make_file(path)
         except OSError as error:
-            raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
+            raise StoreUnavailable(f"cannot open {self.path}: {error.strerror}") from error
         try:
             try:
                 self._open()
@@ -61,7 +62,7 @@ class SqliteConnection:
 
     def _open(self) -> None:
         try:
-            self._connection = apsw.Connection(self.path, flags=OPEN_FLAGS)
+            self._connection = apsw.Connection(self._path, flags=OPEN_FLAGS)
             self._cursor = self._connection.cursor()
             self._connection.set_busy_timeout(BUSY_MILLISECONDS)
             # A plan that does not look at the values: otherwise many statements are planned anew for every message.
@@ -81,10 +82,10 @@ class SqliteConnection:
 
     def _open_lock(self) -> None:
         try:
-            found = os.lstat(self.path)
+            found = os.lstat(self._path)
             self._identity, self._mode = (found.st_dev, found.st_ino), found.st_mode & 0o666
             if self._lock < 0:
-                self._lock = open_file(self.path + "-lock", os.O_RDWR | os.O_CREAT, self._mode)
+                self._lock = open_file(self._path + "-lock", os.O_RDWR | os.O_CREAT, self._mode)
         except OSError as error:
             raise StoreUnavailable(f"cannot open {self.path}: {error.strerror}") from error
 
@@ -121,7 +122,7 @@ class SqliteConnection:
                 raise
             self._cursor.execute("COMMIT")
         self.hold_ballast()
-        sync_folder(os.path.dirname(os.path.abspath(self.path)))
+        sync_folder(os.path.dirname(self._path))
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -214,7 +215,7 @@ class SqliteConnection:
     def _is_in_place(self) -> bool:
         """Is the file that SQLite has open the one that others find by its name? It costs a microsecond."""
         try:
-            found = os.lstat(self.path)
+            found = os.lstat(self._path)
         except OSError:
             return False
         return (found.st_dev, found.st_ino) == self._identity
@@ -227,7 +228,7 @@ class SqliteConnection:
         """
         self._close_log()
         try:
-            self._log = open_file(self.path + "-wal", os.O_RDWR)
+            self._log = open_file(self._path + "-wal", os.O_RDWR)
         except OSError as error:
             raise StoreUnavailable(f"cannot open {self.path}-wal: {error.strerror}") from error
 
@@ -236,7 +237,7 @@ class SqliteConnection:
         name = self.path + "-wal"
         try:
             fdatasync(self._log)
-            in_place = os.fstat(self._log).st_ino == os.stat(name).st_ino
+            in_place = os.fstat(self._log).st_ino == os.lstat(self._path + "-wal").st_ino
         except OSError as error:
             self._write_log_again()
             say = f"outcome unknown (cannot sync {name}: {error.strerror}): send again with the same id."

@@ -68,10 +68,10 @@ def settle(tx: SqliteTransaction, settlement: Settlement) -> SettleResult:
     if not settlement.holds_for(delivery):
         return SettleResult(False, delivery)
     assert settlement.becomes in MOVES[delivery.state], f"{delivery.state} may not become {settlement.becomes}"
-    attempts = delivery.attempts if settlement.attempts is None else settlement.attempts
+    now = settlement.applied_to(delivery)
     tx.write(
-        "UPDATE deliveries SET state = ?, due_at = ?, attempts = ? WHERE seq = ?",
-        (CODES[settlement.becomes], settlement.due_at, attempts, delivery.seq),
+        "UPDATE deliveries SET state = ?, due_at = ?, attempts = ?, holder = ? WHERE seq = ?",
+        (CODES[now.state], now.due_at, now.attempts, now.holder, now.seq),
     )
     tx.record(
         Event(
@@ -91,4 +91,4 @@ def settle(tx: SqliteTransaction, settlement: Settlement) -> SettleResult:
         tx.append(report)
     if settlement.release:
         tx.write("DELETE FROM asks WHERE message = ?", (delivery.message,))
-    return SettleResult(True, delivery._replace(state=settlement.becomes, due_at=settlement.due_at, attempts=attempts))
+    return SettleResult(True, now)

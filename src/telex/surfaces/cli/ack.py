@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from telex.errors import LeaseLost
+from telex.model.delivery import OPEN
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look
 from telex.surfaces.cli.bus_options import agent_option, lines_option, seconds_option, store_option, text_option
@@ -100,7 +101,7 @@ def _token(bus: "SyncBus", what: str, agent: str, *, settled_is_fine: bool = Fal
         return what
     stories, name = bus.why(what), normalised(agent)
     mine = [delivery for story in stories for delivery in story.deliveries if delivery.holder == name]
-    held = [delivery for delivery in mine if delivery.state == "leased"]
+    held = [delivery for delivery in mine if delivery.state in OPEN]  # a lease that expired may still be settled
     if len(held) > 1:
         tokens = ", ".join(f"{delivery.seq}.{delivery.fence}" for delivery in held)
         raise CommandError(f"you hold {len(held)} messages with that id: give the token of one: {tokens}")
