@@ -66,6 +66,7 @@ def test_an_example_with_real_values_is_accepted_in_its_dialect(example: Example
         checked = check(filled(example), desk)
         assert refusals(checked.findings) == []
         assert (checked.valid, checked.dialect, checked.type) == (True, dialect, example.type)
+        assert [finding.code for finding in checked.findings if finding.severity == "warning"] == []
 
 
 @proves("common/page-examples-pass")

@@ -164,7 +164,7 @@ def test_a_rule_about_other_roles_is_left_out_and_one_about_itself_is_put_in_the
 
 
 def test_a_rule_of_many_types_is_said_once() -> None:
-    assert prompt(BUILD_FLOW, "cto").count("avoid correlationId != taskId") == 1
+    assert prompt(BUILD_FLOW, "cto").count("avoid lower(correlationId) != lower(taskId)") == 1
 
 
 def test_front_matter_is_shown_between_its_lines_with_the_sections_below() -> None:

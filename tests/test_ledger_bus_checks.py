@@ -258,6 +258,17 @@ def test_what_the_bus_refuses_by_itself_is_answered_likewise(team: Team) -> None
     assert "recipient-unknown" in answer["payload"]["details"]
 
 
+@proves("bus/refused/message-error")
+def test_a_message_without_a_type_is_answered_as_one_with_a_missing_field(team: Team) -> None:
+    tree = {
+        name: value
+        for name, value in json.loads(flow("STATUS_UPDATE", "m-1", "cto", "human")).items()
+        if name != "type"
+    }
+    answer = json.loads(team.bus.send(json.dumps(tree), sender="cto").answer or "")
+    assert (answer["type"], answer["payload"]["errorType"]) == ("MESSAGE_ERROR", "MISSING_FIELD")
+
+
 @proves("bus/refused/plain-words")
 @each(OTHERS)
 def test_in_other_dialects_it_is_answered_in_plain_words(team: Team, dialect: Dialect, type_: MessageType) -> None:

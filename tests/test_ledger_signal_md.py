@@ -1,6 +1,7 @@
 """What the signal-md page promises beside its types and hard rules: its form, its YAML, its signals, its defaults."""
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from telex.model.finding import refusals
 from telex.validation.check import CheckResult, check
 from tests.proofs import proves
 from tests.tables import SIGNAL_MD
-from tests.tables.notation import Row, message
+from tests.tables.notation import Row, message, without
 from tests.tables.signal_md import AGENTS, SAID_BY, SAID_TO
 
 REQUEST = "type: research_request\nsignal: research\ntopic: mail"
@@ -27,10 +28,11 @@ def refused(checked: CheckResult) -> list[tuple[str, str]]:
 
 @proves("signal-md/form", "common/ladder/front-matter")
 def test_front_matter_and_a_body_are_read_as_fields_and_markdown() -> None:
-    checked = read(REQUEST, "Which service?\n\n- one\n")
+    body = "Which service?\n\nWhy: one is used.\n\nWhere: docs.\n\n- one\n"
+    checked = read(REQUEST, body)
     assert (checked.dialect, checked.type, checked.findings) == (SIGNAL_MD.dialect, "research_request", ())
     assert checked.tree == {"type": "research_request", "signal": "research", "topic": "mail"}
-    assert checked.body == "Which service?\n\n- one\n"
+    assert checked.body == body
 
 
 @proves("signal-md/form/dashes-in-the-body")
@@ -76,10 +78,10 @@ def test_a_bomb_of_aliases_does_not_grow() -> None:
 
 
 @proves("signal-md/yaml/text-stays-text")
-@pytest.mark.parametrize("written", ["no", "on", "1_000", "12:30", "010", "0x1F", "2026-01-01", "1e3"])
+@pytest.mark.parametrize("written", ["no", "on", "1_000", "12:30", "010", "0x1F", "2026-01-01", "nullable", "1e3"])
 def test_a_text_field_holds_what_was_written_in_it(written: str) -> None:
     checked = read(f"type: research_request\nsignal: research\ntopic: {written}")
-    assert (checked.tree["topic"], checked.findings) == (written, ())
+    assert (checked.tree["topic"], refused(checked)) == (written, [])
 
 
 @pytest.mark.parametrize("written", ["010", "0x10", "1_000", "12:30", "no", "3.5", "'3'", "3.0", "three", "[3]"])
@@ -155,7 +157,7 @@ def test_a_signal_of_another_type_is_refused_and_those_there_are_are_named(row: 
 @proves("signal-md/rule/default-filled")
 @pytest.mark.parametrize("iteration, severity", [(1, "all"), (3, "all"), (4, "critical"), (5, "critical")])
 def test_what_a_revision_leaves_out_is_filled_in_by_its_iteration(iteration: int, severity: str) -> None:
-    checked = read(f"type: revision_request\nsignal: revise\niteration: {iteration}")
+    checked = read(f"type: revision_request\nsignal: revise\niteration: {iteration}", "## From the reviewer\n")
     filled = {"max_iterations": 5, "fix_severity": severity}
     assert checked.valid
     assert [(f.code, f.path, f.severity) for f in checked.findings] == [
@@ -174,23 +176,64 @@ def test_an_enum_in_another_case_is_refused_and_fixed(written: str) -> None:
     assert checked.fixed["signal"] == checked.findings[0].nearest == written.strip().lower()
 
 
-SECTIONS = {
-    "worker_submission": ["## Result", "## Self-Assessment"],
-    "audit_verdict": ["## Runtime"],
-    "triage_result": ["## Triage"],
+# What each type's body is asked to contain, and a body that follows the page without a heading that it does not name.
+BODIES = {
+    "worker_submission": (["## Result", "## Self-Assessment"], "## Result\nDone.\n\n## Self-Assessment\nAC1 is met.\n"),
+    "review_verdict": (
+        ["## Findings", "## AC Coverage"],
+        "MODERATE\n- Two names say too little.\n\nAC1: met.\n\nFine.\n",
+    ),
+    "audit_verdict": (["## Runtime"], "CLEAN\n\n## Runtime\n31 tested, 31 passed.\n"),
+    "triage_result": (
+        ["## Triage", "## Research Questions"],
+        "## Triage\nTier 2.\n\nResearch questions:\n1. Which one?\n",
+    ),
+    "plan_result": ([], "Three waves.\n"),
+    "research_result": (
+        ["## Answer", "## Verified Facts"],
+        "**Answer:** the second.\n\n**Verified facts:** docs/mail.md\n",
+    ),
+    "task_assignment": (
+        ["## Acceptance Criteria", "## Context", "## Files"],
+        "Add it.\n\nAcceptance criteria:\n- AC1\n\nContext: none.\n\nFiles to modify: src/a.py\n",
+    ),
+    "revision_request": (["## From the reviewer"], "### Auditor\n- A token is logged.\n"),
+    "approval": ([], ""),
+    "triage_request": ([], "Let people reset their password.\n"),
+    "architecture_request": (["## Research Context"], "No research needed — proceed.\n"),
+    "research_request": (
+        ["## Why it matters", "## Where to look"],
+        "Which service can send templates? It gates the second wave. See docs/mail.md.\n",
+    ),
 }
+COUNTED = {"moderate_count": 2}  # so that there are findings to list
+
+
+def sections_missed(row: Row, body: str, **changes: Any) -> list[str | None]:
+    checked = check(SIGNAL_MD.wire(message(SIGNAL_MD, row) | changes, body))
+    assert checked.valid
+    found = [finding for finding in checked.findings if finding.path == "$.body"]
+    assert {(finding.code, finding.severity) for finding in found} <= {("section-missing", "warning")}
+    return [finding.expected for finding in found]
 
 
 @proves("signal-md/rule/section-missing")
 @pytest.mark.parametrize("row", SIGNAL_MD.rows, ids=lambda row: row.type)
-def test_a_section_that_the_page_asks_for_is_missed_but_never_refused(row: Row) -> None:
-    tree, sections = message(SIGNAL_MD, row), SECTIONS.get(row.type, [])
-    for body, missing in [
-        ("", sections),
-        ("\n\nDone.\n\n".join(sections), []),
-        ("\n\n".join(sections[1:]), sections[:1]),
-        (" ".join(sections).replace("#", ""), sections),
-    ]:
-        checked = check(SIGNAL_MD.wire(tree, body))
-        found = [(finding.code, finding.severity, finding.expected) for finding in checked.findings]
-        assert (checked.valid, found) == (True, [("section-missing", "warning", name) for name in missing])
+def test_a_body_that_the_page_describes_is_missed_but_never_refused(row: Row) -> None:
+    sections, good = BODIES[row.type]
+    changes = COUNTED if row.type == "review_verdict" else {}
+    assert sections_missed(row, good, **changes) == []
+    assert sections_missed(row, "\n\nDone.\n\n".join(sections) or good, **changes) == []
+    assert sections_missed(row, " \n", **changes) == sections or (good and len(sections_missed(row, "")) == 1)
+    if sections:
+        assert sections_missed(row, "\n\n".join([*sections[1:], "Well."]), **changes) == sections[:1]
+        assert sections_missed(row, "Well. " + " ".join(sections).replace("#", "of"), **changes) == sections
+
+
+@proves("signal-md/rule/section-missing")
+def test_a_section_is_asked_for_only_where_there_is_something_to_say() -> None:
+    review, triage = SIGNAL_MD.row("review_verdict"), SIGNAL_MD.row("triage_result")
+    assert sections_missed(review, "Nothing found.", ac_coverage={}) == []
+    assert sections_missed(review, "The branch is gone.", signal="blocked", **COUNTED) == []
+    nothing_to_ask = without(message(SIGNAL_MD, triage, research_needed=False), ("research_count",))
+    assert check(SIGNAL_MD.wire(nothing_to_ask, "## Triage\nTier 0.")).findings == ()

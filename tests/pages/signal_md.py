@@ -4,9 +4,24 @@ from typing import Any
 
 from tests.pages import Example
 
+# What the page says of each body, as a sender would write it: the page itself shows front matter only.
+BODIES = {
+    "worker_submission": "## Result\nThe invoices are sorted.\n\n## Self-Assessment\nAC1 is met. Known limits: none.\n",
+    "review_verdict": "MODERATE\n- No test for an empty list\n\nAC Coverage\n- AC1 is met\n\nGood with two notes.\n",
+    "audit_verdict": "Security: CLEAN\n\n## Runtime\n31 tested, 30 passed, 1 failed\n",
+    "triage_result": "## Triage\nTier: 2\nProblem: invoices out of order\n\n## Research Questions\n1. Which order?\n",
+    "plan_result": "The plan sorts invoices by date, in three waves.\n",
+    "research_result": "Answer: by date.\n\nVerified Facts:\n- docs/invoices.md says so\n\nGotchas: none.\n",
+    "task_assignment": "Sort them.\n\nAcceptance Criteria:\n- AC1\n\nContext: the API stays.\n\nFiles: a.py\n",
+    "revision_request": "Reviewer:\n- Add a test for an empty list\n",
+    "triage_request": "Sort the invoices, please.\n",
+    "architecture_request": "No research needed — proceed.\n",
+    "research_request": "Which entry goes first? Why it matters: the cache is full. Where to look: cache.py\n",
+}
+
 
 def example(type_: str, fields: str, **chosen: Any) -> Example:
-    return Example("signal-md", type_, f"---\ntype: {type_}\n{fields}---\n", chosen)
+    return Example("signal-md", type_, f"---\ntype: {type_}\n{fields}---\n{BODIES.get(type_, '')}", chosen)
 
 
 EXAMPLES = [

@@ -275,7 +275,7 @@ RULES = [
             "$.correlationId",
             "warning",
             broken=[{"correlationId": "t-1", "taskId": "t-2"}],
-            kept=[{"correlationId": "t-1", "taskId": "t-1"}],
+            kept=[{"correlationId": "t-1", "taskId": "t-1"}, {"correlationId": "t-1", "taskId": "T-1"}],
         )
         for row in BUILD_FLOW.rows
         if "taskId" in row.fields or "taskId?" in row.fields

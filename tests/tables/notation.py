@@ -22,6 +22,17 @@ Notation = str | list | dict
 Steps = tuple[str | int, ...]
 
 
+# A body with everything that any type asks for.
+BODY = "".join(
+    f"## {name}\n\n"
+    for name in (
+        *("Result", "Self-Assessment", "Findings", "AC Coverage", "Runtime", "Triage", "Research Questions", "Answer"),
+        *("Verified Facts", "Acceptance Criteria", "Context", "Files", "From the reviewer", "Research Context"),
+        *("Why it matters", "Where to look"),
+    )
+)
+
+
 class Row(NamedTuple):
     """One type: what a line of the page's table says."""
 
@@ -59,7 +70,7 @@ class Table(NamedTuple):
     def row(self, type_: str) -> Row:
         return next(row for row in self.rows if row.type == type_)
 
-    def wire(self, tree: dict, body: str = "## Result\n\n## Self-Assessment\n") -> bytes:
+    def wire(self, tree: dict, body: str = BODY) -> bytes:
         return write(self.dialect, tree, body).encode()
 
 

@@ -43,6 +43,21 @@ def pass_with_failures(type_: str, path: str) -> Rule:
     )
 
 
+def complete_without_commit(type_: str, path: str) -> Rule:
+    return Rule(
+        type_,
+        "complete-without-commit",
+        path,
+        "refusal",
+        broken=[{"status": "complete", "commit": ""}],
+        kept=[
+            {"status": "complete", "commit": "a"},
+            {"status": "partial", "commit": ""},
+            {"status": "failed", "commit": ""},
+        ],
+    )
+
+
 def more_checks_than_there_are(type_: str, path: str, severity: str) -> Rule:
     return Rule(
         type_,

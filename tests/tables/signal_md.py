@@ -84,6 +84,7 @@ SIGNAL_MD = Table(
                 "research_needed": "bool",
                 "research_count?": "0..",
             },
+            sample={"research_count": 2},
             bare={"research_needed": False},
         ),
         Row(
@@ -190,8 +191,16 @@ RULES = [
         "research-count-mismatch",
         "$.research_count",
         "refusal",
-        broken=[{"research_needed": True, "research_count": ABSENT}, {"research_needed": False, "research_count": 3}],
-        kept=[{"research_needed": True, "research_count": 3}, {"research_needed": False, "research_count": ABSENT}],
+        broken=[
+            {"research_needed": True, "research_count": ABSENT},
+            {"research_needed": True, "research_count": 0},
+            {"research_needed": False, "research_count": 3},
+        ],
+        kept=[
+            {"research_needed": True, "research_count": 1},
+            {"research_needed": True, "research_count": 3},
+            {"research_needed": False, "research_count": ABSENT},
+        ],
     ),
     Rule(
         "revision_request",

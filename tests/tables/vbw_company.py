@@ -1,7 +1,7 @@
 """vbw-company 1.0 as its page has it."""
 
 from tests.tables.notation import Notation, Row, Table
-from tests.tables.rules import Rule, more_checks_than_there_are, pass_with_failures
+from tests.tables.rules import Rule, complete_without_commit, more_checks_than_there_are, pass_with_failures
 
 REPORT: dict[str, Notation] = {"artifact?": "text", "committed?": "bool"}
 
@@ -187,6 +187,7 @@ def critical_but_passed(type_: str, count: str, passing: str, failing: str) -> R
 
 
 RULES = [
+    complete_without_commit("dev_progress", "$.commit"),
     Rule(
         "escalation",
         "escalation-skips-a-step",

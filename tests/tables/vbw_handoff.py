@@ -1,7 +1,7 @@
 """vbw-handoff 1.0 as its page has it."""
 
 from tests.tables.notation import Row, Table
-from tests.tables.rules import more_checks_than_there_are, pass_with_failures
+from tests.tables.rules import Rule, complete_without_commit, more_checks_than_there_are, pass_with_failures
 
 LEVELS = "high|medium|low"
 
@@ -76,6 +76,20 @@ VBW_HANDOFF = Table(
 
 
 RULES = [
+    complete_without_commit("dev_progress", "$.commit"),
+    Rule(
+        "debugger_report",
+        "fix-without-evidence",
+        "$.recommended_fix",
+        "warning",
+        broken=[{"confidence": "low", "recommended_fix": "Hold a lock"}],
+        kept=[
+            {"confidence": "low", "recommended_fix": "Insufficient evidence"},
+            {"confidence": "low", "recommended_fix": "insufficient evidence."},
+            {"confidence": "medium", "recommended_fix": "Hold a lock"},
+            {"confidence": "high", "recommended_fix": "Hold a lock"},
+        ],
+    ),
     pass_with_failures("qa_result", "$.result"),
     more_checks_than_there_are("qa_result", "$.checks.total", "warning"),
 ]

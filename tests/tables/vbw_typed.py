@@ -1,7 +1,7 @@
 """vbw-typed 2.0 as its page has it."""
 
 from tests.tables.notation import Row, Table
-from tests.tables.rules import ABSENT, Rule, more_checks_than_there_are, pass_with_failures
+from tests.tables.rules import ABSENT, Rule, complete_without_commit, more_checks_than_there_are, pass_with_failures
 
 ROLES = "lead|dev|qa|scout|debugger|architect|docs"
 
@@ -160,18 +160,7 @@ VBW_TYPED = Table(
 RULES = [
     more_checks_than_there_are("qa_verdict", "$.payload.checks.total", "refusal"),
     pass_with_failures("qa_verdict", "$.payload.result"),
-    Rule(
-        "execution_update",
-        "complete-without-commit",
-        "$.payload.commit",
-        "refusal",
-        broken=[{"status": "complete", "commit": ""}],
-        kept=[
-            {"status": "complete", "commit": "a"},
-            {"status": "partial", "commit": ""},
-            {"status": "failed", "commit": ""},
-        ],
-    ),
+    complete_without_commit("execution_update", "$.payload.commit"),
     Rule(
         "plan_contract",
         "path-allowed-and-forbidden",

@@ -16,7 +16,7 @@ from telex.model.roster import TELEX
 
 ERROR = PRIORITIES.index("ERROR")
 _ERROR_REPORT, _MESSAGE_ERROR = "ERROR_REPORT", "MESSAGE_ERROR"
-_MISSING = frozenset({"field-missing"})
+_MISSING = frozenset({"field-missing", "type-missing"})
 _UNKNOWN = frozenset({"type-unknown"})
 
 

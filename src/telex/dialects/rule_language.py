@@ -1,4 +1,4 @@
-"""The small language of hard rules: comparison, and/or/not, `in`, sums, `len`, `has`, `overlap`.
+"""The small language of hard rules: comparison, and/or/not, `in`, sums, `len`, `has`, `lower`, `count`, `overlap`.
 
     checks.passed + checks.failed > checks.total
     status == 'PASSED' and ('FAILED' in gates[].status or failureCount > 0)
@@ -71,7 +71,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 _SUMS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub}
-_ARITY = {"len": 1, "has": 1, "overlap": 2}
+_ARITY = {"len": 1, "has": 1, "lower": 1, "count": 2, "overlap": 2}
 _WORDS = {"and", "or", "not", "in", "true", "false"}
 
 
@@ -284,5 +284,9 @@ def _call(function: str, arguments: list[Callable[[Any], Any]]) -> Callable[[Any
         return lambda message: len(first(message) or ())
     if function == "has":
         return lambda message: first(message) is not None
+    if function == "lower":
+        return lambda message: None if (text := first(message)) is None else text.casefold()
     second = arguments[1]
+    if function == "count":
+        return lambda message: (first(message) or []).count(second(message))
     return lambda message: bool(set(first(message) or ()) & set(second(message) or ()))

@@ -83,6 +83,7 @@ Fields = Mapping[str, Field]
 NO_FIELDS: Fields = {}
 NO_CHAIN: Mapping[str, str] = {}
 NO_TRADES: Mapping[str, str] = {}
+NO_SECTION_RULES: "Mapping[str, SectionRule]" = {}
 
 
 def fields(required: Mapping[str, Kind] | None = None, optional: Mapping[str, Kind] | None = None) -> Fields:
@@ -115,12 +116,28 @@ class HardRule(NamedTuple):
     expected: str | None = None
 
 
+COMPLETE_WITHOUT_COMMIT = HardRule(
+    code="complete-without-commit",
+    broken_when="status == 'complete' and len(commit) == 0",
+    path="commit",
+    say="Give the commit that completes the task, or say status 'partial'.",
+    expected="a commit hash",
+)
+
+
 class FieldDefault(NamedTuple):
     """A value that the page lets the sender leave out, and what it then is."""
 
     path: str
     when: str  # an expression; the first filling that holds is taken
     value: Any
+
+
+class SectionRule(NamedTuple):
+    """When a section of the body is required, and what counts as it beside its heading."""
+
+    words: tuple[str, ...] = ()  # a line or sentence that begins with one of these, or with the section's name
+    when: str = ""  # an expression; empty: always
 
 
 class Action(NamedTuple):
@@ -165,13 +182,20 @@ class MessageType(NamedTuple):
     reply: str | None = None  # the type that answers this one
     rules: tuple[HardRule, ...] = ()
     fillings: tuple[FieldDefault, ...] = ()
-    sections: tuple[str, ...] = ()  # headings that the page asks for in a markdown body
+    sections: tuple[str, ...] = ()  # parts that the page asks for in a markdown body
+    section_rules: Mapping[str, SectionRule] = NO_SECTION_RULES  # a section without one is a heading, in every message
+    body_purpose: str = ""  # what the page asks for in a markdown body, in words
     body_example: str = ""  # front matter only
     deed: Action | None = None
     meaning: Semantics | None = None
 
     def __repr__(self) -> str:
         return f"<message type {self.name}>"
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Sections that every message of the type has as headings."""
+        return tuple(name for name in self.sections if name not in self.section_rules)
 
 
 class EnvelopeFields(NamedTuple):

@@ -141,6 +141,7 @@ def _facts(dialect: Dialect, type_: MessageType) -> str:
     facts += [("Asks for", f"[{type_.reply}](#{type_.reply.lower()})")] if type_.reply else []
     answers = [f"[{name}](#{name.lower()})" for name in answered_by(dialect, type_)]
     facts += [("Answers", ", ".join(answers))] if answers else []
+    facts += [("Body", type_.body_purpose)] if type_.body_purpose else []
     facts += [("Body has", ", ".join(f"`## {name}`" for name in type_.sections))] if type_.sections else []
     if type_.meaning is not None:
         acts = [f"{INTENTS[intent].does} (`{intent}`)" for intent in type_.meaning.intents]

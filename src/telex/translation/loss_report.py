@@ -48,7 +48,7 @@ class LossReport:
         parsed = NO_BODY
         self.loose = None  # a body that the row knows nothing of
         if plan.row.body is not None:
-            parsed = markdown_sections.parse(plan.row.body, body or "", plan.type.sections)
+            parsed = markdown_sections.parse(plan.row.body, body or "", plan.type.headings)
         elif body:
             self.loose = body
         self.strays = parsed.strays

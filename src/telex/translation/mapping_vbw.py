@@ -13,6 +13,7 @@ _PROGRESS = TypeMapping(
         "status": MinimumValue("partial", "it is not said to be complete"),
         "commit": MinimumValue("", "no commit is named"),
     },
+    remedies={"complete-without-commit": {"commit": "unknown"}},
 )
 _BLOCKER = TypeMapping("dev_blocker", ("blocked",), least={"plan": NO_PLAN, "task": ITS_TASK})
 _QA = TypeMapping(

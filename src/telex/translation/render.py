@@ -270,7 +270,7 @@ def write_body(account: LossReport) -> str | None:
         return None
     if spec is None:
         return ""
-    headings = account.plan.becomes.sections
+    headings = account.plan.becomes.headings
     # Line ends are normalised first, so that the sections can be separated again.
     said = {slot: _with_plain_ends(value) for slot, value in account.sections.items()}
     body, silent = markdown_sections.compose(spec, said, headings)

@@ -4,6 +4,8 @@ First the values (`field_walker`), then the relations between them (`rules`), th
 `check` decides whether the findings stop the message.
 """
 
+import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from telex.dialects.blanks import blank
@@ -12,7 +14,9 @@ from telex.model.finding import Finding
 from telex.model.json_path import ROOT, path_of
 from telex.model.limits import LIMITS, Limits
 from telex.validation.field_walker import FieldWalker
-from telex.validation.rules import relate
+from telex.validation.rules import relate, relations_of, sections_needed
+
+_BODY = "$.body"
 
 
 class ValidationResult(NamedTuple):
@@ -35,8 +39,8 @@ def validate(
     tree = _gathered(walk, tree, dialect, type_)
     fixed = walk.group(tree, dialect.fields_of(type_), ROOT)
     relate(walk, fixed, dialect, type_)
-    if body is not None and type_.sections:
-        walk.findings += _sections(type_, body)
+    if body is not None and (type_.sections or type_.body_purpose):
+        walk.findings += _sections(type_, body, sections_needed(walk, fixed, relations_of(dialect, type_)))
     return ValidationResult(tuple(walk.findings[: limits.findings_max]), fixed, frozenset(walk.blanks))
 
 
@@ -67,11 +71,23 @@ def validate_envelope(
     return ValidationResult(tuple(walk.findings), whole, frozenset(walk.blanks | {path_of(TYPE)}))
 
 
-def _sections(type_: MessageType, body: str) -> list[Finding]:
+_SENTENCE = re.compile(r"\n|(?<=[.!?:]) ")
+_MARKS = "#*_>-+ \t0123456789.)"  # before the words of a heading, an item or a label
+
+
+def _sections(type_: MessageType, body: str, needed: Mapping[str, tuple[str, ...]]) -> list[Finding]:
     prose = "".join(body.split("```")[::2])  # what stands in fences is not the message's own
     headings = {line.lstrip("#").strip().casefold() for line in prose.splitlines() if line.startswith("#")}
+    sentences = [line.lstrip(_MARKS).casefold() for line in _SENTENCE.split(prose)] if needed else []
+    missing = [name for name in type_.headings if name.casefold() not in headings]
+    for name, words in needed.items():
+        if not any(sentence.startswith(word.casefold()) for sentence in sentences for word in words):
+            missing.append(name)
+    if not missing and type_.body_purpose and not body.strip():
+        say = f"Write a body: {type_.body_purpose}."
+        return [Finding("section-missing", _BODY, say, "warning", expected=type_.body_purpose)]
     return [
-        Finding("section-missing", "$.body", f"Add a section '## {name}' to the body.", "warning", f"## {name}")
+        Finding("section-missing", _BODY, f"Add a section '## {name}' to the body.", "warning", f"## {name}")
         for name in type_.sections
-        if name.casefold() not in headings
+        if name in missing
     ]

@@ -122,6 +122,8 @@ def _value(node: Node, fields: _Fields, name: Name) -> str:
             return f"(0 if {place} is UNSET else len({place}))" if absent else f"len({place})"
         case FunctionCall("has", (Reference(field),)):
             return f"({fields.find(field)[0]} is not UNSET)"
+        case FunctionCall("lower", (Reference(field),)):
+            return f"{fields.find(field)[0]}.casefold()"
     raise _UnusualError
 
 

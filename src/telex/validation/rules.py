@@ -30,6 +30,7 @@ class TypeRules(NamedTuple):
     type: MessageType
     fillings: tuple[tuple[CompiledRule, tuple[str, ...], Any], ...]
     rules: tuple[tuple[CompiledRule, tuple[str, ...], HardRule], ...]
+    sections: tuple[tuple[str, tuple[str, ...], CompiledRule | None], ...]  # name, what counts as it, when it is needed
 
 
 _REMEMBERED: dict[tuple[int, int], tuple[Dialect, TypeRules]] = {}
@@ -60,7 +61,11 @@ def _prepare(dialect: Dialect, type_: MessageType) -> TypeRules:
     rules = [
         (relation(rule.broken_when), dialect.locate(type_, rule.path), rule) for rule in (*dialect.rules, *type_.rules)
     ]
-    return TypeRules(type_, tuple(fillings), tuple(rules))
+    sections = [
+        (name, (name, *rule.words), relation(rule.when) if rule.when else None)
+        for name, rule in type_.section_rules.items()
+    ]
+    return TypeRules(type_, tuple(fillings), tuple(rules), tuple(sections))
 
 
 def _place(steps: tuple[str, ...]) -> str:
@@ -85,6 +90,15 @@ def relate(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) 
                 doubtful.append((steps, rule.expected or rule.say))
     for steps, wanted in doubtful:  # only the sender knows which of the fields is wrong
         set_path(tree, steps, blank_for(wanted))
+
+
+def sections_needed(walk: FieldWalker, tree: Tree, type_rules: TypeRules) -> dict[str, tuple[str, ...]]:
+    """Sections that this message needs beside the headings of its type, and what counts as each."""
+    return {
+        name: words
+        for name, words, when in type_rules.sections
+        if when is None or (_can_tell(walk, when) and when.holds(tree))
+    }
 
 
 def _can_tell(walk: FieldWalker, relation: CompiledRule) -> bool:

@@ -44,7 +44,7 @@ PERCENT = Number(at_least=0, at_most=100)
 
 CORRELATION_DIFFERS = HardRule(
     code="correlation-differs",
-    broken_when="correlationId != taskId",
+    broken_when="lower(correlationId) != lower(taskId)",
     path="correlationId",
     say="Use the taskId as correlationId, so that all messages of the task are found together.",
     severity="warning",

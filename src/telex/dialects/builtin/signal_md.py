@@ -13,6 +13,7 @@ from telex.dialects.schema import (
     Integer,
     MapOf,
     MessageType,
+    SectionRule,
     action,
     fields,
     one_of,
@@ -27,6 +28,7 @@ ITERATIONS_MAX = 5
 # The page's table of signals opens these two to any agent, so every type that goes to the orchestrator takes them.
 OPEN_TO_ALL = ("blocked", "escalate")
 VERDICT = one_of("pass", "pass_with_notes", "fail", *OPEN_TO_ALL)
+JUDGED = "signal in ['pass', 'pass_with_notes', 'fail']"
 
 WORKER_SUBMISSION = MessageType(
     name="worker_submission", purpose="Work handed in for review, or the word that it cannot go on.",
@@ -36,6 +38,7 @@ WORKER_SUBMISSION = MessageType(
         {"ac_coverage": MapOf(one_of("pass", "fail", "partial", "na"))},
     ),
     sections=("Result", "Self-Assessment"),
+    body_purpose="what was done, then each criterion and what is known to be missing",
     example={"type": "worker_submission", "signal": "rfr",
              "files_changed": ["src/auth/reset.py", "tests/test_reset.py"],
              "ac_coverage": {"AC1": "pass", "AC2": "partial"}, "qa_check": "pass"},
@@ -54,7 +57,15 @@ REVIEW_VERDICT = MessageType(
     ),),
     example={"type": "review_verdict", "signal": "pass_with_notes", "critical_count": 0, "moderate_count": 2,
              "minor_count": 1, "ac_coverage": {"AC1": "pass", "AC2": "pass"}},
-    body_example="## Findings\nMODERATE: two names say too little.\n",
+    sections=("Findings", "AC Coverage"),
+    section_rules={
+        "Findings": SectionRule(
+            ("CRITICAL", "MODERATE", "MINOR"), f"{JUDGED} and critical_count + moderate_count + minor_count > 0"
+        ),
+        "AC Coverage": SectionRule(("AC",), f"{JUDGED} and len(ac_coverage) > 0"),
+    },
+    body_purpose="the findings by severity, the acceptance criteria covered, and a summary in one line",
+    body_example="## Findings\nMODERATE: two names say too little.\n\n## AC Coverage\nBoth are met.\n\nGood to go.\n",
     deed=action(
         "signal", "signal critical=critical_count moderate=moderate_count minor=minor_count coverage=ac_coverage",
     ),
@@ -85,6 +96,7 @@ AUDIT_VERDICT = MessageType(
         ),
     ),
     sections=("Runtime",),
+    body_purpose="the security findings by severity or CLEAN, then what was run and how it went",
     example={"type": "audit_verdict", "signal": "pass",
              "security_findings": {"critical": 0, "high": 0, "medium": 1, "low": 0}, "build_status": "pass",
              "test_status": "pass", "typecheck_status": "skipped"},
@@ -106,9 +118,10 @@ TRIAGE_RESULT = MessageType(
     ),
     rules=(
         HardRule(
-            code="research-count-mismatch", broken_when="research_needed and not has(research_count)",
+            code="research-count-mismatch",
+            broken_when="research_needed and (not has(research_count) or research_count == 0)",
             path="research_count", say="Say how many research questions there are, or set research_needed to false.",
-            expected="a count, since research is needed",
+            expected="a count of at least 1, since research is needed",
         ),
         HardRule(
             code="research-count-mismatch", broken_when="not research_needed and has(research_count)",
@@ -116,7 +129,9 @@ TRIAGE_RESULT = MessageType(
             expected="no count, since no research is needed",
         ),
     ),
-    sections=("Triage",),
+    sections=("Triage", "Research Questions"),
+    section_rules={"Research Questions": SectionRule(("Research", "Questions"), "research_needed == true")},
+    body_purpose="tier, problem, constraints, criteria of success, what is out of scope, and the research questions",
     example={"type": "triage_result", "signal": "triage_complete", "tier": 2, "research_needed": True,
              "research_count": 3},
     body_example="## Triage\nTier 2: one module, one new table.\n\n## Research Questions\n1. Which mail service?\n",
@@ -133,6 +148,7 @@ PLAN_RESULT = MessageType(
     ),
     example={"type": "plan_result", "signal": "plan_complete", "plan_file": "plans/password-reset.md", "wave_count": 3,
              "step_count": 7, "risk_tags": ["security", "data-mutation"], "has_blockers": False},
+    body_purpose="one paragraph on what the plan covers",
     body_example="Adds password reset in three waves.\n",
     deed=action(
         "signal",
@@ -149,7 +165,15 @@ RESEARCH_RESULT = MessageType(
     ),
     example={"type": "research_result", "signal": "research_complete", "topic": "mail services", "verified": True,
              "has_gotchas": False},
-    body_example="The one in use can send templates.\n",
+    sections=("Answer", "Verified Facts"),
+    section_rules={
+        "Answer": SectionRule(when="signal == 'research_complete'"),
+        "Verified Facts": SectionRule(
+            ("Verified", "Facts", "Sources"), "signal == 'research_complete' and verified == true"
+        ),
+    },
+    body_purpose="the answer, verified facts with their sources, versions, pitfalls, and what is not verified",
+    body_example="## Answer\nThe one in use can send templates.\n\n## Verified Facts\n- It says so in docs/mail.md.\n",
     deed=action("signal", "signal topic verified gotchas=has_gotchas"),
 )  # fmt: skip
 
@@ -159,7 +183,14 @@ TASK_ASSIGNMENT = MessageType(
     fields=fields({"signal": one_of("execute")}, {"task": TEXT, "plan_file": TEXT, "wave": COUNT, "step": COUNT}),
     example={"type": "task_assignment", "signal": "execute", "task": "Reset link",
              "plan_file": "plans/password-reset.md", "wave": 1, "step": 2},
-    body_example="Write the reset link.\n\n## Acceptance Criteria\n- AC1: a link works once\n",
+    sections=("Acceptance Criteria", "Context", "Files"),
+    section_rules={
+        "Acceptance Criteria": SectionRule(("Acceptance", "Criteria")), "Context": SectionRule(),
+        "Files": SectionRule(),
+    },
+    body_purpose="what is to be done, the acceptance criteria, the context, and the files to modify or read",
+    body_example="Write the reset link.\n\n## Acceptance Criteria\n- AC1: a link works once\n\n"
+    "## Context\nThe mail template stays.\n\n## Files\n- src/auth/reset.py\n",
     deed=action("dispatch", "signal task plan_file wave step"),
 )  # fmt: skip
 
@@ -195,6 +226,9 @@ REVISION_REQUEST = MessageType(
     ),
     example={"type": "revision_request", "signal": "revise", "iteration": 2, "max_iterations": 5,
              "fix_severity": "all"},
+    sections=("From the reviewer",),
+    section_rules={"From the reviewer": SectionRule(("From", "Review", "Audit"))},
+    body_purpose="the issues to fix, grouped by source: reviewer, auditor",
     body_example="## From the reviewer\nTwo names say too little.\n",
     deed=action("dispatch", "signal decision=signal iteration iterations_max=max_iterations severity=fix_severity"),
 )  # fmt: skip
@@ -212,6 +246,7 @@ TRIAGE_REQUEST = MessageType(
     senders=ORCHESTRATOR, receivers=("architect",), priority="STATUS", reply="triage_result",
     fields=fields({"signal": one_of("execute")}),
     example={"type": "triage_request", "signal": "execute"},
+    body_purpose="the user's request, and what the architect needs to know of the project",
     body_example="Let people reset their password.\n",
     deed=action("dispatch", "signal"),
 )  # fmt: skip
@@ -221,6 +256,9 @@ ARCHITECTURE_REQUEST = MessageType(
     senders=ORCHESTRATOR, receivers=("architect",), priority="STATUS", reply="plan_result",
     fields=fields({"signal": one_of("plan")}),
     example={"type": "architecture_request", "signal": "plan"},
+    sections=("Research Context",),
+    section_rules={"Research Context": SectionRule(("No research needed",))},
+    body_purpose="what the researchers found, or 'No research needed'",
     body_example="## Research Context\nThe mail service in use can send templates.\n",
     deed=action("dispatch", "signal"),
 )  # fmt: skip
@@ -230,7 +268,14 @@ RESEARCH_REQUEST = MessageType(
     senders=ORCHESTRATOR, receivers=("researcher",), priority="STATUS", reply="research_result",
     fields=fields({"signal": one_of("research"), "topic": TEXT}),
     example={"type": "research_request", "signal": "research", "topic": "mail services"},
-    body_example="Which mail service can send templates? The plan's second wave hangs on it.\n",
+    sections=("Why it matters", "Where to look"),
+    section_rules={
+        "Why it matters": SectionRule(("Why", "Decision", "It decides", "This decides", "It gates", "This gates")),
+        "Where to look": SectionRule(("Where", "Look", "See", "Sources", "Start")),
+    },
+    body_purpose="the question, the decision that it gates, and where to look",
+    body_example="Which mail service can send templates?\n\n## Why it matters\nThe second wave depends on it.\n\n"
+    "## Where to look\ndocs/mail.md\n",
     deed=action("dispatch", "signal topic"),
 )  # fmt: skip
 

@@ -6,6 +6,7 @@ at times: concerns, attempted, failures, alternatives, committed, and the artifa
 
 from telex.dialects.schema import (
     BOOLEAN,
+    COMPLETE_WITHOUT_COMMIT,
     COUNT,
     NOTE,
     TEXT,
@@ -97,6 +98,7 @@ DEV_PROGRESS = MessageType(
         {"task": TEXT, "plan_id": TEXT, "commit": NOTE, "status": one_of("complete", "partial", "failed")},
         {"concerns": TEXTS},
     ),
+    rules=(COMPLETE_WITHOUT_COMMIT,),
     example={"type": "dev_progress", "task": "01-01/T3", "plan_id": "01-01", "commit": "abc1234", "status": "partial",
              "concerns": ["The token's shape differs from the plan"]},
     deed=action("progress", "plan=plan_id task status commit concerns"),

@@ -1,6 +1,7 @@
 """vbw-handoff 1.0: flat JSON told apart by `type`; whatever is not JSON is plain markdown."""
 
 from telex.dialects.schema import (
+    COMPLETE_WITHOUT_COMMIT,
     COUNT,
     NOTE,
     TEXT,
@@ -18,6 +19,7 @@ from telex.dialects.schema import (
 )
 
 LEVELS = one_of("high", "medium", "low")
+NO_EVIDENCE = "Insufficient evidence"
 
 SCOUT_FINDINGS = MessageType(
     name="scout_findings", purpose="What a scout learned about the domain it was given.",
@@ -47,6 +49,7 @@ DEV_PROGRESS = MessageType(
         {"task": TEXT, "plan_id": TEXT, "commit": NOTE, "status": one_of("complete", "partial", "failed")},
         {"concerns": TEXTS},
     ),
+    rules=(COMPLETE_WITHOUT_COMMIT,),
     example={"type": "dev_progress", "task": "03-01/reset-link", "plan_id": "03-01", "commit": "abc1234",
              "status": "complete", "concerns": ["The mail template is still the old one"]},
     deed=action("progress", "plan=plan_id task status commit concerns"),
@@ -99,6 +102,12 @@ DEBUGGER_REPORT = MessageType(
     senders=("debugger",), receivers=("lead",), priority="STATUS",
     fields=fields({"hypothesis": TEXT, "evidence_for": TEXTS, "evidence_against": TEXTS, "confidence": LEVELS,
                    "recommended_fix": TEXT}),
+    rules=(HardRule(
+        code="fix-without-evidence",
+        broken_when="confidence == 'low' and 'insufficient evidence' not in lower(recommended_fix)",
+        path="recommended_fix", say=f"Write {NO_EVIDENCE!r}: a fix needs more than low confidence.",
+        severity="warning", expected=NO_EVIDENCE,
+    ),),
     example={"type": "debugger_report", "hypothesis": "Two refreshes of one token race each other",
              "evidence_for": ["Only concurrent requests fail"], "evidence_against": ["A token lives for half an hour"],
              "confidence": "medium", "recommended_fix": "Hold a lock while a token is refreshed"},

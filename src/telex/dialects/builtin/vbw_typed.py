@@ -2,6 +2,7 @@
 
 from telex.dialects.schema import (
     BOOLEAN,
+    COMPLETE_WITHOUT_COMMIT,
     COUNT,
     MOMENT,
     NOTE,
@@ -122,15 +123,7 @@ EXECUTION_UPDATE = MessageType(
         # tokens_used is our own: the page gives a plan a token budget and no message in which to say what was spent.
         {"files_modified": TEXTS, "concerns": TEXTS, "evidence": NOTE, "tokens_used": COUNT},
     ),
-    rules=(
-        HardRule(
-            code="complete-without-commit",
-            broken_when="status == 'complete' and len(commit) == 0",
-            path="commit",
-            say="Give the commit that completes the task, or say status 'partial'.",
-            expected="a commit hash",
-        ),
-    ),
+    rules=(COMPLETE_WITHOUT_COMMIT,),
     example=_example(
         "execution_update",
         "update-1",

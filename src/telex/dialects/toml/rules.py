@@ -209,6 +209,12 @@ class _TypeChecker:
                 return self.flaw(f"has(…) asks whether one field is there, and {_words(arguments[0])} is none")
             self.kind(arguments[0])
             return BOOLEAN
+        if function == "lower":
+            self.require(arguments[0], (Text, OneOf), ", and only text has lower case")
+            return Text()
+        if function == "count":
+            self.contains(arguments[1], arguments[0])
+            return Integer(at_least=0)
         kinds = [self.kind(argument) for argument in arguments]
         for node, kind in zip(arguments, kinds, strict=True):
             item = kind.item if isinstance(kind, ListOf) else kind
