@@ -1,12 +1,16 @@
 """Does a request find its way from triage to done by signals alone? Whole stories over the real bus."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from telex.bus.orchestrator import Orchestrator
 from telex.client import run_sync
 from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
+from telex.validation.check import check
 from telex.work.pipeline.pending_dispatches import pending_dispatches
 from tests.bus_team import Team, open_team, team
 from tests.pipeline_team import REQUEST, Changes, Crew, crew, dispatches, fields_of, result, smooth, text_of
@@ -41,8 +45,8 @@ def test_each_question_is_asked_and_the_plan_waits_for_every_answer(team: Team, 
     team.bus.send(result("research_result"), sender="researcher", to="orchestrator", reply_to=second.message.id)
     assert [one.id for one in story.turn().sent] == ["W.plan"]
     plan = text_of(team, "W.plan")
-    assert "question 1 (UNVERIFIED)" in plan
-    assert "question 2 (UNVERIFIED)" not in plan
+    assert "## Research Context\n\n### Question 1 (UNVERIFIED)" in plan
+    assert "Question 2 (UNVERIFIED)" not in plan
 
 
 @proves("pipeline/plan", "pipeline/waves")
@@ -201,3 +205,110 @@ def test_only_what_is_held_up_can_be_set_going_again(crew: Callable[..., Crew]) 
     ):
         with pytest.raises(error):
             run_sync(story.orchestrator.resume(work, place))
+
+
+# --- what a dispatch says ---------------------------------------------------------------------------------------------
+
+TRIAGE = """## Triage
+Tier 2: one module.
+
+## Research Questions
+Two are open:
+
+1. **Which mail service can send templates?**
+   - Why it matters: it decides whether the second wave is needed.
+   - Where to look: docs/mail.md
+2. How long may a link live?
+"""
+PLAN = """# Password reset
+
+## Wave 1
+
+### Step 1: Token table
+Add a table for tokens.
+
+**Acceptance criteria**
+- AC1: a token is stored as a hash
+
+**Files:** src/auth/tokens.py
+
+### Step 2: Reset link
+Send a link by mail.
+
+## Wave 2
+1. Write the page
+2. Write the docs
+"""
+
+
+def answer_with(type_: str, body: str, **changes: Any) -> bytes:
+    kind = SIGNAL_MD.types[type_]
+    return write(SIGNAL_MD, {**kind.example, **changes}, body).encode()
+
+
+def sent_texts(team: Team, story: Crew, *answers: tuple[str, bytes, str]) -> dict[str, str]:
+    """The dispatches that follow from these answers, each with its text."""
+    for agent, raw, reply_to in answers:
+        assert team.bus.send(raw, sender=agent, to="orchestrator", reply_to=reply_to).accepted
+    return {dispatch.id: text_of(team, dispatch.id) for dispatch in story.turn().sent}
+
+
+def test_every_dispatch_is_written_as_its_page_describes_it(team: Team, crew: Callable[..., Crew]) -> None:
+    story = crew(W={"research_needed": True, "research_count": 1})
+    story.play()
+    typed = [one.message for one in team.bus.trace("W") if one.message.role == "orchestrator" and one.message.type]
+    assert {message.type for message in typed} == {
+        *("triage_request", "research_request", "architecture_request", "task_assignment", "approval")
+    }
+    assert [check(message.raw).findings for message in typed] == [()] * len(typed)
+
+
+@proves("pipeline/text/research")
+def test_a_research_request_asks_the_question_and_says_what_it_gates(team: Team, crew: Callable[..., Crew]) -> None:
+    triage = answer_with("triage_result", TRIAGE, research_count=3)
+    sent = sent_texts(team, crew(), ("architect", triage, "W"))
+    first = check(sent["W.research.1"])
+    assert first.tree["topic"] == "Which mail service can send templates"
+    assert first.body is not None
+    assert first.body.startswith("**Which mail service can send templates?**\n\nAnswer with --reply-to W.research.1.")
+    assert "## Why it matters\n\nWhy it matters: it decides whether the second wave is needed." in first.body
+    assert "## Where to look\n\nWhere to look: docs/mail.md" in first.body
+    assert REQUEST in first.body
+    assert check(sent["W.research.2"]).tree["topic"] == "How long may a link live"
+    assert "It gates the plan" in sent["W.research.2"]
+    assert check(sent["W.research.3"]).tree["topic"] == "W, question 3", "the triage lists two only"
+
+
+@proves("pipeline/text/plan")
+def test_a_plan_without_research_is_told_so(team: Team, crew: Callable[..., Crew]) -> None:
+    story = crew()
+    story.act("architect")
+    story.turn()
+    assert "No research needed — proceed." in text_of(team, "W.plan")
+
+
+@proves("pipeline/text/step")
+def test_a_step_comes_with_its_text_from_the_plan(team: Team, crew: Callable[..., Crew]) -> None:
+    story = crew()
+    story.orchestrator = Orchestrator(team.bus.awaitable, read_plan={"plans/reset.md": PLAN}.__getitem__)
+    story.play()
+    first, second = check(text_of(team, "W.w1.s1.i0")), check(text_of(team, "W.w1.s2.i0"))
+    assert first.body is not None
+    assert first.body.startswith("**Step 1: Token table**\n\nAdd a table for tokens.\n\n**Acceptance criteria**\n- AC1")
+    assert "## Acceptance Criteria" not in first.body, "the plan has them"
+    assert second.body is not None
+    assert second.body.startswith("**Step 2: Reset link**")
+    assert "## Acceptance Criteria\n\nAs plans/reset.md has them for step 2 of wave 1." in second.body
+    assert "---\n**Write the page**" in text_of(team, "W.w2.s1.i0")
+
+
+@proves("pipeline/text/step")
+def test_without_a_readable_plan_a_step_names_its_file(team: Team, crew: Callable[..., Crew]) -> None:
+    crew().play()
+    assert "Do step 1 of wave 2 of plans/reset.md." in text_of(team, "W.w2.s1.i0")
+
+
+@proves("pipeline/text/approval")
+def test_an_approval_asks_for_a_conventional_commit(team: Team, crew: Callable[..., Crew]) -> None:
+    crew().play()
+    assert "using conventional commit format" in text_of(team, "W.w1.s1.lgtm")

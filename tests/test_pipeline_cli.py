@@ -171,3 +171,18 @@ def test_looking_makes_no_store(shell: Shell, tmp_path: Path) -> None:
     for words in (["list"], ["show", "W"], ["run", "--once"], ["resume", "W"]):
         assert main(["work", *words, "--store", str(tmp_path / "none.db")]) == 3
     assert not (tmp_path / "none.db").exists()
+
+
+@proves("pipeline/text/step")
+@pytest.mark.parametrize(
+    "place, is_read", [("plans/reset.md", True), ("../reset.md", False), ("plans/reset.env", False)]
+)
+def test_a_plan_is_read_from_the_project_and_from_nowhere_else(
+    begun: Callable[..., Crew], shell: Shell, team: Team, tmp_path: Path, place: str, is_read: bool
+) -> None:
+    file = tmp_path / place
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("## Wave 1\n1. Store the token\n2. Send the link\n")
+    crew = begun(W_plan={"plan_file": place})
+    play(crew, shell)
+    assert ("**Send the link**" in team.story("W.w1.s2.i0").message.raw.decode()) is is_read

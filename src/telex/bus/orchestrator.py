@@ -43,8 +43,17 @@ class OrchestratorRound(NamedTuple):
 
 
 class Orchestrator:
-    def __init__(self, bus: Bus, name: str = ORCHESTRATOR, *, role: str | None = None) -> None:
-        self._bus, self.name, self._role = bus, normalised(name), role
+    """`read_plan` has the text of a plan's file, which an agent named; nothing if it cannot be read."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        name: str = ORCHESTRATOR,
+        *,
+        role: str | None = None,
+        read_plan: Callable[[str], str] = lambda path: "",
+    ) -> None:
+        self._bus, self.name, self._role, self._read_plan = bus, normalised(name), role, read_plan
         self._settled: set[str] = set()  # dispatches that are there, or cannot be sent: not to be tried again
 
     async def start(self, text: str, work: str | None = None, *, to: str | None = None) -> Receipt:
@@ -173,7 +182,8 @@ class Orchestrator:
 
     async def _send(self, work: Work, dispatch: Dispatch, note: str = "") -> Receipt:
         quoted = {id_: await self._body(id_) for _, id_ in dispatch.cites if id_}
-        raw = dispatch_text(work, dispatch, quoted, note).encode("utf-8", "backslashreplace")
+        plan = self._read_plan(work.plan_file) if work.plan_file and dispatch.place.kind == "step" else ""
+        raw = dispatch_text(work, dispatch, quoted, note, plan).encode("utf-8", "backslashreplace")
         return await self._bus.send(
             raw,
             sender=self.name,

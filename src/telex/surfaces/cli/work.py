@@ -1,5 +1,6 @@
 """`telex work`: start a pipeline, route its signals, and show its progress."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from telex.ports.bus import Receipt
     from telex.work.pipeline.state import Work
 
+PLAN_ENDINGS = (".md", ".markdown")
+PLAN_CHARACTERS_MAX = 1_000_000
 COLOURS = {"done": "green", "blocked": "yellow", "escalated": "red"}
 
 
@@ -129,7 +132,7 @@ def run(works: tuple[str, ...], who: Speaker, once: bool, wait: float | None, st
 
     stay_for_long()
     with opened_to_look(store) as bus:
-        orchestrator = Orchestrator(bus.awaitable, who.agent, role=who.role)
+        orchestrator = Orchestrator(bus.awaitable, who.agent, role=who.role, read_plan=_plan_text)
         for work in works:
             run_sync(orchestrator.work(work))  # raises if there is no such work
         tell, refused = _teller(as_json)
@@ -202,13 +205,27 @@ def resume(
     from telex.client import run_sync
 
     with opened_to_look(store) as bus:
-        receipt = run_sync(Orchestrator(bus.awaitable, who.agent, role=who.role).resume(work, place, say or "", to=to))
+        orchestrator = Orchestrator(bus.awaitable, who.agent, role=who.role, read_plan=_plan_text)
+        receipt = run_sync(orchestrator.resume(work, place, say or "", to=to))
     return _told(receipt, as_json)
 
 
 def _told(receipt: "Receipt", as_json: bool) -> int:
     receipts.tell(receipt, fix="telex work --help", as_json=as_json)
     return DONE if receipt.accepted else REFUSED
+
+
+def _plan_text(path: str) -> str:
+    """Text of a plan's file. An agent named it, so only markdown within the project is read."""
+    root = os.path.realpath(os.path.dirname(settings_here().source or "") or os.curdir)
+    file = os.path.realpath(os.path.join(root, path))
+    if not file.startswith(root + os.sep) or not file.endswith(PLAN_ENDINGS) or not os.path.isfile(file):
+        return ""
+    try:
+        with open(file, encoding="utf-8", errors="replace") as plan:
+            return plan.read(PLAN_CHARACTERS_MAX)
+    except OSError:
+        return ""
 
 
 def _text(file: str) -> str:

@@ -50,7 +50,7 @@ class Dispatch(NamedTuple):
     or_to: str  # address to use if that agent has left
     type: MessageType | None = None
     of: Mapping[str, Any] = {}  # its content, by the action's field names
-    cites: tuple[tuple[str, str], ...] = ()  # messages that it quotes: heading, id
+    cites: tuple[tuple[str, str], ...] = ()  # messages that it quotes: heading with its marks, id
     reply_to: str | None = None
 
 
@@ -67,7 +67,7 @@ def _of_place(work: Work, step: PipelineStep) -> Iterator[Dispatch]:
                 role, id_ = ONE_OF_ROLE + CHECKERS[check], dispatch_id(work.id, step, check)
                 yield Dispatch(id_, check, step, role, role, reply_to=step.answer or None)
     elif step.state == "approved" and not step.told:
-        notes = tuple(("A note that came with it", note) for note in step.notes)
+        notes = tuple(("## A note that came with it", note) for note in step.notes)
         yield _typed(work, step, APPROVAL, {"signal": "lgtm"}, notes)._replace(id=approval_id(work.id, step))
     elif step.state == BEGINS[step.kind] and not step.asked:
         yield ask(work, step)
@@ -76,32 +76,35 @@ def _of_place(work: Work, step: PipelineStep) -> Iterator[Dispatch]:
 def ask(work: Work, place: PipelineStep) -> Dispatch:
     """The dispatch that starts a step, or that sends it back for revision."""
     if place.kind == "triage":
-        return _typed(work, place, TRIAGE_REQUEST, {"signal": "execute"}, (("The request", work.id),))
+        return _typed(work, place, TRIAGE_REQUEST, {"signal": "execute"}, (("## The request", work.id),))
     if place.kind == "research":
         topic = f"{work.id}, question {place.name.partition('.')[2]}"
-        cites = (("The triage", work.places["triage"].answer),)
+        cites = (("## The request", work.id), ("## The triage", work.places["triage"].answer))
         return _typed(work, place, RESEARCH_REQUEST, {"signal": "research", "topic": topic}, cites)
     if place.kind == "plan":
         return _typed(work, place, ARCHITECTURE_REQUEST, {"signal": "plan"}, _findings(work))
     if place.iteration:
-        verdicts = tuple((f"From the {CHECKERS[verdict.part]}", verdict.message) for verdict in place.verdicts)
+        verdicts = tuple((f"## From the {CHECKERS[verdict.part]}", verdict.message) for verdict in place.verdicts)
         severity = "all" if place.iteration <= FIXES_ALL_UNTIL else "critical"
         says = {"iteration": place.iteration, "iterations_max": ITERATIONS_MAX, "severity": severity}
         return _typed(work, place, REVISION_REQUEST, {"signal": "revise", **says}, verdicts)
     step = int(place.name.partition(".s")[2])
     says = {"plan_file": work.plan_file} if work.plan_file else {}
+    says |= {"wave": wave_of(place.name), "step": step}
     return _typed(
-        work, place, TASK_ASSIGNMENT, {"signal": "execute", **says, "wave": wave_of(place.name), "step": step}
+        work, place, TASK_ASSIGNMENT, {"signal": "execute", **says}, (("## Context", work.places["plan"].answer),)
     )
 
 
 def _findings(work: Work) -> tuple[tuple[str, str], ...]:
     """Input of the architect; the heading of an unverified answer says so."""
     research = [
-        (f"Research, question {step.name.partition('.')[2]}" + ("" if step.sure else " (UNVERIFIED)"), step.answer)
+        (f"### Question {step.name.partition('.')[2]}" + ("" if step.sure else " (UNVERIFIED)"), step.answer)
         for step in work.of_kind("research")
     ]
-    return (("The request", work.id), ("The triage", work.places["triage"].answer), *research)
+    if research:
+        research[0] = (f"## Research Context\n\n{research[0][0]}", research[0][1])
+    return (("## The request", work.id), ("## The triage", work.places["triage"].answer), *research)
 
 
 def _typed(
