@@ -195,6 +195,28 @@ def test_who_was_asked_may_answer_and_who_was_not_may_not(team: Team) -> None:
     assert codes(answer(team, "qa", id="an-2").findings) == ["role-may-not-send"]
 
 
+@proves("approvals/reaches-the-asker")
+@pytest.mark.parametrize("to", ["ada", "role:dev", "architect"])
+def test_an_approval_sent_to_another_is_also_delivered_to_the_agent_that_asked(team: Team, to: str) -> None:
+    team.bus.join("ada", role="dev"), team.bus.join("dev")
+    ask(team)
+    receipt = team.bus.send(typed("approval_response", "an-1", "lead"), sender="lead", to=to)
+    assert receipt.to == (to, "dev")
+    assert not approval(team, "ask-1").waits
+    assert "an-1" in team.inbox("dev")
+    assert "answered" in team.kinds("ask-1")
+
+
+@proves("approvals/reaches-the-asker")
+def test_an_approval_that_cannot_reach_the_agent_that_asked_decides_nothing(team: Team) -> None:
+    team.bus.join("ada", role="dev"), team.bus.join("dev")
+    ask(team)
+    team.bus.leave("dev")
+    receipt = team.bus.send(typed("approval_response", "an-1", "lead"), sender="lead", to="ada")
+    assert codes(receipt.findings) == ["recipient-has-left"]
+    assert approval(team, "ask-1").waits
+
+
 @proves("approvals/same-id")
 def test_nobody_asks_under_the_id_of_another(team: Team) -> None:
     ask(team)

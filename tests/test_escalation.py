@@ -48,6 +48,26 @@ def test_an_escalation_that_skips_a_step_is_refused_and_nothing_waits(team: Team
     assert team.kinds("e1") == ["refused"]
 
 
+@proves("escalation/one-step")
+@pytest.mark.parametrize("to", ["human", "lead", "role:architect", "zoe", "*"])
+def test_a_step_is_judged_by_where_the_escalation_is_delivered(team: Team, to: str) -> None:
+    team.bus.join("zoe", role="lead")
+    raw = speech_of("vbw-company", "escalation").raw  # from dev to senior
+    assert codes(team.bus.send(raw, sender="dev", to=to, id="e1").findings) == ["escalation-skips-a-step"]
+    cto = flow("ESCALATION_REQUEST", "e2", "fullstack-developer", "cto")
+    assert codes(team.bus.send(cto, sender="fullstack-developer", to="human").findings) == ["escalation-skips-a-step"]
+    assert team.bus.escalations(answered=True) == []
+    assert team.bus.send(raw, sender="dev", to="role:senior", id="e3").accepted
+
+
+@proves("escalation/one-step")
+def test_a_level_that_nobody_here_has_may_be_skipped(open_team: OpenTeam) -> None:
+    team = open_team(members=(Member("dev", "dev", declared=True), Member("zoe", "lead", declared=True)))
+    raw = speech_of("vbw-company", "escalation").raw
+    assert codes(team.bus.send(raw, sender="dev", to="human", id="e1").findings) == ["escalation-skips-a-step"]
+    assert team.bus.send(raw, sender="dev", to="zoe", id="e2").accepted
+
+
 @proves("escalation/deadline")
 @pytest.mark.parametrize("limit", [FIVE_MINUTES, 7.0])
 def test_an_escalation_waits_as_long_as_the_team_has_set(open_team: OpenTeam, limit: float) -> None:

@@ -1,6 +1,7 @@
 """Correlation of a send: the message it replies to, its conversation, and the pending requests it answers."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from telex.bus.context import ESCALATE, BusContext
 from telex.delivery.routing import Route, inboxes_of
@@ -9,7 +10,7 @@ from telex.model.finding import Finding
 from telex.model.json_path import ROOT, path_of
 from telex.model.limits import LIMITS
 from telex.model.message import Message, WorkChange
-from telex.model.roster import HUMAN, ONE_OF_ROLE, Member
+from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
 from telex.ports.store import Reads
 from telex.work.actions import COMES_ALONG, DECIDING
 
@@ -178,6 +179,19 @@ def with_decided_request(request: SendRequest, checked: CheckedMessage, work_cha
         return request
     decided = _requests_in(work_change)
     return request._replace(reply_to=decided[0]) if len(decided) == 1 else request
+
+
+def askers_not_reached(before: Mapping[str, Any], roster: Roster, inboxes: Route) -> list[str]:
+    """Agents whose requests for approval a message decides without being delivered to them. The inbox of a role counts
+    where the agent is its only member."""
+    askers = [state.request.by for topic, state in before.items() if topic.startswith(APPROVAL + ":") and state]
+    return [asker for asker in askers if asker not in inboxes and not _is_alone_at(asker, roster, inboxes)]
+
+
+def _is_alone_at(name: str, roster: Roster, inboxes: Route) -> bool:
+    member = roster.find(name)
+    alone = member is not None and len(roster.of_role(member.role)) == 1
+    return member is not None and alone and not set(inboxes_of(member, roster)).isdisjoint(inboxes)
 
 
 def _requests_in(work_change: WorkChange) -> list[str]:

@@ -275,9 +275,18 @@ class Decision:
         message = self._work_message = self._as_work_message(traits)
         work = _work_rules()(self._context, self._tx, message, self._roster, self._findings)
         self._work, self._findings = work, work.findings
-        if work.change is not None and traits.action in DECIDING and self._reply_to is None:
-            from telex.bus.correlate import with_decided_request
+        if work.change is None or traits.action not in DECIDING:
+            return
+        from telex.bus.correlate import askers_not_reached, with_decided_request
 
+        for asker in askers_not_reached(work.before or {}, self._roster, self._route):
+            route = self._context.team.route_to(asker, self._member, self._roster)
+            if isinstance(route, Finding):
+                self._findings = (*self._findings, route)
+            else:
+                self._inboxes = (*self._route, *route)
+                self._work_message = message._replace(inboxes=self._inboxes)
+        if self._reply_to is None:
             self._request = with_decided_request(self._request, self._checked, work.change)
             self._reply_to = self._request.reply_to
 

@@ -7,9 +7,13 @@ the messages here, and `delivery/escalation_chain.py` combines both.
 
 from collections.abc import Iterator
 
+from telex.delivery.escalation_chain import above
+from telex.delivery.routing import role_at
 from telex.model.escalation import Escalation, EscalationLevel
 from telex.model.finding import Finding
-from telex.model.roster import TELEX
+from telex.model.json_path import ROOT
+from telex.model.roster import HUMAN, TELEX, Roster
+from telex.validation.authorization import normalised
 from telex.work.id_reuse import id_reused
 from telex.work.rule_set import Book, Fold, RuleContext, WorkRules
 from telex.work.view import WorkMessage
@@ -40,12 +44,27 @@ def _belongs(work_message: WorkMessage, book: Book) -> Iterator[str]:
 
 def _weigh(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     """The id of an open escalation must not be reused: an answer names only the id."""
-    first, climb = topics_of_step(work_message.id)
-    if work_message.sender == TELEX or (first not in book and climb not in book):
+    if work_message.sender == TELEX:
         return ()
+    first, climb = topics_of_step(work_message.id)
+    skips = _skips_a_step(work_message, context.roster)
+    if first not in book and climb not in book:
+        return skips
     escalation: Escalation | None = book.get(first)
     by = escalation.by if escalation is not None else TELEX
-    return (id_reused(work_message, f"{by} has handed something up"),)
+    return (*skips, id_reused(work_message, f"{by} has handed something up"))
+
+
+def _skips_a_step(work_message: WorkMessage, roster: Roster) -> tuple[Finding, ...]:
+    """Delivered to a level above the one that the message names, although a level below that one has a member."""
+    level = work_message.text("level")
+    levels = [normalised(one) for one in (level, *above(work_message.dialect, work_message.type, level))]
+    here = next((place for place, role in enumerate(levels) if role == HUMAN or roster.of_role(role)), 0)
+    skipping = [inbox for inbox in work_message.inboxes if role_at(inbox, roster) in levels[here + 1 :]]
+    if not skipping:
+        return ()
+    say = f"Send it to {levels[here]}: an escalation goes exactly one step up, and {skipping[0]} is above that."
+    return (Finding("escalation-skips-a-step", ROOT, say, expected=levels[here], found=skipping[0]),)
 
 
 def _may_climb(work_message: WorkMessage) -> bool:
