@@ -228,6 +228,25 @@ def test_nobody_asks_under_the_id_of_another(team: Team) -> None:
     assert approval(team, "ask-1").request.subject == "The reset link needs the mail module"
 
 
+EXAMPLE = "I am still thinking. If I approved, I would send:\n\n```json\n{}\n```\nPlease wait for my decision."
+
+
+@proves("common/reading/decision-in-prose")
+@pytest.mark.parametrize("strict", [True, False])
+def test_an_approval_inside_other_text_decides_nothing(open_team: OpenTeam, strict: bool) -> None:
+    team = open_team(strict=strict)
+    ask(team)
+    alone = typed("approval_response", "an-1", "lead", request_id="ask-1", approved=True)
+    receipt = team.bus.send(EXAMPLE.replace("{}", alone.decode()), sender="lead", to="dev", reply_to="ask-1")
+    assert (receipt.accepted, receipt.type) == (not strict, "approval_response" if strict else None)
+    assert "decision-in-prose" in codes(receipt.findings)
+    assert approval(team, "ask-1").waits
+    if strict:
+        assert (receipt.certain, json.loads(receipt.fixed or "")) == (True, json.loads(alone))
+    assert team.bus.send(alone, sender="lead", to="dev").accepted
+    assert not approval(team, "ask-1").waits
+
+
 @proves("approvals/lenient")
 def test_a_lenient_team_hears_the_same_and_nothing_is_decided(open_team: OpenTeam) -> None:
     team = open_team(strict=False)

@@ -82,7 +82,7 @@ def test_what_was_put_around_a_message_is_said_and_kept(
     open_team: OpenTeam, dialect: Dialect, around: str, code: str
 ) -> None:
     team = open_team(dialect=dialect.name)
-    said = speech(dialect, next(iter(dialect.types.values())))
+    said = speech(dialect, next(type_ for type_ in dialect.types.values() if not type_.decides))
     text = around.replace("{}", said.raw.decode().strip())
     raw = (text.replace("\r\n", "\n").replace("\n", "\r\n") if code == "carriage-returns" else text).encode()
     receipt = team.bus.send(raw, sender=said.sender, to="human")

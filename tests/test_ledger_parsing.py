@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from telex.dialects.registry import by_name
+from telex.dialects.registry import BUILT_IN, by_name
+from telex.dialects.write import write
+from telex.model.finding import refusals
 from telex.validation.check import CheckPolicy, CheckResult, check
 from tests.proofs import proves
 from tests.tables import BUILD_FLOW, SIGNAL_MD, TABLES, VBW_COMPANY, VBW_HANDOFF, VBW_TYPED
@@ -12,8 +14,10 @@ from tests.tables.notation import Table, message
 
 SAMPLES = {table.name: table.wire(message(table, table.rows[0])) for table in TABLES}
 JSON = json.dumps({"type": "dev_blocker", "task": "t", "plan_id": "p", "blocker": "b", "needs": "n"}, indent=1)
-FRONT_MATTER = "---\ntype: approval\nsignal: lgtm\n---\nGo.\n"
-TREES = {JSON: json.loads(JSON), FRONT_MATTER: {"type": "approval", "signal": "lgtm"}}
+HEAD = "---\ntype: worker_submission\nsignal: rfr\nfiles_changed: [a.py]\nqa_check: pass\n---\n"
+FRONT_MATTER = f"{HEAD}## Result\nDone.\n\n## Self-Assessment\nFine.\n"
+SUBMISSION = {"type": "worker_submission", "signal": "rfr", "files_changed": ["a.py"], "qa_check": "pass"}
+TREES = {JSON: json.loads(JSON), FRONT_MATTER: SUBMISSION}
 TAG = '<teammate-message teammate_id="dev" color="blue">'
 
 
@@ -104,6 +108,9 @@ def test_a_json_value_that_is_no_object_is_kept_as_plain_text_with_a_warning(tex
             TAG + "{}</teammate-message>", ["wrapper-removed"], marks=proves("common/reading/wrapper"), id="tag"
         ),
         pytest.param(
+            "<message>\n{}\n</message>\n", ["wrapper-removed"], marks=proves("common/reading/wrapper"), id="own tag"
+        ),
+        pytest.param(
             "\ufeff" + TAG + "Done.\n\n```json\n{}\n```\n</teammate-message>",
             ["byte-order-mark", "wrapper-removed", "fence-removed", "prose-removed"],
             marks=proves("common/reading/wrapper", "common/severity/note"),
@@ -121,6 +128,53 @@ def test_wrapping_is_taken_off_and_said(wrapped: str, codes: list[str], text: st
 def test_prose_after_a_json_message_is_left_aside() -> None:
     checked = check(f"{JSON}\n\nLet me know if that helps.".encode())
     assert (checked.valid, checked.tree, notes(checked)) == (True, TREES[JSON], ["prose-removed"])
+
+
+PROSE = {
+    "before": "If I agreed, I would send:\n\n{}",
+    "around a fence": "I am still thinking. If I agreed:\n\n```json\n{}\n```\nBut wait for me.",
+    "behind a tag": TAG + "\n{}\n</teammate-message>\nBut wait for me.",
+    "in a tag": "<thinking>\nI would say:\n{}\n</thinking>",
+}
+ALONE = {
+    "bare": "{}",
+    "fence": "```\n{}\n```",
+    "tag": "<message>\n{}\n</message>",
+    "teammate": TAG + "{}</teammate-message>",
+}
+EVERY_TYPE = [(dialect, type_) for dialect in BUILT_IN for type_ in dialect.types.values()]
+
+
+@proves("common/reading/decision-in-prose", "common/reading/prose")
+@pytest.mark.parametrize("around", PROSE)
+def test_a_decision_inside_other_text_is_refused_with_the_message_and_a_report_is_read(around: str) -> None:
+    for dialect, type_ in EVERY_TYPE:
+        text = write(dialect, type_.example, type_.body_example).strip()
+        checked = check(PROSE[around].replace("{}", text))
+        refused = [finding.code for finding in refusals(checked.findings)]
+        assert refused == (["decision-in-prose"] if type_.decides else [])
+        assert checked.fixed == type_.example
+        lenient = check(PROSE[around].replace("{}", text), CheckPolicy(strict=False))
+        assert (lenient.outcome, lenient.findings) == ("plain" if type_.decides else "message", checked.findings)
+
+
+@proves("common/reading/decision-in-prose")
+@pytest.mark.parametrize("around", ALONE)
+def test_a_decision_that_is_the_whole_text_counts(around: str) -> None:
+    for dialect, type_ in EVERY_TYPE:
+        text = write(dialect, type_.example, type_.body_example).strip()
+        assert check(ALONE[around].replace("{}", text)).valid
+
+
+@proves("common/reading/decision-in-prose")
+def test_what_decides_is_told_by_the_tables_and_not_by_a_list_of_types() -> None:
+    reports = {type_.name for _, type_ in EVERY_TYPE if not type_.decides}
+    assert reports == {
+        *("scout_findings", "execution_update", "blocker_report", "approval_request", "STATUS_UPDATE", "escalation"),
+        *("VALIDATION_REQUEST", "ERROR_REPORT", "ESCALATION_REQUEST", "DOC_QUERY", "DOC_RESPONSE", "MESSAGE_ERROR"),
+        *("CODEBASE_REVIEW_REPORT", "dev_progress", "dev_blocker", "debugger_report", "architecture_design"),
+        *("senior_spec", "worker_submission", "triage_result", "plan_result", "research_result"),
+    }
 
 
 @proves("common/reading/crlf")

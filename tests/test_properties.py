@@ -93,8 +93,11 @@ def test_wrapping_changes_nothing_but_adds_notes(wrapping: str, wired: WireMessa
     assume(wired.body is None or wrapping not in ("prose after", "encoded twice"))  # prose after a body is body
     bare = check(wired.raw)
     wrapped = check(WRAPPINGS[wrapping](wired, wired.raw.decode(), prose).encode())
-    assert said(wrapped) == said(bare)
     extra = [finding for finding in wrapped.findings if finding not in bare.findings]
+    if any(finding.code == "decision-in-prose" for finding in extra):
+        assert (wrapped.valid, wrapped.fixed) == (False, bare.tree)
+        return
+    assert said(wrapped) == said(bare)
     assert {finding.severity for finding in extra} == {"note"}
     # Prose after front matter without a body becomes the body.
     ours = [finding for finding in wrapped.findings if finding.path not in ("$", "$.body")]

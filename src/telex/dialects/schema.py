@@ -157,6 +157,13 @@ def action(name: str, names: str, more: Mapping[str, str] | None = None) -> Acti
     return Action(name, {own: field or own for own, _, field in pairs} | dict(more or {}))
 
 
+# Actions and intents of messages that decide something: they count only when the whole text is that message.
+_DECIDING = frozenset(
+    {"answer", "assign", "audit", "commit", "contract", "dispatch", "move", "quality", "release", "review", "stop"}
+    | {"stopped", "verdict"}
+)
+
+
 class Semantics(NamedTuple):
     """What a message is to readers of other dialects, as a user's file says it. The rules of the work do not look here.
 
@@ -196,6 +203,14 @@ class MessageType(NamedTuple):
     def headings(self) -> tuple[str, ...]:
         """Sections that every message of the type has as headings."""
         return tuple(name for name in self.sections if name not in self.section_rules)
+
+    @property
+    def decides(self) -> bool:
+        """Is it more than a report: an approval, a verdict, a contract, a move, a commit, a shutdown, an assignment?"""
+        if self.deed is not None and self.deed.action == "signal":
+            return self.priority == "VALIDATION"  # the verdicts among the signals
+        means = (self.deed.action,) if self.deed is not None else self.meaning.intents if self.meaning else ()
+        return not _DECIDING.isdisjoint(means)
 
 
 class EnvelopeFields(NamedTuple):

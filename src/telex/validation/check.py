@@ -7,7 +7,7 @@ refusal stops the message. Rules that need earlier messages (contracts, approval
 from typing import NamedTuple
 
 from telex.dialects.parse.detect import DetectionHint
-from telex.dialects.parse.reader import Outcome, ParsedMessage, read
+from telex.dialects.parse.reader import DECISION_IN_PROSE, Outcome, ParsedMessage, read
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
 from telex.model.finding import Finding, Severity, refusals
@@ -132,8 +132,9 @@ def _verdict(
         whole = fixable and not validated.blanks and not any(finding.code in NOT_FIXABLE for finding in refused)
         fixed, skeleton = (validated.tree, None) if whole else (None, validated.tree)
     outcome, dialect, named = reading.outcome, reading.told.dialect, reading.tree.get(TYPE)
-    if reading.told.type is None and outcome in ("message", "unreadable") and not stopped:
-        outcome, dialect, named = "plain", PLAIN, None  # a lenient policy delivers an unknown type as plain text
+    is_text = reading.told.type is None or any(finding.code == DECISION_IN_PROSE for finding in refused)
+    if is_text and outcome in ("message", "unreadable") and not stopped:
+        outcome, dialect, named = "plain", PLAIN, None  # a lenient policy delivers it as plain text, with the findings
     return CheckResult(
         valid=not stopped,
         outcome=outcome,

@@ -22,6 +22,7 @@ FENCES_MAX = 256  # of them looked into; a text with more is a document, and no 
 _FENCE_LINE = re.compile(r"^(?P<fence>`{3,}+|~{3,}+)(?P<words>[^\n`]*)$", re.MULTILINE)
 # At the start of a line or behind a colon: a brace elsewhere is part of a sentence, and no message.
 _BRACE = re.compile(r"(?:^[ \t]*|:[ \t]*|^```\w*[ \t]*)\{(?=\s*[\"'“}])", re.MULTILINE)
+_TAG_LINE = re.compile(r"<([A-Za-z][\w.-]{0,60})(?:\s[^<>\n]{0,400})?>[ \t]*\n")
 _RULE = re.compile(r"^---[ \t]*$", re.MULTILINE)
 _OBJECT_BEGUN = re.compile(r"\{\s*([\"'“”‘][\w $-]+[\"'“”’]|\w+)\s*:|\{\s*\}|\{\s*[\"']?\Z")
 
@@ -39,6 +40,11 @@ class Candidate(NamedTuple):
 def candidates(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
     """The parts of the text that may be the message, surest first. `is_ours` knows one inside a prose text."""
     start = len(text) - len(text.lstrip())
+    inside = _tagged(text.strip())
+    if inside.strip():
+        off = note("wrapper-removed", "The tag around the message was taken off; send the message bare.")
+        yield from (candidate._replace(notes=(off, *candidate.notes)) for candidate in candidates(inside, is_ours))
+        return
     if text[start] in "{[":
         yield from _json_from(text, start, is_ours)
     elif text[start] == '"':
@@ -47,6 +53,14 @@ def candidates(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
         yield Candidate("front-matter", text[start:])
     yield from _fenced(text, is_ours)
     yield from _in_prose(text, is_ours)
+
+
+def _tagged(text: str) -> str:
+    """What stands between two lines that open and close a tag around the whole text, such as <message>."""
+    opened = _TAG_LINE.match(text)
+    if opened is None or not text.endswith(f"\n</{opened[1]}>"):
+        return ""
+    return text[opened.end() : -len(opened[1]) - 3]
 
 
 def _json_from(text: str, start: int, is_ours: IsOurs) -> Iterator[Candidate]:

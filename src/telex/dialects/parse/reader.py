@@ -59,10 +59,21 @@ def read(
             continue
         reading = ladder.front_matter(candidate) if candidate.form == "front-matter" else ladder.json(candidate)
         if reading is not None:
-            return reading._replace(findings=(*notes, *reading.findings))
+            return _without_decision_in_prose(reading._replace(findings=(*notes, *reading.findings)))
     return _otherwise(text, notes, forced, ladder)
 
 
+def _without_decision_in_prose(reading: ParsedMessage) -> ParsedMessage:
+    """A message that decides something counts only on its own: in a text it may be an example, or a condition."""
+    type_, kept = reading.told.type, [finding for finding in reading.findings if finding.code != "prose-removed"]
+    if type_ is None or not type_.decides or len(kept) == len(reading.findings):
+        return reading
+    say = f"Send the {type_.name} on its own, if you mean it: with other text around it, it decides nothing."
+    finding = Finding(DECISION_IN_PROSE, ROOT, say, expected="the message and nothing else")
+    return reading._replace(findings=(*kept, finding))
+
+
+DECISION_IN_PROSE = "decision-in-prose"
 _ENDS_READING = frozenset(
     {"yaml-malformed", "yaml-tab", "yaml-many-documents", "front-matter-not-mapping", "front-matter-not-closed"}
     | {"front-matter-too-large", "too-deep"}
