@@ -142,6 +142,45 @@ def test_the_vbw_format_can_stand_in_for_vbws_own_validator(tmp_path: Path, caps
     assert [error.partition(": ")[0] for error in bad.answer["errors"]] == ["$.status"]
 
 
+VBW = {"id": "x", "type": "execution_update", "phase": 1, "task": "", "author_role": "dev", "schema_version": "2.0"}
+VBW |= {"timestamp": "2026-02-12T10:00:00Z", "confidence": "high"}
+VBW |= {"payload": {"plan_id": "1", "task_id": "1-1", "status": "partial", "commit": ""}}
+
+
+@pytest.mark.parametrize(
+    "changes, begins",
+    [
+        ({"phase": None, "id": None}, ["missing envelope field: id", "missing envelope field: phase"]),
+        ({"payload": None}, ["missing envelope field: payload"]),
+        ({"payload": {"plan_id": "1", "task_id": "1-1", "commit": ""}}, ["missing payload field: status"]),
+        ({"type": "unheard_of"}, ["unknown message type: unheard_of"]),
+        ({"type": ""}, ["missing type field"]),
+        ({"type": None}, ["missing type field"]),
+        ({"author_role": "qa"}, ["role qa not authorized for execution_update"]),
+        ({"target_role": "scout"}, ["target role scout cannot receive execution_update"]),
+    ],
+)
+def test_the_vbw_format_begins_its_lines_as_vbws_validator_does(
+    tmp_path: Path, capsys: Capture, changes: dict, begins: list[str]
+) -> None:
+    message = {name: value for name, value in (VBW | changes).items() if value is not None}
+    ran = run(capsys, "check", "--format", "vbw", put(tmp_path, "message.json", message))
+    assert (ran.code, ran.answer["valid"]) == (2, False)
+    assert [error.split(". ")[0] for error in ran.answer["errors"]][: len(begins)] == begins
+
+
+@pytest.mark.parametrize(
+    "text, begins", [("not even JSON", "not valid JSON"), ("{'a': 1", "not valid JSON"), (" ", "empty")]
+)
+def test_the_vbw_format_takes_plain_text_for_no_message(
+    tmp_path: Path, capsys: Capture, text: str, begins: str
+) -> None:
+    for more in ([], ["--jsonl"]) if text.strip() else ([],):
+        ran = run(capsys, "check", "--format", "vbw", *more, put(tmp_path, "message.txt", text))
+        assert (ran.code, ran.answer["valid"]) == (2, False)
+        assert ran.answer["errors"][0].startswith(begins)
+
+
 def test_with_json_a_coding_tool_still_finds_on_stderr_what_to_fix(tmp_path: Path) -> None:
     ran = process("check", "--json", put(tmp_path, "progress.json", WRONG_CASE))
     assert ran.answer["valid"] is False

@@ -9,6 +9,7 @@ import os
 import sys
 from typing import NamedTuple
 
+from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.model.limits import LIMITS
 from telex.settings_file import find
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
@@ -28,7 +29,7 @@ OPTIONS = (
         "--max-bytes", "N", f"maximum size of a message; the team's limit, or {LIMITS.message_bytes_max}, if not given"
     ),
     Option("--json", "", "print the answer as JSON, one line for each message"),
-    Option("--format", "vbw", 'print {"valid", "errors"}, as vbw\'s own validator does'),
+    Option("--format", "vbw", 'print {"valid", "errors"} in the words of vbw\'s own validator'),
     Option("--quiet", "", "print nothing for accepted messages", "-q"),
     Option("--help", "", "show this", "-h"),
 )
@@ -142,9 +143,17 @@ def with_dialects(desk: CheckPolicy, forced: str | None, preferred: str | None) 
 def _one(path: str, task: CheckCommand) -> int:
     bytes_max = task.desk.limits.message_bytes_max
     [(_, raw, size)] = pieces(path, bytes_max, lines=False)
-    checked = sized(check(raw, task.desk, as_role=task.as_role, to_role=task.to_role), size, bytes_max)
+    checked = sized(checked_by(task, raw), size, bytes_max)
     _say(checked, task, fix_command(path, task))
     return DONE if checked.valid else REFUSED
+
+
+def checked_by(task: CheckCommand, raw: bytes) -> CheckResult:
+    """The result of the check. In vbw's format plain text is no message, as its own validator has it."""
+    checked = check(raw, task.desk, as_role=task.as_role, to_role=task.to_role)
+    if task.format != "vbw" or checked.outcome != "plain" or task.desk.forced is not None:
+        return checked
+    return check(raw, task.desk._replace(forced=VBW_TYPED), as_role=task.as_role, to_role=task.to_role)
 
 
 def sized(checked: CheckResult, size: int, bytes_max: int) -> CheckResult:

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.model.finding import Severity
-from telex.surfaces.cli.check import CheckCommand, sized, stderr_has_its_own_reader
+from telex.surfaces.cli.check import CheckCommand, checked_by, sized, stderr_has_its_own_reader
 from telex.surfaces.cli.check_output import ANSWERS, json_line
 from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, CommandError
 from telex.surfaces.cli.inputs import has_lines, pieces
 from telex.surfaces.cli.output import Screen, shown, what, wrapped
 from telex.surfaces.cli.progress import Progress
 from telex.surfaces.cli.table import Row, table_lines
-from telex.validation.check import CheckResult, check
+from telex.validation.check import CheckResult
 
 if TYPE_CHECKING:
     from telex.validation.fast_validator import ValidMessage
@@ -80,7 +80,7 @@ class _BatchCheck:
             if answer is not None:
                 self._passed(answer[0], file, number)
             else:
-                checked = check(raw, self.task.desk, as_role=self.task.as_role, to_role=self.task.to_role)
+                checked = checked_by(self.task, raw)
                 self._checked(sized(checked, size, self.bytes_max), _place(file, number))
             if self.messages == EXPRESS_FROM:
                 self._open_express()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
-from telex.model.finding import refusals
+from telex.model.finding import Finding, refusals
 from telex.validation.check import CheckResult
 
 Answer = Callable[[CheckResult, str | None], str]
@@ -31,8 +31,32 @@ def as_json(checked: CheckResult, source: str | None = None) -> str:
 
 def as_vbw(checked: CheckResult, source: str | None = None) -> str:
     """The answer that vbw's own validator gives, so that Telex can stand in for it."""
-    errors = [f"{finding.path}: {finding.say}" for finding in refusals(checked.findings)]
+    errors = [_vbw_line(finding, checked) for finding in refusals(checked.findings)]
     return json_line(_placed({"valid": checked.valid, "errors": errors}, source))
+
+
+# How vbw's validator begins its lines, by code; scripts search for these words.
+VBW_WORDS = {
+    "empty-message": "empty message",
+    "not-json": "not valid JSON",
+    "type-missing": "missing type field",
+    "type-unknown": "unknown message type: {found}",
+    "field-missing": "missing {place} field: {field}",
+    "role-may-not-send": "role {found} not authorized for {type}",
+    "role-may-not-receive": "target role {found} cannot receive {type}",
+}
+
+
+def _vbw_line(finding: Finding, checked: CheckResult) -> str:
+    words = VBW_WORDS.get(finding.code)
+    if words is None:
+        return f"{finding.path}: {finding.say}"
+    payload = checked.dialect.payload if checked.dialect else None
+    first, _, rest = finding.path.removeprefix("$.").partition(".")
+    place, field = ("envelope", first) if payload and first != payload else ("payload", rest or first)
+    if field == payload:
+        place = "envelope"
+    return f"{words.format(found=finding.found, place=place, field=field, type=checked.type)}. {finding.say}"
 
 
 def _placed(answer: dict[str, Any], source: str | None) -> dict[str, Any]:
