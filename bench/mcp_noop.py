@@ -16,7 +16,7 @@ async def _listed(context: Any, params: Any) -> types.ListToolsResult:
 
 
 async def _called(context: Any, params: Any) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text="done")], structured_content={})
+    return types.CallToolResult(content=[types.TextContent(type="text", text="done")])
 
 
 async def main() -> None:
