@@ -21,7 +21,7 @@ DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
 # Each under a role of its own dialect: what it reads.
 READS = {
     "lead": "vbw-typed",
-    "cto": "build-flow",
+    "build-orchestrator": "build-flow",
     "dev": "vbw-handoff",
     "qa-lead": "vbw-company",
     "worker": "signal-md",
@@ -98,19 +98,19 @@ def five(team: Team) -> Five:
 def work(five: Five) -> list[dict[str, str]]:
     """The task from its assignment to its verdict. As what each step was read, by reader."""
     steps = []
-    everyone = {"from": "cto", "to": "*", "broadcast": True}
-    five.say("cto", "TASK_ASSIGNMENT", {"correlationId": TASK, "taskId": TASK} | everyone)
+    everyone = {"from": "build-orchestrator", "to": "*", "broadcast": True}
+    five.say("build-orchestrator", "TASK_ASSIGNMENT", {"correlationId": TASK, "taskId": TASK} | everyone)
     steps.append(five.read())
     five.say("dev", "dev_progress", {"task": TASK, "plan_id": "1-1"})
     steps.append(five.read())
     five.say("worker", "worker_submission", {"signal": "blocked"})
     steps.append(five.read())
-    five.say("lead", "approval_request", {"id": "ask-1", "task": TASK, "author_role": "lead"}, to="cto")
+    five.say("lead", "approval_request", {"id": "ask-1", "task": TASK, "author_role": "lead"}, to="build-orchestrator")
     steps.append(five.read())
-    question = json.loads(five.given["cto"][-1].raw)
+    question = json.loads(five.given["build-orchestrator"][-1].raw)
     about = {"correlationId": question["correlationId"], "taskId": question["payload"]["taskId"]}
-    back = {"from": "cto", "to": "lead", "replyTo": question["messageId"]}
-    five.say("cto", "VALIDATION_RESPONSE", about | back, to="lead")
+    back = {"from": "build-orchestrator", "to": "lead", "replyTo": question["messageId"]}
+    five.say("build-orchestrator", "VALIDATION_RESPONSE", about | back, to="lead")
     steps.append(five.read())
     five.say("qa-lead", "qa_result", {})
     steps.append(five.read())
@@ -144,25 +144,37 @@ def test_a_team_of_five_dialects_runs_a_whole_task(five: Five) -> None:
     assigned, progress, blocked, asked, answered, verdict = work(five)
     assert assigned == {"lead": "plan_contract", "dev": MARKDOWN, "qa-lead": MARKDOWN, "worker": "task_assignment"}
     assert progress == {
-        "lead": "execution_update", "cto": "STATUS_UPDATE", "qa-lead": "dev_progress", "worker": "worker_submission",
+        "lead": "execution_update", "build-orchestrator": "STATUS_UPDATE", "qa-lead": "dev_progress",
+        "worker": "worker_submission",
     }  # fmt: skip
     assert blocked == {
-        "lead": "blocker_report", "cto": "STATUS_UPDATE", "dev": "dev_blocker", "qa-lead": "dev_blocker",
+        "lead": "blocker_report", "build-orchestrator": "STATUS_UPDATE", "dev": "dev_blocker", "qa-lead": "dev_blocker",
     }  # fmt: skip
-    assert asked == {"cto": "VALIDATION_REQUEST"}
+    assert asked == {"build-orchestrator": "VALIDATION_REQUEST"}
     assert answered == {"lead": "approval_response"}
-    assert verdict == {"lead": "qa_verdict", "cto": "QUALITY_REPORT", "dev": "qa_result", "worker": "review_verdict"}
+    assert verdict == {
+        "lead": "qa_verdict",
+        "build-orchestrator": "QUALITY_REPORT",
+        "dev": "qa_result",
+        "worker": "review_verdict",
+    }
 
 
 @proves("reader_form/mixed/whole-task")
 def test_what_is_said_in_any_dialect_means_the_same_to_the_work(five: Five) -> None:
     work(five)
     team = five.team
-    assert team.story("worker-worker_submission").message.reply_to == "cto-TASK_ASSIGNMENT"
+    assert team.story("worker-worker_submission").message.reply_to == "build-orchestrator-TASK_ASSIGNMENT"
     assert team.story("worker-worker_submission").message.correlation == TASK
     [approval] = [one for topic, one in team.bus.work_state("approval").items() if topic == "approval:ask-1"]
-    assert (approval.request.by, approval.answer.by, approval.answer.decision) == ("lead", "cto", "approved")
-    got = json.loads(next(one.raw for one in five.given["lead"] if one.message.id == "cto-VALIDATION_RESPONSE"))
+    assert (approval.request.by, approval.answer.by, approval.answer.decision) == (
+        "lead",
+        "build-orchestrator",
+        "approved",
+    )
+    got = json.loads(
+        next(one.raw for one in five.given["lead"] if one.message.id == "build-orchestrator-VALIDATION_RESPONSE")
+    )
     assert (got["payload"]["request_id"], got["payload"]["approved"]) == ("ask-1", True)
     assert team.story("ask-1").answer_by is None
 
@@ -201,4 +213,4 @@ def test_programs_read_both_in_the_trace(five: Five, shell: Shell) -> None:
     read_as = {event["agent"]: event["detail"]["type"] for event in progress["events"] if event["kind"] == "translated"}
     assert progress["type"] == "dev_progress"
     assert read_as["lead"] == "execution_update"
-    assert read_as["cto"] == "STATUS_UPDATE"
+    assert read_as["build-orchestrator"] == "STATUS_UPDATE"

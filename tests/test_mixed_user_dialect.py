@@ -107,13 +107,14 @@ def test_what_is_asked_in_own_words_is_answered_in_the_readers_and_threaded_back
 
 @proves("translation/own/answered")
 def test_an_answer_in_own_words_reaches_whoever_asked_and_decides_nothing(team: Team) -> None:
-    team.say(speech_of("vbw-typed", "approval_request", "ask-1", task=TASK, author_role="lead"), to="olga")
+    team.bus.join("dev", dialects=["vbw-typed"])
+    team.say(speech_of("vbw-typed", "approval_request", "ask-1", task=TASK, author_role="dev"), to="olga")
     assert on_a_card(team, "olga")["id"] == "ask-1"
-    receipt = card(team, "olga", "ruling", re="ask-1", ok=False, because="Not this week")
+    receipt = card(team, "olga", "ruling", to="dev", re="ask-1", ok=False, because="Not this week")
     told_so = receipt.findings[-1]
     assert (told_so.code, told_so.severity) == ("approval-not-decided", "warning")
     assert "no ruling decides" in told_so.say
-    type_, raw = given(team, "lead")
+    type_, raw = given(team, "dev")
     told = json.loads(raw)["payload"]
     assert (type_, told["request_id"], told["approved"]) == ("approval_response", "ask-1", False)
     assert team.story("olga-ruling").message.reply_to == "ask-1"

@@ -1,5 +1,6 @@
 """In which words is a message handed to its reader? As it was sent if it reads that, else translated, else markdown."""
 
+import json
 import subprocess
 import sys
 
@@ -16,7 +17,7 @@ from telex.model.message import Lease, Message, Rendering
 from telex.model.roster import Member
 from telex.validation.check import STRICT, check
 from tests.arbitrary import VALUES, ascii_json
-from tests.bus_team import EVERY_TYPE, OpenTeam, Team, every_type, open_team, speech, speech_of, team
+from tests.bus_team import EVERY_TYPE, OpenTeam, Team, every_type, flow, open_team, speech, speech_of, team
 from tests.proofs import proves
 
 __all__ = ["open_team", "team"]
@@ -148,6 +149,44 @@ def test_whatever_is_said_a_reader_of_one_other_dialect_can_read_it(
     checked = check(found.raw, STRICT._replace(forced=to))
     assert (found.dialect, checked.dialect, checked.type) == (to.name, to, found.type)
     assert not refusals(checked.findings)
+
+
+@proves("reader_form/reader/own-role")
+@pytest.mark.parametrize("type_", ["QUALITY_REPORT", "TASK_ASSIGNMENT"])
+def test_a_translation_never_signs_with_a_role_that_the_sender_does_not_have(team: Team, type_: str) -> None:
+    team.bus.join("lea", role="lead", dialects=["vbw-typed", "signal-md"])
+    team.bus.join("ada", role="dev")
+    team.bus.send(flow(type_, "m-1", "ada", "lea"), sender="ada", to="lea")
+    found = rendered(team.take("lea"))
+    assert (found.dialect, found.type) == ("plain", None)
+    assert found.raw.startswith(f"# {type_} from ada (dev) to lea (lead)\n".encode())
+
+
+@proves("reader_form/reader/own-role")
+def test_a_role_of_another_dialect_counts_as_the_one_that_does_the_same(team: Team) -> None:
+    team.bus.join("lea", role="lead", dialects=["vbw-typed"])
+    team.bus.join("rob", role="reviewer")
+    team.bus.send(flow("QUALITY_REPORT", "m-1", "rob", "lea"), sender="rob", to="lea")
+    assert json.loads(rendered(team.take("lea")).raw)["author_role"] == "qa"
+
+
+@proves("translation/paths")
+def test_a_contract_read_as_an_assignment_keeps_its_paths(team: Team) -> None:
+    team.bus.join("ada", role="dev", dialects=["build-flow"])
+    paths = {"allowed_paths": ["src/auth/", "tests/"], "forbidden_paths": [".env"], "must_haves": ["It works once"]}
+    contract = speech_of("vbw-typed", "plan_contract", "c-1")
+    contract.tree["payload"] |= paths
+    team.bus.send(contract.tree, sender="lead", to="ada")
+    found = rendered(team.take("ada"))
+    assert _constraints(found) == ["It works once", "Allowed paths: src/auth/, tests/", "Forbidden paths: .env"]
+    assert {f"$.payload.{name}" for name in paths} <= set(found.narrowed)
+    contract.tree["payload"]["allowed_paths"] = []
+    team.bus.send(contract.tree | {"id": "c-2"}, sender="lead", to="ada")
+    assert "Allowed paths: none" in _constraints(rendered(team.take("ada")))
+
+
+def _constraints(found: Rendering) -> list[str]:
+    return list(json.loads(found.raw)["payload"]["context"]["constraints"])
 
 
 @proves("reader_form/reader/shared")

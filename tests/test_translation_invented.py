@@ -55,7 +55,7 @@ def test_a_heading_under_which_nothing_is_said_is_made_up() -> None:
     assert f"## Result\n{SILENT}" in (found.body or "")
     assert [one.value for one in found.invented if one.path == "$.body.Result"] == [SILENT]
     assert "$.body.Self-Assessment" not in reasons(found), "the concerns stand there"
-    silent = made("build-flow", example("build-flow", "STATUS_UPDATE"), "signal-md")
+    silent = made("build-flow", example("build-flow", "STATUS_UPDATE"), "signal-md", sender_role="dev")
     assert "$.body.Self-Assessment" in reasons(silent)
 
 
@@ -184,8 +184,8 @@ def test_what_is_under_no_heading_that_is_known_stays_in_the_text() -> None:
 @proves("translation/hand-written")
 def test_the_reason_may_stand_under_the_heading_that_the_type_asks_for() -> None:
     tree = example("signal-md", "triage_result") | {"signal": "blocked"}
-    found = made("signal-md", tree, "vbw-handoff", "## Triage\nThe repository cannot be read.\n")
-    assert "The repository cannot be read." in found.tree["blocker"]
+    found = made("signal-md", tree, "build-flow", "## Triage\nThe repository cannot be read.\n")
+    assert "The repository cannot be read." in found.tree["payload"]["blockers"][0]
 
 
 @proves("translation/hand-written")
@@ -216,7 +216,7 @@ def test_what_was_found_out_is_told_where_documents_are_listed() -> None:
     assert "$.payload.recommendation" in reasons(found)
     nothing = made("signal-md", tree, "build-flow", "")
     assert (nothing.tree["payload"]["found"], nothing.tree["payload"]["documents"]) == (False, [])
-    native = made("build-flow", example("build-flow", "DOC_RESPONSE"), "vbw-handoff")
+    native = made("build-flow", example("build-flow", "DOC_RESPONSE"), "vbw-handoff", sender_role="scout")
     assert "auth" not in native.tree["documents"][0]["content"], "a topic is not what a document says"
 
 

@@ -37,6 +37,18 @@ def test_what_has_no_counterpart_is_markdown_and_says_why() -> None:
     assert telex.translate("Nobody typed this.", "signal-md").text == "Nobody typed this."
 
 
+@proves("translation/roles/offline")
+def test_the_sender_has_the_role_that_the_message_claims() -> None:
+    report = (SAMPLES / "build-flow/quality.json").read_text()
+    told = telex.translate(report, "vbw-typed")
+    assert (told.type, told.text.splitlines()[0]) == (None, "# QUALITY_REPORT from quality-gate to build-orchestrator")
+    assert told.why_not == "vbw-typed lets qa send qa_verdict, and the sender is quality-gate."
+    claimed = telex.translate(report.replace('"quality-gate"', '"@agent-qa"'), "vbw-typed")
+    assert claimed.tree is not None
+    assert claimed.tree["author_role"] == "qa"
+    assert "$.from" not in [change.path for change in claimed.narrowed]
+
+
 @proves("translation/door")
 def test_a_refusal_is_a_value() -> None:
     refused = telex.translate('{"type": "dev_blocker"}', "vbw-typed")

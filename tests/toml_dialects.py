@@ -163,6 +163,10 @@ form = "front-matter"
 roles = ["author", "editor"]
 addresses = "names"
 
+[trades]
+author = "makes"
+editor = "leads"
+
 [envelope]
 from = { type = "string", max = 10 }
 about = "string?"

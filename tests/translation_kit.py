@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from telex.dialects.schema import TYPE, Dialect, Fields, Group, MessageType, Tree
+from telex.dialects.schema import ANY, TYPE, Dialect, Fields, Group, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.finding import Finding, refusals
 from telex.model.json_path import join, within
@@ -23,6 +23,15 @@ class Sent(NamedTuple):
 
     def translated(self, to: Dialect) -> Translation | NoCounterpart:
         return translate(self.tree, self.dialect, self.type, to, self.header, self.body)
+
+    def by(self, role: str) -> "Sent":
+        return self._replace(header=self.header._replace(sender_role=role))
+
+    def by_a_role_that_may(self, to: Dialect) -> "Sent":
+        """The same from a sender whose role may send it there, if there is one."""
+        roles = to.roles if self.type.senders == ANY else self.type.senders
+        sent = [self.by(role) for role in (self.header.sender_role, *roles)]
+        return next((one for one in sent if isinstance(one.translated(to), Translation)), self)
 
     def as_told(self, told: Translation) -> "Sent":
         """The same message as its reader has it."""

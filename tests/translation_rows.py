@@ -62,7 +62,8 @@ class Told(NamedTuple):
         if body is not None and self.row.intents[0] in BODIES:
             body = BODIES[self.row.intents[0]]
         header = header_of(tree, self.dialect, type_, id="01-id", at=1_790_000_000.0, sender="somebody")
-        return Sent(self.dialect, type_, tree, body, header._replace(reply_to=header.reply_to or "ask-1"))
+        sent = Sent(self.dialect, type_, tree, body, header._replace(reply_to=header.reply_to or "ask-1"))
+        return sent.by_a_role_that_may(self.to)
 
     def line(self) -> str:
         """What it is told as."""

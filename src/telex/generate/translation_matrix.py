@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from telex.dialects.registry import BUILT_IN
-from telex.dialects.schema import Boolean, Dialect, MessageType, OneOf, Tree
+from telex.dialects.schema import ANY, Boolean, Dialect, MessageType, OneOf, Tree
 from telex.dialects.write import write
-from telex.translation.translate import NoCounterpart, header_of, translate
+from telex.translation.translate import NoCounterpart, Translation, header_of, translate
 from telex.validation.check import CheckPolicy, check
 
 PAGE = "docs/translation.md"
@@ -47,12 +47,11 @@ def matrix(sources: Sequence[Dialect] = BUILT_IN, targets: Sequence[Dialect] = B
 
 def _entries(dialect: Dialect, type_: MessageType, to: Dialect) -> Iterator[MatrixEntry]:
     found: dict[str, MatrixEntry] = {}
-    reason = ""
+    reason: str | None = None
     for when, tree in _sketches(dialect, type_):
-        header = header_of(tree, dialect, type_, id="message-1", at=0.0, sender="agent")
-        made = translate(tree, dialect, type_, to, header=header, body=type_.body_example or None)
+        made, role = _made(tree, dialect, type_, to)
         if isinstance(made, NoCounterpart):
-            reason = reason or made.reason
+            reason = made.reason if when is None else reason
         elif made.type.name not in found:
             found[made.type.name] = MatrixEntry(
                 dialect.name,
@@ -62,11 +61,25 @@ def _entries(dialect: Dialect, type_: MessageType, to: Dialect) -> Iterator[Matr
                 lost=len(made.lost),
                 invented=len(made.invented),
                 narrowed=len(made.narrowed),
-                when=when,
+                when=", ".join(filter(None, (when, role and f"sent by {role}"))) or None,
             )
-    if not any(entry.when is None for entry in found.values()):
+    if reason is not None:
         yield MatrixEntry(dialect.name, type_.name, to.name, becomes=None, reason=reason)
     yield from found.values()
+
+
+def _made(
+    tree: Tree, dialect: Dialect, type_: MessageType, to: Dialect
+) -> tuple[Translation | NoCounterpart, str | None]:
+    """The translation, and the role that has to send it if the sender of the example may not."""
+    header = header_of(tree, dialect, type_, id="message-1", at=0.0, sender="agent")
+    body = type_.body_example or None
+    first = translate(tree, dialect, type_, to, header=header, body=body)
+    for role in (to.roles if type_.senders == ANY else type_.senders) if isinstance(first, NoCounterpart) else ():
+        made = translate(tree, dialect, type_, to, header=header._replace(sender_role=role), body=body)
+        if isinstance(made, Translation):
+            return made, role
+    return first, None
 
 
 def _sketches(dialect: Dialect, type_: MessageType) -> Iterator[tuple[str | None, Tree]]:

@@ -17,27 +17,55 @@ from telex.translation.roles import counterpart
 from telex.validation.authorization import EVERYONE, normalised, same_name
 
 
-def address(account: LossReport) -> bool:
-    """Who it is from and to, as the dialect calls them. False: the sender cannot be named, and has to be."""
+def address(account: LossReport) -> str | None:
+    """Write sender and recipient, as the dialect calls them. Returns why the sender cannot send this, if so."""
     plan, header = account.plan, account.header
-    mine = counterpart(header.sender_role, plan.dialect, plan.to, plan.becomes.senders)
-    receivers, theirs = plan.type.receivers, _their_role(account)
-    whom = counterpart(theirs, plan.dialect, plan.to, plan.becomes.receivers) if theirs is not None else None
+    mine = _my_role(account)
+    if mine is None:
+        allowed = " or ".join(plan.to.roles if plan.becomes.senders == ANY else plan.becomes.senders)
+        role = normalised(header.sender_role)
+        return f"{plan.to.name} lets {allowed} send {plan.becomes.name}, and the sender is {role}."
+    theirs = _their_role(account)
+    whom = _receiver(account, theirs) if theirs is not None else None
     if plan.spoken.intents[0] == "escalate" and plan.wires["recipient"].there is not None:
         whom = plan.to.chain.get(mine, whom)
     account.roles = (mine, whom)
     names = plan.to.addresses == "names"
-    _name(account, "sender", header.sender if names else mine, plan.type.senders, _why_mine)
+    _name(account, "sender", header.sender if names else mine, _why_mine)
     everyone = header.recipient == EVERYONE
     named = (header.recipient or whom) if names else whom
-    _name(account, "recipient", named, receivers, _why_theirs, unclear=everyone and not names)
+    _name(account, "recipient", named, _why_theirs, unclear=everyone and not names)
     if everyone and names and "everyone" in plan.places:
         slot = plan.places["everyone"]
         if slot.slot not in plan.by_slot:
             account.write(slot.path, slot.steps, True)
             account.invent(slot.path, "everyone", True, header.known)
     signed = plan.wires["sender"].there
-    return signed is None or not signed.required or signed.path in account.written
+    if signed is None or not signed.required or signed.path in account.written:
+        return None
+    return f"{plan.becomes.name} has no room for the name of its sender."
+
+
+def _my_role(account: LossReport) -> str | None:
+    """The sender's role in the dialect, if that may send the type. No other role is ever signed."""
+    plan, role = account.plan, account.header.sender_role
+    mine = counterpart(role, plan.dialect, plan.to)
+    if plan.becomes.senders != ANY:
+        return mine if mine in plan.becomes.senders else None
+    is_signed_by_role = plan.to.addresses == "roles" and plan.wires["sender"].there is not None
+    return mine or (None if is_signed_by_role else normalised(role))
+
+
+def _receiver(account: LossReport, role: str) -> str | None:
+    """The recipient's role in the dialect, if that receives the type; the first that does where one has to be named."""
+    plan = account.plan
+    theirs, allowed = counterpart(role, plan.dialect, plan.to), plan.becomes.receivers
+    if allowed == ANY:
+        allowed = plan.to.roles if plan.to.addresses == "roles" else (theirs or normalised(role),)
+    there = plan.wires["recipient"].there
+    if theirs in allowed or (there is not None and not there.required):
+        return theirs if theirs in allowed else None
+    return allowed[0]
 
 
 def _their_role(account: LossReport) -> str | None:
@@ -70,7 +98,6 @@ def _name(
     account: LossReport,
     what: str,
     value: str | None,
-    allowed: tuple[str, ...],
     why: Callable[[LossReport], str],
     *,
     unclear: bool = False,
@@ -88,16 +115,18 @@ def _name(
         return
     account.carried.append((here.path, there.path))
     account.wired.add(here.path)
-    if said != value and not _told_back(account, said, value, allowed):
-        account.narrow(here.path, slot, said, f"{value} is what {account.plan.to.name} calls it")
+    if said != value and not _told_back(account, said, value):
+        to, is_name = account.plan.to, account.plan.dialect.addresses == "names" != account.plan.to.addresses
+        reason = f"{to.name} writes the role, {value}" if is_name else f"{value} is what {to.name} calls it"
+        account.narrow(here.path, slot, said, reason)
 
 
-def _told_back(account: LossReport, said: Any, value: str, allowed: tuple[str, ...]) -> bool:
+def _told_back(account: LossReport, said: Any, value: str) -> bool:
     if not isinstance(said, str):
         return False
     if account.plan.to.addresses == "names" or account.plan.dialect.addresses == "names":
         return _same_name(said, value)
-    return counterpart(value, account.plan.to, account.plan.dialect, allowed) == said
+    return counterpart(value, account.plan.to, account.plan.dialect) == said
 
 
 @lru_cache(NAMES_REMEMBERED_MAX)

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from telex.dialects.schema import Tree
+from telex.dialects.schema import ListOf, Tree
 from telex.dialects.timestamps import format_timestamp
 from telex.model.json_path import join, path_of, within
 from telex.translation import markdown_sections
 from telex.translation.envelope import address, correlate, envelope
 from telex.translation.kind_conversion import canonical
+from telex.translation.kind_conversion import fits as fits_kind
 from telex.translation.loss_report import LossReport
 from telex.translation.mapping import FromSlot, MinimumValue
 from telex.translation.mapping_plan import FieldCopy, KnownFields, ListMapping, MappingPlan
@@ -19,8 +20,9 @@ from telex.translation.slots import BODY, UNSAID, Steps
 def tell(plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None) -> Translation | NoCounterpart:
     """The message in the other dialect, or the reason why it cannot be translated."""
     account = LossReport(plan, tree, header, body)
-    if not address(account):
-        return NoCounterpart(plan.to, f"{plan.becomes.name} has no room for the name of its sender.")
+    unsendable = address(account)
+    if unsendable is not None:
+        return NoCounterpart(plan.to, unsendable)
     envelope(account)
     for path, steps, value, overstated in plan.constants:
         account.write(path, steps, value)
@@ -32,6 +34,7 @@ def tell(plan: MappingPlan, tree: Tree, header: MessageHeader, body: str | None)
         correlate(account)
     _mean(account)
     _carry(account)
+    _constrain(account)
     if not plan.threaded_first:
         correlate(account)
     broken = _fill(account) or _fix(account)
@@ -93,6 +96,27 @@ def _carry(account: LossReport) -> None:
         account.vague[number] = not (exact and found[1])
         if items is None or not value:
             account.carried.append((plan.reads[number].path, path))
+
+
+def _constrain(account: LossReport) -> None:
+    """List the paths of a contract among the constraints of a type that has no field for them."""
+    plan, place = account.plan, account.plan.places.get("constraints")
+    if "allowed" not in plan.by_slot or place is None or place.in_body or not isinstance(place.kind, ListOf):
+        return
+    before: list[str] = account.written.get(place.path, [])
+    lines, fit = list(before), fits_kind(place.kind.item)
+    for slot, label in (("allowed", "Allowed paths"), ("forbidden", "Forbidden paths")):
+        for number in plan.by_slot.get(slot, ()):
+            value = account.values[number]
+            line = f"{label}: {', '.join(map(str, value)) or 'none'}" if isinstance(value, list) else ""
+            if line and not account.told[number] and fit(line):
+                lines.append(line)
+                account.told[number] = account.vague[number] = True
+                account.carried.append((plan.reads[number].path, place.path))
+    if len(lines) > len(before):
+        account.write(place.path, place.steps, lines)
+        if place.path in account.sources:
+            account.vague[account.sources[place.path]] = True  # the translation back cannot tell them apart
 
 
 def _items(account: LossReport, carry: FieldCopy, plan: ListMapping, value: Any) -> list[Any] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from telex.dialects.schema import ANY, Dialect
+from telex.dialects.schema import Dialect
 from telex.validation.authorization import normalised
 
 ROLES_REMEMBERED_MAX = 1_000  # a name is whatever a sender writes
@@ -48,7 +48,7 @@ TRADES: Mapping[str, Mapping[str, str]] = {
         "plan-manager": "documents",
     },
 }
-# Who does it where nobody does it by trade.
+# Who does it in a dialect where no role does it by trade. Never a role that may decide more.
 INSTEAD: Mapping[str, tuple[str, ...]] = {
     "runs": ("tests", "audits", "reviews"),
     "tests": ("reviews", "audits", "runs"),
@@ -56,18 +56,16 @@ INSTEAD: Mapping[str, tuple[str, ...]] = {
     "audits": ("tests", "reviews"),
     "documents": ("makes",),
     "fixes": ("makes",),
-    "looks": ("designs",),
     "designs": ("leads",),
 }
+_BUILT_IN: Mapping[str, str] = {role: trade for roles in TRADES.values() for role, trade in roles.items()}
 
 
-def counterpart(role: str, dialect: Dialect, to: Dialect, allowed: tuple[str, ...]) -> str:
-    """The role in that dialect, one of those allowed. A role that nobody knows is the first that may."""
-    if allowed == ANY and to.addresses == "roles":
-        allowed = to.roles  # where roles are written, only one of the dialect's own can be
+def counterpart(role: str, dialect: Dialect, to: Dialect) -> str | None:
+    """The role of `to` with the same name, else the one that does the same. None: `to` has no such role."""
     if dialect.name in TRADES and to.name in TRADES:
-        return _remembered(role, dialect.name, to.name, allowed)
-    return _counterpart(role, trades_of(dialect), trades_of(to), allowed)
+        return _remembered(role, dialect.name, to.name)
+    return _counterpart(role, trades_of(dialect), trades_of(to), to.roles)
 
 
 def trades_of(dialect: Dialect) -> Mapping[str, str]:
@@ -76,16 +74,14 @@ def trades_of(dialect: Dialect) -> Mapping[str, str]:
 
 
 @lru_cache(ROLES_REMEMBERED_MAX)
-def _remembered(role: str, dialect: str, to: str, allowed: tuple[str, ...]) -> str:
-    return _counterpart(role, TRADES[dialect], TRADES[to], allowed)
+def _remembered(role: str, dialect: str, to: str) -> str | None:
+    return _counterpart(role, TRADES[dialect], TRADES[to], tuple(TRADES[to]))
 
 
-def _counterpart(role: str, here: Mapping[str, str], there: Mapping[str, str], allowed: tuple[str, ...]) -> str:
+def _counterpart(role: str, here: Mapping[str, str], there: Mapping[str, str], roles: tuple[str, ...]) -> str | None:
     role = normalised(role)
-    trade = here.get(role) or there.get(role)
-    instead = INSTEAD.get(trade or "", ()) if allowed != ANY else ()
-    for wanted in (trade, *instead):
-        for one, does in there.items():
-            if does == wanted and (allowed == ANY or one in allowed):
-                return one
-    return role if allowed == ANY or role in allowed else allowed[0]
+    if role in roles:
+        return role
+    trade = here.get(role) or _BUILT_IN.get(role)  # a member of a mixed team may have a role of any dialect
+    wanted = (trade, *INSTEAD.get(trade, ())) if trade is not None else ()
+    return next((other for does in wanted for other, trade in there.items() if trade == does), None)

@@ -23,7 +23,7 @@ from telex.translation.render import tell
 from telex.translation.result import FieldChange, MessageHeader, NoCounterpart, Translation
 from telex.translation.slots import names_of
 from telex.validation import scalars
-from telex.validation.authorization import authorise_recipient, authorise_sender
+from telex.validation.authorization import authorise_recipient, authorise_sender, normalised
 from telex.validation.fields import validate
 
 __all__ = ["FieldChange", "MessageHeader", "NoCounterpart", "Translation", "header_of", "translate"]
@@ -57,8 +57,8 @@ def header_of(
 ) -> MessageHeader:
     """Header from the text of a message; the arguments are used for what it does not contain.
 
-    The sender is a role where the dialect addresses roles, by default the first that may send the type. `kept`: a bus
-    has stored the message and knows these values."""
+    The sender's role is the one that the message claims, else the first that may send the type. `kept`: a bus has
+    stored the message and knows these values."""
     wire = dialect.wire
 
     def said(name: str | None) -> str | None:
@@ -67,13 +67,14 @@ def header_of(
 
     moment = parse_timestamp(said(wire.timestamp) or "").at
     who, whom = said(wire.sender), said(wire.recipient)
-    first = sender if type_.senders == ANY else type_.senders[0]
+    first = (who or sender) if type_.senders == ANY else type_.senders[0]
     roles = dialect.addresses == "roles"
+    claims = who is not None and (roles or normalised(who) in type_.senders)
     return MessageHeader(
         id=said(wire.id) or id,
         at=moment.timestamp() if moment is not None else at,
         sender=who or (first if roles else sender),
-        sender_role=who or first,
+        sender_role=who if claims else first,
         recipient=whom,
         recipient_role=whom if whom != "*" else None,
         correlation=said(wire.correlation),
