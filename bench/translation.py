@@ -58,9 +58,12 @@ def _jobs(dialect: Dialect, raw: bytes) -> list[Job]:
     header = header_of(tree, dialect, type_, id="01-id", at=1_790_000_000.0, sender="somebody")
     found = []
     for to in BUILT_IN:
-        told = translate(tree, dialect, type_, to, header, reading.body)
-        if to is not dialect and isinstance(told, Translation):
-            found.append(Job(raw, type_, tree, reading.body, to, header, told))
+        for role in (header.sender_role, *to.roles) if to is not dialect else ():
+            sent = header._replace(sender_role=role)
+            told = translate(tree, dialect, type_, to, sent, reading.body)
+            if isinstance(told, Translation):
+                found.append(Job(raw, type_, tree, reading.body, to, sent, told))
+                break  # the first sender that may send it there
     return found
 
 
