@@ -12,21 +12,25 @@ from telex.dialects.timestamps import format_timestamp
 from telex.translation.loss_report import LossReport
 from telex.translation.mapping_plan import EnvelopeField
 from telex.translation.result import BY_THE_BUS
-from telex.translation.roles import ROLES_REMEMBERED_MAX as NAMES_REMEMBERED_MAX
-from telex.translation.roles import counterpart
+from telex.translation.roles import ROLES_REMEMBERED_MAX, counterpart
 from telex.validation.authorization import EVERYONE, normalised, same_name
 
 
 def address(account: LossReport) -> str | None:
     """Write sender and recipient, as the dialect calls them. Returns why the sender cannot send this, if so."""
     plan, header = account.plan, account.header
-    mine = _my_role(account)
+    theirs = _their_role(account)
+    cached = plan.roles.get((header.sender_role, theirs))
+    if cached is None:
+        if len(plan.roles) >= ROLES_REMEMBERED_MAX:
+            plan.roles.clear()
+        cached = _my_role(account), _receiver(account, theirs) if theirs is not None else None
+        plan.roles[header.sender_role, theirs] = cached
+    mine, whom = cached
     if mine is None:
         allowed = " or ".join(plan.to.roles if plan.becomes.senders == ANY else plan.becomes.senders)
         role = normalised(header.sender_role)
         return f"{plan.to.name} lets {allowed} send {plan.becomes.name}, and the sender is {role}."
-    theirs = _their_role(account)
-    whom = _receiver(account, theirs) if theirs is not None else None
     if plan.spoken.intents[0] == "escalate" and plan.wires["recipient"].there is not None:
         whom = plan.to.chain.get(mine, whom)
     account.roles = (mine, whom)
@@ -129,7 +133,7 @@ def _told_back(account: LossReport, said: Any, value: str) -> bool:
     return counterpart(value, account.plan.to, account.plan.dialect) == said
 
 
-@lru_cache(NAMES_REMEMBERED_MAX)
+@lru_cache(ROLES_REMEMBERED_MAX)
 def _same_name(said: str, value: str) -> bool:
     return same_name(said, value)
 

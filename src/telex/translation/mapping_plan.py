@@ -109,3 +109,4 @@ class MappingPlan(NamedTuple):
     kept: str  # reason why an envelope field is
     strays: str | None  # path of what the translation back cannot restore
     version: str | None  # field of the result with the dialect's version
+    roles: dict[tuple[str, str | None], tuple[str | None, str | None]]  # cache: roles here to roles there

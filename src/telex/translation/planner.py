@@ -98,6 +98,7 @@ def make(
         kept=f"{to.name} does not write it; the bus keeps it",
         strays=strays,
         version=version,
+        roles={},
     )
 
 

@@ -69,12 +69,12 @@ def header_of(
     who, whom = said(wire.sender), said(wire.recipient)
     first = (who or sender) if type_.senders == ANY else type_.senders[0]
     roles = dialect.addresses == "roles"
-    claims = who is not None and (roles or normalised(who) in type_.senders)
+    claimed = who if who is not None and (roles or normalised(who) in type_.senders) else None
     return MessageHeader(
         id=said(wire.id) or id,
         at=moment.timestamp() if moment is not None else at,
         sender=who or (first if roles else sender),
-        sender_role=who if claims else first,
+        sender_role=claimed or first,
         recipient=whom,
         recipient_role=whom if whom != "*" else None,
         correlation=said(wire.correlation),
