@@ -19,7 +19,7 @@ Telex = Callable[..., Ran]
 def telex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Telex:
     """`telex("inbox", "--as", "lead")`, in a fresh folder with no store in it."""
     monkeypatch.chdir(tmp_path)
-    for name in ("TELEX_STORE", "TELEX_CONFIG"):
+    for name in ("TELEX_STORE", "TELEX_CONFIG", "TELEX_AGENT", "TELEX_TOKEN"):
         monkeypatch.delenv(name, raising=False)
 
     def run(*args: str) -> Ran:

@@ -228,7 +228,27 @@ def test_an_id_that_nobody_has_is_3(telex: Telex, verb: list[str]) -> None:
 def test_who_does_not_say_who_it_is_is_told_to(telex: Telex, verb: str) -> None:
     operands = [] if verb in ("inbox", "receive") else ["x"]
     ran = telex(verb, *operands)
-    assert (ran.code, ran.err) == (64, f"telex: say who you are: telex {verb} --as NAME\n")
+    assert (ran.code, ran.err) == (64, f"telex: say who you are: telex {verb} --as NAME, or set TELEX_AGENT\n")
+
+
+@proves("bus/identity/environment")
+def test_the_environment_names_the_agent_of_every_command(telex: Telex, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(Path.cwd(), "blocker.json", BLOCKER)
+    Path("note.txt").write_text("Look at it.")
+    monkeypatch.setenv("TELEX_AGENT", "dev")
+    assert telex("send", "--to", "lead", "--id", "b1", "blocker.json").code == 0
+    assert telex("guard", "a.py").code == 0
+    assert telex("request", "--to", "lead", "--timeout", "0", "note.txt").code == 4
+    monkeypatch.setenv("TELEX_AGENT", "lead")
+    assert "b1" in telex("inbox").out
+    assert telex("receive", "--json").answer["id"] == "b1"
+    assert telex("extend", "b1").code == 0
+    assert telex("nack", "b1", "--reason", "later").code == 0
+    assert telex("answer", "b1", "Use the other table.").code == 0
+    assert "from lead" in telex("inbox", "--as", "dev", "--full").out  # and not from human
+    assert "you are lead" in telex("work", "start", "note.txt").err  # and not orchestrator
+    assert telex("team", "shutdown", "--reason", "user_abort", "--no-wait").code == 0
+    assert telex("approve", "b1", "--reason", "fine").code == 3
 
 
 # --- request ----------------------------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ def test_a_warning_stands_below_what_was_kept(telex: Telex) -> None:
 @pytest.mark.parametrize(
     "args, said",
     [
-        (["blocker.json"], "no sender: telex send --as NAME"),
+        (["blocker.json"], "no sender: telex send --as NAME [--to ADDRESS] FILE…|-, or set TELEX_AGENT"),
         (["--as", "dev"], "nothing to send:"),
         (["--as", "dev", "--wait", "done", "blocker.json"], "--wait takes acked, read, leased, not done"),
         (["--as", "dev", "--timeout", "3", "blocker.json"], "--timeout needs --wait"),

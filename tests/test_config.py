@@ -18,6 +18,7 @@ from telex.errors import SettingsError
 from telex.model.hub_limits import HUB_LIMITS, HubLimits
 from telex.model.limits import LIMITS, Limits
 from telex.model.roster import Member
+from tests.proofs import proves
 
 ROOT = Path(__file__).parent.parent
 OWN = (ROOT / "docs/examples/release-train.toml").read_text(encoding="utf-8")
@@ -117,10 +118,21 @@ def test_dialects_of_a_teams_own_are_found_from_the_file_and_bring_their_roles(t
 
 @pytest.mark.parametrize(
     "path, kept",
-    [("kept/telex.db", "{}/kept/telex.db"), ("sqlite:x.db", "{}/x.db"), ("/srv/x.db", "/srv/x.db"), ("memory:",) * 2],
+    [("kept/telex.db", "{}/kept/telex.db"), ("sqlite:x.db", "{}/x.db"), ("a/../x.db", "{}/x.db"), ("memory:",) * 2],
 )
 def test_the_store_is_found_from_the_file(tmp_path: Path, path: str, kept: str) -> None:
     assert settled(tmp_path, f'[store]\npath = "{path}"').store_path == kept.format(tmp_path)
+
+
+@proves("bus/place/store-in-project")
+@pytest.mark.parametrize(
+    "path", ["/srv/x.db", "../x.db", "sqlite:../x.db", "~/x.db", "a/../../x.db", "link/x.db", "link"]
+)
+def test_a_store_outside_the_project_is_refused(tmp_path: Path, path: str) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/link").symlink_to(tmp_path)
+    with pytest.raises(SettingsError, match=r"telex.toml:2: store\.path: .*TELEX_STORE"):
+        settled(tmp_path / "project", f'[store]\npath = "{path}"')
 
 
 def test_durability_is_full_unless_said_otherwise(tmp_path: Path) -> None:

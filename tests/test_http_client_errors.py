@@ -5,7 +5,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +197,90 @@ def test_the_commands_work_with_a_hub_in_the_place_of_a_store(command: Callable[
         code, out, err = command(*words.split())
         assert code == 0, (words, err)
     assert command("why", "no-such")[0] == 3
+
+
+@pytest.fixture
+def stranger() -> Iterator[tuple[str, list[str | None]]]:
+    """A server that is no hub: its address, and what it was sent as a token."""
+    shown: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            shown.append(self.headers["authorization"])
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", shown
+        server.shutdown()
+        thread.join()
+
+
+@proves("http_client/token-named-hub")
+@pytest.mark.parametrize("words", ["team", "inbox --as dev", "guard --as dev a.py", "why n-1"])
+def test_a_hub_that_only_the_project_names_gets_neither_token_nor_question(
+    stranger: tuple[str, list[str | None]],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    url, shown = stranger
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TELEX_TOKEN", "telex_abc_def")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "telex.toml").write_text(f'[store]\npath = "{url}"\n', encoding="utf-8")
+    assert main(words.split()) == 1
+    assert (f"TELEX_STORE={url}" in capsys.readouterr().err, shown) == (True, [])
+    (tmp_path / "telex").mkdir()
+    (tmp_path / "telex/hubs").write_text(f"{url}/\n")  # now the user trusts it
+    main(words.split())
+    (tmp_path / "telex/hubs").unlink()
+    monkeypatch.setenv("TELEX_STORE", url)  # or names it
+    main(words.split())
+    assert shown == (["Bearer telex_abc_def"] * 2 if "guard" not in words else [])  # which it asks with a POST
+
+
+@proves("http_client/token-named-hub")
+def test_a_hub_elsewhere_that_only_the_project_names_gets_no_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "telex.toml").write_text('[store]\npath = "https://hub.example"\n', encoding="utf-8")
+    with pytest.raises(StoreUnavailable, match=r"TELEX_STORE=https://hub\.example"), telex.connect() as bus:
+        bus.roster()
+
+
+@proves("http_client/token-plain-http")
+def test_a_token_is_not_sent_over_plain_http_to_another_machine() -> None:
+    with pytest.raises(StoreUnavailable, match="https://"), telex.connect("http://hub.example", token="telex_a_b"):
+        pass
+
+
+@proves("http_client/token")
+def test_a_token_read_from_a_file_may_end_in_a_line_break(hub: Hub) -> None:
+    with telex.connect(hub.url, token=hub.token("ada", "dev") + "\n") as bus:
+        assert bus.send(NOTE, sender="ada", to="lead").accepted
+
+
+@proves("http_client/token-needs-no-name")
+def test_a_token_that_is_bound_to_a_name_needs_no_other(
+    hub: Hub, command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "note.txt").write_text(NOTE, encoding="utf-8")
+    assert command("inbox")[0] == 64  # on this machine without a token one names oneself
+    monkeypatch.setenv("TELEX_TOKEN", hub.token("ada", "dev"))
+    assert command("send", "--to", "ada", "--id", "n-1", "note.txt")[0] == 0
+    assert "n-1" in command("inbox")[1]
+    assert json.loads(command("receive", "--json")[1])["from"] == "ada"
+    assert command("ack", "n-1")[0] == 0
+    assert command("guard", "a.py")[0] == 0
+    monkeypatch.setenv("TELEX_TOKEN", hub.token())
+    assert command("send", "--to", "ada", "--id", "n-2", "note.txt")[0] == 0
+    assert json.loads(command("show", "n-2", "--json")[1])["from"] == "human"
 
 
 def test_the_settings_of_a_team_may_name_a_hub(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,9 +82,11 @@ class Connection:
         settings = load(os.getcwd()) if self._settings is None else self._settings
         url = hub_at(self._where, settings)
         if url is not None:
-            from telex.http_client.factory import open_remote
+            from telex.http_client.factory import open_remote, token_for
 
-            return open_remote(url, self._token or os.environ.get(TOKEN), clock, settings.desk(), on_loop=grouped)
+            is_named = bool(self._where or os.environ.get(STORE))
+            token = token_for(url, self._token or os.environ.get(TOKEN), is_named=is_named)
+            return open_remote(url, token, clock, settings.desk(), on_loop=grouped)
         from telex.bus.local import LocalBus
         from telex.bus.notify import Notifier
 

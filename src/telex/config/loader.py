@@ -195,15 +195,25 @@ def _store(value: TomlValue, settings: Settings) -> Settings:
     if not value.is_table():
         return settings
     value.only(*STORE)
-    path = value.at("path").line(4_096) if value.has("path") else None
+    path = _store_path(value.at("path"), settings) if value.has("path") else None
     durability = value.at("durability").choice(DURABILITIES) if value.has("durability") else None
-    return settings._replace(store_path=_from_here(path, settings) if path else None, durable=durability != "normal")
+    return settings._replace(store_path=path, durable=durability != "normal")
+
+
+def _store_path(place: TomlValue, settings: Settings) -> str | None:
+    """Where the store is. A cloned project has a telex.toml too: it may not make files elsewhere on the disk."""
+    named = place.line(4_096)
+    if not named or named == MEMORY or named.lower().startswith(HUBS):
+        return named
+    path, project = _from_here(named, settings), os.path.realpath(os.path.dirname(settings.source or ""))
+    if os.path.commonpath([os.path.realpath(path), project]) == project:
+        return path
+    place.flaw("the store lies outside the folder of this file: move it inside, or set TELEX_STORE to its path")
+    return None
 
 
 def _from_here(path: str, settings: Settings) -> str:
     """A path as it is meant in the file: seen from the folder the file is in."""
-    if path == MEMORY or path.lower().startswith(HUBS):
-        return path
     folder = os.path.dirname(settings.source or "")
     return os.path.normpath(os.path.join(folder, os.path.expanduser(path.removeprefix(SQLITE))))
 

@@ -67,8 +67,8 @@ STORE: dict[str, Setting] = {
     "path": Setting(
         "a path",
         "`.telex/telex.db`",
-        "Where messages are stored, as seen from this file, or the address of a hub. `--store` and `TELEX_STORE` go"
-        " before it.",
+        "Where messages are stored: a path from this file, inside its folder, or the address of a hub. `--store` and"
+        " `TELEX_STORE` go before it.",
         '".telex/telex.db"',
     ),
     "durability": Setting(

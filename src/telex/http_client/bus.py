@@ -7,7 +7,7 @@ from urllib.parse import quote
 from telex.delivery.routing import Participants
 from telex.delivery.validator_cache import ValidatorCache
 from telex.errors import StoreError
-from telex.http_client.problems import error_in, finding_in, refusal_in
+from telex.http_client.problems import error_in, finding_in, refusal_in, tree_of
 from telex.http_client.transport import HttpQuery, HttpReply, RetryTransport
 from telex.model.delivery import Delivery
 from telex.model.event import Event
@@ -230,6 +230,15 @@ class RemoteBus:
 
     async def drop(self, id: str, *, reason: str, agent: str = HUMAN) -> int:
         return int(await self._ask("drop", id=id, reason=reason, agent=agent))
+
+    async def bound_agent(self) -> str | None:
+        """Name that the token acts under unless another is given; None: the hub lets the caller name itself."""
+        reply = await self._line.ask(HttpQuery("GET", "/page/me"))
+        if reply.status >= 300:
+            raise error_in(reply.status, reply.body)
+        caller = tree_of(reply.body)
+        agent = caller.get("agent") or (HUMAN if caller.get("operator") else None)
+        return agent if isinstance(agent, str) else None
 
     async def close(self) -> None:
         await self._line.wire.close()

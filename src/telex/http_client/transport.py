@@ -229,8 +229,8 @@ async def whole(chunks: AsyncIterator[bytes], limit: int | None = None) -> bytes
     return b"".join(parts)
 
 
-def _is_here(host: str) -> bool:
-    """Does it lie on this very machine?"""
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -248,7 +248,7 @@ def _options(url: str, headers: Mapping[str, str], limit: int | None) -> dict[st
         "base_url": url,
         "headers": {**headers, "accept-encoding": PLAIN},
         "limits": limits,
-        "trust_env": not _is_here(parts.hostname),  # what lies on this machine is never asked through a proxy
+        "trust_env": not is_loopback(parts.hostname),  # what lies on this machine is never asked through a proxy
         "follow_redirects": False,  # the token is for this hub and for no other
     }
 

@@ -10,16 +10,22 @@ from telex.model.roster import HUMAN
 from telex.ports.bus import Receipt
 from telex.surfaces.cli import completion
 from telex.surfaces.cli.bus_connection import opened_to_look
-from telex.surfaces.cli.bus_options import Speaker, grouped, lines_option, role_option, store_option, text_option
+from telex.surfaces.cli.bus_options import (
+    Speaker,
+    as_option,
+    grouped,
+    lines_option,
+    role_option,
+    store_option,
+    text_option,
+)
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.output import Screen, finding_lines, shown
 
 id_argument = click.argument("id", metavar="ID", shell_complete=completion.waiting_ids)
 reason_option = text_option("--reason", "WORDS", "Reason, included in the answer.")
-as_option = click.option(
-    "--as", "agent", metavar="NAME", default=HUMAN, shell_complete=completion.agents, help="Who you are, if not human."
-)
+person_option = as_option(HUMAN)
 condition_option = click.option(
     "--condition", "conditions", metavar="WORDS", multiple=True, help="A condition; may be given again."
 )
@@ -32,7 +38,7 @@ condition_option = click.option(
 @click.option(
     "--modify", "modifications", metavar="PATH", multiple=True, help="A path to allow as well; may be given again."
 )
-@as_option
+@person_option
 @role_option
 @store_option
 @lines_option
@@ -46,7 +52,7 @@ def approve(id: str, who: Speaker, store: str | None, as_json: bool, **answer: A
 @id_argument
 @reason_option
 @condition_option
-@as_option
+@person_option
 @role_option
 @store_option
 @lines_option

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from telex.client import SyncBus
     from telex.config import Settings
 
+AGENT = "TELEX_AGENT"  # name of the agent that works in this environment, where no option gives it
 MEMORY = "memory:"  # a store that is always there, and empty
 EXITS: dict[type[TelexError], int] = {
     LeaseLost: REFUSED,
@@ -100,6 +101,26 @@ def store_missing(store: str | None) -> str:
     from telex.config import seen
 
     return f"no store at {shown(seen(place_of(store)))}: the first telex send creates it"
+
+
+def acting_agent(given: str | None, store: str | None) -> str | None:
+    """Name of the agent that a command acts for: as given, of the environment, or the one that the token is bound to.
+
+    Raises:
+        CommandError: the hub cannot be asked whose token it is.
+    """
+    from telex.connection import TOKEN, is_hub
+
+    named = given or os.environ.get(AGENT)
+    if named or not os.environ.get(TOKEN) or not is_hub(place_of(store)):
+        return named
+    from telex.client import run_sync
+    from telex.http_client.bus import RemoteBus
+
+    with opened(store) as bus:
+        hub = bus.awaitable
+        assert isinstance(hub, RemoteBus)
+        return run_sync(hub.bound_agent())
 
 
 def stay_for_long() -> None:

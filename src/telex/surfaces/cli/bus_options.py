@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import click
@@ -10,6 +10,7 @@ from click.decorators import FC
 
 from telex.ports.store import Query
 from telex.surfaces.cli import completion
+from telex.surfaces.cli.bus_connection import AGENT, acting_agent
 from telex.surfaces.cli.time_text import moment
 from telex.validation.authorization import normalised
 
@@ -57,10 +58,11 @@ def _count(ctx: click.Context, param: click.Parameter, value: str) -> int:
     return int(value)
 
 
-def _needed(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
-    if not value:
-        raise click.UsageError(f"say who you are: {ctx.command_path} --as NAME")
-    return value
+def _acting(ctx: click.Context, param: click.Parameter, value: str | None, *, default: str | None) -> str:
+    name = _not_empty(ctx, param, value) if ctx.resilient_parsing else acting_agent(value, ctx.params.get("store"))
+    if not (name := name or default) or value == "":
+        raise click.UsageError(f"say who you are: {ctx.command_path} --as NAME, or set {AGENT}")
+    return name
 
 
 def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -71,11 +73,26 @@ def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 
 def text_option(
-    name: str, metavar: str, help: str, *, into: str | None = None, complete: Completer | None = None
+    name: str,
+    metavar: str,
+    help: str,
+    *,
+    into: str | None = None,
+    complete: Completer | None = None,
+    eager: bool = False,  # known to the callbacks of other options
+    variable: str | None = None,  # of the environment, that has it if it is not given
 ) -> Callable[[FC], FC]:
     """An option that takes a non-empty text."""
     words = [name, into] if into else [name]
-    return click.option(*words, metavar=metavar, callback=_not_empty, shell_complete=complete, help=help)
+    return click.option(
+        *words,
+        metavar=metavar,
+        callback=_not_empty,
+        is_eager=eager,
+        envvar=variable,
+        shell_complete=complete,
+        help=help,
+    )
 
 
 def seconds_option(name: str, help: str, *, into: str | None = None) -> Callable[[FC], FC]:
@@ -83,13 +100,18 @@ def seconds_option(name: str, help: str, *, into: str | None = None) -> Callable
     return click.option(*words, metavar="SECONDS", callback=_seconds, help=help)
 
 
-agent_option = click.option(
-    "--as", "agent", metavar="NAME", callback=_needed, shell_complete=completion.agents, help="Your agent name."
-)
+def as_option(default: str | None = None) -> Callable[[FC], FC]:
+    """The agent that a command acts for. The name in the environment, or of a hub's token, goes before the default."""
+    text = f"Your agent name; {AGENT}{f', or {default}' if default else ''} if not given."
+    callback, complete = partial(_acting, default=default), completion.agents
+    return click.option("--as", "agent", metavar="NAME", callback=callback, shell_complete=complete, help=text)
+
+
+agent_option = as_option()
 role_option = text_option(
     "--role", "ROLE", "Your role, needed once if your name is not a role.", complete=completion.roles
 )
-store_option = text_option("--store", "PATH", "Store to use; the nearest .telex if not given.")
+store_option = text_option("--store", "PATH", "Store to use; that of the project if not given.", eager=True)
 lines_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each.")
 
 

@@ -11,7 +11,7 @@ from telex.model.escalation import Escalation
 from telex.model.roster import HUMAN, TELEX
 from telex.surfaces.cli import completion, receipts
 from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
-from telex.surfaces.cli.bus_options import lines_option, role_option, store_option, text_option
+from telex.surfaces.cli.bus_options import as_option, lines_option, role_option, store_option, text_option
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, pieces
 from telex.surfaces.cli.output import Screen, shell_word, shown
@@ -82,16 +82,14 @@ def facts(matter: Escalation) -> dict[str, Any]:
 @click.command("answer")
 @click.argument("id", metavar="ID", shell_complete=completion.waiting_ids)
 @click.argument("text", metavar="TEXT|-")
-@text_option("--as", "NAME", "Your agent name; human if not given.", into="agent", complete=completion.agents)
+@as_option(HUMAN)
 @role_option
 @text_option("--to", "ADDRESS", "Recipient; the agent that asked, if not given.", complete=completion.agents)
 @store_option
 @lines_option
-def answer(
-    id: str, text: str, agent: str | None, role: str | None, to: str | None, store: str | None, as_json: bool
-) -> int:
+def answer(id: str, text: str, agent: str, role: str | None, to: str | None, store: str | None, as_json: bool) -> int:
     """Answer with plain text: an escalation goes back to the agent that raised it, any other message to its sender."""
-    agent, settings = agent or HUMAN, settings_here()
+    settings = settings_here()
     raw = text.encode("utf-8", "surrogatepass")
     if text == STDIN:
         [(_, raw, _)] = pieces(STDIN, settings.limits.message_bytes_max, lines=False)

@@ -8,7 +8,16 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from telex.surfaces.cli.bus_connection import explained, is_there, opened, place_of, settings_here, store_missing
+from telex.surfaces.cli.bus_connection import (
+    AGENT,
+    acting_agent,
+    explained,
+    is_there,
+    opened,
+    place_of,
+    settings_here,
+    store_missing,
+)
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.guard_disk import LinkResolver, root_of
 from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
@@ -19,7 +28,6 @@ if TYPE_CHECKING:
     from telex.surfaces.cli.guard_git import StagedPaths
     from telex.validation.project_paths import Resolver
 
-AGENT = "TELEX_AGENT"  # who is working here, where nobody says so
 OPTIONS = (
     Option("--as", "NAME", f"agent that writes; {AGENT} if not given"),
     Option("--role", "ROLE", "its role, if the agent has not joined yet"),
@@ -72,9 +80,9 @@ def run(args: list[str]) -> int:
 
 
 def agent_of(parsed_options: ParsedOptions) -> str:
-    agent = parsed_options.options.get("--as") or os.environ.get(AGENT)
+    agent = acting_agent(parsed_options.options.get("--as"), parsed_options.options.get("--store"))
     if not agent:
-        raise CommandError(f"no agent: {USAGE_LINE}")
+        raise CommandError(f"no agent: {USAGE_LINE}, or set {AGENT}")
     return agent
 
 

@@ -6,11 +6,11 @@ import sys
 import click
 
 from telex.surfaces.cli import completion
-from telex.surfaces.cli.bus_connection import MEMORY, explained, stay_for_long
+from telex.surfaces.cli.bus_connection import AGENT, MEMORY, acting_agent, explained, stay_for_long
 from telex.surfaces.cli.bus_options import role_option, store_option, text_option
 from telex.surfaces.cli.exit_codes import DONE, FAILED, CommandError
 
-AGENT, STORE = "TELEX_AGENT", "TELEX_STORE"
+STORE = "TELEX_STORE"
 
 
 @click.command("mcp")
@@ -32,7 +32,16 @@ def command(agent: str | None, role: str | None, hub: str | None, structured: bo
         raise CommandError("give --hub or --store, not both")
     if hub is None and (store or os.environ.get(STORE)) == MEMORY:
         raise CommandError("an in-memory store ends with this command: give a file with --store")
-    return _serve(agent or os.environ.get(AGENT), role, hub or store, structured=structured)
+    return _serve(_name(agent, hub or store), role, hub or store, structured=structured)
+
+
+def _name(given: str | None, where: str | None) -> str | None:
+    """None also where the hub cannot be asked now: the server starts and says what is missing."""
+    try:
+        return acting_agent(given, where)
+    except CommandError as error:
+        sys.stderr.write(f"{error.say}\n")
+        return None
 
 
 def _serve(agent: str | None, role: str | None, where: str | None, *, structured: bool) -> int:

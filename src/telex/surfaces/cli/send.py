@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from telex.errors import OutcomeUnknown
 from telex.model.limits import LIMITS
-from telex.surfaces.cli.bus_connection import opened, settings_here, stay_for_long
+from telex.surfaces.cli.bus_connection import AGENT, acting_agent, opened, settings_here, stay_for_long
 from telex.surfaces.cli.exit_codes import DONE, FAILED, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces
 from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ONE_ADDRESS = "give --to once: use all:ROLE or * for several recipients, or send to each separately"
 OPTIONS = (
-    Option("--as", "NAME", "your agent name"),
+    Option("--as", "NAME", f"your agent name; {AGENT} if not given"),
     Option("--role", "ROLE", "your role, needed once if your name is not a role"),
     Option(
         "--to", "ADDRESS", "an agent, role:qa (one of them), all:qa (each of them) or * (everyone)", "", ONE_ADDRESS
@@ -95,8 +95,6 @@ def run(args: list[str]) -> int:
 
 def _task(parsed_options: ParsedOptions) -> SendCommand:
     options = parsed_options.options
-    if "--as" not in options:
-        raise CommandError(f"no sender: {USAGE_LINE}")
     if not parsed_options.operands:
         raise CommandError(f"nothing to send: {USAGE_LINE}")
     until = options.get("--wait")
@@ -104,8 +102,11 @@ def _task(parsed_options: ParsedOptions) -> SendCommand:
         raise CommandError(f"--wait takes {', '.join(WAITS)}, not {shown(until)}")
     if until is None and "--timeout" in options:
         raise CommandError("--timeout needs --wait, such as --wait acked")
+    sender = acting_agent(options.get("--as"), options.get("--store"))
+    if not sender:
+        raise CommandError(f"no sender: {USAGE_LINE}, or set {AGENT}")
     return SendCommand(
-        sender=options["--as"],
+        sender=sender,
         role=options.get("--role"),
         to=options.get("--to"),
         id=options.get("--id"),

@@ -9,7 +9,7 @@ import click
 from telex.model.finding import Finding
 from telex.ports.bus import Presence
 from telex.surfaces.cli import completion
-from telex.surfaces.cli.bus_connection import MEMORY, opened, settings_here, store_there
+from telex.surfaces.cli.bus_connection import AGENT, MEMORY, opened, settings_here, store_there
 from telex.surfaces.cli.bus_options import lines_option, refuse_misplaced, store_option, text_option
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
@@ -62,8 +62,9 @@ def command(ctx: click.Context, example: bool, store: str | None, as_json: bool)
     help="Dialects it reads, preferred first, such as vbw-typed@2.0; any if not given.",
 )  # fmt: skip
 @text_option(
-    "--as", "NAME", "Who adds it; a lead or human, if it was shut down.", into="by", complete=completion.agents
-)
+    "--as", "NAME", "Who adds it; a lead or human, if it was shut down.", into="by", complete=completion.agents,
+    variable=AGENT,
+)  # fmt: skip
 @store_option
 @lines_option
 def join(store: str | None, as_json: bool, *, name: str, reads: tuple[str, ...], **more: str | None) -> int:

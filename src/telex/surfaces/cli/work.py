@@ -13,6 +13,7 @@ from telex.surfaces.cli import completion, receipts
 from telex.surfaces.cli.bus_connection import opened, opened_to_look, settings_here, stay_for_long
 from telex.surfaces.cli.bus_options import (
     Speaker,
+    as_option,
     grouped,
     lines_option,
     refuse_misplaced,
@@ -42,10 +43,7 @@ PLAN_CHARACTERS_MAX = 1_000_000
 COLOURS = {"done": "green", "blocked": "yellow", "escalated": "red"}
 
 
-orchestrator_option = click.option(
-    "--as", "agent", metavar="NAME", default="orchestrator", shell_complete=completion.agents,
-    help="Your agent name; orchestrator if not given.",
-)  # fmt: skip
+orchestrator_option = as_option("orchestrator")
 work_argument = click.argument("work", metavar="WORK")
 
 
