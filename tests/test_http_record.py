@@ -22,6 +22,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "inbox": {"agent": "lead", "limit": 2},
     "search": {"text": "red", "limit": 2},
     "trace": {"correlation": "c%20d"},
+    "conversations": {"limit": 2},
     "work_state": {"kind": "plan"},
     "escalations": {"answered": True},
     "stall": {},
@@ -70,7 +71,7 @@ async def history(door: Door) -> None:
 
 
 def test_every_verb_that_only_looks_is_compared_or_tested_here() -> None:
-    elsewhere = {"events", "rendering", "guard"}
+    elsewhere = {"events", "rendering", "guard", "states"}
     assert set(LOOKS) | elsewhere == {name for name, verb in VERBS.items() if not verb.changes}
 
 

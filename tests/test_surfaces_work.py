@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from telex.errors import NotFound
+from telex.errors import InvalidValue, NotFound
 from telex.model.finding import Finding
 from tests.bus_team import codes, speech_of
 from tests.contract_team import ask, contract, report
@@ -15,6 +15,41 @@ from tests.surfaces_kit import Door, door, note, state, take, wide_door
 __all__ = ["door", "wide_door"]  # fixtures, found by their names
 
 BACKOFF_SECONDS = 60.0  # longer than any wait before a next attempt
+
+
+# --- the log ----------------------------------------------------------------------------------------------------------
+
+
+@proves("surfaces/states")
+def test_the_states_of_many_messages_are_told_at_once(wide_door: Door) -> None:
+    note(wide_door)
+    wide_door.bus.join("ada", role="lead")
+    wide_door.bus.ack(take(wide_door).token, agent="lead")
+    wide_door.bus.send("Good morning", sender="dev", to="*", id="n-2")
+    take(wide_door)
+    refused = wide_door.bus.send({"type": "dev_blocker"}, sender="dev", to="lead", id="n-3")
+    assert not refused.accepted
+    first, second, third = (wide_door.bus.why(id_)[-1].message.seq for id_ in ("n-1", "n-2", "n-3"))
+    assert wide_door.bus.states([third, first, second, 0, 9_999, -1]) == [
+        (third, "refused", 0, 0),
+        (first, "acked", 1, 1),
+        (second, "leased", 2, 0),
+    ]
+    with pytest.raises(InvalidValue):
+        wide_door.bus.states([1] * 1_001)
+
+
+@proves("surfaces/conversations")
+def test_conversations_are_counted_by_the_bus_and_paged(wide_door: Door) -> None:
+    for number in range(9):
+        wide_door.bus.send("Hello", sender="dev", to="lead", correlation=f"c-{number % 3}")
+    page = wide_door.bus.conversations(limit=2)
+    assert [(one.correlation, one.messages, one.senders) for one in page.conversations] == [
+        ("c-2", 3, ("dev",)),
+        ("c-1", 3, ("dev",)),
+    ]
+    rest = wide_door.bus.conversations(before=page.next)
+    assert ([one.correlation for one in rest.conversations], rest.next) == (["c-0"], None)
 
 
 # --- the team ---------------------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from telex.model.event import Event
 from telex.model.finding import Finding
 from telex.model.message import Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
-from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
-from telex.ports.store import EVERYTHING, AppendResult, Query
+from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
+from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 
 if TYPE_CHECKING:
     from telex.model.contracts import PathVerdict  # whoever only sends does without
@@ -109,6 +109,12 @@ class SyncBus:
 
     def trace(self, correlation: str) -> list[MessageHistory]:
         return run_sync(self._bus.trace(correlation))
+
+    def conversations(self, *, before: int | None = None, limit: int = 30) -> ConversationPage:
+        return run_sync(self._bus.conversations(before=before, limit=limit))
+
+    def states(self, messages: Sequence[int]) -> list[MessageState]:
+        return run_sync(self._bus.states(messages))
 
     def work_state(self, kind: str) -> dict[str, Any]:
         return run_sync(self._bus.work_state(kind))

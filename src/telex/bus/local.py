@@ -22,10 +22,10 @@ from telex.model.event import BRINGING, Event, detail_of
 from telex.model.finding import Finding
 from telex.model.message import Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
-from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
+from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
 from telex.ports.clock import Clock
 from telex.ports.evidence import Evidence
-from telex.ports.store import EVERYTHING, AppendResult, LeaseRequest, Query, Store, Transaction
+from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, LeaseRequest, Query, Store, Transaction
 from telex.validation.authorization import normalised
 from telex.validation.check import STRICT, CheckPolicy
 
@@ -227,6 +227,12 @@ class LocalBus(WorkApi):
     async def trace(self, correlation: str) -> list[MessageHistory]:
         await self.sweep()
         return await queries.trace(self._context, correlation)
+
+    async def conversations(self, *, before: int | None = None, limit: int = 30) -> ConversationPage:
+        return await self.store.conversations(before, min(count("limit", limit), queries.CONVERSATIONS_MAX))
+
+    async def states(self, messages: Sequence[int]) -> list[MessageState]:
+        return await queries.states(self._context, messages)
 
     # --- the team ----------------------------------------------------------------------------------------------------
 

@@ -1,15 +1,20 @@
 """What became of it? Stories, inboxes, presence: everything is told from what the store has, at this moment."""
 
+from collections.abc import Sequence
+
 from telex.bus.context import BusContext
 from telex.delivery.lifecycle import state_of
-from telex.errors import NotFound
-from telex.model.event import Event
+from telex.errors import InvalidValue, NotFound
+from telex.model.event import BRINGING, Event
 from telex.model.message import Message
 from telex.model.roster import ONE_OF_ROLE, Member
-from telex.ports.bus import MessageHistory, Presence
+from telex.ports.bus import MessageHistory, MessageState, Presence
+from telex.ports.store import Reads
 from telex.validation.authorization import normalised
 
 THREAD_MAX = 10_000  # messages of one conversation that are shown
+CONVERSATIONS_MAX = 100  # on one page
+STATES_MAX = 1_000  # messages in one question
 
 
 async def message_history(context: BusContext, message: Message) -> MessageHistory:
@@ -46,6 +51,22 @@ async def trace(context: BusContext, correlation: str) -> list[MessageHistory]:
         wrong = f"no conversation is called {correlation[:128]}, and no message has that id"
         raise NotFound(f"{wrong}: look for it with telex search.")
     return [await message_history(context, message) for message in thread]
+
+
+async def states(context: BusContext, messages: Sequence[int]) -> list[MessageState]:
+    if len(messages) > STATES_MAX:
+        raise InvalidValue(f"give at most {STATES_MAX:,} messages, not {len(messages):,}.")
+    return await context.read(lambda reads: [state for seq in messages if (state := _state(reads, seq)) is not None])
+
+
+def _state(reads: Reads, seq: int) -> MessageState | None:
+    events, deliveries = reads.story(seq) if 0 < seq <= reads.position else [], reads.deliveries(seq)
+    brought = next((event for event in events if event.kind in BRINGING and event.seq == seq), None)
+    if brought is None:
+        return None
+    state = state_of(deliveries, events, refused=brought.kind == "refused")
+    acked = sum(delivery.state == "acked" for delivery in deliveries)
+    return MessageState(seq, state, len(deliveries), acked)
 
 
 async def read(context: BusContext, id_: str, agent: str) -> Message:

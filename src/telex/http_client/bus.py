@@ -14,9 +14,9 @@ from telex.model.event import Event
 from telex.model.finding import Finding
 from telex.model.message import Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
-from telex.ports.bus import Bus, MessageHistory, Presence, Receipt
+from telex.ports.bus import Bus, MessageHistory, MessageState, Presence, Receipt
 from telex.ports.clock import Clock
-from telex.ports.store import EVERYTHING, AppendResult, Query
+from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 from telex.protocol import CodecError, decoded, encoded, made, plain
 from telex.protocol.verbs import VERBS, answer_kind, is_wrapped, work_state_kinds
 from telex.validation.check import STRICT, CheckPolicy
@@ -153,6 +153,12 @@ class RemoteBus:
         return int(await self._ask("sweep"))
 
     # --- the work ----------------------------------------------------------------------------------------------------
+
+    async def conversations(self, *, before: int | None = None, limit: int = 30) -> ConversationPage:
+        return await self._ask("conversations", before=before, limit=limit)
+
+    async def states(self, messages: Sequence[int]) -> list[MessageState]:
+        return await self._ask("states", messages=tuple(messages))
 
     async def work_state(self, kind: str) -> dict[str, Any]:
         held = dict[str, work_state_kinds().get(kind, Any)]  # type: ignore[misc,valid-type]

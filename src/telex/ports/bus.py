@@ -8,7 +8,7 @@ from telex.model.event import Event
 from telex.model.finding import Finding
 from telex.model.message import Lease, Message, NewMessage, Rendering
 from telex.model.roster import HUMAN, Member
-from telex.ports.store import EVERYTHING, AppendResult, Query
+from telex.ports.store import EVERYTHING, AppendResult, ConversationPage, Query
 
 if TYPE_CHECKING:
     from telex.model.contracts import PathVerdict  # whoever only sends does without
@@ -41,6 +41,15 @@ class MessageHistory(NamedTuple):
     deliveries: tuple[Delivery, ...]
     events: tuple[Event, ...]
     answer_by: float | None = None  # it waits for an answer until then
+
+
+class MessageState(NamedTuple):
+    """The state of one message, without its history."""
+
+    message: int
+    state: str  # as in MessageHistory
+    inboxes: int
+    acked: int  # of the inboxes
 
 
 class Presence(NamedTuple):
@@ -141,6 +150,12 @@ class Bus(Protocol):
 
     async def trace(self, correlation: str) -> list[MessageHistory]:
         """The history of every message of a conversation, oldest first."""
+
+    async def conversations(self, *, before: int | None = None, limit: int = 30) -> ConversationPage:
+        """Conversations, the one with the latest message first; at most 100. `before` is `next` of the page before."""
+
+    async def states(self, messages: Sequence[int]) -> list[MessageState]:
+        """The states of the messages with these numbers, at most 1,000; of those that are stored."""
 
     async def work_state(self, kind: str) -> dict[str, Any]:
         """The work state of one kind, by topic: plan, approval, task, shutdown, …"""

@@ -106,6 +106,25 @@ class LeaseRequest(NamedTuple):
     extra_event: Callable[[Lease], Event | None] | None = None  # stored with each lease; may be called twice for one
 
 
+LATEST_MESSAGES = 50  # of a conversation, whose senders and refusals are listed
+
+
+class Conversation(NamedTuple):
+    """The messages of one correlation, and the one that it was begun with where that has none."""
+
+    correlation: str
+    messages: int
+    last: Message
+    senders: tuple[str, ...]  # of the latest LATEST_MESSAGES, the latest first
+    refused: int  # of the latest LATEST_MESSAGES
+
+
+class ConversationPage(NamedTuple):
+    conversations: tuple[Conversation, ...]  # the one with the latest message first
+    next: int | None  # `before` of the next page, which may be empty and have a next one; None: this is the last
+
+
+CONVERSATION_BYTES = 4 * 1_048_576  # of last messages on one page, about
 TEXT_CHARACTERS_MAX = 1_000  # of what is looked for
 
 
@@ -257,6 +276,10 @@ class Store(Protocol):
 
     async def thread(self, correlation: str, limit: int) -> list[Message]:
         """Every message of a conversation, oldest first."""
+
+    async def conversations(self, before: int | None, limit: int) -> ConversationPage:
+        """Conversations whose last message has a lower number than `before`. How many messages are looked through for
+        one page is bounded."""
 
     async def deliveries(self, message: int) -> list[Delivery]: ...
 

@@ -50,6 +50,8 @@ VERBS: dict[str, Verb] = {
         Verb("events", "GET", "/events", "reader", changes=False, group="the record"),
         Verb("search", "GET", "/search", "reader", changes=False, group="the record"),
         Verb("trace", "GET", "/trace/{correlation}", "reader", changes=False, group="the record"),
+        Verb("conversations", "GET", "/conversations", "reader", changes=False, group="the record"),
+        Verb("states", "POST", "/states", "reader", body="json", changes=False, group="the record"),
         Verb("import_messages", "POST", "/import", "operator", body="json", group="the record"),
         Verb("work_state", "GET", "/work-state/{kind}", "reader", changes=False, group="the work"),
         Verb("guard", "POST", "/guard", "agent", "agent", "json", changes=False, group="the work"),

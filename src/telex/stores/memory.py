@@ -17,8 +17,12 @@ from telex.model.event import Event
 from telex.model.message import Lease, Message
 from telex.model.roster import TELEX, Member
 from telex.ports.store import (
+    CONVERSATION_BYTES,
+    LATEST_MESSAGES,
     Cache,
     Changes,
+    Conversation,
+    ConversationPage,
     LeaseRequest,
     PendingRequest,
     Query,
@@ -202,6 +206,25 @@ class MemoryStore(MemoryTables):
 
     async def thread(self, correlation: str, limit: int) -> list[Message]:
         return [message for message in self._messages.values() if message.correlation == correlation][:limit]
+
+    async def conversations(self, before: int | None, limit: int) -> ConversationPage:
+        threads: dict[str, list[Message]] = defaultdict(list)
+        for message in reversed(self._messages.values()):
+            if message.correlation:
+                threads[message.correlation].append(message)
+        found, size = list[Conversation](), 0
+        for correlation, thread in threads.items():
+            if before is not None and thread[0].seq >= before:
+                continue
+            begun = sum(message.correlation is None for message in await self.find(correlation))
+            latest = thread[:LATEST_MESSAGES]
+            senders = tuple(dict.fromkeys(message.sender for message in latest))
+            refused = sum(message.refused for message in latest)
+            found.append(Conversation(correlation, len(thread) + begun, thread[0], senders, refused))
+            size += len(thread[0].raw)
+            if len(found) == limit or size >= CONVERSATION_BYTES:
+                return ConversationPage(tuple(found), thread[0].seq)
+        return ConversationPage(tuple(found), None)
 
     async def deliveries(self, message: int) -> list[Delivery]:
         return MemoryReads(self).deliveries(message)

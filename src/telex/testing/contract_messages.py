@@ -3,7 +3,7 @@
 import pytest
 
 from telex.model.digest import digest_of
-from telex.ports.store import AppendResult, Store
+from telex.ports.store import AppendResult, Conversation, ConversationPage, Store
 from telex.testing.contract_base import ContractBase, ids, promise
 
 ODD_BYTES = {
@@ -188,6 +188,29 @@ class MessagePromises(ContractBase):
         assert [message.seq for message in await store.thread("T1", 10)] == seqs
         assert [message.seq for message in await store.thread("T1", 2)] == seqs[:2]
         assert await store.thread("T3", 10) == []
+
+    @promise
+    async def test_conversations_are_counted_and_paged_the_latest_first(self, store: Store) -> None:
+        for number in range(6):
+            await self.keep(store, self.entry(f"m{number}", "lead", correlation=f"T{number % 3}", sender="dev"))
+        await self.keep(store, self.entry("T1", "lead"), self.entry("m6", "qa", correlation="T1", sender="lead"))
+        await self.keep(store, self.entry("no", kind="refused", correlation="T1"), self.entry("m7", "lead"))
+        first = await store.conversations(None, 2)
+        assert [(one.correlation, one.messages, one.last.id) for one in first.conversations] == [
+            ("T1", 5, "no"),
+            ("T2", 2, "m5"),
+        ]
+        [conversation, _] = first.conversations
+        assert (conversation.senders, conversation.refused) == (("dev", "lead"), 1)
+        [rest] = await self.conversations_after(store, first)
+        assert (rest.correlation, rest.messages) == ("T0", 2)
+
+    async def conversations_after(self, store: Store, page: ConversationPage) -> list[Conversation]:
+        found: list[Conversation] = []
+        while page.next is not None:
+            page = await store.conversations(page.next, 2)
+            found += page.conversations
+        return found
 
     @promise
     async def test_what_is_not_there_is_none_or_nothing(self, store: Store) -> None:

@@ -7,7 +7,15 @@ from telex.model.digest import number_of
 from telex.model.event import COMING_AND_GOING, Event
 from telex.model.message import Message
 from telex.model.roster import TELEX, Member
-from telex.ports.store import Changes, PendingRequest, Query
+from telex.ports.store import (
+    CONVERSATION_BYTES,
+    LATEST_MESSAGES,
+    Changes,
+    Conversation,
+    ConversationPage,
+    PendingRequest,
+    Query,
+)
 from telex.stores.sqlite.connection import Row, SqliteConnection
 from telex.stores.sqlite.dedup import INDEXED
 from telex.stores.sqlite.rows import (
@@ -35,6 +43,10 @@ _MEMBER = "name, role, dialects, joined_at, seen_at, left_at, stopped_at"
 CORRELATION = "correlation:"  # before a correlation's name, so that it is not taken for an id
 MATCHES_MAX = 100_000
 TOLD = "told"  # the mark up to which events are indexed by message
+WALK_MESSAGES, WALK_STEPS = 500, 20  # messages looked through for a page of conversations: in one step, and the steps
+_COUNT = "SELECT count(*), max(seq) FROM known WHERE number = ?"
+_LATEST = """SELECT m.sender, m.refused FROM (SELECT seq FROM known WHERE number = ? ORDER BY seq DESC LIMIT ?) k
+JOIN messages m ON m.seq = k.seq ORDER BY k.seq DESC"""
 
 
 def message(file: SqliteConnection, seq: int) -> Message | None:
@@ -57,6 +69,38 @@ def thread(file: SqliteConnection, correlation: str, limit: int) -> list[Message
             if len(messages) == limit:
                 break
     return messages
+
+
+def conversations(file: SqliteConnection, before: int | None, limit: int) -> ConversationPage:
+    """From the newest message backwards, each conversation at its last message. Only what is indexed."""
+    found: list[Conversation] = []
+    passed, size = set[str](), 0
+    place = last_event(file) + 1 if before is None else before
+    for _ in range(WALK_STEPS):
+        sql = "SELECT seq, correlation FROM messages WHERE seq < ? ORDER BY seq DESC LIMIT ?"
+        rows = file.rows(sql, (place, WALK_MESSAGES))
+        for place, correlation in rows:
+            if not correlation or correlation in passed:
+                continue
+            passed.add(correlation)
+            count, last = file.rows(_COUNT, (_number(correlation),))[0]
+            if last == place:  # or else it is on an earlier page
+                found.append(_conversation(file, correlation, count, last))
+                size += len(found[-1].last.raw)
+            if len(found) == limit or size >= CONVERSATION_BYTES:
+                return ConversationPage(tuple(found), place)
+        if len(rows) < WALK_MESSAGES:
+            return ConversationPage(tuple(found), None)
+    return ConversationPage(tuple(found), place)
+
+
+def _conversation(file: SqliteConnection, correlation: str, count: int, last: int) -> Conversation:
+    begun = sum(one.correlation is None for one in find(file, correlation))
+    latest = file.rows(_LATEST, (_number(correlation), LATEST_MESSAGES))
+    newest = message(file, last)
+    assert newest is not None, "what is indexed is stored"
+    senders = tuple(dict.fromkeys(sender for sender, _ in latest))
+    return Conversation(correlation, count + begun, newest, senders, sum(refused == 1 for _, refused in latest))
 
 
 def topic(file: SqliteConnection, name: str, after: int) -> list[tuple[Event, Message]]:

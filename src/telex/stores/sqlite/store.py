@@ -18,6 +18,7 @@ from telex.model.roster import Member
 from telex.ports.store import (
     Cache,
     Changes,
+    ConversationPage,
     LeaseRequest,
     PendingRequest,
     Query,
@@ -223,6 +224,10 @@ class SqliteStore:
         await self._catch_up("known")
         await self._catch_up("told")  # whoever asks for a conversation will ask for the story of each message
         return self._file.read_transaction(lambda: reads.thread(self._file, correlation, limit))
+
+    async def conversations(self, before: int | None, limit: int) -> ConversationPage:
+        await self._catch_up("known")
+        return self._file.read_transaction(lambda: reads.conversations(self._file, before, limit))
 
     async def deliveries(self, message: int) -> list[Delivery]:
         return reads.deliveries(self._file, message)
