@@ -16,7 +16,7 @@ from telex.surfaces.cli.main import main
 from telex.validation.check import check
 from tests.bus_team import OpenTeam, Shell, Team, open_team, shell, team
 from tests.cli_kit import Ran
-from tests.contract_team import answer, contract, granted, kept, report
+from tests.contract_team import answer, contract, granted, kept, report, send, told
 from tests.proofs import proves
 from tests.test_cli_process import HEAVY, LOADED
 
@@ -175,7 +175,20 @@ def test_without_a_store_only_odd_paths_are_refused(
     assert main(["guard", "src/a.py", "--as", "dev"]) == 0
     assert "no store" in capsys.readouterr().err
     assert main(["guard", "../a.py", "--as", "dev"]) == 2
+    assert main(["guard", "telex.toml", "--as", "dev"]) == 2
+    assert main(["guard", "telex.toml", "--as", "human"]) == 0
     assert not (tmp_path / ".telex").exists()
+
+
+@proves("guard/own-files")
+def test_agents_do_not_write_the_files_of_the_bus_and_people_may(team: Team) -> None:
+    own = [".telex/tokens.json", "telex.toml", "src/telex.toml"]
+    kept(team, contract(allowed_paths=["**"], forbidden_paths=None))
+    for agent in ("dev", "qa"):  # under a contract that allows everything, and under none
+        assert {one.code for one in team.bus.guard(own, agent=agent)} == {"path-forbidden"}
+        assert team.bus.guard(own[:1], agent=agent)[0].ask is None
+    assert all(one.allowed for one in team.bus.guard([*own, "src/a.py"], agent="human"))
+    assert told(send(team, report(files=own)).findings)
 
 
 @proves("guard/links")

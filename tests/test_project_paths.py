@@ -1,13 +1,14 @@
 """Which paths pass? Hostile ones, each with the right answer, through the guard of a team under a contract."""
 
+import re
 import string
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from telex.validation.project_paths import InvalidPath, folded, is_gits_own, normal, real
+from telex.validation.project_paths import InvalidPath, folded, normal, owner, real
 from tests.bus_team import OpenTeam, Team, open_team
 from tests.contract_team import contract, kept, report, send, told
 from tests.proofs import proves
@@ -24,7 +25,6 @@ HOSTILE: dict[str, str | None] = {
     "src/auth/../auth/reset.py": ALLOWED,
     "docs/intro.md": ALLOWED,
     "Makefile": ALLOWED,
-    "src/aux.c": ALLOWED,  # a device to Windows, and no way to another file
     "src/a b.py": ALLOWED,
     "src/%2e%2e/x.py": ALLOWED,  # a name like any other: nobody decodes it
     "src/\u0430uth.py": ALLOWED,  # a Cyrillic letter makes it another file of the same folder
@@ -81,6 +81,26 @@ HOSTILE: dict[str, str | None] = {
     "GIT~1/config": ODD,
     "src/SECRET~1/k": ODD,
     "ENV~1": ODD,
+    # devices of Windows, in every folder and with any ending
+    "con": ODD,
+    "src/NUL.txt": ODD,
+    "src/aux.py": ODD,
+    "src/Aux/x.py": ODD,
+    "COM1": ODD,
+    "src/lpt9.tar.gz": ODD,
+    "src/com\u00b9": ODD,
+    "src/CONOUT$": ODD,
+    "src/console.py": ALLOWED,
+    "src/com10.py": ALLOWED,
+    "src/my-aux.py": ALLOWED,
+    # the bus's own
+    ".telex/telex.db": FORBIDDEN,
+    ".Telex/tokens.json": FORBIDDEN,
+    "src/.telex/telex.db": FORBIDDEN,
+    "telex.toml": FORBIDDEN,
+    "src/TELEX.toml": FORBIDDEN,
+    "src/telex.toml.md": ALLOWED,
+    "src/telex/x.py": ALLOWED,
     # git's own
     ".git/hooks/pre-commit": FORBIDDEN,
     ".GIT/config": FORBIDDEN,
@@ -170,6 +190,7 @@ def test_a_normal_path_stays_as_it_is_and_never_leads_upwards(path: str) -> None
 
 @given(st.lists(st.text(string.ascii_lowercase + string.digits + "_-", min_size=1), min_size=1, max_size=6))
 def test_an_ordinary_path_is_taken_as_it_is(parts: list[str]) -> None:
+    assume(not any(re.fullmatch("con|prn|aux|nul|(com|lpt)[0-9]", part) for part in parts))
     assert normal("/".join(parts)) == "/".join(parts)
 
 
@@ -184,4 +205,4 @@ def test_a_path_is_where_it_leads(led: str | None, wanted: type) -> None:
 
 
 def test_a_name_that_only_looks_like_gits_own_is_nobody_else_s() -> None:
-    assert [path for path in ("x.git/a", ".gitx", "git", ".github/a", ".gitignore") if is_gits_own(path)] == []
+    assert [path for path in ("x.git/a", ".gitx", "git", ".github/a", ".gitignore", ".telexx") if owner(path)] == []

@@ -11,7 +11,7 @@ from telex.errors import NotAMember, NotFound
 from telex.model.contracts import ContractIndex, PathVerdict, Plan
 from telex.model.finding import Finding
 from telex.model.limits import Limits
-from telex.model.roster import Member, Roster
+from telex.model.roster import HUMAN, Member, Roster
 from telex.ports.clock import Clock
 from telex.ports.store import Store
 from telex.validation.authorization import normalised
@@ -63,7 +63,7 @@ async def guard(
     contracts = contracts_in(await gate.topics([CONTRACTS]))  # loads the roster too
     member = _member(gate, agent, role, in_force=contracts is not None and bool(contracts.open))
     scopes = [ContractScope(plan) for plan in await _plans(gate, member, plan, contracts)]
-    judged = judge_all(paths, scopes, resolve)
+    judged = judge_all(paths, scopes, resolve, is_person=member.role == HUMAN)
     asks = await _asks(gate, member, judged)
     context = RuleContext(gate.clock.now(), gate.roster, gate.limits, dialects=gate.dialects)
     verdicts = _Verdicts(member, context, asks)

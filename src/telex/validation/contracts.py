@@ -5,10 +5,14 @@ from typing import NamedTuple
 
 from telex.model.contracts import GATE_OVERRIDE, SCOPE_CHANGE, Plan
 from telex.validation.pattern_set import allowing, forbidding
-from telex.validation.project_paths import SEPARATOR, InvalidPath, Resolver, folded, is_gits_own, normal, real, together
+from telex.validation.project_paths import SEPARATOR, InvalidPath, Resolver, folded, normal, owner, real, together
 
 NOT_IN_PROJECT, FORBIDDEN, OUTSIDE = "path-not-in-project", "path-forbidden", "path-outside-contract"
 LISTED_MAX, CHARACTERS_MAX = 4, 40  # of the names that a sentence lists, and of each
+_OWN = {
+    "git": "what lies in .git is git's own",
+    "Telex": "only people change telex.toml, and only Telex writes in .telex",
+}
 ASKING = {FORBIDDEN: GATE_OVERRIDE, OUTSIDE: SCOPE_CHANGE}  # what to ask for
 
 
@@ -82,16 +86,18 @@ class ContractScope:
 
 
 def judge_all(
-    paths: Sequence[str], scopes: Sequence[ContractScope], resolve: Resolver | None = None
+    paths: Sequence[str], scopes: Sequence[ContractScope], resolve: Resolver | None = None, *, is_person: bool = False
 ) -> list[PathDecision]:
     """As `judge` for each path; work that is the same for all of them is done once."""
     text = together(paths) if len(paths) > 1 else None
-    if text is None or is_gits_own(text):
-        return [judge(path, scopes, resolve) for path in paths]
+    if text is None or owner(text) is not None:
+        return [judge(path, scopes, resolve, is_person=is_person) for path in paths]
     lighter = [scope.spared(folded(text)) for scope in scopes]
     if len(lighter) != 1:
         return [
-            _judged(path, lighter) if resolve is None or resolve(path) == path else judge(path, scopes, resolve)
+            _judged(path, lighter)
+            if resolve is None or resolve(path) == path
+            else judge(path, scopes, resolve, is_person=is_person)
             for path in paths
         ]
     answers, scope, here, below = [], lighter[0], None, None
@@ -102,24 +108,28 @@ def judge_all(
         if resolve is None or resolve(path) == path:
             answers.append(below or scope.judge(path))
         else:
-            answers.append(judge(path, scopes, resolve))
+            answers.append(judge(path, scopes, resolve, is_person=is_person))
     return answers
 
 
-def judge(path: str, scopes: Sequence[ContractScope], resolve: Resolver | None = None) -> PathDecision:
-    """Decision of these contracts together. `resolve` follows symbolic links on disk."""
+def judge(
+    path: str, scopes: Sequence[ContractScope], resolve: Resolver | None = None, *, is_person: bool = False
+) -> PathDecision:
+    """Decision of these contracts together. `resolve` follows symbolic links on disk. `is_person`: not an agent."""
     found = normal(path)
     if isinstance(found, InvalidPath):
         return PathDecision(NOT_IN_PROJECT, found.why)
-    if is_gits_own(found):
-        return PathDecision(FORBIDDEN, "what lies in .git is git's own", path=found)
     led = found if resolve is None else real(found, resolve)
+    for place in (found, led):
+        if isinstance(place, InvalidPath):
+            return PathDecision(NOT_IN_PROJECT, place.why, path=found)
+        whose = owner(place)
+        if whose is not None and not (is_person and whose != "git"):
+            leads = "" if place is found else f"it leads to {short(place)}, and "
+            return PathDecision(FORBIDDEN, f"{leads}{_OWN[whose]}", path=found)
     if led == found:
         return _judged(found, scopes)
-    if isinstance(led, InvalidPath):
-        return PathDecision(NOT_IN_PROJECT, led.why, path=found)
-    if is_gits_own(led):
-        return PathDecision(FORBIDDEN, f"it leads to {short(led)}, which is git's own", path=found)
+    assert isinstance(led, str)
     named = _judged(found, scopes)
     if named.code is not None:
         return named

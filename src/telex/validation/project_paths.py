@@ -5,13 +5,16 @@ trailing dot. A path is accepted only if it means the same file on all of them. 
 passes a `Resolver`.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
 PATH_CHARACTERS_MAX = 4096  # as long as any system takes
 SEPARATOR = "/"
-_GIT = ".git"
+_OWNERS = {".git": "git", ".telex": "Telex", "telex.toml": "Telex"}
+# Names that Windows takes for a device, in every folder and with any ending.
+_DEVICE = re.compile(r"(?:^|/)(?:con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)(?:[./]|$)", re.IGNORECASE)
 # Seen by nobody and yet no control characters: fillers, joiners, variation selectors.
 _INVISIBLE = frozenset(map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0))) | frozenset(
     map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
@@ -65,6 +68,7 @@ def _is_plain(path: str) -> bool:
         and path[0] != SEPARATOR
         and path[-1] not in "/. "
         and not ("./" in path or "//" in path or " /" in path or "~" in path or "\\" in path or ":" in path)
+        and _DEVICE.search(path) is None
     )
 
 
@@ -99,6 +103,8 @@ def _odd_name(name: str) -> InvalidPath | None:
         return InvalidPath("a name in it ends in a dot or a blank, which some systems drop")
     if "~" in name and _is_short_name(name):
         return InvalidPath("it has a short name such as GIT~1, which stands for another file to some systems")
+    if _DEVICE.search(folded(name)) is not None:
+        return InvalidPath(f"{name.partition('.')[0]} is a device to Windows, whatever its ending")
     return None
 
 
@@ -126,10 +132,13 @@ def folded(text: str) -> str:
     return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
-def is_gits_own(path: str) -> bool:
-    """Is it inside a `.git`, here or in a folder below? What lies there runs with whoever uses git next."""
+def owner(path: str) -> str | None:
+    """The program whose own file this is, here or in a folder below. A file in `.git` runs with the next git command;
+    `.telex` and `telex.toml` are the messages, the tokens and the rules of the team."""
     path = folded(path)
-    return _GIT in path and _GIT in path.split(SEPARATOR)
+    if not any(name in path for name in _OWNERS):
+        return None
+    return next((_OWNERS[part] for part in path.split(SEPARATOR) if part in _OWNERS), None)
 
 
 def real(path: str, resolve: Resolver) -> str | InvalidPath:

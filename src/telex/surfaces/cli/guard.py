@@ -134,7 +134,7 @@ def _verdicts(
         from telex.surfaces.cli.guard_disk import without_contracts
 
         sys.stderr.write(f"{store_missing(store)}; without contracts only the paths were checked\n")
-        return without_contracts(*look())
+        return without_contracts(agent, *look())
     role, plan = parsed_options.options.get("--role"), parsed_options.options.get("--plan")
     from telex.connection import gate, is_hub
 

@@ -4,6 +4,8 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from telex.model.roster import HUMAN
+from telex.validation.authorization import normalised
 from telex.validation.contracts import judge
 
 if TYPE_CHECKING:
@@ -129,12 +131,12 @@ class LinkResolver:
         return led[len(above) :].replace(os.sep, "/") if led.startswith(above) else None
 
 
-def without_contracts(paths: "Sequence[str]", resolve: "Resolver | None") -> "list[PathVerdict]":
-    """Where there is no store, a path may still be one that nobody should write."""
+def without_contracts(agent: str, paths: "Sequence[str]", resolve: "Resolver | None") -> "list[PathVerdict]":
+    """Where there is no store, a path may still be one that no agent should write."""
     from telex.model.contracts import PathVerdict
     from telex.work.plan_checks import NO_GROUND, sentence
 
-    judged = [judge(path, (), resolve) for path in paths]
+    judged = [judge(path, (), resolve, is_person=normalised(agent) == HUMAN) for path in paths]
     return [
         PathVerdict(path, True, None, "No contract covers it, so nothing is forbidden.")
         if decision.code is None
