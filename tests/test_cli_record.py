@@ -20,7 +20,9 @@ def test_the_story_of_a_message_is_told_in_order_under_its_state(telex: Telex) -
     id_ = sent(telex)
     token = taken(telex)["token"]
     telex("nack", token, "--as", "lead", "--reason", "no table", "--delay", "0")
-    telex("extend", taken(telex)["token"], "--as", "lead")
+    token = taken(telex)["token"]
+    for _ in range(3):  # of which the last is shown
+        telex("extend", token, "--as", "lead")
     telex("ack", id_, "--as", "lead")
     ran = telex("why", id_)
     head, about, blank, *lines = ran.out.splitlines()

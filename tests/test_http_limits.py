@@ -114,8 +114,9 @@ def test_a_head_that_is_too_large_is_refused_although_it_comes_in_one_piece(
 @proves("hub/size")
 @pytest.mark.parametrize("ending", [b"0\r\nX-Long: ", b"4;x="], ids=["trailer", "chunk extension"])
 def test_what_goes_around_a_body_is_bounded_like_a_head(hub: Hub, ending: bytes) -> None:
-    answer = hub.asked(post(hub, "Transfer-Encoding: chunked"), ending + b"a" * 20_000)
-    assert answer.startswith(b"HTTP/1.1 431 ")
+    parts = post(hub, "Transfer-Encoding: chunked"), ending + b"a" * 20_000
+    for pieces in (parts, [b"".join(parts)]):
+        assert hub.asked(*pieces).startswith(b"HTTP/1.1 431 ")
     assert hub.house.came == []
 
 

@@ -82,7 +82,8 @@ class HubProtocol(HttpToolsProtocol):
         if size > self.limits.head_bytes_max or len(self.url) > URL_BYTES_MAX:
             self._invalid = HEAD_TOO_LARGE
             raise ValueError("head too large")  # for the parser, which stops and has `send_400_response` called
-        self._in_head, self._in_body, self._unparsed_bytes = False, True, 0
+        self._in_head, self._in_body = False, True
+        self._unparsed_bytes = max(self._unparsed_bytes - size, 0)  # a trailer may have come in the same piece
         super().on_headers_complete()
         self._asked = [one for one in self._asked if not one.response_complete]
         if self.cycle is not None:
