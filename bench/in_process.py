@@ -1,5 +1,6 @@
 """What does a check cost inside a running process, beside msgspec alone, pydantic and PyYAML?"""
 
+import json
 import statistics
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Union
@@ -12,6 +13,7 @@ from bench.samples import messages
 from telex.dialects import schema
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.dialects.rule_evaluation import get_path
 from telex.dialects.rule_language import compile_rule, parse
@@ -21,13 +23,14 @@ from telex.validation.compiled import compile_dialect
 from telex.validation.fast_validator import FastValidator
 
 ROUNDS = 101
+UNKNOWN_FIELDS = 100_000  # of nine bytes each, about as many as a message may have
 
 
 def lines() -> list[Line]:
     found = []
     for dialect in (VBW_TYPED, BUILD_FLOW):
         found += _json(dialect)
-    return [*found, _front_matter()]
+    return [*found, _front_matter(), _unknown_fields()]
 
 
 def _each(run: Callable[[bytes], Any], raws: list[bytes]) -> Callable[[], None]:
@@ -71,6 +74,18 @@ def _front_matter() -> Line:
     what = "signal-md: read, validate and authorise a valid message"
     against = "PyYAML's CSafeLoader on the front matter alone"
     return Line(what, ours, against, found, "at most 1.5 ×", found <= 1.5)
+
+
+def _unknown_fields() -> Line:
+    """A hostile message: what the hub does with it, nobody else waits for long."""
+    tree = VBW_HANDOFF.types["dev_progress"].example | {f"{number:05x}": 1 for number in range(UNKNOWN_FIELDS)}
+    raw = json.dumps(tree, separators=(",", ":")).encode()
+    assert check(raw).valid
+    seconds = interleaved({"telex": lambda: check(raw), "json": lambda: json.loads(raw)}, 11)
+    found = ratio(seconds, "telex", "json")
+    what = f"a message with {UNKNOWN_FIELDS:,} unknown fields: checked"
+    against = "Python's json reading it"
+    return Line(what, micro(statistics.median(seconds["telex"])), against, found, "at most 4 ×", found <= 4)
 
 
 # --- the same definition, as pydantic models -------------------------------------------------------------------------

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.model.finding import refusals
 from telex.model.limits import LIMITS
+from telex.validation import field_walker
 from telex.validation.check import NEVER_PASSED, CheckPolicy, check
 from tests.proofs import proves
 from tests.tables import VBW_TYPED
@@ -105,6 +107,27 @@ def test_a_message_with_a_million_flaws_gets_an_answer_of_modest_size() -> None:
     checked = check(json.dumps(UPDATE | {"payload": payload}).encode())
     assert len(checked.findings) <= LIMITS.findings_max
     assert sum(len(finding.say) + len(finding.found or "") for finding in checked.findings) < 100_000
+
+
+@proves("common/bad-input/refusal-not-hidden")
+def test_a_refusal_is_not_hidden_by_notes() -> None:
+    notes = {f"extra{number}": 1 for number in range(LIMITS.findings_max + 1)}
+    progress = VBW_HANDOFF.types["dev_progress"].example | {"status": "complete", "commit": ""}
+    documents = [{"name": "a", "content": "b", **notes}, {"name": 5, "content": "b"}]
+    findings = VBW_HANDOFF.types["scout_findings"].example | {"documents": documents}
+    for tree, code in ((progress | notes, "complete-without-commit"), (findings, "wrong-type")):
+        checked = check(json.dumps(tree))
+        assert not checked.valid
+        assert (checked.findings[0].code, len(checked.findings)) == (code, LIMITS.findings_max)
+
+
+@proves("common/bad-input/unknown-fields")
+def test_unknown_fields_are_compared_only_as_long_as_they_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+    monkeypatch.setattr(field_walker, "nearest", lambda name, choices: compared.extend([name, *choices]))
+    fields = {f"extra{number}": 1 for number in range(10_000)}
+    assert check(json.dumps(VBW_HANDOFF.types["dev_progress"].example | fields)).valid
+    assert len(compared) <= 2 * LIMITS.findings_max
 
 
 @proves("common/bad-input/several-messages")

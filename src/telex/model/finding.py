@@ -25,3 +25,10 @@ class Finding(NamedTuple):
 def refusals(findings: "tuple[Finding, ...] | list[Finding]") -> list[Finding]:
     """Only those that stop a message in a strict team."""
     return [finding for finding in findings if finding.severity == "refusal"]
+
+
+def first_findings(findings: tuple[Finding, ...], limit: int) -> tuple[Finding, ...]:
+    """At most so many of them; of more the refusals first."""
+    if len(findings) <= limit:
+        return findings
+    return tuple(sorted(findings, key=lambda finding: finding.severity != "refusal"))[:limit]

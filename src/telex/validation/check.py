@@ -10,7 +10,7 @@ from telex.dialects.parse.detect import DetectionHint
 from telex.dialects.parse.reader import DECISION_IN_PROSE, Outcome, ParsedMessage, read
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
-from telex.model.finding import Finding, Severity, refusals
+from telex.model.finding import Finding, Severity, first_findings, refusals
 from telex.model.limits import LIMITS, Limits
 from telex.validation.authorization import authorise_recipient, authorise_sender, may_send, signed_as
 from telex.validation.fields import ValidationResult, validate, validate_envelope
@@ -140,7 +140,7 @@ def _verdict(
         outcome=outcome,
         dialect=dialect,
         type=named if isinstance(named, str) else None,
-        findings=findings[: desk.limits.findings_max],
+        findings=first_findings(findings, desk.limits.findings_max),
         tree=validated.tree if validated and not refused else reading.tree,
         fixed=fixed,
         skeleton=skeleton,

@@ -23,6 +23,7 @@ class ValueChecker:
     def __init__(self, limits: Limits, broken: frozenset[str]) -> None:
         self.limits, self.broken = limits, broken
         self.findings: list[Finding] = []
+        self.refused = 0
         self.blanks: set[str] = set(broken)
 
     def say(
@@ -36,8 +37,20 @@ class ValueChecker:
         found: object = None,
         nearest: str | None = None,
     ) -> None:
+        """Add a finding; above the limit only refusals, so that notes cannot hide them, and at most as many again."""
+        if self.has_said_enough and (severity != "refusal" or self.is_full):
+            return
+        self.refused += severity == "refusal"
         shown = None if found is None else scalars.shown(found, self.limits.found_characters_max)
         self.findings.append(Finding(code, path, say, severity, expected, found=shown, nearest=nearest))
+
+    @property
+    def has_said_enough(self) -> bool:
+        return len(self.findings) >= self.limits.findings_max
+
+    @property
+    def is_full(self) -> bool:
+        return self.refused >= self.limits.findings_max
 
     def blank(self, kind: Kind, path: str) -> Any:
         """Mark the value as one that the sender has to fill in."""

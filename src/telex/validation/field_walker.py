@@ -83,10 +83,14 @@ class FieldWalker(ValueChecker):
                 self.say("wrong-type", at, f"Leave {name} out, or give {wanted}.", expected=wanted, found=tree[name])
             elif field.required:
                 fixed[name] = self.missing(field.kind, at, name, null=name in tree)
+        enough = self.has_said_enough
         for name in unknown:
-            self.unknown(name, fields, tree, path)
-            if not self.is_broken_inside(join(path, name)):  # else it could not be sent on
-                fixed[name] = tree[name]
+            value = tree[name]
+            if not enough or (type(value) is str and OPENING in value):
+                self.unknown(name, fields, tree, path)
+                enough = self.has_said_enough
+            if not self.broken or not self.is_broken_inside(join(path, name)):  # else it could not be sent on
+                fixed[name] = value
         return _in_order_sent(fixed, tree)
 
     def other_spelling(
@@ -100,7 +104,7 @@ class FieldWalker(ValueChecker):
             return field.later_spelling
         if not field.required:
             return None
-        meant = nearest(name, unknown)
+        meant = nearest(name, unknown[: self.limits.findings_max])
         if meant is None:
             return None
         unknown.remove(meant)
@@ -146,7 +150,7 @@ class FieldWalker(ValueChecker):
         if isinstance(value, list):
             fixed: list[Any] = []
             for index, one in enumerate(value):
-                if len(self.findings) >= self.limits.findings_max:  # enough was said, and the rest is not looked at
+                if self.is_full:  # the rest is not validated
                     self.blanks.add(path)
                     return [*fixed, *value[index:]]
                 fixed.append(self.visit(one, item, join(path, index)))
@@ -164,12 +168,17 @@ class FieldWalker(ValueChecker):
     def map(self, value: Any, kind: MapOf, inner: Kind, path: str) -> Any:
         if not isinstance(value, dict):
             return self.wrong_type(value, kind, path)
-        for key in value:
+        fixed: Tree = {}
+        for key, one in value.items():
+            at = join(path, key)
             if is_blank(key):
-                self.say("blank-left", join(path, key), "Put a name in place of the blank.", found=key)
-                self.blanks.add(join(path, key))
-        sound = {key: one for key, one in value.items() if join(path, key) not in self.broken}
-        return {key: self.visit(one, inner, join(path, key)) for key, one in sound.items()}
+                self.say("blank-left", at, "Put a name in place of the blank.", found=key)
+                self.blanks.add(at)
+            if at not in self.broken:
+                fixed[key] = one if self.is_full else self.visit(one, inner, at)
+        if self.is_full:
+            self.blanks.add(path)  # the rest was not validated
+        return fixed
 
 
 def _given(tree: Mapping[str, Any], name: str) -> bool:
@@ -179,4 +188,4 @@ def _given(tree: Mapping[str, Any], name: str) -> bool:
 def _in_order_sent(fixed: Tree, sent: Mapping[str, Any]) -> Tree:
     """Fields in the sender's order, so that a fixed message reads like the one that was sent."""
     first = {name: fixed[name] for name in sent if name in fixed}
-    return {**first, **fixed}
+    return first if len(first) == len(fixed) else {**first, **fixed}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from telex.dialects.blanks import blank
 from telex.dialects.schema import TYPE, Dialect, MessageType, OneOf, Tree
-from telex.model.finding import Finding
+from telex.model.finding import Finding, first_findings
 from telex.model.json_path import ROOT, path_of
 from telex.model.limits import LIMITS, Limits
 from telex.validation.field_walker import FieldWalker
@@ -41,7 +41,7 @@ def validate(
     relate(walk, fixed, dialect, type_)
     if body is not None and (type_.sections or type_.body_purpose):
         walk.findings += _sections(type_, body, sections_needed(walk, fixed, relations_of(dialect, type_)))
-    return ValidationResult(tuple(walk.findings[: limits.findings_max]), fixed, frozenset(walk.blanks))
+    return ValidationResult(first_findings(tuple(walk.findings), limits.findings_max), fixed, frozenset(walk.blanks))
 
 
 def _gathered(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) -> Tree:

@@ -144,7 +144,7 @@ def _types(dialect: Dialect) -> str:
 def _best(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: DetectionHint) -> tuple[Dialect, MessageType]:
     if len(choices) == 1:
         return choices[0]
-    names = {name for dialect, type_ in choices for name in tree if name in dialect.fields_of(type_)}
+    names = {name for dialect, type_ in choices for name in tree.keys() & dialect.fields_of(type_).keys()}
 
     def rank(choice: tuple[Dialect, MessageType]) -> tuple[bool, bool, int, bool, bool]:
         dialect, type_ = choice
@@ -193,7 +193,7 @@ def _fit(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
 
 
 def _overlap(tree: Tree, fields: Fields) -> int:
-    known = sum(name in fields for name in tree)
+    known = len(tree.keys() & fields.keys())
     missing = sum(field.required and name not in tree for name, field in fields.items())
     return 2 * known - 2 * missing - (len(tree) - known)
 

@@ -144,17 +144,21 @@ def _is_suspect(tree: Any, limits: Limits) -> bool:
     while level:
         below: list[Any] = []
         for value in level:
-            if isinstance(value, str):
-                if not value.isascii() or "\0" in value or isinstance(value, (OversizeNumber, NonFiniteNumber)):
+            kind = type(value)
+            if kind is str:
+                if not value.isascii() or "\0" in value:
                     return True
-            elif isinstance(value, dict):
-                if isinstance(value, DuplicateKeys) or not all(key.isascii() and "\0" not in key for key in value):
+            elif kind is int or kind is float:
+                if not limits.integer_min <= value <= limits.integer_max:
+                    return True  # infinity and NaN compare so too
+            elif kind is dict:
+                if not all(key.isascii() and "\0" not in key for key in value):
                     return True
                 below += value.values()
-            elif isinstance(value, list):
+            elif kind is list:
                 below += value
-            elif isinstance(value, (int, float)) and not limits.integer_min <= value <= limits.integer_max:
-                return True  # infinity and NaN compare so too
+            elif isinstance(value, DuplicateKeys) or (isinstance(value, str) and _text_findings(value, ROOT)):
+                return True
         level, depth = below, depth + 1
         if depth > limits.depth_max:
             return True
@@ -175,13 +179,21 @@ def _scan(tree: Any, limits: Limits) -> list[Finding]:
                 continue
             findings += _key_findings(value, at)
             pairs = enumerate(value) if isinstance(value, list) else value.items()
-            waiting.extend((inner, join(at, key), depth + 1) for key, inner in pairs)
+            waiting.extend((inner, join(at, key), depth + 1) for key, inner in pairs if not _is_plain(inner, limits))
         elif isinstance(value, float) and not math.isfinite(value):
             findings.append(_not_finite(at, repr(value)))
         elif isinstance(value, int) and not limits.integer_min <= value <= limits.integer_max:
             findings.append(_too_large(at, str(value)))
     findings.sort(key=lambda finding: finding.path)
     return findings
+
+
+def _is_plain(value: Any, limits: Limits) -> bool:
+    """A value in which nothing can be found, so that it needs no path."""
+    kind = type(value)
+    if kind is str:
+        return value.isascii() and "\0" not in value
+    return kind is bool or value is None or (kind is int and limits.integer_min <= value <= limits.integer_max)
 
 
 def _key_findings(value: dict[str, Any] | list[Any], at: str) -> list[Finding]:
