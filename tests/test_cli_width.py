@@ -100,7 +100,7 @@ def test_a_command_to_be_typed_goes_on_as_a_shell_takes_it(telex: Telex) -> None
 
 def test_a_person_sees_a_few_names_and_an_agent_all(telex: Telex) -> None:
     put(Path.cwd(), "blocker.json", BLOCKER)
-    args = ["send", "--as", "bob", "--to", "lead", "blocker.json"]
+    args = ["send", "--as", "bob", "--role", "wizard", "--to", "lead", "blocker.json"]
     seen, read = terminal(*args, NO_COLOR="1").out, telex(*args).err
     assert " more)" in " ".join(seen.split())
     assert "orchestrator, human)" in read

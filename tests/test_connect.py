@@ -7,6 +7,7 @@ import pytest
 
 import telex
 from telex.errors import StoreUnavailable
+from tests.git_repository import Repository, git
 from tests.proofs import proves
 
 STORE = ".telex/telex.db"
@@ -87,6 +88,111 @@ def test_the_environment_names_the_store_before_anything_is_looked_for(
     monkeypatch.setenv("TELEX_STORE", str(project / "other.db"))
     assert waiting() == []
     assert (project / "other.db").exists()
+
+
+# --- in a repository --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def repository(project: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """With a commit and a linked work tree beside it, in a folder of which we stand."""
+    made = Repository(project / "main")
+    made.commit({"src/deep/a.py": "", "src/package/b.py": ""})
+    made.git("worktree", "add", "--quiet", str(project / "linked"))
+    monkeypatch.chdir(project / "linked/src/deep")
+    return made
+
+
+@proves("bus/place/repository")
+def test_in_a_folder_of_a_repository_the_store_is_at_its_top(
+    project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository.folder / "src/deep")
+    id_ = send()
+    assert stores(project) == [f"main/{STORE}"]
+    send(made(repository.folder / "src" / STORE))  # one that was made there before
+    assert waiting() == [id_]
+
+
+@proves("bus/place/work-tree")
+@pytest.mark.parametrize("spelling", ["absolute", "relative"])
+def test_linked_work_trees_share_the_store_of_the_main_one(
+    project: Path, repository: Repository, spelling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if spelling == "relative":  # as newer versions of git write it
+        (project / "linked/.git").write_text("gitdir: ../main/.git/worktrees/linked\n")
+        (project / "main/.git/worktrees/linked/gitdir").write_text("../../../../linked/.git\n")
+    id_ = send()
+    assert stores(project) == [f"main/{STORE}"]
+    monkeypatch.chdir(repository.folder / "src")
+    assert waiting() == [id_]
+
+
+@proves("bus/place/work-tree")
+def test_work_trees_of_a_bare_repository_share_one_store(
+    project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.git("clone", "--quiet", "--bare", ".", str(project / "bare.git"))
+    git(project / "bare.git", "worktree", "add", "--quiet", str(project / "one"))
+    git(project / "bare.git", "worktree", "add", "--quiet", str(project / "two"))
+    monkeypatch.chdir(project / "one")
+    id_ = send()
+    monkeypatch.chdir(project / "two/src")
+    assert waiting() == [id_]
+    assert stores(project) == [f"bare.git/{STORE}"]
+
+
+@proves("bus/place/work-tree")
+def test_a_folder_that_claims_to_be_a_work_tree_of_another_repository_is_not_believed(
+    project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "unpacked").mkdir()
+    (project / "unpacked/.git").write_text(f"gitdir: {repository.folder}/.git/worktrees/linked\n")
+    monkeypatch.chdir(project / "unpacked")
+    send()
+    assert stores(project) == [f"unpacked/{STORE}"]
+
+
+@proves("bus/place/settings")
+def test_a_folder_with_settings_is_a_project_of_its_own_in_every_work_tree(
+    project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "linked/src/package/telex.toml").touch()
+    monkeypatch.chdir(project / "linked/src/package")
+    send()
+    (project / "linked/src/package/telex.toml").write_text('[store]\npath = "own.db"\n')
+    send()
+    assert stores(project) == [f"main/src/package/{STORE}"]
+    assert (project / "main/src/package/own.db").exists()
+
+
+@proves("bus/place/settings")
+def test_settings_of_the_main_work_tree_hold_in_a_linked_one_that_has_none(
+    project: Path, repository: Repository
+) -> None:
+    (repository.folder / "telex.toml").write_text("[team.members.lead]\n")
+    with telex.connect() as bus:
+        assert not bus.send("all is well\n", sender="dev", to="lead").accepted
+
+
+@proves("bus/place/submodule")
+def test_a_submodule_uses_the_store_of_the_repository_around_it(
+    project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outer = Repository(project / "outer")
+    outer.git("submodule", "--quiet", "add", str(repository.folder), "vendor/library")
+    monkeypatch.chdir(outer.folder / "vendor/library/src")
+    send()
+    assert stores(project) == [f"outer/{STORE}"]
+
+
+@proves("bus/place/ignored")
+def test_git_does_not_see_the_store(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    send()
+    assert (repository.git("status", "--porcelain"), (repository.folder / ".telex/.gitignore").read_text()) == (
+        "",
+        "*\n",
+    )
 
 
 def test_with_an_event_loop_it_is_the_same_store(project: Path) -> None:

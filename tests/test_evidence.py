@@ -189,6 +189,19 @@ def test_files_that_nobody_knows_cannot_be_committed(repository: Repository, ope
     assert mark(commit_request(team, "a.py", "b.py", "./b.py")) == "verified"  # nothing was remembered
 
 
+@proves("evidence/commit-request/linked")
+def test_a_linked_work_tree_is_looked_at_by_the_agent_that_works_in_it(
+    repository: Repository, open_team: OpenTeam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit({"a.py": "1"})
+    repository.git("worktree", "add", "--quiet", "trees/mine")
+    repository.write({"trees/mine/new.py": "1"})
+    monkeypatch.chdir(repository.folder / "trees/mine")
+    assert mark(commit_request(open_team(strict=False), "new.py")) == "verified"
+    monkeypatch.chdir(repository.folder)
+    assert mark(commit_request(open_team(strict=False), "./new.py")) == "contradicted"
+
+
 @proves("evidence/stays-inside")
 def test_nothing_is_told_of_files_outside(repository: Repository, open_team: OpenTeam, tmp_path: Path) -> None:
     team = open_team(strict=False)

@@ -235,6 +235,23 @@ def test_paths_begin_where_you_are(team: Team, shell: Shell, monkeypatch: pytest
     ]
 
 
+@proves("guard/folder")
+def test_absolute_paths_inside_the_project_are_judged_like_others(
+    team: Team, shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kept(team, contract())
+    root, link = team.path.parent, tmp_path_factory.mktemp("elsewhere") / "link"
+    (root / ".git").mkdir()
+    (root / "src").mkdir()
+    link.symlink_to(root)
+    monkeypatch.chdir(root / "src")
+    paths = [f"{root}/src/a.py", f"{link}/src/new/a.py", f"{root}/c.py", f"{root}-2/src/a.py", f"{link}/src/../../a.py"]
+    found = facts(shell("guard", *paths, "--as", "dev", "--json"))
+    outside = "path-not-in-project"
+    assert [one["code"] for one in found] == [None, None, "path-outside-contract", outside, outside]
+    assert [one["path"] for one in found] == paths
+
+
 def test_the_agent_may_stand_in_the_environment(team: Team, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(team, contract())
     assert shell("guard", "b.py").code == 64

@@ -171,7 +171,8 @@ def test_a_project_inside_a_repository_is_guarded_from_its_own_root(
     team: Team, repository: Repository, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = repository.root / "packages/mail"
-    (project / ".telex").mkdir(parents=True)
+    project.mkdir(parents=True)
+    (project / "telex.toml").touch()
     monkeypatch.chdir(project)
     repository.write("packages/mail/src/a.py")
     repository.git("add", "packages/mail/src/a.py")

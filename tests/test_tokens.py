@@ -72,7 +72,7 @@ def test_only_its_owner_may_read_the_file(capsys: Capture) -> None:
     finally:
         os.umask(before)
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in Path(".telex").iterdir()}
-    assert modes == {"tokens.json": 0o600, "tokens.json-lock": 0o600}
+    assert modes == dict.fromkeys((".gitignore", "tokens.json", "tokens.json-lock"), 0o600)
 
 
 @proves("hub/token-file")

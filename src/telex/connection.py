@@ -1,7 +1,7 @@
 """Construction of a bus from settings and an address. The only module that knows all parts."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from telex.config import Settings, load
 from telex.errors import StoreUnavailable
 from telex.ports.evidence import Evidence
 from telex.ports.store import Store
+from telex.project import GIT, STORE_FOLDER, VARIABLE, is_inside, nearest, store_folder, work_tree
 
 if TYPE_CHECKING:
     from telex.bus.guard import WriteGuard
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from telex.http_client.bus import RemoteBus
     from telex.ports.bus import Bus
 
-FOLDER, FILE = ".telex", "telex.db"
-GIT = ".git"  # a folder, or a file where the work tree is one of several
+FILE = "telex.db"
 STORE = "TELEX_STORE"  # names the store, wherever it is
 MEMORY, SQLITE = "memory:", "sqlite:"
 HUBS = ("http://", "https://")
@@ -35,8 +35,8 @@ def connect(
     clock: SteadyClock | None = None,
     token: str | None = None,
 ) -> "Connection":
-    """The bus at that place: `memory:`, a path, `sqlite:path`, `http://…` for that of a hub, or None for the nearest
-    `.telex/telex.db`. A hub lets in by a `token`, which is TELEX_TOKEN's if not given.
+    """The bus at that place: `memory:`, a path, `sqlite:path`, `http://…` for that of a hub, or None for the
+    `.telex/telex.db` of the project. A hub lets in by a `token`, which is TELEX_TOKEN's if not given.
 
     async with telex.connect() as bus:      # for an event loop; sends that come together share one sync
         await bus.send(...)
@@ -158,15 +158,14 @@ def is_hub(where: str) -> bool:
 
 
 def store_path(where: str | None, settings: Settings) -> str:
-    """Where the store is: as asked for, as the environment or the settings say, or the nearest one upwards.
+    """Where the store is: as given, as in the environment or the settings, or that of the project.
 
     Raises:
         StoreUnavailable: that kind of place is not one we know.
     """
     where = where or os.environ.get(STORE) or settings.store_path
     if where is None:
-        beside = os.path.dirname(settings.source) if settings.source is not None else os.getcwd()
-        return nearest_store(os.getcwd(), beside)
+        return usual_store(os.getcwd(), settings)
     if where in (MEMORY, ":memory:"):
         return MEMORY
     if where == SQLITE:
@@ -190,29 +189,23 @@ def _is_like_a_hub(where: str) -> bool:
     return named or where.lower().startswith(("http:", "https:"))
 
 
-def nearest_store(folder: str, otherwise: str) -> str:
-    """The store of this folder or of the nearest one above that has one, as git finds its own; else a new one there."""
-    here = _nearest(folder, lambda above: os.path.isdir(os.path.join(above, FOLDER)))
-    return os.path.join(otherwise if here is None else here, FOLDER, FILE)
+def usual_store(folder: str, settings: Settings) -> str:
+    """The store of the project that a folder is in, where none is named."""
+    source = None if os.environ.get(VARIABLE) else settings.source  # a file named from elsewhere tells no place
+    return os.path.join(store_folder(folder, source), STORE_FOLDER, FILE)
 
 
 def evidence_beside(path: str, settings: Settings, *, aside: bool = False) -> Evidence | None:
-    """The repository that the store lies in, if it lies in one; a store in memory lies in the working directory."""
+    """The repository that the store lies in, if it lies in one; a store in memory lies in the working directory. From a
+    linked work tree of it, that work tree: what an agent reports of files is about the files that it has."""
     if settings.evidence == "off":
         return None
     folder = os.getcwd() if path == MEMORY else os.path.dirname(os.path.abspath(path))
-    top = _nearest(folder, lambda above: os.path.exists(os.path.join(above, GIT)))
+    top, tree = nearest(folder, GIT), work_tree(os.getcwd())
+    if tree is not None and tree.main != tree.top and is_inside(folder, tree.main):
+        top, folder = tree.top, os.path.join(tree.top, os.path.relpath(folder, tree.main))
     if top is None:
         return None
     from telex.evidence import GitEvidence
 
     return GitEvidence(top, folder, "refusal" if settings.evidence == "refuse" else "warning", aside=aside)
-
-
-def _nearest(folder: str, has_it: Callable[[str], bool]) -> str | None:
-    while not has_it(folder):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return folder

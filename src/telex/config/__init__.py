@@ -14,7 +14,7 @@ from telex.errors import SettingsError
 from telex.model.finding import Severity
 from telex.model.limits import LIMITS, Limits
 from telex.model.roster import Member
-from telex.settings_file import VARIABLE, find
+from telex.project import VARIABLE, find_settings
 
 if TYPE_CHECKING:
     from telex.model.hub_limits import HubLimits
@@ -78,7 +78,7 @@ def load(folder: str) -> Settings:
     Raises:
         SettingsError: with everything that is wrong with the file, one line for each.
     """
-    path = find(folder)
+    path = find_settings(folder)
     return Settings() if path is None else load_file(path)
 
 

@@ -22,10 +22,11 @@ _HEAD = """\
 # Settings
 
 A team needs no settings. By default every role of the built-in dialects is a member under its own name, `human` is
-always a member, others join with `telex team join NAME --role ROLE`, and messages are stored in the nearest
-`.telex/telex.db`, which is created on first use.
+always a member, others join as role `agent` or with `telex team join NAME --role ROLE`, and messages are stored in
+`.telex/telex.db` at the top of the project, which is created by the first send or receive.
 
-Other settings go into `telex.toml`, in the working directory or the nearest directory above it that has one.
+Other settings go into `telex.toml`, in the working directory or the nearest directory above it that has one; a linked
+git worktree that has none uses the one of the main work tree.
 `TELEX_CONFIG` names another file. `telex team --example` prints a starter file.
 
 An invalid file stops every command that uses the bus with exit code 64. All errors are printed at once, each with its
@@ -42,8 +43,18 @@ Declaring any member closes the team: an agent that is not declared can neither 
 messages wait for it before it has been seen.
 """
 _STORE = """\
-The store is the first of these that is given: `--store`, the variable `TELEX_STORE`, this setting, the nearest
-`.telex` upwards.
+The store is the first of these that is given: `--store`, the variable `TELEX_STORE`, this setting, the folder `.telex`
+of the project. A team has one store, whatever folder its agents work in:
+
+| folder | its store is in |
+|---|---|
+| of a git repository | `.telex` at the top of the repository; that of the repository around it for a submodule |
+| of a linked git worktree | `.telex` at the top of the main work tree, or in the git folder of a bare repository |
+| with a `telex.toml` in it or above it | `.telex` beside that file, in the main work tree |
+| of no repository | the nearest `.telex` upwards; else beside `telex.toml`, or in the folder itself |
+
+`telex doctor` lists other stores of the same repository, which commands do not use, and `telex doctor --merge PATH`
+merges one. The folder is made with a `.gitignore`, so that git does not see it.
 """
 _LIMITS = """\
 Every limit can be changed. A value outside its range is refused.

@@ -34,6 +34,7 @@ from telex.model.dialect_version import AT
 from telex.model.finding import Severity
 from telex.model.limits import LIMITS, Limits
 from telex.model.roster import AGENT, EVERYONE, HUMAN, TELEX, Member
+from telex.project import shared_folder
 from telex.validation.authorization import normalised
 
 if TYPE_CHECKING:
@@ -205,9 +206,10 @@ def _store_path(place: TomlValue, settings: Settings) -> str | None:
     named = place.line(4_096)
     if not named or named == MEMORY or named.lower().startswith(HUBS):
         return named
-    path, project = _from_here(named, settings), os.path.realpath(os.path.dirname(settings.source or ""))
+    project = os.path.realpath(os.path.dirname(settings.source or ""))
+    path = _from_here(named, settings)
     if os.path.commonpath([os.path.realpath(path), project]) == project:
-        return path
+        return os.path.join(shared_folder(os.path.dirname(path)), os.path.basename(path))
     place.flaw("the store lies outside the folder of this file: move it inside, or set TELEX_STORE to its path")
     return None
 

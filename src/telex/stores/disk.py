@@ -32,6 +32,9 @@ def make_folder(folder: str) -> None:
         os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
         os.mkdir(folder, FOLDER_MODE)
         os.chmod(folder, FOLDER_MODE)  # whatever the umask
+        if os.path.basename(folder) == FOLDER:
+            os.write(ignored := open_file(os.path.join(folder, ".gitignore"), os.O_WRONLY | os.O_CREAT), b"*\n")
+            os.close(ignored)
     except OSError as error:
         if not os.path.isdir(folder):  # another process may just have made it
             raise StoreUnavailable(f"cannot make {folder}: {error.strerror}") from error

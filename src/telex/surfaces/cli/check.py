@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
 from telex.model.limits import LIMITS
-from telex.settings_file import find
+from telex.project import find_settings
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces
 from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
@@ -105,7 +105,7 @@ def team_policy(max_bytes: str | None = None) -> CheckPolicy:
         CommandError: telex.toml is wrong, or that is no number of bytes.
     """
     desk = CheckPolicy()
-    if find(os.getcwd()) is not None:
+    if find_settings(os.getcwd()) is not None:
         from telex.surfaces.cli.bus_connection import settings_here
 
         desk = settings_here().desk()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from telex.project import root_of
 from telex.surfaces.cli.bus_connection import (
     AGENT,
     acting_agent,
@@ -19,7 +20,7 @@ from telex.surfaces.cli.bus_connection import (
     store_missing,
 )
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
-from telex.surfaces.cli.guard_disk import LinkResolver, root_of
+from telex.surfaces.cli.guard_disk import LinkResolver, from_root
 from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
 from telex.surfaces.cli.output import Screen, shell_word, shown, wrapped
 
@@ -37,7 +38,7 @@ OPTIONS = (
     Option("--install", "", "install the git pre-commit hook"),
     Option("--uninstall", "", "remove the git pre-commit hook"),
     Option("--ask", "", "print the requests that would allow the refused paths, one per line"),
-    Option("--store", "PATH", "store to use; the nearest .telex if not given"),
+    Option("--store", "PATH", "store to use; that of the project if not given"),
     Option("--json", "", "print JSON, one line per path"),
     Option("--quiet", "", "print nothing for allowed paths", "-q"),
     Option("--help", "", "show this", "-h"),
@@ -47,7 +48,7 @@ USAGE_LINE = "telex guard PATH… --as NAME"
 HELP = f"""{USAGE_LINE} [options]
 
 Check whether an agent may write these paths now, under its contracts. Paths are
-relative to the current folder. Refused paths are printed on stderr, with how to
+absolute, or relative to the current folder. Refused paths are printed on stderr, with how to
 request them.
 
 %s
@@ -94,8 +95,7 @@ def _guard(parsed_options: ParsedOptions, agent: str, *, staged: bool) -> int:
         verdicts = _verdicts(parsed_options, agent, lambda: _staged(changes))
     else:
         root = root_of(os.getcwd())
-        here = os.path.relpath(os.getcwd(), root).replace(os.sep, "/")
-        paths = [_from_root(path, here) for path in parsed_options.operands]
+        paths = [from_root(path, os.getcwd(), root) for path in parsed_options.operands]
         verdicts = _verdicts(parsed_options, agent, lambda: (paths, LinkResolver(root).leads_to))
         verdicts = [
             verdict._replace(path=typed) for verdict, typed in zip(verdicts, parsed_options.operands, strict=True)
@@ -108,11 +108,6 @@ def _guard(parsed_options: ParsedOptions, agent: str, *, staged: bool) -> int:
     else:
         _tell(verdicts, refused, parsed_options, agent, staged=staged)
     return REFUSED if refused else DONE
-
-
-def _from_root(path: str, here: str) -> str:
-    """What was typed in a folder of the project, from its root. What is odd in itself stays as it is, and is told."""
-    return path if here == "." or not path or path[0] in "/~\\" else f"{here}/{path}"
 
 
 def _staged(changes: "StagedPaths") -> "tuple[list[str], Resolver | None]":

@@ -7,9 +7,9 @@ from telex.dialects.schema import Dialect
 from telex.model.event import Event
 from telex.model.message import Message
 from telex.ports.store import Query
+from telex.project import root_of
 from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
 from telex.surfaces.cli.exit_codes import DONE, REFUSED
-from telex.surfaces.cli.guard_disk import root_of
 from telex.surfaces.cli.guard_git import changed_since
 from telex.surfaces.cli.option_parser import ParsedOptions
 from telex.surfaces.cli.output import Screen, shown

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from telex.model.roster import HUMAN
+from telex.project import GIT, is_inside, nearest
 from telex.validation.authorization import normalised
 from telex.validation.contracts import judge
 
@@ -16,48 +17,23 @@ if TYPE_CHECKING:
 
 _KIND, _LINK = 0o170000, 0o120000  # as in stat.S_IFMT and stat.S_IFLNK, which cost an import
 LOOKS_MIN, LISTED_PER_LOOK = 2, 16  # a folder is listed as far as that may be cheaper than to look at each name
-REPOSITORY, STORE = ".git", ".telex"  # what lies at the root of one, and at the root of a project
-
-
-def root_of(folder: str) -> str:
-    """The root of the project that this folder is in; the folder itself where nothing tells.
-
-    A submodule is part of the project around it, whose contracts name its files from there.
-    """
-    found = _nearest(folder, STORE, REPOSITORY)
-    while found is not None and _is_submodule(found):
-        above = _nearest(os.path.dirname(found), STORE, REPOSITORY)
-        if above is None:
-            break
-        found = above
-    return found or folder
 
 
 def top_of(folder: str) -> str:
     """The top of the repository; the folder itself where there is none, as git will say."""
-    return _nearest(folder, REPOSITORY) or folder
+    return nearest(folder, GIT) or folder
 
 
-def _is_submodule(folder: str) -> bool:
-    """Its repository lies elsewhere, as that of a work tree does, but is its own. With a store it is a project."""
-    if os.path.lexists(os.path.join(folder, STORE)):
-        return False
-    try:
-        with open(os.path.join(folder, REPOSITORY), "rb") as file:
-            mark, _, there = file.read(8192).partition(b" ")
-    except OSError:  # a folder, as nearly always
-        return False
-    shared = os.path.join(folder, os.fsdecode(there.rstrip(b"\r\n")), "commondir")
-    return mark == b"gitdir:" and b"\0" not in there and not os.path.exists(shared)
-
-
-def _nearest(folder: str, *marks: str) -> str | None:
-    while not any(os.path.lexists(os.path.join(folder, mark)) for mark in marks):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return folder
+def from_root(path: str, folder: str, root: str) -> str:
+    """A path that was given in a folder of the project, from the project's root. One that leads elsewhere stays as it
+    is: the guard refuses it."""
+    if os.path.isabs(path):
+        real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        for absolute, base in ((path, root), (real, os.path.realpath(root))):
+            if is_inside(absolute, base):
+                return absolute[len(base.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
+    here = os.path.relpath(folder, root).replace(os.sep, "/")
+    return path if here == "." or not path or path[0] in "/~\\" else f"{here}/{path}"
 
 
 class LinkResolver:

@@ -4,8 +4,9 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
+from telex.project import GIT, root_of
 from telex.surfaces.cli.exit_codes import FAILED, NOT_FOUND, CommandError
-from telex.surfaces.cli.guard_disk import REPOSITORY, root_of, top_of
+from telex.surfaces.cli.guard_disk import top_of
 from telex.surfaces.cli.output import shown
 
 # A rename counts as what it is to a contract: one path taken away and another written.
@@ -54,7 +55,7 @@ def _repository(folder: str) -> str:
         CommandError: there is none.
     """
     top = top_of(folder)
-    if not os.path.lexists(os.path.join(top, REPOSITORY)) and "GIT_DIR" not in os.environ:
+    if not os.path.lexists(os.path.join(top, GIT)) and "GIT_DIR" not in os.environ:
         raise CommandError("this is not a git repository: run it in one, or name the paths", NOT_FOUND)
     return top
 

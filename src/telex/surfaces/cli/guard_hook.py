@@ -3,8 +3,9 @@
 import os
 import sys
 
+from telex.project import root_of
 from telex.surfaces.cli.exit_codes import DONE, FAILED, CommandError
-from telex.surfaces.cli.guard_disk import root_of, top_of
+from telex.surfaces.cli.guard_disk import top_of
 from telex.surfaces.cli.guard_git import git
 from telex.surfaces.cli.option_parser import ParsedOptions
 from telex.surfaces.cli.output import shell_word, shown

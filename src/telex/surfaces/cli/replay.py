@@ -62,7 +62,7 @@ def command(
     """Replay a log under other settings and report what would be refused.
 
     LOG is a store, the folder that has one, the address of a hub, an export (telex log --export), log records, or a
-    file with a message on every line; - is stdin. Without it, the nearest store is gone through. The log itself stays
+    file with a message on every line; - is stdin. Without it, the project's store is replayed. The log itself stays
     as it is.
 
     With --until nothing is judged: inboxes, contracts, approvals, tasks and the team are shown as they were.
@@ -131,9 +131,10 @@ def _store_at(log: str) -> str | None:
 
 def _store_in(folder: str) -> str:
     """The store that lies there, or in its .telex. Whoever names a folder means that one, and none above it."""
-    from telex.connection import FILE, FOLDER
+    from telex.connection import FILE
+    from telex.project import STORE_FOLDER
 
-    places = [os.path.join(folder, FILE), os.path.join(folder, FOLDER, FILE)]
+    places = [os.path.join(folder, FILE), os.path.join(folder, STORE_FOLDER, FILE)]
     found = next((place for place in places if os.path.exists(place)), None)
     if found is None:
         looked = f"looked for {shown(places[0])} and {shown(places[1])}"

@@ -34,7 +34,7 @@ OPTIONS = (
     Option("--wait", "STATE", "wait until it is acked, read or leased"),
     Option("--timeout", "SECONDS", "seconds to wait; 60 if not given"),
     Option("--dialect", "NAME", "check as this dialect only; a .toml file declares your own"),
-    Option("--store", "PATH", "store to use; the nearest .telex if not given"),
+    Option("--store", "PATH", "store to use; that of the project if not given"),
     Option("--jsonl", "", "one message per line, whatever the file name"),
     Option("--json", "", "print the receipts as JSON, one line per message"),
     Option("--quiet", "", "print nothing for stored messages", "-q"),

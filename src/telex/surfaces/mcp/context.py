@@ -1,13 +1,13 @@
 """Where is a call made, and by whom? The bus, how the team reads, the project's files if they are at hand."""
 
-import os
 from collections.abc import Callable
 from typing import NamedTuple
 
 from telex.config import Settings
 from telex.dialects.schema import Dialect
 from telex.ports.bus import Bus
-from telex.surfaces.cli.guard_disk import LinkResolver, root_of
+from telex.project import root_of
+from telex.surfaces.cli.guard_disk import LinkResolver, from_root
 from telex.surfaces.mcp.lease_renewal import LeaseRenewal
 
 
@@ -26,11 +26,7 @@ class ProjectFiles:
 
     def from_root(self, path: str) -> str:
         """What an agent wrote, from the root of the project. What leads elsewhere stays as it is, and is told."""
-        for base in dict.fromkeys((self.root, os.path.realpath(self.root))):
-            if path.startswith(base.rstrip(os.sep) + os.sep):
-                return path[len(base.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
-        here = os.path.relpath(self.folder, self.root).replace(os.sep, "/")
-        return path if here == "." or not path or path[0] in "/~\\" else f"{here}/{path}"
+        return from_root(path, self.folder, self.root)
 
     def resolver(self) -> Callable[[str], str | None]:
         """Where a path really leads, as of now."""

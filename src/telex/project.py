@@ -1,0 +1,152 @@
+"""Location of a project: its telex.toml, its repository, the main work tree of linked ones, the folder of its store.
+
+A team has one store, whatever folder its agents work in. Linked git worktrees share that of the main work tree, and
+subfolders that of the repository's top. Git is not started: a cold command reads `.git` itself, with a few stat calls,
+and `telex check` imports this and not `config`.
+"""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+SETTINGS = "telex.toml"
+VARIABLE = "TELEX_CONFIG"  # names the settings, wherever they are
+GIT = ".git"  # a folder; a file in a linked work tree and in a submodule
+STORE_FOLDER = ".telex"
+_BYTES_MAX = 8_192  # of a file that names another
+
+
+class WorkTree(NamedTuple):
+    top: str  # of the work tree that a folder is in; of the repository around it, in a submodule
+    main: str  # top of the main work tree; of a bare repository, which has none, its git folder
+
+
+def find_settings(folder: str) -> str | None:
+    """The telex.toml that holds in this folder: in it or above it. A linked work tree that has none uses the one of the
+    main work tree, since they share a store."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return os.path.abspath(named)
+    folder = os.path.abspath(folder)
+    while not os.path.isfile(os.path.join(folder, SETTINGS)):
+        above = _main_work_tree(folder) or os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return os.path.join(folder, SETTINGS)
+
+
+def work_tree(folder: str) -> WorkTree | None:
+    """The work tree that a folder is in; None: it is in no repository. A submodule is part of the repository around it,
+    unless it has settings of its own."""
+    found: WorkTree | None = None
+    top = nearest(folder, GIT)
+    while top is not None:
+        git = _git_folder(top)
+        if git is not None and os.path.exists(os.path.join(git, "commondir")):
+            return WorkTree(top, _main(top, git))
+        found = WorkTree(top, top)
+        if git is None or os.path.exists(os.path.join(top, SETTINGS)):
+            return found
+        above = os.path.dirname(top)
+        top = nearest(above, GIT) if above != top else None
+    return found
+
+
+def _main_work_tree(top: str) -> str | None:
+    """The main work tree of a linked one with this top; None: this is no top of a linked one."""
+    git = _git_folder(top) if os.path.isfile(os.path.join(top, GIT)) else None
+    if git is None or not os.path.exists(os.path.join(git, "commondir")):
+        return None
+    main = _main(top, git)
+    return main if main != top else None
+
+
+def linked_work_trees(main: str) -> list[str]:
+    """Tops of the work trees that are linked to this main work tree, or to this bare repository."""
+    git = os.path.join(main, GIT) if os.path.isdir(os.path.join(main, GIT)) else main
+    try:
+        names = sorted(os.listdir(os.path.join(git, "worktrees")))
+    except OSError:
+        return []
+    marks = [_named_in(os.path.join(git, "worktrees", name, "gitdir"), "") for name in names]
+    return [os.path.dirname(mark) for mark in marks if mark is not None]
+
+
+def shared_folder(folder: str) -> str:
+    """The folder, or the one at its place in the main work tree."""
+    return _in_main(folder, work_tree(folder))
+
+
+def _in_main(folder: str, tree: WorkTree | None) -> str:
+    if tree is None or tree.main == tree.top or not is_inside(folder, tree.top):
+        return folder
+    return os.path.normpath(os.path.join(tree.main, os.path.relpath(folder, tree.top)))
+
+
+def store_folder(folder: str, settings: str | None) -> str:
+    """The folder in which the project of `folder` has its `.telex`. `settings`: its telex.toml, if it has one."""
+    tree = work_tree(folder)
+    beside = os.path.dirname(settings) if settings is not None else None
+    if tree is None:
+        return nearest(folder, STORE_FOLDER, os.path.isdir) or beside or folder
+    return _in_main(beside or tree.top, tree)
+
+
+def root_of(folder: str) -> str:
+    """The root of the project that a folder is in, from which contracts name its files: the folder of its telex.toml,
+    or the top of its work tree; the folder itself where nothing tells."""
+    tree = work_tree(folder)
+    if tree is None:
+        return nearest(folder, STORE_FOLDER, os.path.isdir) or folder
+    beside = nearest(folder, SETTINGS)
+    return beside if beside is not None and is_inside(beside, tree.top) else tree.top
+
+
+def nearest(folder: str, mark: str, exists: Callable[[str], bool] = os.path.lexists) -> str | None:
+    """The folder, or the nearest one above it, that has an entry of this name."""
+    while not exists(os.path.join(folder, mark)):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder
+
+
+def is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _git_folder(top: str) -> str | None:
+    """The git folder that a file `.git` names; None: it is a folder itself, or names none."""
+    return _named_in(os.path.join(top, GIT), "gitdir: ")
+
+
+def _named_in(file: str, prefix: str) -> str | None:
+    """The path that a file of git names, from its own folder."""
+    try:
+        with open(file, "rb") as opened:
+            text = os.fsdecode(opened.read(_BYTES_MAX)).rstrip("\r\n")
+    except OSError:
+        return None
+    path = text.removeprefix(prefix)
+    if not text.startswith(prefix) or not path or "\0" in path:
+        return None
+    return os.path.normpath(os.path.join(os.path.dirname(file), path))
+
+
+def _main(top: str, git: str) -> str:
+    """The main work tree, if both sides agree on the link: a folder from elsewhere may claim to be linked to any."""
+    worktrees = os.path.dirname(git)
+    back = _named_in(os.path.join(git, "gitdir"), "")
+    if os.path.basename(worktrees) != "worktrees" or back is None or not _is_same(os.path.dirname(back), top):
+        return top
+    common = os.path.dirname(worktrees)
+    return os.path.dirname(common) if os.path.basename(common) == GIT else common
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
