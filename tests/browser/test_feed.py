@@ -34,11 +34,27 @@ def test_a_message_appears_without_reloading(hub: HubProcess, page: Page) -> Non
 def test_a_row_says_what_became_of_its_message(hub: HubProcess, page: Page) -> None:
     hub.say("Please look at this")
     page.goto("/")
-    expect(row(page, "Please look at this").locator(".fate")).to_contain_text("waiting")
+    expect(row(page, "Please look at this").locator(".fate")).to_contain_text("stored")
     [leased] = hub.bus.receive("lead")
     expect(row(page, "Please look at this").locator(".fate")).to_contain_text("leased")
     hub.bus.ack(leased.token, agent="lead")
     expect(row(page, "Please look at this").locator(".fate")).to_contain_text("acked")
+
+
+@proves("page/live/progress")
+def test_a_filtered_row_says_what_became_of_its_message_too(hub: HubProcess, page: Page) -> None:
+    hub.bus.join("lead", role="lead")
+    hub.bus.join("qa", role="qa")
+    hub.say("Please look at this")
+    [leased] = hub.bus.receive("lead")
+    hub.bus.ack(leased.token, agent="lead")
+    hub.say("To all of you", to="*")
+    page.goto("/#/feed?agent=dev")
+    expect(row(page, "Please look at this").locator(".fate")).to_contain_text("acked")
+    expect(row(page, "To all of you").locator(".fate")).to_contain_text("stored")
+    [leased] = hub.bus.receive("qa")
+    hub.bus.ack(leased.token, agent="qa")
+    expect(row(page, "To all of you").locator(".fate")).to_contain_text("1 of 2 acked")
 
 
 @proves("page/live/refused")
@@ -71,7 +87,7 @@ def test_what_happens_while_the_page_loads_is_not_missed(hub: HubProcess, page: 
         page.wait_for_function("seq => window.heard >= seq", arg=story.message.seq)  # by the stream, before the answer
         route.fulfill(response=answer)
 
-    page.route(re.compile(r"/events\?.*limit=400"), hold, times=1)
+    page.route(re.compile(r"/events\?.*limit=200"), hold, times=1)
     page.goto("/#/feed")
     expect(row(page, "said before")).to_have_count(1)
     expect(row(page, "said while it loads")).to_have_count(1)

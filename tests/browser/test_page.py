@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import PHONE, Watch
 from tests.browser.hub_process import HubProcess
@@ -57,6 +57,26 @@ def test_the_first_screen(told: HubProcess, page: Page) -> None:
     expect(page.locator(".happening.said").first).to_be_visible()
     page.locator(".attention").get_by_role("link", name="1 escalation").click()
     expect(page).to_have_url(re.compile("#/escalations"))
+
+
+@proves("page/first-screen/unknown")
+def test_counts_that_are_not_known_are_not_shown_as_none(hub: HubProcess, page: Page, watch: Watch) -> None:
+    hub.say("Good morning")
+    summaries: list[Route] = []
+    page.route("**/page/summary", lambda route: summaries.append(route))
+    page.goto("/")
+    expect(page.locator(".happening.said").first).to_be_visible()
+    attention = page.locator(".attention")
+    expect(attention.locator(".figure")).to_have_text(["…"] * 4)
+    expect(attention).not_to_contain_text("Nothing needs a person")
+    watch.forgive_absence()
+    while not summaries:
+        page.wait_for_timeout(50)
+    summaries.pop().abort()
+    expect(attention).to_contain_text("could not be counted")
+    expect(attention.locator(".figure")).to_have_text(["…"] * 4)
+    page.unroute("**/page/summary")
+    expect(attention).to_contain_text("Nothing needs a person.")
 
 
 @proves("page/first-screen/empty")

@@ -79,6 +79,24 @@ def test_conversations_are_listed(hub: HubProcess, page: Page) -> None:
     expect(page.locator(".diagram .step")).to_have_count(1)
 
 
+@proves("page/threads/counted")
+def test_conversations_are_counted_by_the_hub_however_long_ago_they_began(hub: HubProcess, page: Page) -> None:
+    for number in range(3):
+        hub.say(f"first {number}", correlation="long")
+    hub.say("An old matter", correlation="old")
+    for number in range(1_000):
+        hub.say(f"news {number}", correlation=f"matter {number % 40}" if number > 900 else None)
+    hub.say("last", correlation="long")
+    page.goto("/#/threads")
+    results = page.locator(".result")
+    expect(results.first).to_contain_text("4 messages")
+    expect(results).to_have_count(30)
+    page.get_by_role("button", name="Older").click()
+    expect(results).to_have_count(42)
+    expect(results.last).to_contain_text("An old matter")
+    expect(page.get_by_role("button", name="Older")).to_have_count(0)
+
+
 @proves("page/message", "page/message/by-id")
 def test_a_message_is_shown_whole(hub: HubProcess, page: Page) -> None:
     conversation(hub)

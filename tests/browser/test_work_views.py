@@ -114,6 +114,24 @@ def test_a_person_answers_what_was_handed_up(hub: HubProcess, page: Page) -> Non
     assert hub.bus.escalations() == []
 
 
+@proves("page_work/repeat")
+def test_an_answer_that_was_lost_on_its_way_back_is_given_again_and_stored_once(
+    hub: HubProcess, page: Page, watch: Watch
+) -> None:
+    raw = speech_of("vbw-company", "escalation", **{"from": "dev", "to": "senior"}).raw
+    assert hub.bus.send(raw, sender="dev", to="senior", id="e1").accepted
+    watch.forgive_absence()
+    page.goto("/#/escalations")
+    page.get_by_label("Your answer to dev").fill("Keep the session.")
+    page.route("**/page/escalations", lambda route: route.abort())  # or else it would be gone from the list
+    page.route("**/send?*", lambda route: (route.fetch(), route.abort()), times=1)
+    page.get_by_role("button", name="Answer").click()
+    expect(page.get_by_role("alert").filter(has_text="not known whether this was done")).to_be_visible()
+    page.get_by_role("button", name="Answer").click()
+    expect(page.get_by_text("is notified")).to_be_visible()
+    assert len([event for event, _ in hub.bus.events() if event.kind == "accepted" and event.agent == "human"]) == 1
+
+
 # --- dead letters -----------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import ANY, Dialect
@@ -33,6 +33,57 @@ def test_plain_words_reach_an_agent(hub: HubProcess, page: Page) -> None:
     assert (leased.raw, leased.message.sender) == (b"Please stop for a moment.", "human")
     page.get_by_role("link", name="Show its history").click()
     expect(page.locator("main")).to_contain_text("Please stop for a moment.")
+
+
+def lose_the_answer(route: Route) -> None:
+    """The hub does it, and its answer does not come back."""
+    route.fetch()
+    route.abort()
+
+
+def accepted(hub: HubProcess) -> list[bytes]:
+    return [message.raw for event, message in hub.bus.events() if event.kind == "accepted" and message is not None]
+
+
+@proves("page_work/repeat")
+@pytest.mark.parametrize("address", ["/#/compose?to=lead", UPDATE], ids=["text", "typed"])
+def test_a_message_whose_answer_was_lost_is_sent_again_and_stored_once(
+    hub: HubProcess, page: Page, watch: Watch, address: str
+) -> None:
+    hub.bus.join("lead", role="lead")
+    watch.forgive_absence()
+    page.goto(address)
+    if address == UPDATE:
+        page.get_by_role("button", name="Fill in the example").click()
+    else:
+        page.get_by_label("Message text").fill("Please stop for a moment.")
+    page.route("**/send?*", lose_the_answer, times=1)
+    page.get_by_role("button", name="Send").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("not known whether this was done")
+    expect(alert).not_to_contain_text("keeps retrying")
+    assert len(accepted(hub)) == 1
+    page.wait_for_timeout(1_100)  # a message that says when it was made says the same again
+    send(page)
+    assert len(accepted(hub)) == 1
+    expect(alert).to_have_count(0)
+
+
+@proves("page_work/repeat")
+def test_what_was_changed_after_a_lost_answer_is_another_message(hub: HubProcess, page: Page, watch: Watch) -> None:
+    hub.bus.join("lead", role="lead")
+    watch.forgive_absence()
+    watch.forgive("422")
+    page.goto("/#/compose?to=lead")
+    page.get_by_label("Message text").fill("Please stop.")
+    page.route("**/send?*", lose_the_answer, times=1)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label("Message text").fill("Please go on.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("alert")).to_contain_text("was stored before you changed it")
+    send(page)
+    assert accepted(hub) == [b"Please stop.", b"Please go on."]
 
 
 @proves("page_work/compose/form", "page_work/compose/checked")

@@ -24,7 +24,8 @@ const STATES = {
   resting: ["resting", "quiet"],
   "shut out": ["a token is needed", "warn"],
 };
-const COUNTED_MS = 400; // after what happens, the counts in the navigation are asked for once
+const COUNTED_MS = 400; // after an event, the counts in the navigation are asked for once
+const COUNT_AGAIN_MS = 4000; // after they could not be asked for
 
 /** `#/thread/1-1?as=list` → {view: "thread", path: ["1-1"], query: {as: "list"}}. */
 export function placed(hash) {
@@ -93,16 +94,19 @@ class Page extends LitElement {
     }
   }
 
-  #count() {
+  #count(wait = COUNTED_MS) {
     if (this.counting) return;
     this.counting = setTimeout(async () => {
+      let again = false;
       try {
         this.summary = await get("/page/summary", {}, has("messages"));
-      } catch {
-        // The connection's own state says that the hub is away.
+      } catch (problem) {
+        this.summary = { team: this.summary.team, failed: true };
+        again = this.connection === "live" && problem.status !== 401 && problem.status !== 403;
       }
       this.counting = 0;
-    }, COUNTED_MS);
+      if (again) this.#count(COUNT_AGAIN_MS);
+    }, wait);
   }
 
   #key(event) {

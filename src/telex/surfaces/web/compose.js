@@ -1,7 +1,7 @@
 // How does a person say something in the words of a dialect? A form made from the type, checked while it is filled in.
 
 import { html, nothing } from "./vendor/lit.js";
-import { get, has, me, post } from "./hub.js";
+import { get, has, isReused, me, newId, post } from "./hub.js";
 import { at, go, register } from "./view.js";
 import { count, finding, heading } from "./parts.js";
 import { Form, begun, pruned } from "./compose_form.js";
@@ -19,11 +19,13 @@ class Compose extends DoingView {
     body: { state: true },
     checked: { state: true },
     tried: { state: true },
+    reused: { state: true },
   };
 
   #timer = 0;
   #turn = 0;
   #made = ""; // which form the tree is of
+  #at = ""; // when the draft was first sent: sent again, it has the same bytes and is stored once
 
   constructor() {
     super();
@@ -102,7 +104,7 @@ class Compose extends DoingView {
     const { wire, addresses } = this.dialect;
     const known = {
       [wire.id]: this.tree[wire.id] || this.newId,
-      [wire.timestamp]: new Date().toISOString(),
+      [wire.timestamp]: this.#at || new Date().toISOString(),
       [wire.sender]: addresses === "names" ? this.sender : this.role,
       [wire.recipient]: this.#recipient(),
     };
@@ -143,7 +145,10 @@ class Compose extends DoingView {
   async #send(event) {
     event.preventDefault();
     this.tried = true;
-    const query = { sender: this.sender, to: this.to, reply_to: this.place.query.reply_to, correlation: this.place.query.correlation };
+    this.#at ||= new Date().toISOString();
+    const id = this.type && this.dialect.wire.id in this.#whole() ? undefined : this.newId; // or the message has it
+    const { reply_to, correlation } = this.place.query;
+    const query = { sender: this.sender, to: this.to, id, reply_to, correlation };
     const sent = async () => {
       const receipt = await post("/send", await this.#raw(), query, has("id", "to"));
       const [story] = await get(`/messages/${encodeURIComponent(receipt.id)}`).catch(() => []);
@@ -151,15 +156,18 @@ class Compose extends DoingView {
     };
     const done = await this.doing("send", sent, ({ receipt, seq }) =>
       html`Stored for ${receipt.to.join(", ")}. ${seq ? html`<a href=${at("message", [String(seq)])}>Show its history</a>` : nothing}`);
-    if (!done) return;
-    this.newId = crypto.randomUUID();
-    this.#begin(this.#made);
+    const problem = this.wrong.send;
+    if (problem && !problem.status) return; // it may be stored: the draft keeps its id and its time
+    this.#at = "";
+    this.reused = isReused(problem);
+    if (done || this.reused) this.newId = newId();
+    if (done) this.#begin(this.#made);
   }
 
   // --- the form -------------------------------------------------------------------------------------------------------
 
   content() {
-    this.newId ||= crypto.randomUUID();
+    this.newId ||= newId();
     const form = this.type ? new Form(this.type, this.dialect, this.tree, this.checked?.findings || [], this.tried ? null : this.touched, (tree, path) => this.#changed(tree, path)) : null;
     const fields = form ? form.fields() : nothing;
     return html`
@@ -174,7 +182,9 @@ class Compose extends DoingView {
           : nothing}
         ${!this.type || this.dialect.form !== "json" ? this.#body() : nothing}
         ${this.#verdict(form)}
-        ${this.trouble("send")}
+        ${this.reused
+          ? html`<p role="alert" class="notice warn">This message was stored before you changed it. Send stores the changed one as another message.</p>`
+          : this.trouble("send")}
         <p class="actions"><button class="primary" ?disabled=${Boolean(this.busy) || !this.to}>Send</button>
           ${this.to ? nothing : html`<span class="quiet">Choose a recipient first.</span>`}</p>
       </form>`;

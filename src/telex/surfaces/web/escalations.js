@@ -1,13 +1,15 @@
 // What was handed up, with whom is it now, and what does a person say to it?
 
 import { html, nothing, repeat } from "./vendor/lit.js";
-import { get, has, me, post } from "./hub.js";
+import { get, has, isReused, me, newId, post } from "./hub.js";
 import { register } from "./view.js";
 import { agent, badge, empty, heading, when } from "./parts.js";
 import { DoingView, isMine, isNews, notYours, says, toMessage, toThread } from "./work_parts.js";
 
 class Escalations extends DoingView {
   static properties = { ...DoingView.properties, rows: { state: true } };
+
+  #ids = new Map(); // by escalation: the id of the answer, until it is known to be stored
 
   async load() {
     this.rows = await get("/page/escalations");
@@ -21,9 +23,12 @@ class Escalations extends DoingView {
     event.preventDefault();
     const form = event.target;
     const to = row.answer_to || form.elements.to.value.trim();
-    const query = { sender: me.operator ? "human" : me.agent, to, reply_to: row.step };
+    const id = this.#ids.get(row.id) || newId();
+    this.#ids.set(row.id, id);
+    const query = { sender: me.operator ? "human" : me.agent, to, id, reply_to: row.step };
     const send = () => post("/send", form.elements.words.value, query, has("id"));
-    await this.doing(row.id, send, () => html`Answered <code>${row.id}</code>: ${agent(to)} is notified.`);
+    const done = await this.doing(row.id, send, () => html`Answered <code>${row.id}</code>: ${agent(to)} is notified.`);
+    if (done || isReused(this.wrong[row.id])) this.#ids.delete(row.id);
   }
 
   content() {

@@ -5,12 +5,12 @@ import { get } from "./hub.js";
 import { View, at, go, register } from "./view.js";
 import { count } from "./parts.js";
 import { asked, filterForm, isAsked, wants } from "./feed_filter.js";
-import { Progress, row } from "./feed_row.js";
+import { MessageStates, row } from "./feed_row.js";
 import { attention, firstMessage } from "./first_screen.js";
 import "./team_aside.js";
 
 const ROWS_MAX = 500; // on the page; the record holds the rest
-const BEGIN_WITH = 400;
+const BEGIN_WITH = 200;
 const HELD_BELOW_PX = 240; // who has scrolled down is reading: what is new waits above
 const ASK_MS = 250;
 
@@ -30,7 +30,7 @@ class Feed extends View {
     this.held = []; // new, and not shown yet
     this.paused = false;
     this.filtering = false; // on a phone: are the filters shown?
-    this.progress = new Progress();
+    this.states = new MessageStates(() => this.requestUpdate());
     this.news = "";
     this.keys = (event) => this.#key(event);
     this.asking = 0;
@@ -51,6 +51,7 @@ class Feed extends View {
     document.removeEventListener("keydown", this.keys);
     document.removeEventListener("scroll", this.scrolled);
     clearTimeout(this.asking);
+    this.states.clear();
   }
 
   async load() {
@@ -58,10 +59,10 @@ class Feed extends View {
     this.meanwhile = []; // heard while the answer is on its way
     const page = await get("/events", asked(this.place.query, { newest_first: true, limit: BEGIN_WITH }));
     if (turn !== this.turn) return; // another load has begun since, and is newer
-    for (const happening of [...page].reverse()) this.progress.hear(happening.event);
     this.rows = page.filter(({ event }) => wants(this.place.query, event));
     this.heardUpTo = page.length ? page[0].event.seq : 0;
     this.held = [];
+    this.states.ask(accepted(this.rows));
     const missed = this.meanwhile;
     this.meanwhile = null;
     if (missed.length) this.happened(missed);
@@ -72,10 +73,10 @@ class Feed extends View {
       this.meanwhile.push(...batch);
       return;
     }
-    for (const { event } of batch) this.progress.hear(event);
     if (isAsked(this.place.query)) this.#askForNew();
     else this.#take(batch.filter(({ event }) => this.#isNew(event)).reverse());
-    this.requestUpdate(); // a row shows what became of its message
+    const shown = new Set(accepted([...this.rows, ...this.held]));
+    this.states.ask(batch.map(({ event }) => event.message ?? event.seq).filter((seq) => shown.has(seq)));
   }
 
   #isNew(event) {
@@ -101,6 +102,7 @@ class Feed extends View {
     if (!newest.length) return;
     this.heardUpTo = Math.max(this.heardUpTo, newest[0].event.seq);
     this.held = [...newest, ...this.held].slice(0, ROWS_MAX);
+    this.states.ask(accepted(newest));
     if (!this.#holds()) this.#release();
     else this.#tell(`${count(this.held.length, "new event")}, paused`);
   }
@@ -188,10 +190,13 @@ class Feed extends View {
       ? html`<ol class="happenings" reversed>${repeat(
           this.rows,
           ({ event }) => event.seq,
-          (happening) => row(happening, this.progress),
+          (happening) => row(happening, this.states),
         )}</ol>`
       : html`<p class="none">No event matches. <a href=${at("feed")}>Show all messages</a></p>`;
   }
 }
+
+/** The numbers of the messages that were accepted in these rows. */
+const accepted = (rows) => rows.filter(({ event }) => event.kind === "accepted").map(({ message, event }) => message?.seq ?? event.seq);
 
 register({ name: "feed", title: "Feed", group: "now", tag: "telex-feed", view: Feed });

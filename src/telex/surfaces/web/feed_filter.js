@@ -20,10 +20,10 @@ export function wants({ kinds }, event) {
   return kinds ? kinds.split(",").includes(event.kind) : SAID.includes(event.kind);
 }
 
-/** What the hub is asked for. Without filters everything, since rows show what became of their messages. */
+/** What the hub is asked for. */
 export function asked(query, more) {
   const { agent, type, dialect, text, kinds } = query;
-  const chosen = isAsked(query) && kinds !== "all" ? kinds || SAID.join(",") : undefined;
+  const chosen = kinds === "all" ? undefined : kinds || SAID.join(",");
   return { agent, type, dialect, text, kinds: chosen, ...more };
 }
 

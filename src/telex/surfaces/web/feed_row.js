@@ -1,61 +1,77 @@
-// How does one happening look in the feed, and what became of its message since?
+// Rows of the feed: an event, and the state of its message as the hub has it.
 
 import { html, nothing } from "./vendor/lit.js";
 import { at } from "./places.js";
+import { live, post } from "./hub.js";
 import { MOODS, badge, kindBadge, spoken, when } from "./parts.js";
 import { gist } from "./gist.js";
 import { detailOf, sentence } from "./said.js";
 
-const KEPT_MAX = 5000; // messages whose fate is remembered; the oldest are forgotten first
+const ASKED_MAX = 200; // messages in one question
+const ASK_MS = 250;
+const AGAIN_MS = 4000; // after a question that failed
 
-/** What became of each message, folded from the events as they are heard. */
-export class Progress {
-  #fates = new Map();
+/** The states of messages, from the hub. One that was not asked for yet, or has changed since, is unknown. */
+export class MessageStates {
+  #known = new Map();
+  #wanted = new Set();
+  #timer = 0;
+  #changed;
 
-  hear(event) {
-    const seq = event.message ?? event.seq;
-    if (event.kind === "accepted") {
-      const into = detailOf(event).inboxes;
-      this.#fate(seq).inboxes = Array.isArray(into) ? into.length : 1;
-    } else if (["acked", "dead", "expired"].includes(event.kind) && event.delivery !== null)
-      this.#fate(seq)[event.kind].add(event.delivery);
-    else if (event.kind === "leased") this.#fate(seq).leased.add(event.delivery);
-    else if (event.kind === "retried" && this.#fates.has(seq)) this.#fates.get(seq).dead.clear();
+  /** `changed()` is called when states have come. */
+  constructor(changed) {
+    this.#changed = changed;
   }
 
   of(seq) {
-    return this.#fates.get(seq);
+    return this.#known.get(seq);
   }
 
-  #fate(seq) {
-    let fate = this.#fates.get(seq);
-    if (!fate) {
-      fate = { inboxes: 0, acked: new Set(), dead: new Set(), expired: new Set(), leased: new Set() };
-      this.#fates.set(seq, fate);
-      if (this.#fates.size > KEPT_MAX) this.#fates.delete(this.#fates.keys().next().value);
+  /** Ask for these soon; all that are wanted by then in one question. */
+  ask(seqs, wait = ASK_MS) {
+    for (const seq of seqs) this.#wanted.add(seq);
+    if (this.#wanted.size && !this.#timer) this.#timer = setTimeout(() => this.#load(), wait);
+  }
+
+  /** What was asked for is no longer wanted. */
+  clear() {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    this.#wanted.clear();
+    this.#known.clear();
+  }
+
+  async #load() {
+    if (["lost", "shut out", "resting"].includes(live.state)) {
+      this.#timer = setTimeout(() => this.#load(), AGAIN_MS);
+      return;
     }
-    return fate;
+    const messages = [...this.#wanted].slice(-ASKED_MAX);
+    for (const seq of messages) this.#wanted.delete(seq);
+    const states = await post("/states", { messages }, {}, Array.isArray).catch(() => null);
+    this.#timer = 0;
+    if (states) for (const state of states) this.#known.set(state.message, state);
+    else for (const seq of messages) this.#known.delete(seq);
+    this.#changed();
+    this.ask(states ? [] : messages, states ? 0 : AGAIN_MS);
   }
 }
 
-function fateBadge(fate) {
-  if (!fate || !fate.inboxes) return nothing;
-  const of = fate.inboxes > 1 ? ` ${fate.acked.size} of ${fate.inboxes}` : "";
-  if (fate.dead.size) return badge("dead", "bad");
-  if (fate.expired.size) return badge("expired", "bad");
-  if (fate.acked.size >= fate.inboxes) return badge("acked", "good");
-  if (fate.acked.size) return badge(`acked${of}`, "quiet");
-  return badge(fate.leased.size ? "leased" : "waiting", "quiet");
+function stateBadge(found) {
+  if (!found) return nothing;
+  const { state, inboxes, acked } = found;
+  const of = inboxes > 1 && state !== "acked" ? `, ${acked} of ${inboxes} acked` : "";
+  return badge(`${state}${of}`, MOODS[state] || "quiet");
 }
 
 const BRINGS = ["accepted", "refused", "imported"];
 
 /** One row: a message as who said what to whom, anything else as a sentence. */
-export function row(happening, progress) {
-  return BRINGS.includes(happening.event.kind) && happening.message ? said(happening, progress) : done(happening);
+export function row(happening, states) {
+  return BRINGS.includes(happening.event.kind) && happening.message ? said(happening, states) : done(happening);
 }
 
-function said({ event, message }, progress) {
+function said({ event, message }, states) {
   const refused = event.kind === "refused";
   const codes = refused ? counted((detailOf(event).findings || []).map((one) => one?.code).filter(Boolean)) : [];
   return html`<li class="happening said ${refused ? "refused" : ""}" data-seq=${event.seq}>
@@ -63,7 +79,7 @@ function said({ event, message }, progress) {
     <p class="who">${spoken(message)}</p>
     <p class="in-a-line"><a class="main" href=${at("message", [message.seq])}>${gist(message) || "(nothing)"}</a></p>
     ${codes.length ? html`<p class="codes">${codes.map((code) => html`<code>${code}</code> `)}</p>` : nothing}
-    <p class="fate">${event.kind === "accepted" ? fateBadge(progress.of(message.seq)) : kindBadge(event.kind)}
+    <p class="fate">${event.kind === "accepted" ? stateBadge(states.of(message.seq)) : kindBadge(event.kind)}
       ${message.correlation ? threadLink(message.correlation) : nothing}</p>
   </li>`;
 }

@@ -1,4 +1,4 @@
-// What does a newcomer see first? Whether anything needs a person; and where nothing was ever said, how to begin.
+// First screen: counts of what needs a person; in an empty store, how to send the first message.
 
 import { html } from "./vendor/lit.js";
 import { at } from "./places.js";
@@ -11,19 +11,27 @@ const NEEDS = [
   ["stalls", "stalls", "stall", "stalls"],
 ];
 
-/** Four counts that lead to what needs a person. They keep their place when they are nought. */
+const UNKNOWN = "…";
+
+/** Four counts with links. A count that the hub has not given is unknown, not 0. */
 export function attention(summary) {
-  const numbers = NEEDS.map(([key]) => Number(summary?.[key]) || 0);
+  const numbers = NEEDS.map(([key]) => (Number.isInteger(summary?.[key]) ? summary[key] : null));
   const quiet = numbers.every((number) => number === 0);
   return html`<section class="attention ${quiet ? "calm" : ""}" aria-label="What needs a person">
-    <p class="attention-say">${quiet ? "Nothing needs a person." : "Needs a person"}</p>
+    <p class="attention-say">${words(numbers, summary?.failed)}</p>
     <ul>${NEEDS.map(
       ([, view, one, many], index) => html`<li class=${numbers[index] ? "some" : ""}>
         <a href=${at(view)}
-          ><span class="figure">${numbers[index]}</span> ${numbers[index] === 1 ? one : many}</a
+          ><span class="figure">${numbers[index] ?? UNKNOWN}</span> ${numbers[index] === 1 ? one : many}</a
         ></li>`,
     )}</ul>
   </section>`;
+}
+
+function words(numbers, failed) {
+  if (numbers.some((number) => number > 0)) return "Needs a person";
+  if (failed) return "What needs a person could not be counted.";
+  return numbers.includes(null) ? "Counting …" : "Nothing needs a person.";
 }
 
 /** The empty store. */

@@ -7,8 +7,10 @@ const TOKEN = "telex-token"; // kept for this tab only, and only where a person 
 const SILENCE_MS = 60_000; // heartbeats come more often: a stream this quiet is dead, whatever the network says
 const WAITS_MS = [250, 500, 1000, 2000, 4000];
 const HIDDEN_MS = 60_000; // a page that nobody looks at gives its connection back; browsers have six for each hub
-const AWAY = "The hub cannot be reached. The page keeps retrying.";
-const NO_HUB = "The server at this address is no Telex hub, or one of another version. The page keeps retrying.";
+const AWAY = "The hub cannot be reached.";
+const NO_HUB = "The server at this address is no Telex hub, or one of another version.";
+const ASKED_AGAIN = "The page keeps retrying.";
+const DO_AGAIN = "It is not known whether this was done. Try again: it is done once, however often you try.";
 
 /** What the hub refused or could not do: `code` and `message` as its problem document says it. */
 export class Problem extends Error {
@@ -42,18 +44,19 @@ function addressed(path, query = {}) {
 }
 
 async function asked(path, query, isWanted, options) {
+  const next = options.method === "POST" ? DO_AGAIN : ASKED_AGAIN;
   let answer, text;
   try {
     answer = await fetch(addressed(path, query), { cache: "no-store", ...options });
     text = await answer.text(); // a hub that goes away in the middle of its answer has not answered
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, { detail: AWAY, code: "hub-unreachable" });
+    throw new Problem(0, { detail: `${AWAY} ${next}`, code: "hub-unreachable" });
   }
   const body = understood(text);
-  if (!answer.ok) return refused(answer.status, body);
+  if (!answer.ok) return refused(answer.status, body, next);
   const found = has("answer")(body) && Object.keys(body).length === 1 ? body.answer : body;
-  if (body === undefined || !isWanted(found)) throw new Problem(0, { detail: NO_HUB, code: "hub-unreachable" });
+  if (body === undefined || !isWanted(found)) throw new Problem(0, { detail: `${NO_HUB} ${next}`, code: "hub-unreachable" });
   return found;
 }
 
@@ -76,9 +79,9 @@ function understood(text) {
  * Throws what the hub said no to; a hub that wants a token is given one by whoever sits there. The hub's own word has a
  * code: a proxy that has none does not know the hub's tokens, and a token would not help it.
  */
-function refused(status, body) {
+function refused(status, body, next = ASKED_AGAIN) {
   if (typeof body?.code !== "string" || typeof body.detail !== "string")
-    throw new Problem(0, { detail: `${AWAY} Something else answered with ${status}.`, code: "hub-unreachable" });
+    throw new Problem(0, { detail: `${AWAY} Something else answered with ${status}. ${next}`, code: "hub-unreachable" });
   if (status === 401) window.dispatchEvent(new CustomEvent("telex-token-wanted", { detail: body }));
   throw new Problem(status, body);
 }
@@ -93,6 +96,13 @@ export const post = (path, body, query, isWanted) =>
     headers: headed({ "Content-Type": typeof body === "string" ? "text/plain; charset=utf-8" : "application/json" }),
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
+
+/** An id for a message that may have to be sent again. `crypto.randomUUID` exists on https and localhost only. */
+export const newId = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** Was the id used for another message before? Then an earlier version of the same draft was stored. */
+export const isReused = (problem) => problem?.findings.some((finding) => finding.code === "id-reused") || false;
 
 /** One place in a path: `/messages/${part(id)}`. */
 export const part = encodeURIComponent;

@@ -3,13 +3,10 @@
 import { html, nothing, unsafeHTML } from "./vendor/lit.js";
 import { get, has, part } from "./hub.js";
 import { View, at, go, register } from "./view.js";
-import { agent, badge, copyable, findings, heading, kindBadge, when } from "./parts.js";
+import { agent, copyable, findings, heading, kindBadge, when } from "./parts.js";
 import { clockTime, exact, standard } from "./elements.js";
 import { fields } from "./fields.js";
 import { sentence } from "./said.js";
-
-const MOODS = { acked: "good", refused: "bad", dead: "bad", expired: "bad", withdrawn: "warn" };
-const stateBadge = (state) => badge(state, MOODS[state] || "quiet");
 
 /** A part of the view, with its title. */
 const card = (title, content) => html`<section class="card"><h2>${title}</h2>${content}</section>`;
@@ -46,7 +43,7 @@ class Message extends View {
     if (!this.facts) return nothing;
     const { message, state } = this.facts;
     const title = html`<span class="type-title">${message.type || message.dialect || "Unreadable message"}</span>`;
-    const lead = html`${agent(message.sender)} → ${agent(message.to)} · ${when(message.at)} · ${stateBadge(state)}`;
+    const lead = html`${agent(message.sender)} → ${agent(message.to)} · ${when(message.at)} · ${kindBadge(state)}`;
     return html`${heading(title, lead, this.#actions(message, state))}
       <div class="message-view">
         <div class="stack">${this.#findings()} ${this.#content()} ${this.#raw()}</div>
@@ -143,7 +140,7 @@ class Message extends View {
     const step = (event) => html`<li>
       <time class="when" datetime=${standard(event.at)} title=${exact(event.at)}>${clockTime(event.at)}</time>
       ${kindBadge(event.kind)} <span>${sentence(event)}</span></li>`;
-    const lying = (one) => html`<li>${agent(one.inbox)} ${stateBadge(one.state)}
+    const lying = (one) => html`<li>${agent(one.inbox)} ${kindBadge(one.state)}
       ${one.attempts ? html`<span class="quiet">offered ${one.attempts}×</span>` : nothing}</li>`;
     return card(
       "History",

@@ -1,15 +1,15 @@
-// How did a conversation go? As a sequence diagram that grows while it goes on, or as a list; and which ones there are.
+// A conversation as a sequence diagram that grows, or as a list; and the list of conversations.
 
 import { html, nothing } from "./vendor/lit.js";
-import { get, part } from "./hub.js";
+import { get, has, part } from "./hub.js";
 import { View, at, go, register } from "./view.js";
-import { agent, badge, count, empty, findings, heading, spoken, when } from "./parts.js";
+import { agent, badge, count, empty, findings, heading, kindBadge, spoken, when } from "./parts.js";
 import { diagram } from "./diagram.js";
 import { gist } from "./gist.js";
 import { detailOf } from "./said.js";
 
-const LOOKED_AT = 1000; // of what was said last, for the list of conversations
-const STATES = { acked: "good", refused: "bad", dead: "bad", expired: "bad", withdrawn: "warn" };
+const PAGE = 30; // conversations
+const LATEST = 50; // messages of a conversation of which the hub tells the senders and the refusals
 
 class Thread extends View {
   static properties = { ...View.properties, stories: { state: true } };
@@ -84,7 +84,7 @@ class Thread extends View {
     const found = events.flatMap((event) => (event.kind === "refused" ? detailOf(event).findings || [] : []));
     const asked = message.reply_to;
     return html`<li class="card ${message.refused ? "refused" : ""}">
-      <p class="who">${spoken(message)} ${badge(state, STATES[state] || "quiet")} ${when(message.at)}</p>
+      <p class="who">${spoken(message)} ${kindBadge(state)} ${when(message.at)}</p>
       <p><a href=${at("message", [message.seq])}>${gist(message) || "(nothing)"}</a></p>
       ${asked ? html`<p class="quiet">in reply to <a href=${at("message", ["id", asked])}>${asked}</a></p>` : nothing}
       ${findings(found)}
@@ -93,26 +93,29 @@ class Thread extends View {
 }
 
 class Threads extends View {
-  static properties = { ...View.properties, threads: { state: true } };
+  static properties = { ...View.properties, threads: { state: true }, hasOlder: { state: true } };
 
+  constructor() {
+    super();
+    this.wanted = PAGE;
+  }
+
+  /** A page of the hub may be empty and have a next one: it looks through so many messages at a time. */
   async load() {
-    const page = await get("/events", { kinds: "accepted,refused,imported", newest_first: true, limit: LOOKED_AT });
-    const threads = new Map();
-    for (const { message } of page) {
-      if (!message?.correlation) continue;
-      const thread = threads.get(message.correlation) || {
-        correlation: message.correlation,
-        last: message,
-        messages: 0,
-        refused: 0,
-        people: new Set(),
-      };
-      thread.messages += 1;
-      thread.refused += message.refused ? 1 : 0;
-      thread.people.add(message.sender);
-      threads.set(message.correlation, thread);
-    }
-    this.threads = [...threads.values()];
+    const found = [];
+    let before;
+    do {
+      const page = await get("/conversations", { before, limit: PAGE }, has("conversations", "next"));
+      found.push(...page.conversations);
+      before = page.next;
+    } while (before && found.length < this.wanted);
+    this.threads = found;
+    this.hasOlder = Boolean(before);
+  }
+
+  #older() {
+    this.wanted = this.threads.length + PAGE;
+    this.reload();
   }
 
   concerns(batch) {
@@ -126,15 +129,16 @@ class Threads extends View {
         this.threads.length
           ? html`<ol class="results">${this.threads.map((thread) => this.#thread(thread))}</ol>`
           : empty("No conversations yet", "Messages with a task, a plan or a correlation are grouped here.")
-      }`;
+      }
+      ${this.hasOlder ? html`<p><button type="button" @click=${this.#older}>Older</button></p>` : nothing}`;
   }
 
-  #thread({ correlation, last, messages, refused, people }) {
+  #thread({ correlation, last, messages, refused, senders }) {
     return html`<li class="result">
       <p class="who"><a class="mono strong" href=${at("thread", [correlation])}>${correlation}</a>
         <span class="quiet">· ${count(messages, "message")}, the last</span> ${when(last.at)}
-        ${refused ? badge(`${refused} refused`, "bad") : nothing}</p>
-      <p>${[...people].map((name, index) => html`${index ? ", " : ""}${agent(name)}`)}</p>
+        ${refused ? badge(`${refused} refused${messages > LATEST ? ` of the last ${LATEST}` : ""}`, "bad") : nothing}</p>
+      <p>${senders.map((name, index) => html`${index ? ", " : ""}${agent(name)}`)}</p>
       <p class="excerpt">last: ${gist(last)}</p>
     </li>`;
   }
