@@ -67,6 +67,8 @@ def flow(type_: str, id: str, sender: str, to: str, task: str = "TASK-001", **ch
     made = speech_of("build-flow", type_, id, **{"from": sender, "to": to, "correlationId": task} | changes)
     if "taskId" in made.tree["payload"]:
         made.tree["payload"]["taskId"] = task
+    if "escalationType" in made.tree["payload"] and to == "human":
+        made.tree["payload"]["escalationType"] = "HUMAN"
     return write(made.dialect, made.tree, "").encode()
 
 
@@ -187,7 +189,8 @@ def open_team(tmp_path: Path) -> Iterator[OpenTeam]:
         yield opened
 
 
-HISTORY = frozenset({"answer", "stopped", "commit", "move"})  # what means nothing without what came before it
+# What means nothing without what came before it, and what may go to one role only.
+HISTORY = frozenset({"answer", "stopped", "commit", "move", "escalate"})
 
 
 @pytest.fixture
