@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from telex.bus.run_sync import run_sync
+from telex.errors import StoreFull
 from telex.model.message import WorkChange
 from telex.stores.sqlite import dedup
 from telex.stores.sqlite.store import SqliteStore
@@ -208,15 +209,14 @@ def tidied(store: SqliteStore, now: float) -> None:
     run_sync(store.maintain(now, same_since=now - 3600.0, keep_since=0.0, silent_since=0.0, limit=100))
 
 
-def test_what_was_undone_for_want_of_room_and_done_again_leaves_no_id_out(
-    open_: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who tidies on a full disk gives up the room kept for it, and does everything a second time."""
+def test_maintenance_undone_for_want_of_room_leaves_no_id_out(open_: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_()
     sent(store, *numbered("m", 6))
     with monkeypatch.context() as patched:
         patched.setattr(SqliteTransaction, "commit", full_at_first(SqliteTransaction.commit))
-        tidied(store, NOW)
+        with pytest.raises(StoreFull):
+            tidied(store, NOW)
+    assert Path(f"{store.path}-ballast").exists()
     assert sent(store, *numbered("m", 6)) == ["duplicate"] * 6
     assert sent(open_(), *numbered("m", 6)) == ["duplicate"] * 6
 

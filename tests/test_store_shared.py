@@ -5,6 +5,7 @@ of them may ever show. The orders are Hypothesis's, and everything happens here 
 after thousands.
 """
 
+from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -12,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
+from telex.errors import StoreFull
 from telex.ports.store import Store
 from telex.stores.sqlite import dedup
 from telex.stores.sqlite.transaction import SqliteTransaction
@@ -50,10 +52,16 @@ class SharedMachine(SqliteMachine):
         """To one inbox each, as nearly all messages are."""
         self.append_all([self.entry(id=f"m{first + number}", inboxes=(inbox,)) for number in range(count)])
 
-    @rule()
-    def tidy_on_a_full_disk(self) -> None:
+    @rule(inboxes=SOME_INBOXES)
+    def lease_on_a_full_disk(self, inboxes: tuple[str, ...]) -> None:
         """Everything is undone at the end, and done again with the room that was kept for this."""
         with patch.object(SqliteTransaction, "commit", full_at_first(SqliteTransaction.commit)):
+            self.lease(inboxes, 4, 10.0)
+
+    @rule()
+    def tidy_on_a_full_disk(self) -> None:
+        """Everything is undone at the end, and left for another time."""
+        with patch.object(SqliteTransaction, "commit", full_at_first(SqliteTransaction.commit)), suppress(StoreFull):
             since = self.now - WINDOW_SECONDS
             self.run(self.store.maintain(self.now, same_since=since, keep_since=-1.0, silent_since=-1.0, limit=1000))
 

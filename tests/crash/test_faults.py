@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
@@ -105,12 +105,12 @@ def fill(disk: Path) -> Path:
     return filler
 
 
-def send_until_full(bus: SyncBus) -> list[str]:
+def send_until_full(bus: SyncBus, text: str = NOTE * 100) -> list[str]:
     kept: list[str] = []
     while True:
         id_ = f"more-{len(kept)}"
         try:
-            receipt = bus.send(NOTE * 100, sender="dev", to="lead", id=id_)
+            receipt = bus.send(text, sender="dev", to="lead", id=id_)
         except StoreFull:
             return kept
         assert receipt.accepted
@@ -164,6 +164,35 @@ def test_on_a_full_disk_a_new_process_can_still_ack_and_nobody_can_send(disk: Pa
     assert "no room" in refused.stderr
     with telex.connect(store) as bus:
         assert bus.why("m1")[0].state == "acked"
+
+
+LARGE = "The pump in hall seven is out of order. " * 1_000
+
+
+def test_on_a_disk_that_the_store_itself_has_filled_everything_but_sending_goes_on(disk: Path) -> None:
+    store = disk / "telex.db"
+    with telex.connect(store) as bus:
+        kept = len(send_until_full(bus, LARGE))
+        assert len(bus.search("pump", limit=1000)) == kept
+        assert len(bus.inbox("lead", limit=1000)) == kept
+        for command in (
+            ("inbox", "--as", "lead", "--max", "1000"),
+            ("search", "pump"),
+            ("why", "more-1"),
+            ("log",),
+            ("team",),
+        ):
+            shown = cli(*command, "--store", str(store))
+            assert (shown.returncode, shown.stderr) == (0, ""), command
+        assert cli("receive", "--as", "lead", "--json", "--store", str(store)).returncode == 0
+        for number in range(kept - 1):
+            [lease] = bus.receive("lead")
+            assert bus.ack(lease.token, agent="lead")
+            with suppress(StoreFull):
+                bus.send(LARGE, sender="dev", to="qa", id=f"late-{number}")
+        assert bus.receive("lead") == []
+        assert bus.leave("lead") == 1
+    assert integrity(store) == "ok"
 
 
 # --- a folder that may not be written ---------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """What all verbs of a bus share: store, clock, policy, validators and the cached state of the team."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -8,6 +9,7 @@ from telex.bus.team_state import TeamState, default_roles, read_snapshot, states
 from telex.delivery.routing import inboxes_of
 from telex.delivery.validator_cache import ValidatorCache
 from telex.dialects.schema import Dialect, MessageType
+from telex.errors import StoreFull
 from telex.model.finding import Finding
 from telex.model.message import Message
 from telex.model.roster import Member, Roster
@@ -152,5 +154,6 @@ class BusContext:
                 return
             self._seen[name] = now
             if now - (member.seen_at or 0.0) > often_enough:
-                await self.store.seen(name, now)
-                self.team.put_seen(name, now)
+                with suppress(StoreFull):
+                    await self.store.seen(name, now)
+                    self.team.put_seen(name, now)

@@ -1,7 +1,7 @@
 """The bus itself: every verb of `ports.bus`, over a store and a clock. What it joins know nothing of each other."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from telex.bus.notify import Notifier
 from telex.bus.send import Raw, Sender, as_bytes
 from telex.bus.work_api import WorkApi
 from telex.delivery import lifecycle
-from telex.errors import NotFound, RequestFailed, RequestTimedOut
+from telex.errors import NotFound, RequestFailed, RequestTimedOut, StoreError
 from telex.model.delivery import OPEN, Delivery
 from telex.model.event import BRINGING, Event, detail_of
 from telex.model.finding import Finding
@@ -266,7 +266,9 @@ class LocalBus(WorkApi):
         member = await context.store.transaction(partial(_leave, context, name), may_use_reserve=True)
         if member is None:
             raise NotFound(f"{name} is not in the team: telex team shows who is.")
-        withdrawn = await withdraw_messages(context, member)
+        withdrawn = 0
+        with suppress(StoreError):  # it has left, and maintenance withdraws what is left
+            withdrawn = await withdraw_messages(context, member)
         self._waiting.nudge()
         return withdrawn
 

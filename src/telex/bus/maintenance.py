@@ -1,14 +1,18 @@
-"""What does the clock ask for? Leases that ran out, answers that are late, records that are old.
+"""Maintenance: expired leases, late answers, inboxes of departed members, indexes, retention.
 
-There is no daemon: whoever uses the bus does a little of this on the way. Every step is safe to do twice and safe to
-leave half done, since each settles only what is still as it was seen.
+There is no daemon: every call that uses the bus does a little of this. Every step is safe to do twice and safe to leave
+half done, since each settles only what is still as it was seen. One that finds no room on the disk is left for later,
+and the call goes on.
 """
+
+from contextlib import suppress
 
 from telex.bus.context import BusContext
 from telex.bus.failure_notices import dead_letter_notices, keep_request_open
 from telex.bus.inbox_withdrawal import withdraw_inboxes_of_left_members
 from telex.delivery import lifecycle
 from telex.delivery.request_timeouts import late
+from telex.errors import StoreError, StoreFull
 from telex.model.delivery import Delivery
 from telex.model.message import Message, NewMessage
 from telex.ports.store import PendingRequest, Settlement
@@ -19,19 +23,25 @@ STEP = 200  # how much is done at a time, so that nobody waits long for the lock
 
 
 async def run_maintenance(context: BusContext) -> int:
-    done = (
-        await expire_leases(context) + await expire_requests(context) + await withdraw_inboxes_of_left_members(context)
-    )
-    now, limits = context.clock.now(), context.limits
+    done = 0
+    for step in (expire_leases, expire_requests, withdraw_inboxes_of_left_members, _maintain_store):
+        with suppress(StoreFull):
+            done += await step(context)
+    return done
+
+
+async def _maintain_store(context: BusContext) -> int:
+    now, limits, done = context.clock.now(), context.limits, 0
     if now < context.next_store_maintenance or not await context.store.is_maintenance_due(now):
-        return done
-    done += await context.store.maintain(
-        now,
-        same_since=now - limits.dedup_window_seconds,
-        keep_since=now - limits.retention_seconds,
-        silent_since=now - limits.conversation_seconds,
-        limit=STEP,
-    )
+        return 0
+    with suppress(StoreError):  # it only saves time and space
+        done = await context.store.maintain(
+            now,
+            same_since=now - limits.dedup_window_seconds,
+            keep_since=now - limits.retention_seconds,
+            silent_since=now - limits.conversation_seconds,
+            limit=STEP,
+        )
     took = min(context.clock.now() - now, IDLE_SECONDS)
     context.next_store_maintenance = now + took / TIDYING_SHARE_MAX
     return done
@@ -39,7 +49,8 @@ async def run_maintenance(context: BusContext) -> int:
 
 async def run_if_due(context: BusContext) -> None:
     """Called by whoever receives: lapsed leases every time, the rest once a second, or sooner when much is left."""
-    await expire_leases(context)
+    with suppress(StoreFull):
+        await expire_leases(context)
     now = context.clock.now()
     if now >= context.next_maintenance:
         done = await run_maintenance(context)

@@ -1,10 +1,11 @@
 """What became of it? Stories, inboxes, presence: everything is told from what the store has, at this moment."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from telex.bus.context import BusContext
 from telex.delivery.lifecycle import state_of
-from telex.errors import InvalidValue, NotFound
+from telex.errors import InvalidValue, NotFound, StoreFull
 from telex.model.event import BRINGING, Event
 from telex.model.message import Message
 from telex.model.roster import ONE_OF_ROLE, Member
@@ -87,7 +88,8 @@ async def read(context: BusContext, id_: str, agent: str) -> Message:
         if delivery.inbox in inboxes and delivery.state == "stored"
     ]
     if seen:
-        await context.store.transaction(lambda tx: [tx.record(event) for _, event in seen])
+        with suppress(StoreFull):
+            await context.store.transaction(lambda tx: [tx.record(event) for _, event in seen])
     accepted = [message for message in messages if not message.refused]
     return seen[-1][0] if seen else (accepted or messages)[-1]
 

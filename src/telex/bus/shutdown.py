@@ -4,6 +4,7 @@ Each step is decided inside a transaction, on the work state and the roster of t
 point and run again, and two that run at once ask once and dissolve once.
 """
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from telex.bus.arguments import seconds
@@ -17,7 +18,7 @@ from telex.bus.work_rules import check_work_rules
 from telex.delivery.membership import sender_unknown
 from telex.delivery.routing import Participants
 from telex.dialects.write import write
-from telex.errors import InvalidValue, NotAMember
+from telex.errors import InvalidValue, NotAMember, StoreError
 from telex.model.digest import digest_of
 from telex.model.finding import Finding, refusals
 from telex.model.message import NewMessage
@@ -243,9 +244,10 @@ async def _dissolve(context: BusContext, run: ShutdownRun, names: set[str], *, f
     forced = await context.store.transaction(decide)
     if forced is None:
         return False
-    roster = await context.roster()
-    for name in forced:
-        await return_messages(context, roster.members[name])
+    with suppress(StoreError):  # the team is dissolved, and maintenance returns what is left
+        roster = await context.roster()
+        for name in forced:
+            await return_messages(context, roster.members[name])
     return True
 
 

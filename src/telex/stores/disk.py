@@ -88,13 +88,13 @@ class ReserveFile:
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def hold(self, mode: int = FILE_MODE) -> bool:
-        """Have it, whole. False: there is no room for it."""
-        try:
+    def hold(self, free: float, mode: int) -> bool:
+        """Have it, whole. False: there is no room for it and as much again, of so many bytes that are free."""
+        with suppress(OSError):
             if os.path.getsize(self._path) == BALLAST_BYTES:
-                return True
-        except OSError:
-            pass
+                return free >= BALLAST_BYTES
+        if free < 2 * BALLAST_BYTES:  # not even tried: it would take what others need to ack
+            return False
         try:
             with open(open_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
                 file.write(bytes(BALLAST_BYTES))
@@ -110,6 +110,14 @@ class ReserveFile:
         except OSError:
             return False
         return True
+
+
+def free_bytes(folder: str) -> float:
+    """What is free on the disk; infinite where the system does not tell."""
+    if not hasattr(os, "statvfs"):  # pragma: no cover - not a Unix
+        return float("inf")
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize if disk.f_blocks else float("inf")
 
 
 def sync_folder(folder: str) -> None:

@@ -19,14 +19,14 @@ def matches_query(query: Query, event: Event, message: Message | None) -> bool:
         and (query.type is None or (message is not None and message.type == query.type))
         and (query.dialect is None or (message is not None and message.dialect == query.dialect))
         and (query.correlation is None or (message is not None and message.correlation == query.correlation))
-        and (query.text is None or (message is not None and _says(message, query.text)))
+        and (query.text is None or (message is not None and contains(message.raw, query.text)))
     )
 
 
-def _says(message: Message, text: str) -> bool:
+def contains(raw: bytes, text: str) -> bool:
     """Every word of the text stands there; of one with several parts, such as a hyphen's, all parts in a row."""
     wanted = [parts for word in text.split() if (parts := words(word))]
-    body = words(message.raw.decode("utf-8", "replace")) if wanted else ()
+    body = words(raw.decode("utf-8", "replace")) if wanted else ()
     return bool(wanted) and all(_stands(parts, body) for parts in wanted)
 
 

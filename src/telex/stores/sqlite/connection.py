@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 import apsw
 
 from telex.errors import OutcomeUnknown, StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
-from telex.stores.disk import FileLock, ReserveFile, make_file, open_file, refuse_links, sync_folder
+from telex.stores.disk import FileLock, ReserveFile, free_bytes, make_file, open_file, refuse_links, sync_folder
 from telex.stores.sqlite.errors import may_be_kept, ours
 from telex.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
@@ -27,6 +27,8 @@ Row = tuple[Any, ...]
 BUSY_MILLISECONDS = 30_000  # somebody who does not take our lock: another tool, looking in
 LOG_BYTES_AT_ONCE = 1_048_576
 BALLAST_SECONDS = 0.02
+LOW_BYTES = 16 * 1_048_576  # so little room on the disk that the log is kept short
+LOG_PAGES, LOG_PAGES_LOW = 1_000, 64  # after so many the log is copied into the file: what it holds must fit there
 SUFFIXES = ("", "-wal", "-shm", "-journal", "-lock", "-ballast")  # the files of a store
 OPEN_FLAGS = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOFOLLOW
 
@@ -42,7 +44,7 @@ class SqliteConnection:
         self._process, self._thread = os.getpid(), get_ident()
         self._is_closed = False
         self._lock = self._log = -1
-        self._looked_at = float("-inf")
+        self._looked_at, self._has_room = float("-inf"), True
         self._ballast = ReserveFile(path + "-ballast")
         refuse_links(path + suffix for suffix in SUFFIXES)
         try:
@@ -170,20 +172,25 @@ class SqliteConnection:
     def write_transaction(self, work: Callable[[], T], *, durable: bool = True, may_use_reserve: bool = False) -> T:
         """Do all of the work or none of it. When it returns, what was `promised` is on disk.
 
-        `freeing` work gives up the ballast rather than fail on a full disk: it ends something, and keeps little.
+        On a full disk `may_use_reserve` gives up the reserve file rather than fail: for work that ends something and
+        keeps little.
 
         Raises:
             OutcomeUnknown: the last step failed, and it may be kept or not.
             StoreError: nothing of it was kept.
         """
         self._check_process()
-        if not may_use_reserve and self._is_time_to_look() and not self.hold_ballast():
+        if self._is_time_to_look():
+            self._has_room = self.hold_ballast()
+        if not (may_use_reserve or self._has_room):
             raise StoreFull(f"no room on the disk for {self.path}: nothing of this was stored; free some space.")
         try:
             return self._transact(work, durable)
         except StoreFull:
-            if not may_use_reserve or not self._ballast.drop():
+            if not may_use_reserve:
                 raise
+        self._ballast.drop()  # or another process has done it just now
+        self._limit_log(free_bytes(os.path.dirname(self._path)))
         return self._transact(work, durable)
 
     def _transact(self, work: Callable[[], T], promised: bool) -> T:
@@ -283,7 +290,7 @@ class SqliteConnection:
         return True
 
     def _is_time_to_look(self) -> bool:
-        """After the ballast, that is: looking costs as much as a row, so it is not done for every write."""
+        """After the room on the disk, that is: looking costs as much as a row, so it is not done for every write."""
         now = time.monotonic()
         if now - self._looked_at < BALLAST_SECONDS:
             return False
@@ -302,7 +309,18 @@ class SqliteConnection:
 
     def hold_ballast(self) -> bool:
         """Keep some room aside for the day when the disk is full. False: that day has come."""
-        return self._ballast.hold(self._mode)
+        free = free_bytes(os.path.dirname(self._path))
+        self._limit_log(free)
+        return self._ballast.hold(free, self._mode)
+
+    def _limit_log(self, free: float) -> None:
+        """Keep the log short on a disk that is nearly full: SQLite copies it into the file now and then, and what it
+        holds must find room there. Where it cannot, it is not tried, which would only take the room that acks need."""
+        pages = LOG_PAGES
+        if free <= LOW_BYTES:
+            grows = self.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+            pages = LOG_PAGES_LOW if grows - os.path.getsize(self._path) <= free else 0
+        self._connection.wal_autocheckpoint(pages)
 
     # --- the end -----------------------------------------------------------------------------------------------------
 

@@ -36,6 +36,9 @@ from telex.stores.sqlite.rows import (
 _WITH_MESSAGE = "FROM deliveries d JOIN messages m ON m.seq = d.message"
 _NUMBERED = f"""SELECT seq FROM recent WHERE number = ?1 UNION SELECT seq FROM known WHERE number = ?1
 UNION SELECT seq FROM messages WHERE seq > ({INDEXED}) AND id = ?2 ORDER BY seq"""
+_UNINDEXED = "seq > coalesce((SELECT value FROM marks WHERE name = '{}'), 0)"  # none, unless the disk is full
+_THREAD = f"""SELECT seq FROM known WHERE number = ?1
+UNION ALL SELECT seq FROM messages WHERE {_UNINDEXED.format("known")} AND correlation = ?2"""
 _EVENTS = "FROM events e LEFT JOIN messages m ON m.seq = coalesce(e.message, e.seq)"
 _TOLD_SINCE = """SELECT e.seq, e.kind, e.agent, coalesce(e.message, e.seq), d.inbox, d.due_at FROM events e
 LEFT JOIN deliveries d ON d.seq = e.delivery AND d.state = 0 WHERE e.seq > ? ORDER BY e.seq"""
@@ -44,8 +47,8 @@ CORRELATION = "correlation:"  # before a correlation's name, so that it is not t
 MATCHES_MAX = 100_000
 TOLD = "told"  # the mark up to which events are indexed by message
 WALK_MESSAGES, WALK_STEPS = 500, 20  # messages looked through for a page of conversations: in one step, and the steps
-_COUNT = "SELECT count(*), max(seq) FROM known WHERE number = ?"
-_LATEST = """SELECT m.sender, m.refused FROM (SELECT seq FROM known WHERE number = ? ORDER BY seq DESC LIMIT ?) k
+_COUNT = f"SELECT count(*), max(seq) FROM ({_THREAD})"
+_LATEST = f"""SELECT m.sender, m.refused FROM ({_THREAD} ORDER BY seq DESC LIMIT ?3) k
 JOIN messages m ON m.seq = k.seq ORDER BY k.seq DESC"""
 
 
@@ -60,9 +63,8 @@ def find(file: SqliteConnection, id_: str) -> list[Message]:
 
 
 def thread(file: SqliteConnection, correlation: str, limit: int) -> list[Message]:
-    """Only what is indexed; the store sees to it that everything is."""
     messages = []
-    for (seq,) in file.rows("SELECT seq FROM known WHERE number = ? ORDER BY seq", (_number(correlation),)):
+    for (seq,) in file.rows(f"{_THREAD} ORDER BY seq", _of(correlation)):
         one = message(file, seq)
         if one is not None and one.correlation == correlation:
             messages.append(one)
@@ -72,7 +74,7 @@ def thread(file: SqliteConnection, correlation: str, limit: int) -> list[Message
 
 
 def conversations(file: SqliteConnection, before: int | None, limit: int) -> ConversationPage:
-    """From the newest message backwards, each conversation at its last message. Only what is indexed."""
+    """From the newest message backwards, each conversation at its last message."""
     found: list[Conversation] = []
     passed, size = set[str](), 0
     place = last_event(file) + 1 if before is None else before
@@ -83,7 +85,7 @@ def conversations(file: SqliteConnection, before: int | None, limit: int) -> Con
             if not correlation or correlation in passed:
                 continue
             passed.add(correlation)
-            count, last = file.rows(_COUNT, (_number(correlation),))[0]
+            count, last = file.rows(_COUNT, _of(correlation))[0]
             if last == place:  # or else it is on an earlier page
                 found.append(_conversation(file, correlation, count, last))
                 size += len(found[-1].last.raw)
@@ -96,7 +98,7 @@ def conversations(file: SqliteConnection, before: int | None, limit: int) -> Con
 
 def _conversation(file: SqliteConnection, correlation: str, count: int, last: int) -> Conversation:
     begun = sum(one.correlation is None for one in find(file, correlation))
-    latest = file.rows(_LATEST, (_number(correlation), LATEST_MESSAGES))
+    latest = file.rows(_LATEST, (*_of(correlation), LATEST_MESSAGES))
     newest = message(file, last)
     assert newest is not None, "what is indexed is stored"
     senders = tuple(dict.fromkeys(sender for sender, _ in latest))
@@ -281,7 +283,7 @@ def _conditions(query: Query) -> tuple[list[str], dict[str, object]]:
 
 
 def _of_correlation(file: SqliteConnection, correlation: str) -> str:
-    return _listed(file.rows("SELECT seq FROM known WHERE number = ?", (_number(correlation),)))
+    return _listed(file.rows(_THREAD, _of(correlation)))
 
 
 def _of_text(file: SqliteConnection, text: str) -> str:
@@ -290,15 +292,23 @@ def _of_text(file: SqliteConnection, text: str) -> str:
         return "[]"
     words = " ".join('"' + word.replace('"', '""') + '"' for word in wanted)
     sql = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rowid DESC LIMIT ?"
-    return _listed(file.rows(sql, (words, MATCHES_MAX)))
+    indexed = file.rows(sql, (words, MATCHES_MAX))
+    others = file.rows(f"SELECT seq, raw FROM messages WHERE {_UNINDEXED.format('texts')}")
+    return _listed(indexed + [row for row in others if _contains(row[1], text)])
+
+
+def _contains(raw: bytes, text: str) -> bool:
+    from telex.stores.query_match import contains  # rarely needed
+
+    return contains(raw, text)
+
+
+def _of(correlation: str) -> tuple[int, str]:
+    return number_of(CORRELATION + correlation), correlation
 
 
 def _listed(rows: list[Row]) -> str:
     return f"[{','.join(str(row[0]) for row in rows)}]"
-
-
-def _number(correlation: str) -> int:
-    return number_of(CORRELATION + correlation)
 
 
 def dead(file: SqliteConnection, limit: int) -> list[tuple[Delivery, Message]]:

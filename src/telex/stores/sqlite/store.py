@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from telex.errors import StoreError
+from telex.errors import StoreError, StoreFull
 from telex.model.delivery import Delivery
 from telex.model.event import ELSEWHERE, Event
 from telex.model.message import Lease, Message
@@ -202,8 +202,7 @@ class SqliteStore:
             maintenance.next_time(file, now, done, limit)
             return done
 
-        done: int = await self._submit(WriteJob(work, durable=False, may_use_reserve=True))
-        self._file.hold_ballast()
+        done: int = await self._submit(WriteJob(work, durable=False))
         return done
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -270,14 +269,16 @@ class SqliteStore:
         return reads.members(self._file)
 
     async def _catch_up(self, mark: str) -> None:
-        """Index what is not indexed yet, in steps that let others write in between."""
+        """Index what is not indexed yet, in steps that let others write in between. On a full disk the reads look
+        through the rest."""
         from telex.stores.sqlite import maintenance
 
         step = {"known": maintenance.index, "texts": maintenance.index_texts, "told": maintenance.index_events}[mark]
         table = "events" if mark == "told" else "messages"
         behind = f"SELECT 1 FROM {table} WHERE seq > coalesce((SELECT value FROM marks WHERE name = ?), 0) LIMIT 1"
-        while self._file.rows(behind, (mark,)):
-            await self._submit(WriteJob(lambda _: step(self._file, INDEX_STEP), durable=False))
+        with suppress(StoreFull):
+            while self._file.rows(behind, (mark,)):
+                await self._submit(WriteJob(lambda _: step(self._file, INDEX_STEP), durable=False))
 
     async def is_maintenance_due(self, now: float) -> bool:
         from telex.stores.sqlite import maintenance
