@@ -37,7 +37,7 @@ class Agent:
         self._calls: asyncio.Queue[Call | None] = asyncio.Queue()
 
     async def live(self) -> None:
-        async def place_of(_: Any) -> CallContext:
+        async def place_of(_: Any, __: bool) -> CallContext:
             return CallContext(self._bus, self._settings, lambda: self._who)
 
         async with Client(make_server(place_of, is_structured=lambda _: True)) as client:

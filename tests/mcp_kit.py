@@ -161,7 +161,7 @@ async def at_hand(folder: Path | None, era: str = NEW, *, structured: bool = Tru
     async with connect(where, settings=QUICK) as bus, AsyncExitStack() as stack:
 
         async def meet(name: str, role: str | None = None) -> Agent:
-            async def place_of(_: Any) -> CallContext:
+            async def place_of(_: Any, __: bool) -> CallContext:
                 return CallContext(bus, QUICK, lambda: Identity(name, role), ProjectFiles(str(folder)))
 
             server = make_server(place_of, is_structured=lambda _: structured)

@@ -180,6 +180,19 @@ def test_without_a_name_it_starts_and_says_what_to_set(tmp_path: Path) -> None:
         assert "TELEX_AGENT" in text
 
 
+@proves("mcp/process/looking")
+def test_looking_makes_no_store(tmp_path: Path) -> None:
+    with piped(tmp_path, "--as", "dev") as server:
+        server.begin()
+        looks: dict[str, dict[str, Any]] = {"inbox": {}, "team": {}, "why": {"id": "x"}, "guard": {"paths": ["a.py"]}}
+        for tool, arguments in looks.items():
+            assert server.ask("tools/call", name=tool, arguments=arguments)["result"]["content"][0]["text"]
+        assert list(tmp_path.iterdir()) == []
+        server.ask("tools/call", name="send", arguments={"message": "It is red.", "to": "dev", "id": "n-1"})
+        assert "n-1" in server.ask("tools/call", name="inbox", arguments={})["result"]["content"][0]["text"]
+    assert (tmp_path / ".telex/telex.db").exists()
+
+
 @proves("mcp/process/name-from-environment")
 def test_the_name_may_come_from_the_environment(tmp_path: Path) -> None:
     with piped(tmp_path, TELEX_AGENT="qa") as server, piped(tmp_path, "--as", "dev", TELEX_AGENT="qa") as other:

@@ -6,13 +6,15 @@ and `telex check` imports this and not `config`.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 SETTINGS = "telex.toml"
 VARIABLE = "TELEX_CONFIG"  # names the settings, wherever they are
 GIT = ".git"  # a folder; a file in a linked work tree and in a submodule
 STORE_FOLDER = ".telex"
+FOLDERS_MAX = 50_000  # searched for stray stores
 _BYTES_MAX = 8_192  # of a file that names another
 
 
@@ -111,6 +113,28 @@ def nearest(folder: str, mark: str, exists: Callable[[str], bool] = os.path.lexi
             return None
         folder = above
     return folder
+
+
+def stray_stores(folder: str, file: str) -> list[str]:
+    """Stores in the work trees of this folder's repository that no command uses: in folders whose project has its store
+    elsewhere. `file`: the name of a store in its folder."""
+    tree = work_tree(folder)
+    tops = [] if tree is None else [tree.main, *linked_work_trees(tree.main)]
+    folders = islice((path for top in tops for path in _folders(top)), FOLDERS_MAX)
+    stores = {os.path.realpath(os.path.join(path, STORE_FOLDER, file)): path for path in folders}
+    return [store for store, path in stores.items() if os.path.isfile(store) and not _is_used(path)]
+
+
+def _folders(top: str) -> Iterator[str]:
+    for path, names, _ in os.walk(top):
+        names[:] = [name for name in names if not name.startswith(".") and name != "node_modules"]
+        yield path
+
+
+def _is_used(folder: str) -> bool:
+    """Whether commands in this folder use the store in it."""
+    settings = None if os.environ.get(VARIABLE) else find_settings(folder)
+    return _is_same(store_folder(folder, settings), folder)
 
 
 def is_inside(path: str, folder: str) -> bool:

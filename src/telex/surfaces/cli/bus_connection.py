@@ -97,6 +97,23 @@ def store_there(store: str | None) -> str:
     return path
 
 
+def store_in(folder: str) -> str:
+    """The store in that folder, or in its .telex; none above it.
+
+    Raises:
+        CommandError: with exit code 3, when there is none.
+    """
+    from telex.connection import FILE
+    from telex.project import STORE_FOLDER
+
+    places = [os.path.join(folder, FILE), os.path.join(folder, STORE_FOLDER, FILE)]
+    found = next((place for place in places if os.path.exists(place)), None)
+    if found is None:
+        looked = f"looked for {shown(places[0])} and {shown(places[1])}"
+        raise CommandError(f"no store in {shown(folder)}: {looked}; give the name of the file in it", NOT_FOUND)
+    return found
+
+
 def store_missing(store: str | None) -> str:
     from telex.config import seen
 

@@ -1,28 +1,42 @@
-"""`telex doctor`: check of the store and of the machine it is on."""
+"""`telex doctor`: check of the store and of the machine it is on; merge of a stray store."""
 
+import os
 import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
-from telex.surfaces.cli.bus_connection import explained, store_path, store_there
-from telex.surfaces.cli.bus_options import lines_option, store_option
-from telex.surfaces.cli.exit_codes import DONE, FAILED
-from telex.surfaces.cli.output import Screen, shown, wrapped
-from telex.surfaces.cli.result_output import print_list
+from telex.surfaces.cli.bus_connection import explained, opened, store_in, store_path, store_there
+from telex.surfaces.cli.bus_options import lines_option, store_option, text_option
+from telex.surfaces.cli.exit_codes import DONE, FAILED, NOT_FOUND, CommandError
+from telex.surfaces.cli.output import Screen, finding_lines, shell_word, shown, wrapped
+from telex.surfaces.cli.result_output import print_list, print_one
 
+if TYPE_CHECKING:
+    from telex.bus.merge import MergeReport
+    from telex.stores.doctor import DoctorCheck
+
+MERGED = "-merged"  # behind the name of a .telex folder that was merged
 _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("note ", "yellow")}
 
 
 @click.command("doctor")
+@text_option("--merge", "PATH", "Merge this other store of the project, then put it aside.", into="other")
 @store_option
 @lines_option
-def command(store: str | None, as_json: bool) -> int:
-    """Check the store: the file, the digest of every message, the disk, the clock. Changes nothing."""
+def command(other: str | None, store: str | None, as_json: bool) -> int:
+    """Check the store: the file, the digest of every message, the disk, the clock; list stray stores of the repository.
+
+    Changes nothing. With --merge it copies members, log and waiting messages of a stray store, which can be repeated.
+    """
+    if other is not None:
+        return _merge(other, store, as_json)
     from telex.stores.doctor import examine
 
     with explained():
         path = store_there(store_path(store))
-        checks = list(examine(path, time.time()))
+        checks = [*examine(path, time.time()), *_strays(path)]
 
     def lines(screen: Screen) -> list[str]:
         lines, widest = [screen.paint(shown(path), "bold")], max((len(check.name) for check in checks), default=0)
@@ -35,3 +49,75 @@ def command(store: str | None, as_json: bool) -> int:
 
     print_list(checks, as_json, facts=lambda check: {"name": check.name, "ok": check.ok, "say": check.say}, lines=lines)
     return FAILED if any(check.ok is False for check in checks) else DONE
+
+
+def _strays(path: str) -> "Iterator[DoctorCheck]":
+    """Other stores of the same repository, where this is the one that commands use."""
+    from telex.config import seen
+    from telex.connection import FILE
+    from telex.project import stray_stores
+    from telex.stores.doctor import DoctorCheck, examine
+
+    if os.path.realpath(path) != os.path.realpath(store_path(None)):
+        return
+    for stray in stray_stores(os.getcwd(), FILE):
+        contents = next((check.say for check in examine(stray, time.time()) if check.name == "contents"), "unreadable")
+        merge = f"telex doctor --merge {shell_word(seen(os.path.dirname(stray)))}"
+        yield DoctorCheck("stray store", None, f"{seen(stray)}: {contents}; no command uses it. Merge it with {merge}")
+
+
+# --- merge ------------------------------------------------------------------------------------------------------------
+
+
+def _merge(other: str, store: str | None, as_json: bool) -> int:
+    path = store_in(other) if os.path.isdir(other) else other
+    if not os.path.exists(path):
+        raise CommandError(f"no store at {shown(path)}", NOT_FOUND)
+    target = store_path(store)
+    if os.path.exists(target) and os.path.samefile(path, target):
+        raise CommandError(f"{shown(path)} is the store that commands use here: give the other one")
+    report = _copied(path, store)
+    aside = _put_aside(path)
+    if aside is not None:
+        late = _copied(os.path.join(aside, os.path.basename(path)), store)  # what a running process has just written
+        report = report._replace(messages=report.messages + late.messages, waiting=report.waiting + late.waiting)
+    facts = report._asdict() | {"refused": [finding._asdict() for finding in report.refused], "aside": aside}
+    print_one(facts, lambda screen: _lines(report, path, aside, screen), as_json)
+    return DONE
+
+
+def _copied(path: str, store: str | None) -> "MergeReport":
+    from telex.bus.local import LocalBus
+    from telex.bus.merge import merge
+    from telex.client import run_sync
+
+    with opened(store) as this, opened(f"sqlite:{path}") as other:
+        target, source = this.awaitable, other.awaitable
+        assert isinstance(target, LocalBus)
+        assert isinstance(source, LocalBus)
+        return run_sync(merge(source, target, time.time()))
+
+
+def _put_aside(path: str) -> str | None:
+    """Rename the folder of a project's store, so that nothing uses it any more."""
+    from telex.project import STORE_FOLDER
+
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.basename(folder) != STORE_FOLDER:
+        return None
+    aside, number = folder + MERGED, 1
+    while os.path.lexists(aside):
+        number += 1
+        aside = f"{folder}{MERGED}-{number}"
+    os.rename(folder, aside)
+    return aside
+
+
+def _lines(report: "MergeReport", path: str, aside: str | None, screen: Screen) -> list[str]:
+    from telex.config import seen
+
+    waiting = f", {report.waiting:,} of them waiting for their recipients" if report.waiting else ""
+    members = f"; joined: {', '.join(map(shown, report.members))}" if report.members else ""
+    lines = [f"merged {report.messages:,} messages of {shown(seen(path))}{waiting}{members}"]
+    lines += finding_lines(report.refused, screen)
+    return [*lines, f"it is now {shown(seen(aside))}, which can be deleted"] if aside is not None else lines

@@ -17,7 +17,7 @@ from telex.record.export import InvalidLine
 from telex.replay.reader import Line, LogEntry, line_reader, of_store
 from telex.replay.report import RefusalReason, ReplayCounts, ReplayReport
 from telex.replay.simulate import Simulator
-from telex.surfaces.cli.bus_connection import explained, opened_to_look, settings_here, stay_for_long
+from telex.surfaces.cli.bus_connection import explained, opened_to_look, settings_here, stay_for_long, store_in
 from telex.surfaces.cli.bus_options import lines_option, store_option, text_option
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.exit_codes import DONE, FAILED, NOT_FOUND, REFUSED, CommandError
@@ -118,7 +118,7 @@ def _store_at(log: str) -> str | None:
     if log == STDIN:
         return None
     if os.path.isdir(log):
-        return _store_in(log)
+        return store_in(log)
     if "://" in log and not os.path.exists(log):
         return log  # a hub, or something else of which the bus says that there is no such thing
     files_in([log])  # says what is there instead, where it is not
@@ -127,19 +127,6 @@ def _store_at(log: str) -> str | None:
             return log if file.read(len(_DATABASE)) == _DATABASE else None
     except OSError as error:
         raise CommandError(f"cannot read {shown(log)}: {error.strerror}", FAILED) from error
-
-
-def _store_in(folder: str) -> str:
-    """The store that lies there, or in its .telex. Whoever names a folder means that one, and none above it."""
-    from telex.connection import FILE
-    from telex.project import STORE_FOLDER
-
-    places = [os.path.join(folder, FILE), os.path.join(folder, STORE_FOLDER, FILE)]
-    found = next((place for place in places if os.path.exists(place)), None)
-    if found is None:
-        looked = f"looked for {shown(places[0])} and {shown(places[1])}"
-        raise CommandError(f"no store in {shown(folder)}: {looked}; give the name of a log file in it", NOT_FOUND)
-    return found
 
 
 class _Replay:

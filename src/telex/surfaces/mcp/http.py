@@ -40,7 +40,7 @@ def mcp_app(
     """The MCP door of a hub. `caller_of` tells who sent the request of an ASGI scope."""
     held, renewal = settings or Settings(), LeaseRenewal()
 
-    async def place_of(context: Context) -> CallContext:
+    async def place_of(context: Context, _: bool) -> CallContext:
         request = context.request
         assert request is not None, "over HTTP every call comes with its request"
         query = request.query_params

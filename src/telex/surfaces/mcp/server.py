@@ -5,7 +5,7 @@ It is the SDK's lower one: the higher one sets up logging for the whole process 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -29,7 +29,8 @@ from telex.surfaces.mcp.tool_calls import CALLS
 from telex.surfaces.mcp.tools import INSTRUCTIONS, TOOLS
 
 Context = ServerRequestContext[Any, Any]
-PlaceOf = Callable[[Context], Awaitable[CallContext]]  # where a call is made and by whom; may raise a TelexError
+# Where a call is made and by whom, and whether it makes the store where there is none; may raise a TelexError.
+PlaceOf = Callable[[Context, bool], Awaitable[CallContext]]
 Say = Callable[[TelexError], str]
 LOG = logging.getLogger("telex.mcp")
 TEXT = "text/plain"
@@ -103,7 +104,7 @@ class _Handlers:
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
         try:
-            text = await resources.read(await self._place_of(context), uri)
+            text = await resources.read(await self._place_of(context, False), uri)
         except TelexError as error:
             code = types.INVALID_PARAMS if isinstance(error, NotFound) else types.INTERNAL_ERROR
             answer = of_error(error, self._say(error))
@@ -145,7 +146,7 @@ async def _called(place_of: PlaceOf, context: Context, params: types.CallToolReq
         return of_arguments(findings)
     try:
         async with asyncio.timeout(answers.PATIENCE_SECONDS):
-            return await CALLS[params.name](await place_of(context), given)
+            return await CALLS[params.name](await place_of(context, _makes_store(params.name, given)), given)
     except TimeoutError:
         return of_silence(params.name, given.get("id"))
     except TelexError as error:
@@ -153,6 +154,11 @@ async def _called(place_of: PlaceOf, context: Context, params: types.CallToolReq
     except Exception as error:
         LOG.exception("tool %s failed", params.name)
         return of_mistake(error)
+
+
+def _makes_store(name: str, given: Mapping[str, Any]) -> bool:
+    """Looking makes none."""
+    return name in ("send", "wait") or (name == "team" and bool(given.get("join") or given.get("reads")))
 
 
 def _is_whole(value: Any) -> bool:

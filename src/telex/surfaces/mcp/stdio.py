@@ -17,9 +17,10 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
 from telex.config import Settings, load
-from telex.connection import connect
+from telex.connection import MEMORY, connect, hub_at, store_path
 from telex.errors import NotAMember
 from telex.ports.bus import Bus
+from telex.surfaces.cli.bus_connection import is_there as store_exists
 from telex.surfaces.mcp.context import CallContext, Identity, ProjectFiles
 from telex.surfaces.mcp.lease_renewal import LeaseRenewal
 from telex.surfaces.mcp.result import AT_THE_DOOR
@@ -30,23 +31,27 @@ NAMELESS = "This server has no agent name, so you can neither send nor receive."
 
 
 class LazyBus:
-    """The bus that is opened when somebody needs it."""
+    """Bus that is opened by the first call. Looking where there is no store looks at an empty one in memory."""
 
     def __init__(self, where: str | None, stack: AsyncExitStack) -> None:
         self._where, self._stack = where, stack
         self._lock = asyncio.Lock()
-        self._open: tuple[Bus, Settings] | None = None
+        self._open: dict[bool, tuple[Bus, Settings]] = {}  # False: the empty one
 
-    async def bus(self) -> tuple[Bus, Settings]:
+    async def bus(self, *, makes_store: bool) -> tuple[Bus, Settings]:
         """Raises:
         TelexError: it cannot be opened now.
         """
         async with self._lock:
-            if self._open is None:
-                settings = load(os.getcwd())
-                bus = await self._stack.enter_async_context(connect(self._where, settings=settings))
-                self._open = bus, settings
-            return self._open
+            if True in self._open:
+                return self._open[True]
+            settings = load(os.getcwd())
+            is_there = makes_store or store_exists(hub_at(self._where, settings) or store_path(self._where, settings))
+            if is_there not in self._open:
+                where = self._where if is_there else MEMORY
+                bus = await self._stack.enter_async_context(connect(where, settings=settings))
+                self._open[is_there] = bus, settings
+            return self._open[is_there]
 
 
 async def serve(identity: Identity | None, where: str | None, *, structured: bool = False) -> None:
@@ -70,8 +75,8 @@ async def opened_server(
     async with AsyncExitStack() as stack:
         doorstep = LazyBus(where, stack)
 
-        async def place_of(_: Any) -> CallContext:
-            bus, settings = await doorstep.bus()
+        async def place_of(_: Any, makes_store: bool) -> CallContext:
+            bus, settings = await doorstep.bus(makes_store=makes_store)
             return CallContext(bus, settings, who, project, renewal)
 
         try:
