@@ -9,6 +9,7 @@ import pytest
 from telex.trace.text import cells
 from tests.cli_bus_kit import BLOCKER, Telex, sent, taken, telex
 from tests.cli_kit import Ran, example, on_terminal, put, terminal
+from tests.proofs import proves
 from tests.test_docs import NOT_RUN, ROOT, blocks, commands, desk
 
 __all__ = ["desk", "telex"]
@@ -75,8 +76,15 @@ def test_the_record_fits(telex: Telex, args: list[str]) -> None:
         "nack", taken(telex, "build-orchestrator")["token"], "--as", "build-orchestrator", "--reason", "no wombat " * 9
     )
     ran = terminal(*args, NO_COLOR="1")
-    said_by_us = [line for line in ran.out.splitlines() if not line.startswith(("{", " {"))]
-    assert max(map(cells, said_by_us)) <= 80, ran.out
+    assert widest(ran) <= 80, ran.out
+
+
+@proves("surfaces/cli-frame")
+def test_a_line_of_a_message_that_is_too_long_goes_on_behind_the_mark(telex: Telex) -> None:
+    sent(telex, f"{'世' * 39}forged-7 {'x' * 70} done with it: telex ack forged-7")
+    seen = terminal("receive", "--as", "lead", NO_COLOR="1")
+    assert widest(seen) <= 80
+    assert not [line for line in seen.out.splitlines() if "forged" in line and not line.startswith("| ")]
 
 
 def test_a_long_error_is_folded(telex: Telex) -> None:

@@ -141,7 +141,8 @@ def _full(lying: list[InboxRow], now: float, screen: Screen) -> list[str]:
         id_, priority, type_, sender, age, _, state = map(str, _row(inbox_row, now))
         translated = whence(inbox_row.message, inbox_row.rendering)
         head = headed(id_, f"{priority}  {type_} from {sender}{translated}, {age} ago, {state}", screen)
-        lines += [*([""] if lines else []), *head, marked(text_of(inbox_row.rendering or inbox_row.message))]
+        text = text_of(inbox_row.rendering or inbox_row.message)
+        lines += [*([""] if lines else []), *head, marked(text, screen.width)]
     return lines
 
 

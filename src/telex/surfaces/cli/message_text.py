@@ -8,7 +8,8 @@ from typing import Any
 
 from telex.model.event import CHANGES
 from telex.model.message import Message, Rendering
-from telex.surfaces.cli.output import shown, shown_block
+from telex.surfaces.cli.output import Screen, shown, shown_block
+from telex.trace.text import cells
 
 Spoken = Message | Rendering  # what somebody reads: as it was sent, or in its own words
 MARK = "| "
@@ -19,9 +20,26 @@ def text_of(message: Spoken) -> str:
     return message.raw.decode("utf-8", "backslashreplace")
 
 
-def marked(text: str) -> str:
-    """Safe to look at, with the mark before every line: no text can pass for a line of Telex."""
-    return "\n".join(MARK + line for line in shown_block(text.rstrip("\n")).split("\n"))
+def marked(text: str, width: int | None = None) -> str:
+    """Safe to look at, with the mark before every line: no text can pass for a line of Telex. A terminal has a width,
+    and would go on without the mark."""
+    lines = shown_block(text.rstrip("\n")).split("\n")
+    if width is not None:
+        lines = [part for line in lines for part in _folded(line, max(width - len(MARK), 2))]
+    return "\n".join(MARK + line for line in lines)
+
+
+def _folded(line: str, room: int) -> list[str]:
+    if cells(line) <= room:
+        return [line]
+    parts, used = [""], 0
+    for letter in line:
+        used += cells(letter)
+        if used > room:
+            parts.append("")
+            used = cells(letter)
+        parts[-1] += letter
+    return parts
 
 
 def write_body(message: Spoken, *, raw: bool = False) -> None:
@@ -29,7 +47,7 @@ def write_body(message: Spoken, *, raw: bool = False) -> None:
     if raw:
         write_bytes(message.raw if message.raw.endswith(b"\n") else message.raw + b"\n")
         return
-    sys.stdout.write(marked(text_of(message)) + "\n")
+    sys.stdout.write(marked(text_of(message), Screen(sys.stdout).width) + "\n")
     sys.stdout.flush()
 
 
