@@ -10,7 +10,7 @@ import pytest
 
 from telex.client import SyncBus
 from telex.dialects.registry import BUILT_IN
-from telex.model.stall import Deadlock, Wait
+from telex.model.stall import Deadlock
 from telex.validation.check import CheckPolicy, check
 from telex.work import reducer
 from telex.work.blockers import KIND
@@ -157,33 +157,66 @@ def test_who_asked_for_the_end_waits_for_those_who_have_not_answered(team: Team)
     assert pairs(team.bus, "shutdown") == {("lead", "dev"), ("lead", "qa")}
     typed(team, "shutdown_response", "r1", "dev", "lead", request_id="stop-1", approve=True, final_status="idle")
     assert pairs(team.bus, "shutdown") == {("lead", "qa")}
+    team.bus.shut_down(agent="lead", reason="phase_complete", deadline=0.0, force=True)
+    team.later(1.0)
+    for name in ("dev", "qa"):
+        team.bus.join(name, role=name, by="lead")
+    assert pairs(team.bus, "shutdown") == set(), "that team is dissolved"
 
 
 # --- knots -----------------------------------------------------------------------------------------------------------
 
 
-@proves("stall/wait/unread", "stall/silent")
-def test_an_agent_gone_silent_with_work_is_named(team: Team) -> None:
+@proves("stall/silent", "stall/remedy/no-loss")
+def test_an_agent_gone_silent_with_work_is_named(team: Team, shell: Shell) -> None:
     team.bus.join("dev", role="dev")
     team.bus.join("qa", role="qa")
     team.note("Look.", "lead", "dev", id="m1")
     team.note("Look.", "scout", "dev", id="m2")
     team.take("dev", lease=10_000.0)
     team.later(2 * FIVE_MINUTES)
-    team.note("And now?", "lead", "dev", id="m3")
     [knot] = knots(team, "silent")
     assert knot.who == ("dev",), "qa is as silent and has nothing to do"
-    assert knot.waits == (Wait("scout", "dev", "unread", "m2", knot.waits[0].since, "a message m2", "m2"),)
-    assert team.bus.leave("dev") == 3
-    assert knots(team, "silent") == []
+    assert knot.say == "1 message leased and 1 message waiting for dev: dev has been silent for 10 min."
+    _typed_as_it_stands(knot, shell)
+    assert team.inbox("dev") == ["m1", "m2"], "the command takes nothing away"
 
 
-@proves("stall/wait/unread")
-def test_a_question_that_lies_unread_is_one_wait_and_not_two(team: Team) -> None:
-    team.bus.join("lead", role="lead")
-    typed(team, "approval_request", "ask-1", "dev", "lead")
+@proves("stall/unread")
+@pytest.mark.parametrize("to, who", [("role:qa", "role:qa"), ("auditor", "auditor")])
+def test_what_nobody_has_claimed_is_named_once_it_has_waited(team: Team, shell: Shell, to: str, who: str) -> None:
+    team.note("Look.", "lead", to, id="m1")
+    assert team.bus.stall().knots == ()
     team.later(2 * FIVE_MINUTES)
-    assert [wait.why for wait in team.bus.stall().waits] == ["approval"]
+    [knot] = knots(team, "unread")
+    assert (knot.who, team.bus.stall().waits) == ((who,), ())
+    assert shell("stall", "--check").code == 1
+    team.bus.join("kim", role="qa" if to == "role:qa" else "auditor")
+    assert team.bus.stall().knots == (), "kim reads it"
+    team.later(2 * FIVE_MINUTES)
+    assert [knot.who for knot in knots(team, "silent")] == [(who,)], "kim does no more"
+
+
+@proves("stall/unread")
+def test_unread_notes_are_no_circle(team: Team) -> None:
+    for name, other in (("dev", "lead"), ("lead", "dev")):
+        team.bus.join(name, role=name)
+        team.note("Look.", name, other)
+    team.later(2 * FIVE_MINUTES)
+    assert {knot.kind for knot in team.bus.stall().knots} == {"silent"}
+
+
+@proves("stall/why")
+def test_the_history_of_a_message_says_that_nobody_reads_it(team: Team, shell: Shell) -> None:
+    for to in ("auditor", "role:qa", "dev"):
+        team.bus.join("dev", role="dev")
+        team.note("Look.", "lead", to, id=f"to {to}")
+    assert "no agent has joined as auditor" in shell("why", "to auditor").out
+    assert "no agent has the role qa" in shell("why", "to role:qa").out
+    assert team.story("to dev").unread == ()
+    team.later(2 * FIVE_MINUTES)
+    assert "dev has been silent for 10 min" in shell("why", "to dev").out
+    assert json.loads(shell("why", "--json", "to dev").out)["unread"][0]["inbox"] == "dev"
 
 
 @proves("stall/no-approver", "stall/remedy")
@@ -196,7 +229,7 @@ def test_an_approval_that_nobody_here_may_give_is_named_and_a_person_gives_it(te
     team.later(2 * FIVE_MINUTES)
     assert len(knots(team, "no-approver")) == 1, "kim has not been seen for long"
     _typed_as_it_stands(knot, shell)
-    assert team.bus.stall().knots == ()
+    assert knots(team, "no-approver") == []
 
 
 @proves("stall/remedy", "stall/circles")

@@ -8,8 +8,8 @@ from telex.delivery.lifecycle import state_of
 from telex.errors import InvalidValue, NotFound, StoreFull
 from telex.model.event import BRINGING, Event
 from telex.model.message import Message
-from telex.model.roster import ONE_OF_ROLE, Member
-from telex.ports.bus import MessageHistory, MessageState, Presence
+from telex.model.roster import ONE_OF_ROLE, Member, Roster
+from telex.ports.bus import MessageHistory, MessageState, Presence, UnreadInbox
 from telex.ports.store import Reads
 from telex.validation.authorization import normalised
 
@@ -32,7 +32,18 @@ async def why(context: BusContext, id_: str) -> list[MessageHistory]:
     messages = await context.store.find(id_)
     if not messages:
         raise _no_message(id_)
-    return [await message_history(context, message) for message in messages]
+    roster, histories = await context.roster(fresh=True), [await message_history(context, one) for one in messages]
+    return [history._replace(unread=_unread(context, history, roster)) for history in histories]
+
+
+def _unread(context: BusContext, history: MessageHistory, roster: Roster) -> tuple[UnreadInbox, ...]:
+    """The inboxes in which the message waits and that no agent reads."""
+    from telex.work.stall import idle_reason
+
+    now, silent_seconds = context.clock.now(), context.limits.silent_seconds
+    inboxes = dict.fromkeys(delivery.inbox for delivery in history.deliveries if delivery.state == "stored")
+    reasons = {inbox: idle_reason(inbox, roster, now, silent_seconds) for inbox in inboxes}
+    return tuple(UnreadInbox(inbox, reason[1]) for inbox, reason in reasons.items() if reason is not None)
 
 
 async def trace(context: BusContext, correlation: str) -> list[MessageHistory]:

@@ -1,5 +1,4 @@
-"""Who waits for whom at the moment? Gathered from the book, the requests that wait, and the inboxes; nothing is read
-that is over."""
+"""Waits of a team, from open items of the work state, pending requests and the number of messages in each inbox."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,29 +18,28 @@ from telex.model.roster import ALL_OF_ROLE, EVERYONE, HUMAN, ONE_OF_ROLE, TELEX,
 from telex.model.stall import Remedy, Stall, Wait, Why
 from telex.ports.bus import Presence
 from telex.validation.authorization import normalised
-from telex.work.stall import IdleConversation, PendingApproval, quoted, single, stalls
+from telex.work.shutdown import open_call
+from telex.work.stall import IdleInbox, PendingApproval, idle_reason, quoted, single, stalls
 from telex.work.view import parse_tree
 
 ASKS_MAX = 10_000
 REMEDIES_MAX = 20  # of one plan: each is its whole contract once more
-UNREAD_MAX = 100  # of one inbox; who wrote first is in there
 HERE = "here"
 
 
 async def stall(context: BusContext) -> Stall:
-    roster, here = await context.roster(), await presence(context)
+    here = await presence(context)
+    roster = await context.roster()
     book = {kind: await context.topics_of_kind(kind) for kind in ("approval", "plan", "blocker", "shutdown")}
     approvals = list(_approvals(context, roster, here, book["approval"]))
-    silent = await _silent(context, here)
     waits = [pending_approval.wait for pending_approval in approvals]
     waits += _handed_up(await escalations(context, answered=False), roster)
     waits += await _unanswered(context, roster, {pending_approval.wait.about for pending_approval in approvals})
     waits += _blocked(book["blocker"], roster)
     waits += await _dependent(context, book["plan"], roster)
-    waits += _stopping(book["shutdown"], here)
-    questions = {wait.id for wait in waits}  # of one that lies unread it has been told that it waits
-    waits += [wait for idle_conversation in silent for wait in idle_conversation.waits if wait.id not in questions]
-    return stalls(dict.fromkeys(waits), approvals, silent, context.clock.now())
+    waits += _stopping(book["shutdown"], roster)
+    idle = list(_idle(here, roster, context.clock.now(), context.limits.silent_seconds))
+    return stalls(dict.fromkeys(waits), approvals, idle, context.clock.now())
 
 
 # --- the book --------------------------------------------------------------------------------------------------------
@@ -176,16 +174,15 @@ def _without_it(plan: Any, needed: str) -> Remedy:
     return Remedy(f"telex send --as {HUMAN} --to {quoted(plan.revisions[-1].by)} -", words)
 
 
-def _stopping(topics: dict[str, Any], here: list[Presence]) -> Iterator[Wait]:
-    """The last call of a team that has not ended: who was asked, is still in the team, and has not answered."""
-    present = {presence.member.name for presence in here if presence.state not in ("left", "shut down")}
+def _stopping(topics: dict[str, Any], roster: Roster) -> Iterator[Wait]:
+    """Members that were asked to stop since they joined, and have not answered. A dissolved team has none."""
     for state in topics.values():
-        for call in state.calls[-1:]:
-            for name in call.asked:
-                if name in present and name not in call.answers and name not in (call.by, HUMAN):
-                    yield Wait(
-                        call.by, name, why="shutdown", about=call.id, since=call.at, words=call.reason, id=call.id
-                    )
+        for member in roster.known():
+            call = open_call(state, member, roster)
+            if call is not None and member.name not in (call.by, HUMAN):
+                yield Wait(
+                    call.by, member.name, why="shutdown", about=call.id, since=call.at, words=call.reason, id=call.id
+                )
 
 
 # --- requests and inboxes --------------------------------------------------------------------------------------------
@@ -201,27 +198,16 @@ async def _unanswered(context: BusContext, roster: Roster, known: set[str]) -> l
     return waits
 
 
-async def _silent(context: BusContext, here: list[Presence]) -> list[IdleConversation]:
-    """Agents that came, did nothing for long, and have something in hand or waiting for them. A person may be away."""
-    return [
-        await _silence(context, presence)
-        for presence in here
-        if presence.state == "silent" and presence.member.name not in (HUMAN, TELEX)
-    ]
-
-
-async def _silence(context: BusContext, presence: Presence) -> IdleConversation:
-    """What came only now may still be read in a moment."""
-    name, since = presence.member.name, context.clock.now() - context.limits.silent_seconds
-    held = tuple(message.id for message in await context.read(lambda reads: reads.held(name)))
-    waiting = await context.store.waiting([name], UNREAD_MAX)
-    unread = [message for delivery, message in waiting if delivery.state == "stored" and message.at <= since]
-    first: dict[str, Message] = {}  # by sender: what it has waited for longest
-    for message in sorted(unread, key=lambda message: message.seq):
-        if message.sender != TELEX:
-            first.setdefault(message.sender, message)
-    waits = tuple(_wait(message, name, "unread") for message in first.values())
-    return IdleConversation(name, presence.member.seen_at, held, len(unread), waits)
+def _idle(here: list[Presence], roster: Roster, now: float, silent_seconds: float) -> Iterator[IdleInbox]:
+    """Inboxes that no agent reads. A message that came only now may still be read in a moment."""
+    for member_presence in here:
+        inbox, is_old = member_presence.member.name, (member_presence.oldest_at or now) <= now - silent_seconds
+        waiting = member_presence.waiting if is_old else 0
+        if member_presence.state in (HERE, "left", "shut down") or not (waiting or member_presence.leased):
+            continue
+        reason = idle_reason(inbox, roster, now, silent_seconds)
+        if reason is not None:
+            yield IdleInbox(inbox, *reason, leased=member_presence.leased, waiting=waiting)
 
 
 def _wait(message: Message, whom: str, why: Why) -> Wait:

@@ -33,6 +33,13 @@ class Receipt(NamedTuple):
     certain: bool = False  # is `fixed` complete, or are there blanks to fill?
 
 
+class UnreadInbox(NamedTuple):
+    """An inbox with a waiting message that no agent reads."""
+
+    inbox: str
+    say: str  # why, without capital letter and full stop
+
+
 class MessageHistory(NamedTuple):
     """Everything about one message."""
 
@@ -41,6 +48,7 @@ class MessageHistory(NamedTuple):
     deliveries: tuple[Delivery, ...]
     events: tuple[Event, ...]
     answer_by: float | None = None  # it waits for an answer until then
+    unread: tuple[UnreadInbox, ...] = ()  # where it waits and no agent reads
 
 
 class MessageState(NamedTuple):

@@ -120,7 +120,8 @@ def holds(steps: Sequence[TraceStep]) -> list[LeaseSpan]:
 def _messages(stories: Sequence[MessageHistory]) -> list[TraceMessage]:
     numbers: dict[str, int] = {}  # by id; only earlier messages, so that no message is its own ancestor
     messages = []
-    for number, (message, state, _, events, _) in enumerate(stories, 1):
+    for number, history in enumerate(stories, 1):
+        message = history.message
         messages.append(
             TraceMessage(
                 number=number,
@@ -130,11 +131,11 @@ def _messages(stories: Sequence[MessageHistory]) -> list[TraceMessage]:
                 to=message.to,
                 type=message.type or message.dialect or "unreadable",
                 rank=message.rank,
-                state=state,
+                state=history.state,
                 parent=numbers.get(message.reply_to) if message.reply_to is not None else None,
                 refused=message.refused,
-                reason=_reason(event for event in events if event.kind == "refused"),
-                fates=tuple(_fates(stories[number - 1])),
+                reason=_reason(event for event in history.events if event.kind == "refused"),
+                fates=tuple(_fates(history)),
             )
         )
         numbers[message.id] = number

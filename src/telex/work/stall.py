@@ -1,17 +1,17 @@
 """Analysis of stalled work, with the command that would resolve each case.
 
-From who waits for whom: cycles, approvals that no member may give, silent agents with work in hand, and the agent that
-most others wait for.
+From who waits for whom: knots of agents that wait for each other, approvals that no member may give, messages that no
+agent reads, and the agent that most others wait for. Unread messages alone are no wait: a note asks for nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from telex.model.roster import HUMAN, ONE_OF_ROLE, Roster
+from telex.model.roster import HUMAN, ONE_OF_ROLE, Member, Roster
 from telex.model.stall import Deadlock, Remedy, Stall, Wait
 
-STEPS_MAX = 20_000  # of the search for circles; a team that is tied up beyond that gets one for each tangle
 WAITERS_MIN = 2  # one that a single other waits for is nothing to point at
+NAMES_MAX = 12  # of a knot or of those who wait that are listed
 
 Graph = Mapping[str, frozenset[str]]
 
@@ -24,29 +24,28 @@ class PendingApproval(NamedTuple):
     roles: tuple[str, ...]  # that may give it, here or not
 
 
-class IdleConversation(NamedTuple):
-    """An agent that did nothing for long."""
+class IdleInbox(NamedTuple):
+    """An inbox with leased or waiting messages that no active agent reads."""
 
-    name: str
-    since: float | None  # None: it has never been seen
-    in_hand: tuple[str, ...]  # ids of what it has leased
+    inbox: str
+    is_claimed: bool  # False: no agent with that name or role has joined
+    say: str  # why it is not read, without capital letter and full stop
+    leased: int
     waiting: int
-    waits: tuple[Wait, ...] = ()
 
 
-def stalls(
-    waits: Iterable[Wait], approvals: Sequence[PendingApproval], silent: Sequence[IdleConversation], now: float
-) -> Stall:
+def stalls(waits: Iterable[Wait], approvals: Sequence[PendingApproval], idle: Sequence[IdleInbox], now: float) -> Stall:
     every = tuple(sorted(waits, key=lambda wait: (wait.since, wait)))
     graph = graph_of(every)
-    knots = [_cycle(circle, every) for circle in circles(graph)]
+    groups = components(graph)
+    by_pair: dict[tuple[str, str], list[Wait]] = {}
+    for wait in every:
+        by_pair.setdefault((wait.who, wait.whom), []).append(wait)
+    knots = [_cycle(group, graph, by_pair) for group in groups if len(group) > 1 or group[0] in graph[group[0]]]
+    knots.sort(key=lambda knot: (len(knot.who), knot.who))
     knots += [_nobody(pending_approval) for pending_approval in approvals if not pending_approval.givers]
-    knots += [
-        _silent(idle_conversation, now)
-        for idle_conversation in silent
-        if idle_conversation.in_hand or idle_conversation.waiting
-    ]
-    return Stall(now, every, (*knots, *_everybody(graph, every)))
+    knots += [_unread(inbox) for inbox in sorted(idle, key=lambda inbox: inbox.is_claimed)]
+    return Stall(now, every, (*knots, *_most_waited_for(graph, groups, every)))
 
 
 def graph_of(waits: Iterable[Wait]) -> Graph:
@@ -66,90 +65,106 @@ def single(inbox: str, roster: Roster) -> str:
     return members[0].name if len(members) == 1 else inbox
 
 
-# --- circles ---------------------------------------------------------------------------------------------------------
+def idle_reason(inbox: str, roster: Roster, now: float, silent_seconds: float) -> tuple[bool, str] | None:
+    """Why no agent reads an inbox, and whether one has claimed it. None: somebody reads it. A person may be away."""
+    role = inbox.removeprefix(ONE_OF_ROLE)
+    readers = _readers(inbox, role, roster)
+    if role == HUMAN or any(now - (member.seen_at or 0.0) <= silent_seconds for member in readers):
+        return None
+    if not readers:
+        return False, f"no agent has the role {role}" if inbox != role else f"no agent has joined as {inbox}"
+    names, seen_at = (
+        ", ".join(member.name for member in readers[:NAMES_MAX]),
+        max(one.seen_at or 0.0 for one in readers),
+    )
+    return True, f"{names} {'has' if len(readers) == 1 else 'have'} been silent for {_span(now - seen_at)}"
 
 
-def circles(graph: Graph) -> list[tuple[str, ...]]:
-    """Every circle, each once and from its first name on; the shortest first.
-
-    There may be more than anybody could read: when the search has taken too many steps, one for each tangle is told.
-    """
-    found: list[tuple[str, ...]] = []
-    left = STEPS_MAX
-    for tangle in _tangles(graph):
-        inside, before = {one: sorted(graph[one] & tangle) for one in tangle}, len(found)
-        for start in sorted(tangle):
-            left = _from(start, inside, found, left)
-        if len(found) == before:
-            found.append(_any_circle(min(tangle), inside))
-    return sorted(found, key=lambda circle: (len(circle), circle))
-
-
-def _from(start: str, inside: Mapping[str, Sequence[str]], found: list[tuple[str, ...]], left: int) -> int:
-    """Circles in which nobody comes before `start`. How many steps are left."""
-    path, ways = [start], [iter(inside[start])]
-    while path and left > 0:
-        left -= 1
-        step = next(ways[-1], None)
-        if step is None:
-            path.pop()
-            ways.pop()
-        elif step == start:
-            found.append(tuple(path))
-        elif step > start and step not in path:
-            path.append(step)
-            ways.append(iter(inside[step]))
-    return left
-
-
-def _any_circle(start: str, inside: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    path = [start]
-    while (step := inside[path[-1]][0]) not in path:
-        path.append(step)
-    circle = path[path.index(step) :]
-    first = circle.index(min(circle))
-    return (*circle[first:], *circle[:first])
-
-
-def _tangles(graph: Graph) -> list[frozenset[str]]:
-    """Sets of those who can each be reached from every other, where there is a circle at all."""
-    behind = reached(graph)
-    tangles = {
-        frozenset({other for other in behind[one] if one in behind[other]}) for one in graph if one in behind[one]
-    }
-    return sorted(tangles, key=min)
-
-
-def reached(graph: Graph) -> dict[str, frozenset[str]]:
-    """For each, whom it waits for, directly or through others."""
-    return {one: _reached_from(one, graph) for one in graph}
-
-
-def _reached_from(start: str, graph: Graph) -> frozenset[str]:
-    seen: set[str] = set()
-    edge = set(graph[start])
-    while edge:
-        seen |= edge
-        edge = {further for one in edge for further in graph[one]} - seen
-    return frozenset(seen)
+def _readers(inbox: str, role: str, roster: Roster) -> list[Member]:
+    """Those who have joined and read the inbox. One named like a role is read by that role until somebody claims it."""
+    own = roster.members.get(inbox)
+    members = [own] if own is not None else [member for member in roster.members.values() if member.role == role]
+    return [member for member in members if member.is_here and member.joined_at is not None]
 
 
 # --- knots -----------------------------------------------------------------------------------------------------------
 
 
-def _cycle(circle: tuple[str, ...], waits: Sequence[Wait]) -> Deadlock:
-    pairs = zip(circle, (*circle[1:], circle[0]), strict=True)
-    along = [[wait for wait in waits if (wait.who, wait.whom) == pair] for pair in pairs]
+def components(graph: Graph) -> list[list[str]]:
+    """Strongly connected components, each after those that it leads to (Tarjan's algorithm, without recursion)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    place: dict[str, int] = {}  # on the stack
+    stack: list[str] = []
+    found: list[list[str]] = []
+    path: list[tuple[str, Iterator[str]]] = []
+
+    def enter(name: str) -> None:
+        index[name] = low[name] = len(index)
+        place[name] = len(stack)
+        stack.append(name)
+        path.append((name, iter(sorted(graph[name]))))
+
+    for root in sorted(graph):
+        if root not in index:
+            enter(root)
+        while path:
+            name, others = path[-1]
+            for other in others:
+                if other not in index:
+                    enter(other)
+                    break
+                if other in place:
+                    low[name] = min(low[name], index[other])
+            else:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[name])
+                if low[name] == index[name]:
+                    found.append(stack[place[name] :])
+                    del stack[place[name] :]
+                    for member in found[-1]:
+                        del place[member]
+    return found
+
+
+def circle_of(group: Sequence[str], graph: Graph) -> tuple[str, ...]:
+    """The shortest circle through the first name of a component."""
+    start, members = min(group), frozenset(group)
+    before: dict[str, str] = {}
+    queue = [start]
+    for name in queue:
+        for other in sorted(graph[name] & members):
+            if other == start:
+                circle = [name]
+                while circle[-1] != start:
+                    circle.append(before[circle[-1]])
+                return tuple(reversed(circle))
+            if other not in before:
+                before[other] = name
+                queue.append(other)
+    raise AssertionError(f"{start} is in no circle")
+
+
+def _cycle(group: Sequence[str], graph: Graph, by_pair: Mapping[tuple[str, str], Sequence[Wait]]) -> Deadlock:
+    circle = circle_of(group, graph)
+    along = [by_pair[pair] for pair in zip(circle, (*circle[1:], circle[0]), strict=True)]
     told = " → ".join((*circle, circle[0]))
-    say = f"They wait for each other: {told}." if len(circle) > 1 else f"{circle[0]} waits for itself."
+    if len(group) == 1:
+        say = f"{circle[0]} waits for itself."
+    elif len(group) == len(circle):
+        say = f"They wait for each other: {told}."
+    else:
+        say = f"{len(group)} wait for each other ({_listed(sorted(group))}), for example {told}."
     # One who waits for another for several reasons waits on when one of them is gone.
     weakest = min(along, key=lambda same: (len(same), min(map(_ease, same))))
-    return Deadlock("cycle", circle, tuple(wait for same in along for wait in same), say, _remedy_of(weakest))
+    who = circle if len(group) == len(circle) else tuple(sorted(group))
+    return Deadlock("cycle", who, tuple(wait for same in along for wait in same), say, _remedy_of(weakest))
 
 
 def _ease(wait: Wait) -> tuple[int, float]:
     """Which wait is best undone: one that a person can end with a word, the oldest of those."""
-    order = ("approval", "escalation", "answer", "blocker", "unread", "shutdown", "dependency")
+    order = ("approval", "escalation", "answer", "blocker", "shutdown", "dependency")
     return order.index(wait.why), wait.since
 
 
@@ -160,43 +175,43 @@ def _nobody(pending_approval: PendingApproval) -> Deadlock:
     return Deadlock("no-approver", (wait.who,), (wait,), say, remedy_for(wait))
 
 
-def _silent(idle_conversation: IdleConversation, now: float) -> Deadlock:
-    has = [f"has {_so_many(len(idle_conversation.in_hand))} in hand"] if idle_conversation.in_hand else []
-    has += [f"has {_so_many(idle_conversation.waiting)} waiting"] if idle_conversation.waiting else []
-    since = (
-        f"for {_span(now - idle_conversation.since)}" if idle_conversation.since is not None else "from the beginning"
-    )
-    say = f"{idle_conversation.name} has been silent {since} and {' and '.join(has)}."
-    return Deadlock(
-        "silent",
-        (idle_conversation.name,),
-        idle_conversation.waits,
-        say,
-        Remedy(f"telex team leave {operand(idle_conversation.name)}"),
-    )
+def _unread(idle: IdleInbox) -> Deadlock:
+    has = [f"{_so_many(idle.leased)} leased"] if idle.leased else []
+    has += [f"{_so_many(idle.waiting)} waiting"] if idle.waiting else []
+    say = f"{' and '.join(has)} for {idle.inbox}: {idle.say}."
+    # Only a person can start the agent. The command shows what it would find; it takes nothing and withdraws nothing.
+    remedy = Remedy(f"telex inbox --as {quoted(idle.inbox.removeprefix(ONE_OF_ROLE))}")
+    return Deadlock("silent" if idle.is_claimed else "unread", (idle.inbox,), (), say, remedy)
 
 
-def _everybody(graph: Graph, waits: Sequence[Wait]) -> list[Deadlock]:
-    """The one that most wait for. In a circle everybody is waited for alike, and that has been told."""
-    behind = reached(graph)
-    freely: dict[str, list[str]] = {one: [] for one, others in graph.items() if not others}
-    for other in sorted(graph):
-        for one in behind[other]:
-            if one in freely:
-                freely[one].append(other)
-    most = max((len(others) for others in freely.values()), default=0)
+def _most_waited_for(graph: Graph, groups: Sequence[Sequence[str]], waits: Sequence[Wait]) -> list[Deadlock]:
+    """The one that most wait for, directly or through others, and that waits for none itself."""
+    ends: dict[str, frozenset[str]] = {}  # by name: those without waits of their own that it waits for
+    waiters: dict[str, list[str]] = {}
+    for group in groups:  # each after those that it leads to
+        further = frozenset(end for name in group for other in graph[name] for end in ends.get(other, ()))
+        for name in group:
+            ends[name] = further if graph[name] else frozenset((name,))
+            for end in further:
+                waiters.setdefault(end, []).append(name)
+    most = max(map(len, waiters.values()), default=0)
     if most < WAITERS_MIN:
         return []
     return [
-        _waited_for(one, freely[one], [wait for wait in waits if wait.whom == one])
-        for one in sorted(freely)
-        if len(freely[one]) == most
+        _waited_for(name, sorted(waiters[name]), [wait for wait in waits if wait.whom == name])
+        for name in sorted(waiters)
+        if len(waiters[name]) == most
     ]
 
 
-def _waited_for(one: str, waiters: Sequence[str], waits: Sequence[Wait]) -> Deadlock:
-    say = f"{len(waiters)} wait for {one}, directly or through others: {', '.join(waiters)}."
-    return Deadlock("bottleneck", (one,), tuple(waits), say, _remedy_of(waits))
+def _waited_for(name: str, waiters: Sequence[str], waits: Sequence[Wait]) -> Deadlock:
+    say = f"{len(waiters)} wait for {name}, directly or through others: {_listed(waiters)}."
+    return Deadlock("bottleneck", (name,), tuple(waits), say, _remedy_of(waits))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return ", ".join(names[:NAMES_MAX]) + more
 
 
 # --- remedies --------------------------------------------------------------------------------------------------------
@@ -207,13 +222,11 @@ def _remedy_of(waits: Iterable[Wait]) -> Remedy:
 
 
 def remedy_for(wait: Wait) -> Remedy:
-    """What ends one wait, for a person to send."""
+    """What ends one wait, for a person to send. No remedy removes an agent or its messages."""
     if wait.remedy is not None:
         return wait.remedy
     if wait.why == "approval":
         return Remedy(f"telex approve --reason 'It was waited for' {operand(wait.about)}")
-    if wait.why == "shutdown":
-        return Remedy(f"telex team shutdown --as {quoted(wait.who)} --force")
     if wait.id is not None and wait.why in ("escalation", "answer", "blocker"):
         return Remedy(f"telex answer {operand(wait.id)} 'Go on without it: this is how'")
     words = f"{wait.who} waits for you: {wait.words or wait.about}.\n"

@@ -15,8 +15,7 @@ from telex.surfaces.cli.output import Screen, shown, wrapped
 from telex.surfaces.cli.table import table_lines
 from telex.surfaces.cli.time_text import ago, stamp
 
-_COLOURS = {"cycle": "red", "no-approver": "red", "silent": "yellow", "bottleneck": "yellow"}
-_TITLES = {"cycle": "cycle", "no-approver": "no approver", "silent": "silent", "bottleneck": "bottleneck"}
+_COLOURS = {"cycle": "red", "no-approver": "red", "unread": "red", "silent": "yellow", "bottleneck": "yellow"}
 
 
 @click.command("stall")
@@ -25,7 +24,8 @@ _TITLES = {"cycle": "cycle", "no-approver": "no approver", "silent": "silent", "
 @click.option("--check", is_flag=True, help="Exit with 1 if something is stalled.")
 @store_option
 def command(as_json: bool, mermaid: bool, check: bool, store: str | None) -> int:
-    """Show who waits for whom: cycles, bottlenecks, silent agents and approvals that no member may give.
+    """Show who waits for whom, and what is stuck: cycles, approvals that no member may give, messages that no agent
+    reads, silent agents and bottlenecks.
 
     Each comes with the command that resolves it.
     """
@@ -58,7 +58,7 @@ def _show(stall: Stall) -> None:
 
 
 def _knot_lines(knot: Deadlock, screen: Screen) -> list[str]:
-    title = screen.paint(_TITLES[knot.kind], _COLOURS[knot.kind])
+    title = screen.paint(knot.kind.replace("-", " "), _COLOURS[knot.kind])
     said = [f"  {line}" for line in wrapped(shown(knot.say), screen.width, 2)]
     command, message = knot.remedy
     # Nothing is indented or folded here: it is to be copied into a shell.

@@ -84,8 +84,9 @@ def _event_lines(story: MessageHistory, screen: Screen, quote: Quote | None) -> 
 
 def _now_lines(story: MessageHistory, now: float, screen: Screen) -> list[str]:
     """Where it stands, while somebody still has to do something."""
+    unread = {inbox: f"; {shown(say)}" for inbox, say in story.unread}
     waits = [
-        f"{shown(delivery.inbox)}: {state_of(delivery, now)}"
+        f"{shown(delivery.inbox)}: {state_of(delivery, now)}{unread.get(delivery.inbox, '')}"
         for delivery in story.deliveries
         if delivery.state in ("stored", "leased")
     ]
@@ -106,6 +107,7 @@ def facts(story: MessageHistory) -> dict[str, Any]:
             delivery._asdict() | {"due_at": stamp(delivery.due_at), "token": f"{delivery.seq}.{delivery.fence}"}
             for delivery in story.deliveries
         ],
+        "unread": [inbox._asdict() for inbox in story.unread],
         "events": [
             event._asdict() | {"at": stamp(event.at), "detail": detail_of(event) or None} for event in story.events
         ],

@@ -7,8 +7,8 @@ import { agent, badge, copyable, count, empty, heading, when } from "./parts.js"
 import { drawing } from "./stall_graph.js";
 import { isNews } from "./work_parts.js";
 
-const TITLES = { cycle: "Cycle", "no-approver": "No approver", silent: "Silent", bottleneck: "Bottleneck" };
-const WORDS = { cycle: ["stuck", "bad"], "no-approver": ["stuck", "bad"], silent: ["waits", "warn"], bottleneck: ["slow", "warn"] };
+const TITLES = { cycle: "Cycle", "no-approver": "No approver", unread: "Unread", silent: "Silent", bottleneck: "Bottleneck" };
+const WORDS = { cycle: ["stuck", "bad"], "no-approver": ["stuck", "bad"], unread: ["stuck", "bad"], silent: ["waits", "warn"], bottleneck: ["slow", "warn"] };
 
 class Stalls extends View {
   static properties = { ...View.properties, stall: { state: true } };
@@ -38,7 +38,7 @@ class Stalls extends View {
     const { command, message } = knot.remedy;
     const typed = message === null ? command : `${command} <<'END'\n${message.trimEnd()}\nEND`;
     return html`<li class="card asked" aria-labelledby="knot-${number}">
-      <div class="asked-head"><h2 id="knot-${number}">${TITLES[knot.kind]}: ${knot.who.join(knot.kind === "cycle" ? " → " : ", ")}</h2>
+      <div class="asked-head"><h2 id="knot-${number}">${TITLES[knot.kind]}: ${knot.who.join(", ")}</h2>
         ${badge(...WORDS[knot.kind])}</div>
       <p>${knot.say}</p>
       <div class="remedy"><span class="quiet">Resolve it with</span> ${copyable(typed)}</div>
