@@ -157,7 +157,7 @@ class Compose extends DoingView {
     const done = await this.doing("send", sent, ({ receipt, seq }) =>
       html`Stored for ${receipt.to.join(", ")}. ${seq ? html`<a href=${at("message", [String(seq)])}>Show its history</a>` : nothing}`);
     const problem = this.wrong.send;
-    if (problem && !problem.status) return; // it may be stored: the draft keeps its id and its time
+    if (problem && (!problem.status || problem.status >= 500)) return; // it may be stored: id and time are kept
     this.#at = "";
     this.reused = isReused(problem);
     if (done || this.reused) this.newId = newId();
