@@ -191,8 +191,8 @@ def test_a_token_does_not_bring_back_its_agent_after_a_forced_shutdown(tmp_path:
             forced = await call(app, stop, operator, agent="lead", reason="user_abort", force=True, deadline=0.0)
             calls = [(join, dev, {}), (join, dev, {"by": "lead"}), (send, dev, {}), (join, key, {"name": "dev"})]
             answers += [forced, *[await call(app, verb, holder, **given) for verb, holder, given in calls]]
-        answers += [await call(app, send, dev, to="lead"), await call(app, join, lead, name="x")]
+        answers += [await call(app, send, dev, to="lead"), await call(app, join, lead, name="telex")]
         return [(answer.status, answer.code) for answer in answers]
 
     out = [(200, None), (422, "sender-has-shut-down"), (403, "identity-differs"), (422, "sender-has-shut-down")]
-    assert over_hub(tmp_path, tried) == [*out, (200, None), *out, (200, None), (201, None), (422, "sender-unknown")]
+    assert over_hub(tmp_path, tried) == [*out, (200, None), *out, (200, None), (201, None), (422, "name-not-allowed")]

@@ -74,7 +74,7 @@ def test_anything_else_is_answered_to_its_sender(team: Team, shell: Shell) -> No
     assert (leased.message.reply_to, leased.message.raw) == ("q1", b"You may.")
     assert shell("answer", "nobody", "You may.").code == 3
     assert shell("answer", "q1", " ").code == 64
-    assert shell("answer", "q1", "You may.", "--as", "nobody").code == 2
+    assert shell("answer", "q1", "You may.", "--as", "telex").code == 2
 
 
 @proves("escalation/cli/receive")

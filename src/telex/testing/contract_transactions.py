@@ -288,6 +288,24 @@ class TransactionPromises(ContractBase):
             assert taken == (None, None)
             assert await store.transaction(lambda tx: depth(tx, "lead")) == number + 1
 
+    @promise
+    async def test_a_rejected_decision_under_an_id_leaves_the_earlier_message_of_that_id_known(
+        self, store: Store
+    ) -> None:
+        """Of the same commit: its ids are not in the file yet."""
+        for read in (False, True):
+            new = self.entry(f"new {read}", "lead")
+
+            def append(tx: Transaction, new: Any = new) -> int:
+                return tx.append(new)
+
+            def earlier(tx: Transaction, new: Any = new) -> object:
+                found = tx.earlier(new.sender, new.id, 0.0)
+                return found.seq if found is not None else None
+
+            [seq, _, known] = await submit_together(store, append, rejecting(append, read=read), earlier)
+            assert known == seq
+
     # --- reads inside a decision -------------------------------------------------------------------------------------
 
     @promise

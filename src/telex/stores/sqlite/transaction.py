@@ -173,7 +173,8 @@ class SqliteTransaction(SqliteReads):
         self._pending = [row for row in self._pending if row[0] < first]
         self._events = [row for row in self._events if row[0] < first]
         self._topics = [row for row in self._topics if row[1] < first]
-        self._accepted = {key: found for key, found in self._accepted.items() if found[1] < first}
+        kept = (*self.stored, *self._pending)  # the job may have put its own message in the place of an earlier one
+        self._accepted = {(one.sender, one.id): (one, seq) for seq, one in kept if one.kind == "accepted"}
         del self.changed[self._job_changed :]
         self.quota.recount()
         self._forget()
