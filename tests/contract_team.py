@@ -4,7 +4,13 @@ import copy
 import itertools
 from typing import Any
 
-from telex.dialects.builtin.vbw_typed import APPROVAL_REQUEST, APPROVAL_RESPONSE, EXECUTION_UPDATE, PLAN_CONTRACT
+from telex.dialects.builtin.vbw_typed import (
+    APPROVAL_REQUEST,
+    APPROVAL_RESPONSE,
+    CONTRACT_CLOSE,
+    EXECUTION_UPDATE,
+    PLAN_CONTRACT,
+)
 from telex.dialects.schema import MessageType, Tree
 from telex.model.finding import Finding
 from telex.ports.bus import Receipt
@@ -31,6 +37,10 @@ def contract(plan: str = "P", **words: Any) -> Tree:
         "token_budget": None,
     }
     return typed(PLAN_CONTRACT, plan_id=plan, **plain | words)
+
+
+def close(plan: str = "P", role: str = "lead", **more: Any) -> Tree:
+    return typed(CONTRACT_CLOSE, "", role, plan_id=plan, **more)
 
 
 def report(plan: str = "P", task: str = "T1", files: list[str] | None = None, **more: Any) -> Tree:

@@ -8,7 +8,7 @@ from telex.model.contracts import Plan
 from telex.validation.contracts import ContractScope, judge
 from telex.work.plan_checks import KNOWN_CHARACTERS_MAX, KNOWN_PATHS_MAX, PathDecisionCache
 from tests.bus_team import OpenTeam, Team, flow, open_team, speech_of, team
-from tests.contract_team import answer, ask, contract, granted, kept, report, send, told, warned
+from tests.contract_team import answer, ask, close, contract, granted, kept, report, send, told, warned
 from tests.proofs import proves
 
 __all__ = ["open_team", "team"]
@@ -118,9 +118,9 @@ def test_a_plan_waits_for_those_it_depends_on(team: Team) -> None:
 def test_the_last_report_on_a_task_holds(team: Team) -> None:
     kept(team, contract(tasks=["T1"]))
     kept(team, report(status="complete", commit="abc1234"))
-    assert (plan(team).done["T1"].commit, plan(team).is_open) == ("abc1234", False)
+    assert (plan(team).done["T1"].commit, plan(team).has_work) == ("abc1234", False)
     kept(team, report(status="failed"))
-    assert (plan(team).done, plan(team).is_open) == ({}, True)
+    assert (plan(team).done, plan(team).has_work) == ({}, True)
     [verdict] = team.bus.guard(["b.py"], agent="dev")
     assert verdict.code == "path-outside-contract"
 
@@ -153,7 +153,75 @@ def test_a_lenient_team_hears_it_and_nothing_changes(open_team: OpenTeam) -> Non
     kept(team, contract(tasks=["T1"]))
     receipt = kept(team, report(files=["b.py"], status="complete"))
     assert told(receipt.findings) == [("path-outside-contract", f"{FILES}[0]")]
-    assert plan(team).is_open
+    assert plan(team).has_work
+
+
+@proves("contracts/close")
+def test_a_lead_or_an_architect_closes_a_contract_and_nobody_else(team: Team) -> None:
+    for role in ("lead", "architect"):
+        kept(team, contract())
+        assert told(send(team, close(role="dev"), "lead").findings) == [("role-may-not-send", "$.type")]
+        assert plan(team).is_open
+        receipt = kept(team, close(role=role, reason="Merged"), "dev")
+        closed = plan(team).closed
+        assert closed is not None
+        assert (closed.by, closed.reason, closed.id, receipt.findings) == (role, "Merged", receipt.id, ())
+        assert (len(plan(team).revisions), plan(team).is_complete) == (1, False)
+        assert kept(team, close(role=role), "dev").findings == ()  # closing it twice is closing it once
+
+
+@proves("contracts/close/unknown")
+def test_closing_a_plan_without_a_contract_is_warned_about(team: Team) -> None:
+    kept(team, contract("reset-plan"))
+    receipt = kept(team, close("reset-plna"))
+    assert [(finding.code, finding.nearest) for finding in receipt.findings] == [("plan-unknown", "reset-plan")]
+    assert plan(team, "reset-plan").is_open
+
+
+@proves("contracts/close")
+def test_a_request_means_the_plan_with_a_task_to_do_or_else_the_only_open_one(team: Team) -> None:
+    kept(team, contract("P", tasks=["P1"]))
+    kept(team, contract("Q", tasks=["Q1"]))
+    kept(team, report("P", "P1", status="complete"))
+    kept(team, answer(kept(team, ask(task="")).id, ["docs/"]))
+    assert (plan(team, "P").granted, plan(team, "Q").granted) == ((), ("docs/",))
+    kept(team, close("Q"))
+    kept(team, answer(kept(team, ask(task="")).id, ["lib/"]))
+    assert plan(team, "P").granted == ("lib/",)
+
+
+@proves("contracts/shared")
+@pytest.mark.parametrize(
+    "allowed, shared",
+    [
+        (["docs/", "src/auth/"], "$.payload.allowed_paths[1]"),
+        (["src/auth/reset.py"], "$.payload.allowed_paths[0]"),
+        (["lib/", "src/"], "$.payload.allowed_paths[1]"),
+        (["src/auth/*.py"], "$.payload.allowed_paths[0]"),
+        (["**/reset.py"], "$.payload.allowed_paths[0]"),
+        (["src/authority/", "src/mail/", "docs/*.md"], None),
+    ],
+)
+def test_a_path_that_two_agents_may_touch_is_warned_about_and_named_by_the_guard(
+    team: Team, allowed: list[str], shared: str | None
+) -> None:
+    kept(team, contract("P", allowed_paths=["src/auth/", "src/auth/reset.py"]))
+    receipt = kept(team, contract("Q", tasks=["Q1"], allowed_paths=allowed), to="docs")
+    wanted = [("path-shared", shared, "plan P of dev")] if shared else []
+    assert [(one.code, one.path, one.found) for one in receipt.findings] == wanted
+    [verdict] = team.bus.guard(["src/auth/reset.py"], agent="dev")
+    assert verdict.reason == "Go on: plan P allows src/auth/." + (" Plan Q of docs allows it too." if shared else "")
+    assert team.bus.guard(["src/auth/other.txt"], agent="dev")[0].allowed
+
+
+@proves("contracts/shared")
+def test_contracts_of_the_same_agents_and_closed_ones_share_nothing(team: Team) -> None:
+    team.bus.join("ada", role="dev")
+    kept(team, contract("P"), to="all:dev")
+    assert kept(team, contract("Q", tasks=["Q1"]), to="ada").findings == ()
+    assert kept(team, contract("P", objective="Once more"), to="all:dev").findings == ()
+    kept(team, close("P")), kept(team, close("Q"))
+    assert kept(team, contract("R", tasks=["R1"]), to="docs").findings == ()
 
 
 @proves("contracts/other-dialects")

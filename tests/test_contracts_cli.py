@@ -29,7 +29,7 @@ def test_the_list_shows_every_plan_and_how_far_it_has_come(team: Team, shell: Sh
             ["Q", "1", "docs", "lead", "0/2"],
         ]
     found = [json.loads(line) for line in shell("contract", "list", "--json").out.splitlines()]
-    assert [(one["plan"], one["open"], one["spent"]) for one in found] == [("P", False, 60), ("Q", True, 0)]
+    assert [(one["plan"], one["open"], one["spent"]) for one in found] == [("P", True, 60), ("Q", True, 0)]
 
 
 @proves("contracts/cli/show")
@@ -67,3 +67,23 @@ def test_what_is_not_there_is_said_so(team: Team, shell: Shell) -> None:
     assert shell("contract", "diff", "P", "1").code == 64
     kept(team, contract("Q"))
     assert "one revision" in shell("contract", "diff", "Q").err
+
+
+@proves("contracts/close/cli")
+def test_a_contract_is_closed_and_those_under_it_are_told(team: Team, shell: Shell) -> None:
+    agreed(team)
+    team.bus.join("docs")
+    kept(team, contract("P", tasks=["T1"]), to="docs")
+    assert shell("contract", "close", "P").code == 64
+    assert shell("contract", "close", "Z", "--as", "lead").code == 3
+    refused = shell("contract", "close", "P", "--as", "dev")
+    assert (refused.code, "role-may-not-send" in refused.err) == (2, True)
+    team.bus.leave("docs")
+    ran = shell("contract", "close", "P", "--as", "lead", "--reason", "Merged")
+    assert (ran.code, ran.out) == (0, "closed P; told dev\n")
+    assert [message.type for _, message in team.bus.inbox("dev")][-1] == "contract_close"
+    assert "closed     by lead: Merged" in shell("contract", "show", "P").out
+    [facts] = [json.loads(line) for line in shell("contract", "list", "--json").out.splitlines()]
+    assert (facts["open"], facts["closed"]["by"], facts["closed"]["reason"]) == (False, "lead", "Merged")
+    again = shell("contract", "close", "P", "--as", "lead", "--json")
+    assert (again.code, json.loads(again.out)["closed"]) == (0, True)

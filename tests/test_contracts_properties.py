@@ -17,7 +17,7 @@ from telex.stores.memory import MemoryStore
 from telex.testing import FakeClock
 from telex.work import reducer
 from telex.work.snapshots import decode_state, encode_state
-from tests.contract_team import answer, ask, contract, report
+from tests.contract_team import answer, ask, close, contract, report
 from tests.proofs import proves
 
 DIALECTS = {dialect.name: dialect for dialect in BUILT_IN}
@@ -41,6 +41,10 @@ class Report(NamedTuple):
     status: str
     files: tuple[str, ...]
     tokens: int
+
+
+class Closing(NamedTuple):
+    plan: str
 
 
 class Asking(NamedTuple):
@@ -81,7 +85,8 @@ REPORTS = st.builds(
 )
 ASKS = st.builds(Asking, TASK, st.sampled_from(["scope_change", "gate_override"]))
 ANSWERS = st.builds(Answering, st.integers(0, 2), st.sampled_from([True, True, True, False]), some(FOLDERS))
-ACTS = st.one_of(CONTRACTS, REPORTS, REPORTS, ASKS, ANSWERS)
+CLOSINGS = st.builds(Closing, st.sampled_from(PLANS))
+ACTS = st.one_of(CONTRACTS, CONTRACTS, REPORTS, REPORTS, REPORTS, REPORTS, ASKS, ASKS, ANSWERS, ANSWERS, CLOSINGS)
 
 
 class Model:
@@ -89,6 +94,7 @@ class Model:
 
     def __init__(self) -> None:
         self.contracts: dict[str, Contract] = {}
+        self.closed: set[str] = set()
         self.revisions: dict[str, int] = {}
         self.done: dict[str, set[str]] = {plan: set() for plan in PLANS}
         self.spent = dict.fromkeys(PLANS, 0)
@@ -98,7 +104,7 @@ class Model:
         self.answered: set[int] = set()
 
     def is_open(self, plan: str) -> bool:
-        return plan in self.contracts and not set(self.contracts[plan].tasks) <= self.done[plan]
+        return plan in self.contracts and plan not in self.closed
 
     def may_touch(self, plan: str, file: str) -> bool:
         folder, words = file[0], self.contracts[plan]
@@ -117,6 +123,10 @@ class Model:
                 if self.contracts.get(plan) != act:
                     self.revisions[plan] = self.revisions.get(plan, 0) + 1
                 self.contracts[plan] = act
+                self.closed.discard(plan)
+                return True
+            case Closing(plan=plan):
+                self.closed.update({plan} & self.contracts.keys())
                 return True
             case Report():
                 return self._reports(act)
@@ -148,12 +158,13 @@ class Model:
         return True
 
     def _is_complete(self, plan: str) -> bool:
-        return plan in self.contracts and not self.is_open(plan)
+        return plan in self.contracts and set(self.contracts[plan].tasks) <= self.done[plan]
 
     def _meant(self, act: Asking) -> str | None:
         with_task = [plan for plan, words in self.contracts.items() if act.task in words.tasks]
         still_open = [plan for plan in PLANS if self.is_open(plan)]
-        return with_task[0] if with_task else still_open[0] if len(still_open) == 1 else None
+        among = [plan for plan in still_open if not self._is_complete(plan)] or still_open
+        return with_task[0] if with_task else among[0] if len(among) == 1 else None
 
     def _answers(self, act: Answering) -> None:
         self.answered.add(act.request)
@@ -182,6 +193,8 @@ class Players:
             case Report(plan, task, status, files, tokens):
                 made = report(plan, task, list(files), status=status, tokens_used=tokens)
                 return self._send(made, "dev", "lead")
+            case Closing(plan):
+                return self._send(close(plan), "lead", "dev")
             case Asking(task, kind):
                 made = ask(kind, task)
                 self.requests.append(made["id"])

@@ -16,7 +16,7 @@ from telex.surfaces.cli.main import main
 from telex.validation.check import check
 from tests.bus_team import OpenTeam, Shell, Team, open_team, shell, team
 from tests.cli_kit import Ran
-from tests.contract_team import answer, contract, granted, kept, report, send, told
+from tests.contract_team import answer, close, contract, granted, kept, report, send, told
 from tests.proofs import proves
 from tests.test_cli_process import HEAVY, LOADED
 
@@ -132,13 +132,18 @@ def test_who_has_a_contract_of_its_own_is_not_under_that_of_its_role_s_name(team
     assert [one.allowed for one in team.bus.guard(["src/a", "docs/a"], agent="ada")] == [False, True]
 
 
-@proves("guard/closed")
-def test_a_plan_that_is_done_covers_nobody_and_still_holds_for_its_own_reports(team: Team) -> None:
+@proves("guard/closed", "contracts/close")
+def test_a_contract_holds_until_it_is_closed_whatever_is_reported(team: Team) -> None:
     kept(team, contract(tasks=["T1"]))
     kept(team, report(status="complete"))
+    verdicts = team.bus.guard(["src/a.py", "b.py", ".env"], agent="dev")
+    assert [one.code for one in verdicts] == [None, "path-outside-contract", "path-forbidden"]
+    kept(team, close())
     [verdict] = team.bus.guard(["b.py"], agent="dev")
     assert (verdict.allowed, verdict.plan) == (True, None)
-    assert not team.bus.send(report(files=["b.py"]), sender="dev", to="lead").accepted
+    assert not send(team, report(files=["b.py"])).accepted
+    kept(team, contract(tasks=["T1"]))
+    assert not team.bus.guard(["b.py"], agent="dev")[0].allowed
 
 
 @proves("guard/plan")

@@ -150,7 +150,7 @@ def test_reports_complete_tasks_spend_tokens_and_end_blockers() -> None:
     results, book = replayed(contract(), *blocked, *reports, report("u4", status="complete", task_id="t2"))
     assert {result.verdict for result in results} == {"passed"}
     assert (list(book["plan:p"].done), book["plan:p"].spent) == (["t1", "t2"], 90)
-    assert list(book["contracts"].closed) == ["p"]
+    assert (book["plan:p"].is_complete, list(book["contracts"].open)) == (True, ["p"])
     assert book["blocker:p/t1"] is book["blocker:p/t2"] is None
 
 

@@ -8,7 +8,7 @@ import pytest
 from telex.errors import InvalidValue, NotFound
 from telex.model.finding import Finding
 from tests.bus_team import codes, speech_of
-from tests.contract_team import ask, contract, report
+from tests.contract_team import ask, close, contract, report
 from tests.proofs import proves
 from tests.surfaces_kit import Door, door, note, state, take, wide_door
 
@@ -131,6 +131,15 @@ def test_a_report_outside_its_contract_is_refused(door: Door) -> None:
     agreed(door)
     receipt = door.bus.send(json.dumps(report(files=["docs/a.md"])), sender="dev", to="lead")
     assert "path-outside-contract" in codes(receipt.findings)
+
+
+@proves("contracts/close", "surfaces/contract")
+def test_a_contract_holds_at_every_door_until_it_is_closed(door: Door) -> None:
+    agreed(door, tasks=["T1"])
+    assert door.bus.send(json.dumps(report(status="complete")), sender="dev", to="lead").accepted
+    assert not door.bus.guard(["docs/a.md"], agent="dev")[0].allowed
+    assert door.bus.send(json.dumps(close("P")), sender="lead", to="dev").accepted
+    assert door.bus.guard(["docs/a.md"], agent="dev")[0].allowed
 
 
 @proves("surfaces/approve")

@@ -62,6 +62,14 @@ VBW_TYPED = Table(
                 "token_budget?": "1..",
             },
         ),
+        # our own: the page has no message that ends a contract
+        Row(
+            "contract_close",
+            "lead architect",
+            "lead architect dev qa scout debugger docs",
+            "STATUS",
+            {"plan_id": "text", "reason?": "text"},
+        ),
         Row(
             "execution_update",
             "dev docs",

@@ -8,7 +8,7 @@ from telex.bus.run_sync import run_sync
 from telex.bus.team_state import TeamState, read_snapshot, states_of
 from telex.dialects.schema import Dialect
 from telex.errors import NotAMember, NotFound
-from telex.model.contracts import ContractIndex, PathVerdict, Plan
+from telex.model.contracts import ContractIndex, PathVerdict, Plan, PlanSummary
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.roster import HUMAN, Member, Roster
@@ -16,7 +16,9 @@ from telex.ports.clock import Clock
 from telex.ports.store import Store
 from telex.validation.authorization import normalised
 from telex.validation.contracts import ASKING, ContractScope, PathDecision, judge_all, listed, short
-from telex.validation.project_paths import Resolver
+from telex.validation.pattern_set import allowing
+from telex.validation.project_paths import Resolver, normal
+from telex.work.contract_checks import sharing
 from telex.work.plan_checks import asking_type, sentence
 from telex.work.plan_lookup import CONTRACTS, contracts_in, covering, open_plans, plan_in, topic_of
 from telex.work.rule_set import RuleContext
@@ -62,13 +64,35 @@ async def guard(
 ) -> list[PathVerdict]:
     contracts = contracts_in(await gate.topics([CONTRACTS]))  # loads the roster too
     member = _member(gate, agent, role, in_force=contracts is not None and bool(contracts.open))
-    scopes = [ContractScope(plan) for plan in await _plans(gate, member, plan, contracts)]
+    plans = await _plans(gate, member, plan, contracts)
+    scopes = [ContractScope(plan) for plan in plans]
     judged = judge_all(paths, scopes, resolve, is_person=member.role == HUMAN)
     asks = await _asks(gate, member, judged)
     context = RuleContext(gate.clock.now(), gate.roster, gate.limits, dialects=gate.dialects)
     verdicts = _Verdicts(member, context, asks)
     told, new = verdicts.of, tuple.__new__  # as Verdict(path, …) would make it, in half the time
-    return [new(PathVerdict, (path, *told(decision))) for path, decision in zip(paths, judged, strict=True)]
+    found = [new(PathVerdict, (path, *told(decision))) for path, decision in zip(paths, judged, strict=True)]
+    others = _others(contracts, member, plans, gate.roster) if contracts is not None and plans else []
+    return [_naming(verdict, others) for verdict in found] if others else found
+
+
+def _others(
+    contracts: ContractIndex, member: Member, plans: list[Plan], roster: Roster
+) -> list[tuple[str, PlanSummary]]:
+    """Open contracts of other agents that allow a path which these plans allow."""
+    allowed = tuple(pattern for plan in plans if plan.words for pattern in (*plan.words.allowed, *plan.granted))
+    own = PlanSummary((member.name,), "", (), allowed)
+    found = sharing(contracts, own, [plan.id for plan in plans], roster)
+    return [(plan, summary) for plan, summary, _ in found]
+
+
+def _naming(verdict: PathVerdict, others: list[tuple[str, PlanSummary]]) -> PathVerdict:
+    """The verdict with the other plans that allow its path."""
+    path = normal(verdict.path) if verdict.allowed else ""
+    if not isinstance(path, str) or not path:
+        return verdict
+    also = [f"{short(plan)} of {short(', '.join(one.to))}" for plan, one in others if allowing(one.allowed).cover(path)]
+    return verdict._replace(reason=f"{verdict.reason} Plan {listed(also)} allows it too.") if also else verdict
 
 
 def _member(gate: WriteGuard, agent: str, role: str | None, *, in_force: bool) -> Member:

@@ -106,7 +106,7 @@ async def _dependent(context: BusContext, topics: dict[str, Any], roster: Roster
     another that it can do meanwhile, so a circle through it would be none."""
     plans, waits = {plan.id: plan for plan in topics.values()}, []
     for plan in plans.values():
-        if plan.words is None or not plan.is_open:
+        if plan.words is None or not plan.has_work:
             continue
         for number, needed in enumerate(dict.fromkeys(plan.words.depends_on)):
             before = plans.get(needed)
@@ -132,7 +132,7 @@ async def _dependent(context: BusContext, topics: dict[str, Any], roster: Roster
 
 def _with_its_holders(plan: Any, roster: Roster) -> Iterator[Wait]:
     for address in plan.to:
-        if address != EVERYONE and plan.is_open:
+        if address != EVERYONE and plan.has_work:
             whom = single(address.replace(ALL_OF_ROLE, ONE_OF_ROLE, 1), roster)
             last = plan.revisions[-1]
             yield Wait(

@@ -242,6 +242,9 @@ INTENTS: Mapping[str, Intent] = {
             "reason": REASON,
         },
     ),
+    "close": Intent(
+        "ends the contract of a plan", {"plan": PLAN, "reason": REASON, "confidence": SURE, "phase_number": PHASE}
+    ),
     "stop": Intent("asks a team to stop", {"reason": REASON, "team": Term("which team"), "phase_number": PHASE}),
     "stopped": Intent(
         "answers a request to stop",

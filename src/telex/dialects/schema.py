@@ -159,7 +159,20 @@ def action(name: str, names: str, more: Mapping[str, str] | None = None) -> Acti
 
 # Actions and intents of messages that decide something: they count only when the whole text is that message.
 _DECIDING = frozenset(
-    {"answer", "assign", "audit", "commit", "contract", "dispatch", "move", "quality", "release", "review", "stop"}
+    {
+        "answer",
+        "assign",
+        "audit",
+        "close",
+        "commit",
+        "contract",
+        "dispatch",
+        "move",
+        "quality",
+        "release",
+        "review",
+        "stop",
+    }
     | {"stopped", "verdict"}
 )
 

@@ -41,6 +41,21 @@ def plan_contract(
 ) -> dict[str, Any]:
     """The scope of a plan: its tasks, the paths it may touch, and what must hold at the end."""
 
+def contract_close(
+    *,
+    plan_id: str = ...,
+    reason: str = ...,
+    id: str = ...,
+    phase: int = ...,
+    task: str = ...,
+    author_role: Literal["lead", "dev", "qa", "scout", "debugger", "architect", "docs"] = ...,
+    timestamp: str = ...,
+    schema_version: Literal["2.0"] = ...,
+    confidence: Literal["high", "medium", "low"] = ...,
+    target_role: Literal["lead", "dev", "qa", "scout", "debugger", "architect", "docs"] = ...,
+) -> dict[str, Any]:
+    """The end of a plan's contract: from then on it allows and forbids nothing."""
+
 def execution_update(
     *,
     plan_id: str = ...,

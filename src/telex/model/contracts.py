@@ -61,6 +61,15 @@ class Grant(NamedTuple):
     conditions: tuple[str, ...] = ()
 
 
+class Closure(NamedTuple):
+    """The end of a contract: by a lead or an architect, never by reports."""
+
+    by: str
+    at: float
+    reason: str
+    id: str  # of the message
+
+
 class Plan(NamedTuple):
     id: str
     revisions: tuple[Revision, ...] = ()
@@ -71,6 +80,7 @@ class Plan(NamedTuple):
     grants: tuple[Grant, ...] = ()
     cycle: int = 0  # the last review; 0: there was none
     approved: bool = False  # by that review
+    closed: Closure | None = None  # a new contract opens it again
 
     @property
     def words(self) -> ContractTerms | None:
@@ -84,11 +94,13 @@ class Plan(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Has it a contract with a task to do? One without tasks stays open."""
-        if not self.revisions:
-            return False
-        tasks = self.revisions[-1].words.tasks
-        return not tasks or not all(map(self.done.__contains__, tasks))
+        """Does its contract hold? It does until it is closed, whatever was reported."""
+        return bool(self.revisions) and self.closed is None
+
+    @property
+    def has_work(self) -> bool:
+        """Does its contract hold, with a task to do? One without tasks always has."""
+        return self.is_open and not (self.revisions[-1].words.tasks and self.is_complete)
 
     @property
     def granted(self) -> tuple[str, ...]:
@@ -109,13 +121,14 @@ class PlanSummary(NamedTuple):
     to: tuple[str, ...]
     by: str  # who sent the latest contract
     tasks: tuple[str, ...]
+    allowed: tuple[str, ...] = ()
 
 
 class ContractIndex(NamedTuple):
     """The plans that have a contract, and where to find them."""
 
-    open: dict[str, PlanSummary]  # by plan: those that have a task to do, in the order in which they were opened
-    closed: dict[str, PlanSummary]  # those of which every task is done
+    open: dict[str, PlanSummary]  # by plan: those whose contract holds, in the order in which they were opened
+    closed: dict[str, PlanSummary]
     by_task: dict[str, tuple[str, ...]]  # the plans that have a task
     asks: dict[str, tuple[str, ...]]  # by the id of a request without an answer: the plans that it may mean
 

@@ -39,6 +39,7 @@ VBW_TYPED_ROWS = (
             "allowed": MinimumValue([], "no path is named, so that it opens none"),
         },
     ),
+    _row("contract_close", "close", least={"plan": NO_PLAN}),
     _row(
         "execution_update",
         "progress",

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 # import and most teams use few of them.
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "contract": ("plans",),
+    "close": ("plans",),
     "progress": ("plans", "blockers"),
     "blocker": ("blockers",),
     "review": ("plans",),

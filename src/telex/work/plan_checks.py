@@ -63,6 +63,13 @@ def check_progress(work_message: WorkMessage, book: Book, context: RuleContext) 
     return [*findings, *_files(work_message, [plan], context), *_conditions(plan)]
 
 
+def check_close(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
+    if plan_in(book, work_message.text("plan")) is not None:
+        return ()
+    contracts = contracts_in(book)
+    return (_plan_unknown(work_message, contracts),) if contracts is not None else ()
+
+
 def check_files(work_message: WorkMessage, book: Book, context: RuleContext) -> Sequence[Finding]:
     """A submission or a commit: of its task's plan, or by the contracts of whoever sends it."""
     contracts = contracts_in(book)

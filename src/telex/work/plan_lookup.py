@@ -36,10 +36,10 @@ def plans_in(book: Book, plans: Iterable[str]) -> Iterator[Plan]:
 
 
 def covering(contracts: ContractIndex, agent: str, role: str) -> tuple[str, ...]:
-    """The plans that say what this agent may touch, as far as they are not known to be complete."""
+    """The plans whose contracts say what this agent may touch."""
     one_of, all_of = ONE_OF_ROLE + role, ALL_OF_ROLE + role
     own, like_role = [], []
-    for plan, (to, by, _) in contracts.open.items():
+    for plan, (to, by, _, _) in contracts.open.items():
         if agent in to or (by != agent and (EVERYONE in to or one_of in to or all_of in to)):
             own.append(plan)
         elif role in to:
@@ -78,22 +78,24 @@ def meant(work_message: WorkMessage, book: Book) -> Plan | None:
     task, own = task_of(work_message), covering(contracts, work_message.sender, work_message.role)
     among = _with_task(contracts, task, own)
     if not among:
-        return _only_open(book, own)
+        return _only_one(book, own)
     if len(among) == 1:  # mostly so, and told in half the time
         only = plan_in(book, among[0])
-        return only if only is not None and (task in only.revisions[-1].words.tasks or only.is_open) else None
+        return only if only is not None and (task in only.revisions[-1].words.tasks or only.has_work) else None
     plans = [plan for name in among if (plan := plan_in(book, name)) is not None]
-    still_open = [plan for plan in plans if plan.is_open]
-    with_task = [plan for plan in still_open or plans if task in plan.revisions[-1].words.tasks]
+    with_work = [plan for plan in plans if plan.has_work]
+    with_task = [plan for plan in with_work or plans if task in plan.revisions[-1].words.tasks]
     if with_task:
         return with_task[-1]
-    return still_open[0] if len(still_open) == 1 else None
+    return with_work[0] if len(with_work) == 1 else None
 
 
-def _only_open(book: Book, plans: Iterable[str]) -> Plan | None:
-    """The one of them that is open; the second tells that there are several, and there may be thousands."""
-    still_open = list(islice((plan for plan in plans_in(book, plans) if plan.is_open), 2))
-    return still_open[0] if len(still_open) == 1 else None
+def _only_one(book: Book, plans: Iterable[str]) -> Plan | None:
+    """The one of them with a task to do; or, if none has, the only one. The second of either kind tells that there are
+    several, and there may be thousands."""
+    found = list(islice((plan for plan in plans_in(book, plans) if plan.has_work), 2))
+    found = found or list(islice(plans_in(book, plans), 2))
+    return found[0] if len(found) == 1 else None
 
 
 def widens(work_message: WorkMessage) -> bool:

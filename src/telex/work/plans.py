@@ -10,6 +10,7 @@ from typing import Any
 
 from telex.model.contracts import (
     GATE_OVERRIDE,
+    Closure,
     CompletedTask,
     ContractIndex,
     ContractTerms,
@@ -22,7 +23,7 @@ from telex.model.contracts import (
 from telex.model.digest import digest_of
 from telex.work.contract_checks import check_contract
 from telex.work.decisions import for_dispatches
-from telex.work.plan_checks import check_answer, check_files, check_progress, check_request, check_review
+from telex.work.plan_checks import check_answer, check_close, check_files, check_progress, check_request, check_review
 from telex.work.plan_lookup import (
     CONTRACTS,
     asked_plan,
@@ -53,23 +54,18 @@ def _contract_topics(work_message: WorkMessage, book: Book) -> Topics:
 
 
 def _progress_belongs(work_message: WorkMessage, book: Book) -> Topics:
-    """Most reports change nothing: then they are no part of the plan's story, and are pruned like any message. The list
-    of contracts hears of one only when the plan closes by it, or opens again."""
+    """Most reports change nothing: then they are no part of the plan's history, and are pruned like any message."""
     plan = plan_in(book, work_message.text("plan")) if contracts_in(book) is not None else None
     if plan is None or not (
         work_message.get("status") == COMPLETE or work_message.get("tokens") or work_message.text("task") in plan.done
     ):
         return ()
-    will_be_open = _is_open_after(plan, work_message)
-    return (topic_of(plan.id), CONTRACTS) if will_be_open is not plan.is_open else (topic_of(plan.id),)
+    return (topic_of(plan.id),)
 
 
-def _is_open_after(plan: Plan, work_message: WorkMessage) -> bool:
-    """Has the plan a task to do after this report?"""
-    tasks, task = plan.revisions[-1].words.tasks, work_message.text("task")
-    if task in tasks and work_message.get("status") != COMPLETE:
-        return True
-    return not tasks or any(other != task and other not in plan.done for other in tasks)
+def _close_topics(work_message: WorkMessage, book: Book) -> Topics:
+    plan = plan_in(book, work_message.text("plan"))
+    return (CONTRACTS, topic_of(plan.id)) if plan is not None and plan.is_open else ()
 
 
 def _review_topics(work_message: WorkMessage, book: Book) -> Topics:
@@ -96,6 +92,9 @@ def fold_plan(state: Plan | None, work_message: WorkMessage) -> Plan | None:
             return _after_contract(state or _new_plan(work_message), work_message)
         case "progress" if state is not None:
             return _after_progress(state, work_message)
+        case "close" if state is not None:
+            by, at, reason = work_message.sender, work_message.at, work_message.text("reason")
+            return state._replace(closed=Closure(by, at, reason, work_message.id))
         case "review":
             approved = work_message.get("result") == "approve"
             plan = state or _new_plan(work_message)
@@ -118,7 +117,7 @@ def _after_contract(plan: Plan, work_message: WorkMessage) -> Plan:
     digest = digest_of(_encode(words).encode()).hex()
     to = plan.to if work_message.to in plan.to else (*plan.to, work_message.to)
     if plan.revisions and plan.revisions[-1].digest == digest:
-        return plan._replace(to=to)  # the same words again, perhaps to somebody else
+        return plan._replace(to=to, closed=None)  # the same words again, perhaps to somebody else
     number = len(plan.revisions) + 1
     made = Revision(
         number,
@@ -130,10 +129,7 @@ def _after_contract(plan: Plan, work_message: WorkMessage) -> Plan:
         at=work_message.at,
         dialect=work_message.dialect.name,
     )
-    id_, revisions, _, done, spent, asks, grants, cycle, approved = plan
-    return Plan(
-        id_, (*revisions, made), to=to, done=done, spent=spent, asks=asks, grants=grants, cycle=cycle, approved=approved
-    )
+    return plan._replace(revisions=(*plan.revisions, made), to=to, closed=None)
 
 
 def words_of(work_message: WorkMessage) -> ContractTerms:
@@ -194,11 +190,10 @@ def fold_contracts(state: ContractIndex | None, work_message: WorkMessage) -> Co
         case "contract":
             before = summary.to if summary is not None else ()
             to = before if work_message.to in before else (*before, work_message.to)
-            _open(index, plan, summary, PlanSummary(to, work_message.sender, work_message.texts("tasks")))
-        case "progress" if summary is not None and work_message.get("status") == COMPLETE:
+            tasks, allowed = work_message.texts("tasks"), work_message.texts("allowed")
+            _open(index, plan, summary, PlanSummary(to, work_message.sender, tasks, allowed))
+        case "close" if summary is not None:
             index.closed[plan] = index.open.pop(plan, summary)
-        case "progress" if summary is not None:
-            index.open[plan] = index.closed.pop(plan, summary)
         case "ask":
             index.asks[work_message.id] = candidates(index, work_message)
             _drop_oldest(index.asks)
@@ -228,6 +223,7 @@ _ANSWER = WorkRules(_answer_belongs, check_answer)
 CHAPTERS: dict[str, WorkRules] = {
     "contract": WorkRules(_contract_topics, check_contract),
     "progress": WorkRules(_progress_belongs, check_progress),
+    "close": WorkRules(_close_topics, check_close),
     "review": WorkRules(_review_topics, check_review),
     "ask": WorkRules(_ask_belongs, check_request),
     "answer": _ANSWER,

@@ -112,6 +112,15 @@ PLAN_CONTRACT = MessageType(
     ),
 )  # fmt: skip
 
+# Our own: the page has no message that ends a contract.
+CONTRACT_CLOSE = MessageType(
+    name="contract_close", purpose="The end of a plan's contract: from then on it allows and forbids nothing.",
+    senders=("lead", "architect"), receivers=("lead", "architect", "dev", "qa", "scout", "debugger", "docs"),
+    priority="STATUS", fields=fields({"plan_id": TEXT}, {"reason": NOTE}),
+    example=_example("contract_close", "close-1", "lead", {"plan_id": "1-1", "reason": "Merged"}, task=""),
+    deed=action("close", "plan=plan_id reason", ABOUT),
+)  # fmt: skip
+
 EXECUTION_UPDATE = MessageType(
     name="execution_update",
     purpose="How far a task has come, and the commit that shows it.",
@@ -267,7 +276,7 @@ VBW_TYPED = Dialect(
         version="schema_version", reply_to="request_id", task="task_id",
     ),
     types=types_by_name(
-        SCOUT_FINDINGS, PLAN_CONTRACT, EXECUTION_UPDATE, BLOCKER_REPORT, QA_VERDICT, APPROVAL_REQUEST,
+        SCOUT_FINDINGS, PLAN_CONTRACT, CONTRACT_CLOSE, EXECUTION_UPDATE, BLOCKER_REPORT, QA_VERDICT, APPROVAL_REQUEST,
         APPROVAL_RESPONSE, SHUTDOWN_REQUEST, SHUTDOWN_RESPONSE,
     ),
 )  # fmt: skip

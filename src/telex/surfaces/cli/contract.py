@@ -1,22 +1,26 @@
 """`telex contract`: the contract of each plan, its revisions and its progress."""
 
+import json
 import sys
 import time
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from telex.model.contracts import ContractTerms, Grant, Plan, Revision
 from telex.model.suggestion import nearest
-from telex.surfaces.cli.bus_connection import opened_to_look
-from telex.surfaces.cli.bus_options import lines_option, refuse_misplaced, store_option, text_option
+from telex.surfaces.cli.bus_connection import opened_to_look, settings_here
+from telex.surfaces.cli.bus_options import agent_option, lines_option, refuse_misplaced, store_option, text_option
 from telex.surfaces.cli.check_output import json_line
-from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, CommandError
-from telex.surfaces.cli.output import Screen, shown, wrapped
+from telex.surfaces.cli.exit_codes import DONE, NOT_FOUND, REFUSED, CommandError
+from telex.surfaces.cli.output import Screen, finding_lines, shown, wrapped
 from telex.surfaces.cli.result_output import print_list, print_one
 from telex.surfaces.cli.table import Row, table_lines
 from telex.surfaces.cli.time_text import ago, day_time, stamp
+
+if TYPE_CHECKING:
+    from telex.client import SyncBus
 
 plan_argument = click.argument("plan", metavar="PLAN")
 _LISTS = ("tasks", "allowed", "forbidden", "depends_on", "must_haves", "checks")
@@ -87,17 +91,70 @@ def diff(plan: str, revisions: tuple[str, ...], store: str | None, as_json: bool
     return DONE
 
 
+@command.command("close")
+@plan_argument
+@agent_option
+@text_option("--reason", "WORDS", "Reason, included in the message.")
+@store_option
+@lines_option
+def close(plan: str, agent: str, reason: str | None, store: str | None, as_json: bool) -> int:
+    """Close the contract of a plan, as a lead or an architect. The agents under it are told."""
+    with opened_to_look(store) as bus:
+        found = _named(plan, bus)
+        gone = {presence.member.name for presence in bus.roster() if presence.state in ("left", "shut down")}
+        receipts = [
+            bus.send(_closing(bus, found, agent, reason), sender=agent, to=to)
+            for to in [to for to in found.to if to not in gone] or [agent]
+        ]
+    told = [inbox for receipt in receipts for inbox in receipt.to]
+    if as_json:
+        facts = {"plan": found.id, "closed": bool(told), "to": told, "ids": [receipt.id for receipt in receipts]}
+        sys.stdout.write(json_line(facts | {"findings": [one._asdict() for one in receipts[0].findings]}) + "\n")
+    screen = Screen(sys.stdout if told else sys.stderr)
+    lines = finding_lines(receipts[0].findings, screen)
+    if not told:
+        screen.line("\n".join([screen.paint("refused", "red"), *lines]))
+        return REFUSED
+    if not as_json:
+        screen.line("\n".join([f"closed {shown(found.id)}; told {', '.join(map(shown, told))}", *lines]))
+    return DONE
+
+
+def _closing(bus: "SyncBus", plan: Plan, agent: str, reason: str | None) -> dict[str, Any]:
+    """The message that closes a contract, in the dialect of the contract."""
+    from uuid import uuid4
+
+    from telex.validation.authorization import normalised
+    from telex.work.compose import HeaderFields, compose
+
+    revision = plan.revisions[-1]
+    dialect = next((one for one in settings_here().dialects() if one.name == revision.dialect), None)
+    types = dialect.types.values() if dialect is not None else ()
+    type_ = next((one for one in types if one.deed is not None and one.deed.action == "close"), None)
+    if dialect is None or type_ is None:
+        raise CommandError(f"no message of {shown(revision.dialect)} closes a contract")
+    role = next((one.member.role for one in bus.roster() if one.member.name == normalised(agent)), normalised(agent))
+    messages = [story.message for story in bus.why(revision.id) if story.message.seq == revision.seq]
+    like = json.loads(messages[0].raw) if messages and messages[0].raw[:1] == b"{" else {}
+    header = HeaderFields(str(uuid4()), time.time(), role)
+    return compose(dialect, type_, {"plan": plan.id, "reason": reason}, header, like)
+
+
 # --- finding ----------------------------------------------------------------------------------------------------------
 
 
-def _plans(store: str | None) -> list[Plan]:
-    with opened_to_look(store) as bus:
-        plans: list[Plan] = list(bus.work_state("plan").values())
+def _plans(bus: "SyncBus") -> list[Plan]:
+    plans: list[Plan] = list(bus.work_state("plan").values())
     return sorted((plan for plan in plans if plan.revisions), key=lambda plan: plan.revisions[0].at)
 
 
 def _plan(name: str, store: str | None) -> Plan:
-    plans = {plan.id: plan for plan in _plans(store)}
+    with opened_to_look(store) as bus:
+        return _named(name, bus)
+
+
+def _named(name: str, bus: "SyncBus") -> Plan:
+    plans = {plan.id: plan for plan in _plans(bus)}
     if name in plans:
         return plans[name]
     meant = nearest(name, plans)
@@ -132,7 +189,8 @@ def _values(words: ContractTerms, name: str) -> list[str]:
 
 
 def _list(store: str | None, as_json: bool) -> int:
-    plans, now = _plans(store), time.time()
+    with opened_to_look(store) as bus:
+        plans, now = _plans(bus), time.time()
     rows = [_row(plan, plan.revisions[-1], now) for plan in plans]
     headings = ("plan", "rev", "for", "by", "done", "tokens", "age", "objective")
     return print_list(
@@ -161,7 +219,7 @@ def _spent(plan: Plan) -> str:
 
 def _lines(plan: Plan, revision: Revision, screen: Screen) -> list[str]:
     words, latest = revision.words, revision is plan.revisions[-1]
-    state = "open" if plan.is_open else "complete"
+    state = f"{'open' if plan.is_open else 'closed'}{', complete' if plan.is_complete else ''}"
     of = "" if latest else f", superseded by {plan.revisions[-1].number}"
     lines = [
         f"{screen.paint(shown(plan.id), 'bold')}  {screen.paint(state, 'yellow' if plan.is_open else 'green')}",
@@ -184,6 +242,9 @@ def _lines(plan: Plan, revision: Revision, screen: Screen) -> list[str]:
         lines += _grant_lines(grant, screen)
     for id_, widening_request in plan.asks.items():
         lines += _line("asked", f"{widening_request.kind} by {widening_request.by} ({id_})", screen)
+    if plan.closed is not None:
+        why = f": {plan.closed.reason}" if plan.closed.reason else ""
+        lines += _line("closed", f"by {plan.closed.by}{why}", screen)
     return lines
 
 
@@ -211,6 +272,8 @@ def facts(plan: Plan, revision: Revision) -> dict[str, Any]:
     return {
         "plan": plan.id,
         "open": plan.is_open,
+        "complete": plan.is_complete,
+        "closed": plan.closed._asdict() | {"at": stamp(plan.closed.at)} if plan.closed is not None else None,
         "to": plan.to,
         "revision": revision.number,
         "revisions": len(plan.revisions),

@@ -135,6 +135,7 @@ def _plan(plan: Plan) -> Facts:
         "to": plan.to,
         "open": plan.is_open,
         "complete": plan.is_complete,
+        "closed": plan.closed,
         "tasks": [{"name": task, "done": plan.done.get(task)} for task in last.words.tasks],
         "spent": plan.spent,
         "granted": plan.granted,

@@ -51,7 +51,7 @@ class Contracts extends View {
     const name = `plan-${plan.id}`;
     return html`<li class="card plan" aria-labelledby=${name}>
       <div class="asked-head"><h2 id=${name}><span class="quiet">Plan ${plan.id}</span> ${plan.objective}</h2>
-        ${plan.complete ? badge("complete", "good") : badge("open", "info")}</div>
+        ${plan.complete ? badge("complete", "good") : nothing} ${plan.open ? badge("open", "info") : badge(`closed by ${plan.closed.by}`, "quiet")}</div>
       <p class="row quiet"><span>by ${agent(plan.by)} for ${plan.to.map((one, number) => html`${number ? ", " : ""}${agent(one)}`)}</span>
         <span>revision ${plan.revision}, ${when(plan.at)}</span> ${plan.phase ? html`<span>phase ${plan.phase}</span>` : nothing}
         ${plan.approved ? badge("review passed", "good") : nothing} ${toMessage(plan.seq, "The contract")}</p>
