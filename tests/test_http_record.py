@@ -221,6 +221,17 @@ def test_paths_are_judged_for_an_agent() -> None:
     play(scene)
 
 
+@proves("bus/looking/not-seen")
+def test_looking_at_an_inbox_adds_no_member() -> None:
+    async def scene() -> None:
+        async with opened() as door:
+            for name in ("qa", "newcomer"):
+                assert (await door.client.get(f"/inbox/{name}")).json() == {"answer": []}
+            assert (await door.client.get("/roster")).json() == {"answer": []}
+
+    play(scene)
+
+
 @proves("http/picture")
 def test_a_conversation_is_drawn_whatever_its_name() -> None:
     async def scene() -> None:
