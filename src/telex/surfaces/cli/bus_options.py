@@ -1,6 +1,7 @@
 """Options that several commands of the bus share: agent, store, durations, counts, filters."""
 
 import math
+import os
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, NamedTuple
@@ -59,8 +60,9 @@ def _count(ctx: click.Context, param: click.Parameter, value: str) -> int:
 
 
 def _acting(ctx: click.Context, param: click.Parameter, value: str | None, *, default: str | None) -> str:
-    name = _not_empty(ctx, param, value) if ctx.resilient_parsing else acting_agent(value, ctx.params.get("store"))
-    if not (name := name or default) or value == "":
+    is_completion = ctx.resilient_parsing  # a shell that completes a word asks no hub
+    name = value or (os.environ.get(AGENT) if is_completion else acting_agent(None, ctx.params.get("store"))) or default
+    if not name or value == "":
         raise click.UsageError(f"say who you are: {ctx.command_path} --as NAME, or set {AGENT}")
     return name
 
@@ -109,7 +111,10 @@ def as_option(default: str | None = None) -> Callable[[FC], FC]:
 
 agent_option = as_option()
 role_option = text_option(
-    "--role", "ROLE", "Your role, needed once if your name is not a role.", complete=completion.roles
+    "--role",
+    "ROLE",
+    "Your role, given once; agent if your name is no role and you give none.",
+    complete=completion.roles,
 )
 store_option = text_option("--store", "PATH", "Store to use; that of the project if not given.", eager=True)
 lines_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each.")

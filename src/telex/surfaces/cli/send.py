@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ONE_ADDRESS = "give --to once: use all:ROLE or * for several recipients, or send to each separately"
 OPTIONS = (
     Option("--as", "NAME", f"your agent name; {AGENT} if not given"),
-    Option("--role", "ROLE", "your role, needed once if your name is not a role"),
+    Option("--role", "ROLE", "your role, given once; agent if your name is no role and you give none"),
     Option(
         "--to", "ADDRESS", "an agent, role:qa (one of them), all:qa (each of them) or * (everyone)", "", ONE_ADDRESS
     ),

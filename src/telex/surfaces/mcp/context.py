@@ -15,7 +15,7 @@ class Identity(NamedTuple):
     """Who calls: settled at the door, and by no argument."""
 
     agent: str
-    role: str | None = None  # needed the first time, where the name is no role
+    role: str | None = None  # given once, where the name is no role
 
 
 class ProjectFiles:
