@@ -25,6 +25,7 @@ NOTICED = {  # by the bug: what the simulator says when it has found it
     "no-reports": "was told 0 of",
     "no-attempts": "its events tell",
     "ack-forgotten": "was offered again after its ack",
+    "other-bytes": "with other bytes",
     "two-hands": "in two hands at once",
     "no-lease-expiry": "since its lease ran out",
 }

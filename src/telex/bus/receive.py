@@ -11,11 +11,12 @@ from telex.bus.notify import LOOKS_APART_SECONDS_MIN, Notifier
 from telex.delivery import lifecycle
 from telex.errors import LeaseLost, NotAMember, NotFound
 from telex.model.delivery import OPEN, Delivery
+from telex.model.digest import digest_of
 from telex.model.finding import Finding
 from telex.model.limits import Limits
 from telex.model.message import Lease
 from telex.model.roster import Member
-from telex.ports.store import LeaseRequest, SettleResult
+from telex.ports.store import LeaseRequest, Settlement, SettleResult
 from telex.validation.authorization import normalised
 
 TOKEN_CHARACTERS_MAX = 18  # more digits than any delivery will have, and fewer than a store can hold
@@ -69,7 +70,27 @@ async def next_poll_at(context: BusContext, inboxes: Sequence[str], now: float) 
 
 
 async def lease_messages(context: BusContext, member: Member, request: LeaseRequest) -> list[Lease]:
-    """Lease what is due, in a dialect that the member reads."""
+    """Lease what is due. A message whose bytes are not those that were accepted becomes a dead letter instead."""
+    while True:
+        leases = await _lease(context, member, request)
+        damaged = [lease for lease in leases if digest_of(lease.message.raw) != lease.message.digest]
+        if not damaged:
+            return leases
+        await context.store.settle([await _bury(context, lease) for lease in damaged])
+        if intact := [lease for lease in leases if lease not in damaged]:
+            return intact
+
+
+async def _bury(context: BusContext, lease: Lease) -> Settlement:
+    delivery = await context.store.delivery(lease.delivery)
+    assert delivery is not None, "what is leased is stored"
+    reports = await dead_letter_notices(context, delivery, lifecycle.DAMAGED, lease.message)
+    settlement = lifecycle.damaged(delivery, context.clock.now(), reports=reports)
+    return await keep_request_open(context, settlement, delivery)
+
+
+async def _lease(context: BusContext, member: Member, request: LeaseRequest) -> list[Lease]:
+    """In a dialect that the member reads."""
     if not member.dialects:
         return await context.store.lease(request)
     from telex.bus.render import lease  # most members read any dialect

@@ -14,6 +14,7 @@ from telex.model.message import NewMessage
 from telex.ports.store import Settlement
 
 LAPSED = "the lease expired without an ack or nack"
+DAMAGED = "its stored bytes are damaged (telex doctor names it): send it again under another id"
 
 
 class FailedAttempt(NamedTuple):
@@ -62,6 +63,13 @@ def lapsed(delivery: Delivery, now: float, limits: Limits, *, reports: tuple[New
     attempt = FailedAttempt("lease-expired", LAPSED, now, delivery.holder)
     due_at = delivery.due_at + backoff(delivery.attempts, limits)
     return _retry(delivery, attempt, limits, due_at, reports)._replace(run_out_at=now)  # the lease may just be extended
+
+
+def damaged(delivery: Delivery, now: float, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
+    """Dead letter at once: the bytes will not get better."""
+    detail = _text({"reason": DAMAGED, "attempt": delivery.attempts})
+    settlement = Settlement(delivery.seq, "leased", "dead", now, "dead", agent=delivery.holder, fence=delivery.fence)
+    return settlement._replace(detail=detail, reports=reports, release=True)
 
 
 def backoff(attempts: int, limits: Limits) -> float:

@@ -24,7 +24,7 @@ MEANINGS: dict[State, str] = {
     "stored": "stored and waiting in the inbox; after a failed attempt it waits for its backoff",
     "leased": "held by one reader until the lease expires",
     "acked": "the reader has finished with it",
-    "dead": "every attempt failed; a person may retry or drop it until the record is pruned",
+    "dead": "every attempt failed, or its bytes are damaged; a person may retry or drop it until the record is pruned",
     "expired": "a request to which no reply came in time",
     "withdrawn": "dropped by a person, or its recipient has left or shut down",
 }

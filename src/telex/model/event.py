@@ -30,7 +30,7 @@ KINDS: dict[str, str] = {
     "returned": "the reader disconnected before it had the message, or has shut down; the attempt does not count",
     "nacked": "the reader rejected the message with a reason; it is retried",
     "lease-expired": "the lease expired without an ack or nack; the message is retried",
-    "dead": "the last attempt failed; the sender was notified",
+    "dead": "the last attempt failed, or the stored bytes are damaged; the sender was notified",
     "reply-overdue": "no reply came by the deadline",
     "request-repeated": "the request was delivered to the inbox once more",
     "expired": "no reply came to any repetition of the request",

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from telex.model.delivery import Delivery
+from telex.model.digest import digest_of
 from telex.model.event import Event
 from telex.model.message import Lease, Message, NewMessage
 from telex.ports.store import (
@@ -212,6 +213,16 @@ class AckForgotten(FaultyStore):
         ]
 
 
+class OtherBytes(FaultyStore):
+    """Leases a message with other bytes than were stored."""
+
+    async def lease(self, request: LeaseRequest) -> list[Lease]:
+        return [
+            lease._replace(message=lease.message._replace(raw=b"other", digest=digest_of(b"other")))
+            for lease in await self.inner.lease(request)
+        ]
+
+
 class TwoHands(FaultyStore):
     """Leases a message that another reader holds."""
 
@@ -249,6 +260,7 @@ BUGS: dict[str, type[FaultyStore]] = {
     "no-reports": NoReports,
     "no-attempts": NoAttempts,
     "ack-forgotten": AckForgotten,
+    "other-bytes": OtherBytes,
     "two-hands": TwoHands,
     "no-lease-expiry": NoLeaseExpiry,
 }

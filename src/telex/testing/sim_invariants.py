@@ -55,6 +55,9 @@ async def check(store: Store, witness: SendObserver, limits: Limits, readers: se
             _is_at_rest(delivery, message, witness, readers, now)
     _complaints_are_answered(events, witness)
     _nothing_is_lost(messages, deliveries, witness)
+    for seq, raw in witness.delivered:
+        if seq in messages and messages[seq].raw != raw:
+            witness.wrong(f"{messages[seq].id} was delivered with other bytes")
     _no_id_is_kept_twice(messages, witness, limits)
     _senders_were_told(events, messages, deliveries, witness)
 

@@ -29,6 +29,7 @@ class SendObserver:
         self.picked: set[tuple[int, int]] = set()  # leases that skipped the queue: answers to a request
         self.complaints: list[tuple[int, str]] = []  # by delivery: wrong, unless somebody else had ended it
         self.offers = 0
+        self.delivered: list[tuple[int, bytes]] = []  # by message: the bytes that a reader got
         self._running: dict[int, tuple[int, float]] = {}  # by delivery: the fence, and when that lease runs out
         self._settled: set[tuple[int, int]] = set()  # leases that their reader has acked or given back
 
@@ -63,6 +64,7 @@ class SendObserver:
     def offered(self, at: float, agent: str, lease: Lease, *, picked: bool = False) -> None:
         self.offers += 1
         delivery, fence = lease.delivery, lease.fence
+        self.delivered.append((lease.message.seq, lease.message.raw))
         self.note(at, f"{agent} ← {lease.message.id} from {lease.inbox}, attempt {lease.attempt}, {lease.token}")
         if delivery in self.acked:
             self.wrong(f"{lease.message.id} was offered again after its ack")
