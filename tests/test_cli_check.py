@@ -71,7 +71,7 @@ def test_warnings_and_notes_are_said_and_do_not_refuse(tmp_path: Path, capsys: C
     [
         ("Good morning.", "accepted  plain text"),
         ('{"type": "idle_notification", "from": "dev"}', "accepted  control frame idle_notification"),
-        ('{"type": "dev_progress", "task": ', "refused   unreadable"),
+        ('{"type": "dev_progress", "task": ', "refused   unreadable vbw-handoff dev_progress"),
         ('{"type": "no_such_thing"}', "refused   of no known type"),
     ],
 )

@@ -60,8 +60,14 @@ def test_where_only_the_sender_knows_a_blank_is_left_and_named(tmp_path: Path, c
 
 
 def test_what_cannot_be_read_cannot_be_fixed(tmp_path: Path, capsys: Capture) -> None:
-    code, out, err = run(capsys, "fix", put(tmp_path, "cut.json", '{"type": "dev_progress", "ta'))
+    code, out, err = run(capsys, "fix", put(tmp_path, "cut.json", '{"kind": "dev_progress", "ta'))
     assert (code, out) == (2, "")
+    assert "not-json" in err
+
+
+def test_a_message_that_was_cut_off_is_printed_with_blanks_for_what_is_missing(tmp_path: Path, capsys: Capture) -> None:
+    code, out, err = run(capsys, "fix", put(tmp_path, "cut.json", '{"type": "dev_progress", "task": "T1", "pl'))
+    assert (code, json.loads(out)["task"], json.loads(out)["plan_id"]) == (2, "T1", "<fill: text>")
     assert "not-json" in err
 
 

@@ -92,6 +92,22 @@ def test_what_was_put_around_a_message_is_said_and_kept(
     assert code in json.dumps(team.happened("accepted"))
 
 
+@proves("common/reading/typed-or-plain")
+@pytest.mark.parametrize("strict", [True, False])
+def test_what_can_be_seen_but_not_read_never_counts_and_its_sender_gets_the_message(
+    open_team: OpenTeam, strict: bool
+) -> None:
+    team, said = open_team(strict=strict), speech_of("vbw-handoff", "dev_blocker")
+    receipt = team.bus.send(said.raw.decode().replace("{", "{ /* urgent */", 1), sender="dev", to="lead")
+    assert (receipt.accepted, receipt.type) == (not strict, "dev_blocker" if strict else None)
+    assert "not-json" in {finding.code for finding in receipt.findings}
+    assert team.bus.work_state("blocker") == {}
+    if strict:
+        assert (receipt.certain, json.loads(receipt.fixed or "")) == (True, said.tree)
+        assert team.bus.send(receipt.fixed or "", sender="dev", to="lead").accepted
+        assert team.bus.work_state("blocker") != {}
+
+
 @proves("bus/bytes/refused-too")
 @pytest.mark.parametrize("raw", [b"\xff\xfe\x00broken", b"\x00", b'{"type": "dev_blocker", "task": ', b" "])
 def test_what_was_refused_is_kept_to_the_byte(team: Team, raw: bytes) -> None:

@@ -1,13 +1,18 @@
 """What really arrives: wrapped, fenced, in prose, of any dialect or none. Is it read, and is every repair said?"""
 
 import json
+import re
+from html import escape
 
 import pytest
 
+from telex.dialects.parse.relaxed_json import read_relaxed
+from telex.dialects.parse.repair import CHARACTERS_MAX
 from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.write import write
 from telex.model.finding import refusals
 from telex.validation.check import CheckPolicy, CheckResult, check
+from tests.damage import filled
 from tests.proofs import proves
 from tests.tables import BUILD_FLOW, SIGNAL_MD, TABLES, VBW_COMPANY, VBW_HANDOFF, VBW_TYPED
 from tests.tables.notation import Table, message
@@ -227,3 +232,118 @@ def test_a_coding_tools_own_frame_passes_untouched(name: str) -> None:
 def test_a_message_of_that_name_with_an_envelope_is_ours(type_: str) -> None:
     checked = check(VBW_TYPED.wire(message(VBW_TYPED, VBW_TYPED.row(type_))))
     assert (checked.outcome, checked.dialect, checked.valid) == ("message", VBW_TYPED.dialect, True)
+
+
+# --- a message that can be seen but not read --------------------------------------------------------------------------
+
+BLOCKER = json.loads(JSON)
+MALFORMED = {
+    "comment //": JSON.replace("{", "{ // mine", 1),
+    "comment /* */": JSON.replace("{", "{ /* mine */", 1),
+    "comment #": JSON.replace("{", "{ # mine", 1),
+    "single quotes": JSON.replace('"', "'"),
+    "smart quotes": re.sub(r'"(\w+)"', "“\\1”", JSON),
+    "missing first brace": JSON[1:],
+    "doubled braces": f"{{{JSON}}}",
+    "escaped quotes": json.dumps(JSON)[1:-1],
+    "tag on one line": f"<message>{json.dumps(BLOCKER)}</message>",
+    "backticks on one line": f"`{json.dumps(BLOCKER)}`",
+    "const m = …;": f"const m = {JSON};",
+    "HTML entities": escape(JSON),
+    "quoted": "\n".join(f"> {line}" for line in JSON.splitlines()),
+    "YAML": "type: dev_blocker\ntask: t\nplan_id: p\nblocker: b\nneeds: n\n",
+    "in a sentence": f"I sent {json.dumps(BLOCKER)} to you.",
+    "array of one": f"[{JSON}]",
+}
+
+
+@proves("common/reading/typed-or-plain")
+@pytest.mark.parametrize("how", MALFORMED)
+def test_a_message_that_can_be_seen_but_not_read_is_refused_with_the_message_it_would_be(how: str) -> None:
+    strict, lenient = (check(MALFORMED[how], CheckPolicy(strict=strict)) for strict in (True, False))
+    assert (strict.valid, strict.outcome, strict.fixed) == (False, "unreadable", BLOCKER)
+    assert (lenient.valid, lenient.outcome, lenient.type) == (True, "plain", None)
+    assert refusals(lenient.findings)
+    assert lenient.findings == strict.findings
+
+
+APPROVAL = "---\ntype: approval\nsignal: lgtm\n---\nGo.\n"
+
+
+@proves("common/reading/typed-or-plain")
+@pytest.mark.parametrize(
+    "text, body",
+    [
+        ("---\nmessage:\n  type: approval\n  signal: lgtm\n---\nGo.\n", "Go.\n"),
+        ("type: approval\nsignal: lgtm\n", ""),
+        ("type: approval\nsignal: lgtm\n---\nGo.\n", "Go.\n"),
+        ("---\ntype: approval\nsignal: lgtm\n\nGo.\n", "Go.\n"),
+        ('{"type": "approval", "signal": "lgtm", "body": "Go."}', "Go."),
+        ("> ---\n> type: approval\n> signal: lgtm\n> ---\n> Go.", "Go."),
+    ],
+)
+def test_front_matter_that_can_be_seen_but_not_read_is_refused_with_the_message(text: str, body: str) -> None:
+    checked = check(text)
+    assert (checked.valid, checked.fixed, checked.body) == (False, {"type": "approval", "signal": "lgtm"}, body)
+    assert (check(text, CheckPolicy(strict=False)).outcome) == "plain"
+
+
+@proves("common/reading/cut-off")
+def test_a_message_that_was_cut_off_anywhere_is_never_certain_and_is_fixed_in_one_turn() -> None:
+    for end in range(JSON.index("dev_blocker") + 12, len(JSON) - 1):
+        checked = check(JSON[:end])
+        assert (checked.valid, checked.fixed) == (False, None)
+        assert checked.skeleton is not None
+        assert check(json.dumps(filled(checked.skeleton, BLOCKER))).tree == BLOCKER
+
+
+@proves("common/reading/typed-or-plain", "common/ladder/plain")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The type dev_blocker is for what keeps you from going on.",
+        "type: of thing I like\ntask: none",
+        "Which type: dev_progress or dev_blocker?",
+        'The config has {"type": "object", "task": "string"} in it.',
+        "| type | task |\n|---|---|\n| dev_blocker | T1 |",
+    ],
+)
+def test_text_about_messages_is_plain_text(text: str) -> None:
+    assert (check(text).outcome, check(text).findings) == ("plain", ())
+
+
+@proves("common/detect/forced")
+@pytest.mark.parametrize("how", MALFORMED)
+def test_a_text_with_a_message_in_it_can_be_sent_as_plain_text(how: str) -> None:
+    checked = check(MALFORMED[how], CheckPolicy(forced=by_name("plain")))
+    assert (checked.valid, checked.text, checked.findings) == (True, MALFORMED[how], ())
+
+
+HOSTILE = (
+    '"',
+    "'",
+    '\\"',
+    "{",
+    "[",
+    "/*",
+    '"a" ',
+    "“",
+    '"\\n',
+    "\n",
+    ": ",
+    '{"a":',
+    "> ",
+    "&quot;",
+    "type: approval\n",
+    '"a"1',
+)
+
+
+@proves("common/reading/tolerant-is-linear")
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_hostile_text_is_not_looked_at_over_and_over(unit: str) -> None:
+    """It would take minutes."""
+    text = '{"type": "dev_blocker", "task": ' + unit * (500_000 // len(unit))
+    assert not read_relaxed(text, 0, 64).is_exact
+    assert not check(text).valid
+    assert not check(text[:CHARACTERS_MAX]).valid

@@ -6,7 +6,7 @@ refusal stops the message. Rules that need earlier messages (contracts, approval
 
 from typing import NamedTuple
 
-from telex.dialects.parse.detect import DetectionHint
+from telex.dialects.parse.detect import DetectionHint, tell
 from telex.dialects.parse.reader import DECISION_IN_PROSE, Outcome, ParsedMessage, read
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
@@ -82,6 +82,9 @@ def check(
     hint = DetectionHint(desk.preferred, as_role, to_role)
     reading = read(raw, desk.dialects, forced=desk.forced, hint=hint, limits=desk.limits)
     dialect, type_ = reading.told.dialect, reading.told.type
+    if reading.outcome == "unreadable" or reading.is_other_form:
+        asked = {"as_role": as_role, "to_role": to_role, "as_name": as_name, "to_name": to_name}
+        return _suggestion(reading, desk, hint, asked) or _verdict(reading, desk, reading.findings)
     if reading.outcome != "message" or dialect is None:
         return _verdict(reading, desk, reading.findings)
     if type_ is None:
@@ -98,6 +101,44 @@ def check(
         unsigned = [*unsigned, *validate(tree, dialect, type_, limits=desk.limits).findings]
     findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *authorised)
     return _verdict(reading, desk, findings, validated, fixable=reading.told.certain and not refusals(unsigned))
+
+
+def _suggestion(
+    reading: ParsedMessage, desk: CheckPolicy, hint: DetectionHint, asked: dict[str, str | None]
+) -> CheckResult | None:
+    """Result for a text in which a type can be seen but that cannot be read: with the message to send instead.
+
+    The suggestion is certain only if the text leaves no doubt and the message then passes this very check.
+    """
+    from telex.dialects.parse.repair import repair
+    from telex.dialects.write import write
+
+    among = (desk.forced,) if desk.forced else desk.dialects
+    repaired = repair(reading.text, among, desk.limits)
+    if repaired is None:
+        return None
+    told = tell(repaired.tree, tuple(one for one in among if repaired.tree[TYPE] in one.types), hint)
+    assert told.dialect is not None, "it has a known type"
+    assert told.type is not None, "it has a known type"
+    valued = validate(repaired.tree, told.dialect, told.type, body=repaired.body, limits=desk.limits)
+    text = write(told.dialect, valued.tree, repaired.body)
+    again = check(text, desk._replace(strict=True, forced=told.dialect), **asked)
+    doubts = [finding for finding in (*valued.findings, *again.findings) if finding.code == "field-unknown"]
+    certain = repaired.is_exact and again.valid and not doubts and not refusals(valued.findings)
+    findings = [_advised(finding, repaired.advice) for finding in reading.findings]
+    findings += refusals(valued.findings) if repaired.is_exact else []
+    verdict = _verdict(reading, desk, tuple(findings))
+    return verdict._replace(
+        dialect=verdict.dialect if verdict.valid else told.dialect,
+        type=None if verdict.valid else told.type.name,
+        fixed=again.tree if certain else None,
+        skeleton=None if certain else again.fixed or again.skeleton or again.tree,
+        body=None if verdict.valid else repaired.body,
+    )
+
+
+def _advised(finding: Finding, advice: str) -> Finding:
+    return finding._replace(say=f"{finding.say} {advice}") if advice and finding.severity == "refusal" else finding
 
 
 def _sign(

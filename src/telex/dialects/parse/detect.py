@@ -103,7 +103,7 @@ def _misnamed(tree: Tree, given: str, dialects: tuple[Dialect, ...], hint: Detec
         dialect, type_ = _best(tree, close, hint)
         say = f"Write the type as {type_.name!r}."
         finding = Finding("type-unknown", _AT_TYPE, say, expected=_types(dialect), found=given[:60], nearest=type_.name)
-        return Detection(dialect, type_, (finding,))
+        return Detection(dialect, type_, (finding,), certain=_missing(tree, dialect, type_) == 0)
     by_envelope = _by_envelope(tree, dialects)
     wanted = _types(by_envelope) if by_envelope else "a type of " + ", ".join(dialect.name for dialect in dialects)
     say = f"Use {wanted}."
@@ -204,6 +204,11 @@ def _missing(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
     own = sum(field.required and name not in inner for name, field in type_.fields.items() if isinstance(inner, dict))
     around = sum(field.required and name not in tree for name, field in dialect.envelope.items())
     return own + around + (dialect.payload is not None and dialect.payload not in tree)
+
+
+def is_complete(tree: Tree, dialects: list[Dialect]) -> bool:
+    """Has it every required field of its type, in one of these dialects?"""
+    return any(_missing(tree, dialect, dialect.types[tree[TYPE]]) == 0 for dialect in dialects)
 
 
 def _values_fit(tree: Tree, dialect: Dialect, type_: MessageType) -> bool:

@@ -110,6 +110,13 @@ def _not_json(error: json.JSONDecodeError, text: str) -> Finding:
     if error.msg.startswith("Unterminated string") or not text[error.pos :].strip():
         say = f"Send the message whole: it is cut off at {where}, before every brace, bracket and quote was closed."
         return Finding("not-json", ROOT, say, expected="JSON", found=text[error.pos : error.pos + 20] or "the end")
+    if (
+        error.msg.startswith("Expecting ',' delimiter")
+        and text[: error.pos].rstrip().endswith('"')
+        and there not in '"{['
+    ):
+        say = f'Escape the quotes inside the text before {where}: write each of them as \\".'
+        return Finding("not-json", ROOT, say, expected="JSON", found=text[error.pos : error.pos + 20])
     if there and ord(there) < 32:
         hint = " Write a line break inside a string as \\n and a tab as \\t."
     return Finding(

@@ -33,6 +33,7 @@ class ParsedMessage(NamedTuple):
     tree: Tree = NO_TREE
     body: str | None = None  # the markdown under the front matter
     broken: frozenset[str] = frozenset()  # paths of malformed values
+    is_other_form: bool = False  # of a known type that is written in another form
 
 
 NOTHING = Detection(None, None)
@@ -128,14 +129,18 @@ class _ParseSteps(NamedTuple):
     def typed(self, tree: Tree, body: str | None, form: Form, found: tuple[Finding, ...], text: str) -> ParsedMessage:
         tree, renamed = _with_type(tree)
         detection = tell(tree, self.of(form), self.hint)
-        said = self.other_form(tree, form) if detection.type is None else ()
+        said = self.other_form(tree, form) if detection.type is None or detection.type.name != tree.get(TYPE) else ()
+        if said:
+            detection = detection._replace(type=None)
         scanned = scan(tree, self.limits)
         broken = frozenset(finding.path for finding in (*refusals(found), *scanned) if finding.path != ROOT)
         if detection.type is not None:
             named = {TYPE: detection.type.name}
             tree = tree | named if TYPE in tree else named | tree
         findings = (*found, *scanned, *renamed, *(said or detection.findings))
-        return ParsedMessage("message", detection, findings, text, tree, body=body, broken=broken)
+        return ParsedMessage(
+            "message", detection, findings, text, tree, body=body, broken=broken, is_other_form=bool(said)
+        )
 
     def other_form(self, tree: Tree, form: Form) -> tuple[Finding, ...]:
         """Finding on a known type that was sent in the form of another dialect."""
@@ -160,18 +165,26 @@ def _with_type(tree: Tree) -> tuple[Tree, tuple[Finding, ...]]:
     return {(TYPE if name == other else name): value for name, value in tree.items()}, (finding,)
 
 
-def _lacks_its_fences(text: str, ladder: _ParseSteps) -> bool:
-    """Whether it is front matter of a known type without the --- lines."""
-    pairs = [line.partition(":") for line in text[:500].splitlines()]
-    given = {name: value.strip() for name, colon, value in pairs if colon}
-    types = [dialect.types.get(given.get(TYPE, "")) for dialect in ladder.of("front-matter")]
-    return any(type_ is not None and not given.keys().isdisjoint(type_.fields) for type_ in types)
+def _visible_type(text: str, ladder: _ParseSteps) -> Finding | None:
+    """Finding on a text that is no message, though a type of ours can be seen in it."""
+    if TYPE not in text.lower():
+        return None
+    from telex.dialects.parse.repair import visible_type
+
+    named = visible_type(text, ladder.among)
+    if named is None:
+        return None
+    if not any(named in dialect.types for dialect in ladder.of("json")):
+        return _front_matter_missing(text)
+    say = f"Send the {named} as one JSON object: it can be seen in this text, but not read."
+    return Finding("not-json", ROOT, say, expected="a JSON object", found=text.strip()[:40])
 
 
 def _otherwise(text: str, notes: tuple[Finding, ...], forced: Dialect | None, ladder: _ParseSteps) -> ParsedMessage:
-    """Result for a text without a message: plain text, unless a dialect is forced."""
-    if _lacks_its_fences(text, ladder):
-        return ParsedMessage("unreadable", NOTHING, (*notes, _front_matter_missing(text)), text)
+    """Result for a text without a message: plain text, unless a type can be seen in it or a dialect is forced."""
+    visible = _visible_type(text, ladder)
+    if visible is not None:
+        return ParsedMessage("unreadable", NOTHING, (*notes, visible), text)
     scalar = _json_scalar(text)
     if forced is None:
         findings = notes if scalar is _NO_SCALAR else (*notes, _not_an_object(scalar, "warning"))

@@ -15,7 +15,7 @@ from telex.project import find_settings
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces
 from telex.surfaces.cli.option_parser import Option, ParsedOptions, help_text, parse
-from telex.surfaces.cli.output import Screen, finding_lines, fix_lines, shell_word, shown, verdict
+from telex.surfaces.cli.output import Screen, finding_lines, fix_head, fix_lines, shell_word, shown, verdict
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 OPTIONS = (
@@ -205,10 +205,10 @@ def _fix_lines(checked: CheckResult, command: str, screen: Screen) -> list[str]:
     from telex.surfaces.cli.blanks import blanks_in
     from telex.surfaces.cli.message_output import wire_text
 
-    if checked.fixed is None and not any(blanks_in(tree)):
+    if checked.fixed is None and checked.outcome != "unreadable" and not any(blanks_in(tree)):
         return []  # the findings say what to change, and there is nothing that could be changed for the sender
     if screen.is_terminal:
         effect = "prints it fixed" if checked.fixed else "prints it with blanks to fill"
         return fix_lines(command, effect, screen)
-    head = "Send this instead:" if checked.fixed else "Fill in the blanks, resolve the findings, and send this:"
-    return ["", head, wire_text(checked.dialect, tree, checked.body, compact=True).removesuffix("\n")]
+    text = wire_text(checked.dialect, tree, checked.body, compact=True).removesuffix("\n")
+    return ["", fix_head(text, certain=checked.fixed is not None), text]

@@ -71,6 +71,8 @@ def what(checked: "CheckResult") -> str:
         return "plain text"
     if checked.dialect is None:
         return "of no known type" if checked.outcome == "message" else "unreadable"
+    if checked.outcome == "unreadable":
+        return f"unreadable {checked.dialect.name} {type_}".rstrip()
     return f"{checked.dialect.name} {type_ or 'of no known type'}"
 
 
@@ -94,6 +96,17 @@ def fix_lines(command: str, effect: str, screen: Screen) -> list[str]:
     head, told = f"  {screen.paint('fix    ', 'green')}  {command}", screen.paint(effect, "dim")
     fits = screen.width is None or _INDENT + len(command) + 2 + len(effect) <= screen.width
     return [f"{head}  {told}"] if fits else [head, " " * _INDENT + told]
+
+
+def fix_head(text: str, *, certain: bool) -> str:
+    """What to do with the message that is shown below a refusal."""
+    if certain:
+        return "Send this instead:"
+    from telex.dialects.blanks import OPENING
+
+    if OPENING in text:
+        return "Fill in the blanks, resolve the findings, and send this:"
+    return "It reads like this. Check it, resolve the findings, and send it:"
 
 
 def _beyond_say(finding: Finding, limit: int | None) -> list[str]:

@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from telex.surfaces.cli.check import stderr_has_its_own_reader
-from telex.surfaces.cli.output import Screen, finding_lines, fix_lines, shown, shown_block, wrapped
+from telex.surfaces.cli.output import Screen, finding_lines, fix_head, fix_lines, shown, shown_block, wrapped
 
 if TYPE_CHECKING:
     from telex.ports.bus import Receipt
@@ -62,8 +62,7 @@ def _fix_lines(receipt: "Receipt", fix: str, screen: Screen) -> list[str]:
     if screen.is_terminal:
         effect = "prints it fixed" if receipt.certain else "prints it with blanks to fill"
         return fix_lines(fix, effect, screen)
-    head = "Send this instead:" if receipt.certain else "Fill in the blanks, resolve the findings, and send this:"
-    return ["", head, _compact(receipt.fixed)]
+    return ["", fix_head(receipt.fixed, certain=receipt.certain), _compact(receipt.fixed)]
 
 
 def _compact(text: str) -> str:

@@ -100,7 +100,7 @@ def _markup_of(
     message: Message, dialect: Dialect | None, type_: MessageType | None, checked: CheckResult
 ) -> tuple[Markup, str]:
     """Markdown of a message: its body, or a rendering if it has none."""
-    if checked.body is not None:
+    if checked.body is not None and checked.outcome == "message":
         return markup(checked.body), "body"
     if dialect is None or type_ is None or checked.outcome != "message":
         return markup(text_of(message.raw)[0]), "text"

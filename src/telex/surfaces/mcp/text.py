@@ -18,7 +18,7 @@ from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.message_text import MARK as MARK
 from telex.surfaces.cli.message_text import marked as marked
 from telex.surfaces.cli.message_text import text_of, what, whence
-from telex.surfaces.cli.output import Screen, finding_lines, shown, shown_block
+from telex.surfaces.cli.output import Screen, finding_lines, fix_head, shown, shown_block
 from telex.surfaces.cli.time_text import clock_time
 
 PLAIN = Screen(io.StringIO())  # for its width and colours: it has none
@@ -63,8 +63,7 @@ def refused_text(what: str, findings: Iterable[Finding], fixed: str | None, *, c
     """Why it may not pass, and the message that would."""
     lines = [f"refused: {what}. Nothing was delivered.", finding_text(findings)]
     if fixed is not None:
-        lines += ["Send this instead:" if certain else "Fill in the blanks, resolve the findings, and send this:"]
-        lines += [one_line(fixed)]
+        lines += [fix_head(fixed, certain=certain), one_line(fixed)]
     return "\n".join(lines)
 
 

@@ -1,0 +1,222 @@
+"""Repair of a text in which a message can be seen but not read: what its sender should send instead.
+
+The strict reader decides what a text is. This module only makes the suggestion that goes with a refusal; nothing that
+it reads is stored or acted on. It is imported when the strict reader has failed; a valid message does not pay for it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from html import unescape
+from itertools import chain, islice
+from textwrap import dedent
+from typing import Any, NamedTuple
+
+from telex.dialects.parse.detect import is_complete
+from telex.dialects.parse.extract import unboxed
+from telex.dialects.parse.front_matter import PlainScalar, read_front_matter
+from telex.dialects.parse.json import read_json
+from telex.dialects.parse.relaxed_json import CLOSING, read_relaxed
+from telex.dialects.schema import TYPE, Anything, Dialect, Fields, Group, Kind, ListOf, MapOf, MessageType, Tree
+from telex.model.limits import Limits
+
+CHARACTERS_MAX = 20_000  # of a text that is repaired; a hub does this in its event loop
+STARTS_MAX = 4  # braces at which the message may begin
+PLACES_MAX = 64  # at which a type is looked for
+NEAR = 2_000  # characters within which another field makes a message of it
+_QUOTE = r"(?:&(?:quot|apos|#\w{1,4});|[\\\s*_" + re.escape("".join(CLOSING)) + r"]){0,12}+"
+_AFTER_KEY = re.compile(_QUOTE + r"(?:[:：]|=>?)" + _QUOTE + r"([\w-]*)")
+_BRACE = re.compile(r"\{[^\w{}]{0,16}\Z")
+_KEY = re.compile(r"[\"'“”]\s*[:：]")  # outside the object there should be none
+_GOES_ON = re.compile(rf"{_KEY.pattern}|\{{")
+
+
+class Repair(NamedTuple):
+    """The message that the text seems to be."""
+
+    tree: Tree
+    body: str | None
+    is_exact: bool  # nothing is invented, dropped or cut off
+    advice: str = ""  # what the sender should do otherwise
+
+
+def visible_type(text: str, dialects: tuple[Dialect, ...]) -> str | None:
+    """The known type that the text names as a `type`, straight behind a brace or with another field of it near by."""
+    lowered = text.lower()
+    for match in islice(re.finditer(r"(?<!\w)type(?!\w)", lowered), PLACES_MAX):
+        given = _AFTER_KEY.match(text, match.end())
+        types = [(one, one.types[given[1]]) for one in dialects if given and given[1] in one.types]
+        around = lowered[max(match.start() - NEAR, 0) : match.end() + NEAR]
+        before = text[max(match.start() - 20, 0) : match.start()]
+        if given and types and (_BRACE.search(before) or _has_field(around, types)):
+            return given[1]
+    return None
+
+
+def _has_field(around: str, types: list[tuple[Dialect, MessageType]]) -> bool:
+    names = {name.lower() for dialect, type_ in types for name in (*dialect.envelope, *type_.fields)}
+    found = re.finditer(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)", around) if names else ()
+    return any(_AFTER_KEY.match(around, match.end()) for match in found)
+
+
+def repair(text: str, dialects: tuple[Dialect, ...], limits: Limits) -> Repair | None:
+    """What the text would be as a message of one of these dialects; None when no type of theirs can be seen."""
+    named = visible_type(text, dialects)
+    if named is None:
+        return None
+    if len(text) > CHARACTERS_MAX:
+        return Repair({TYPE: named}, None, is_exact=False)
+    advice = []
+    for change, say in _CHANGES:
+        changed = change(text)
+        if changed is not None:
+            text = changed
+            advice.append(say)
+
+    def is_ours(tree: Any) -> bool:
+        given = tree.get(TYPE) if isinstance(tree, dict) else None
+        return isinstance(given, str) and any(given in dialect.types for dialect in dialects)
+
+    first = None
+    for found in chain(_objects(text, is_ours, dialects, limits), _mappings(text, is_ours, dialects, limits)):
+        if found.is_exact:
+            return found._replace(advice=" ".join(advice))
+        first = first or found
+    return first._replace(advice=" ".join(advice)) if first else Repair({TYPE: named}, None, is_exact=False)
+
+
+# --- what is done to the whole text ----------------------------------------------------------------------------------
+
+
+def _without_quote_marks(text: str) -> str | None:
+    lines = text.strip("\n").split("\n")
+    if any(line and not line.startswith(">") for line in lines):
+        return None
+    return "\n".join(line.removeprefix(">").removeprefix(" ") for line in lines)
+
+
+def _without_entities(text: str) -> str | None:
+    return unescape(text) if re.search(r"&(?:quot|#0*34|#[xX]0*22);\s*type", text) else None
+
+
+def _without_escapes(text: str) -> str | None:
+    """The text in which every quote is escaped, as inside a JSON string whose own quotes are gone."""
+    inside = text.strip().strip('"')
+    if '\\"' not in inside or re.search(r'(?<!\\)"', inside):
+        return None
+    read = read_json('"' + inside.replace("\n", "\\n").replace("\t", "\\t") + '"')
+    return read.value if isinstance(read.value, str) else None
+
+
+_CHANGES: tuple[tuple[Callable[[str], str | None], str], ...] = (
+    (_without_quote_marks, "Do not quote it with >."),
+    (_without_entities, "Write quotes as they are, not as HTML entities."),
+    (_without_escapes, "Write quotes as they are, without backslashes."),
+)
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+IsOurs = Callable[[Any], bool]
+
+
+def _objects(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits: Limits) -> Iterator[Repair]:
+    """Objects of ours in the text, wherever they begin, also where the first brace is missing or each is doubled."""
+    for source in _spellings(text):
+        inside = None
+        for count, brace in enumerate(re.finditer(r"\{", source)):
+            if count >= STARTS_MAX or inside:
+                break
+            read = read_relaxed(source, brace.start(), limits.depth_max)
+            inside = read.value if is_ours(read.value) else unboxed(read.value, is_ours) if read.value else None
+            if not inside:
+                continue
+            rest = source[read.end :]
+            if visible_type(rest, dialects):
+                return  # several messages
+            is_exact = read.is_exact and not _GOES_ON.search(rest) and not _KEY.search(source[: brace.start()])
+            tree, body = dict(inside), None
+            if all(dialect.form == "front-matter" for dialect in _having(tree, dialects)):
+                body = tree.pop("body") if isinstance(tree.get("body"), str) else ""
+            yield Repair(tree, body, is_exact)
+
+
+def _spellings(text: str) -> Iterator[str]:
+    if re.match(r"\s*[\"'“]?\w+[\"'”]?\s*[:：]", text) and text.rstrip().endswith("}"):
+        yield "{" + text
+    yield text
+    if "{{" in text:
+        yield text.replace("{{", "{").replace("}}", "}")
+
+
+def _having(tree: Tree, dialects: tuple[Dialect, ...]) -> list[Dialect]:
+    return [dialect for dialect in dialects if tree[TYPE] in dialect.types]
+
+
+# --- YAML ------------------------------------------------------------------------------------------------------------
+
+
+def _mappings(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits: Limits) -> Iterator[Repair]:
+    """The text as front matter: without its lines of ---, under a key, or for a type that is written as JSON."""
+    for fields, body in _parts(text):
+        for variant in dict.fromkeys((fields, _tidied(fields))):
+            front = read_front_matter(f"---\n{variant}\n---\n", limits)
+            tree: Tree | None = front.fields if is_ours(front.fields) else unboxed(front.fields, is_ours)
+            if front.findings or not tree:
+                continue
+            having = _having(tree, dialects)
+            is_json = all(dialect.form == "json" for dialect in having)
+            if is_json:
+                tree = _json_values(tree, having[0].fields_of(having[0].types[tree[TYPE]]))
+            is_exact = is_complete(tree, having) and not (is_json and (body.strip() or " #" in variant))
+            yield Repair(tree, None if is_json else body, is_exact)
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """The fields and the body, as they may be apart."""
+    text = re.sub(r"\A\s*?---[ \t]*\n", "", text.lstrip("\n"))
+    for rule in (r"\n[ \t]*---[ \t]*(?:\n|\Z)", r"\n[ \t]*\n"):
+        parts = re.split(rule, text, maxsplit=1)
+        if len(parts) == 2:
+            yield dedent(parts[0]), parts[1]
+    yield dedent(text), ""
+
+
+_ODD_BLANKS = "\xa0\u2000-\u200a\u202f\u205f\u3000"
+
+
+def _tidied(fields: str) -> str:
+    """The fields with other blanks and tabs as blanks where they indent or separate, and odd values in quotes."""
+    fields = re.sub(
+        rf"(?m)^[ \t{_ODD_BLANKS}]+", lambda match: match[0].replace("\t", "  ").replace("\xa0", " "), fields
+    )
+    fields = re.sub(rf"(?m)^([ ]*(?:- )?[\w.-]+:)[ \t{_ODD_BLANKS}]+", r"\1 ", fields)
+    return re.sub(
+        r"(?m)^([ ]*(?:- )?[\w.-]+: )([^\s\"'\[{|>&*!#][^\n]*: [^\n]*|[@`%][^\n]*)$",
+        lambda match: match[1] + json.dumps(match[2].strip(), ensure_ascii=False),
+        fields,
+    )
+
+
+def _json_values(tree: Tree, fields: Fields) -> Tree:
+    """The tree with numbers, truth values and nulls where the dialect says nothing of a value."""
+    return {
+        name: _json_value(value, fields[name].kind if name in fields else Anything()) for name, value in tree.items()
+    }
+
+
+def _json_value(value: Any, kind: Kind) -> Any:
+    match value, kind:
+        case dict(), Group(fields):
+            return _json_values(value, fields)
+        case dict(), _:
+            inner = kind.value if isinstance(kind, MapOf) else Anything()
+            return {key: _json_value(item, inner) for key, item in value.items()}
+        case list(), _:
+            inner = kind.item if isinstance(kind, ListOf) else Anything()
+            return [_json_value(item, inner) for item in value]
+        case PlainScalar(), Anything():
+            read = read_json(value)
+            whole = not read.failed and read.end == len(value)
+            return None if value in ("", "~") else read.value if whole else str(value)
+    return value
