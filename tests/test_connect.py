@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import telex
+import telex.testing
 from telex.errors import StoreUnavailable
 from tests.git_repository import Repository, git
 from tests.proofs import proves
@@ -242,3 +243,21 @@ def test_an_address_that_was_nearly_a_hub_makes_no_store_of_that_name(project: P
 def test_a_file_may_have_such_a_name_all_the_same(project: Path) -> None:
     id_ = send("sqlite:notes:2")
     assert waiting("notes:2") == [id_]  # now that it is there
+
+
+@pytest.mark.parametrize("where", ["memory:", "telex.db"])
+def test_a_fake_clock_tells_the_time_of_a_bus(project: Path, where: str) -> None:
+    clock = telex.testing.FakeClock()
+    with telex.connect(where, clock=clock) as bus:
+        bus.send("all is well", sender="dev", to="lead", id="m1")
+        [lease] = bus.receive("lead")
+        assert lease.until == clock.now() + 60.0
+        clock.leap(3600.0)
+        assert [lease.attempt for lease in bus.receive("lead")] == [2]
+
+
+def test_a_fake_clock_begins_no_earlier_than_the_last_event_of_the_store(project: Path) -> None:
+    with telex.connect("telex.db", clock=telex.testing.FakeClock(2_000_000_000.0)) as bus:
+        bus.send("all is well", sender="dev", to="lead")
+    with telex.connect("telex.db", clock=(clock := telex.testing.FakeClock())):
+        assert clock.now() == 2_000_000_000.0

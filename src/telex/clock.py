@@ -25,7 +25,7 @@ class SteadyClock:
         self._base, self._since = wall(), monotonic()
 
     def begin_after(self, moment: float) -> None:
-        """Something has already happened at this moment, by whoever's clock: it is no earlier now."""
+        """Something has already happened at this moment, by another clock: it is no earlier now."""
         if self.now() < moment <= self._wall() + AHEAD_SECONDS_MAX:
             self._base, self._since = moment, self._monotonic()
 

@@ -10,6 +10,7 @@ from telex.bus.run_sync import run_sync
 from telex.clock import SteadyClock
 from telex.config import Settings, load
 from telex.errors import StoreUnavailable
+from telex.ports.clock import StoreClock
 from telex.ports.evidence import Evidence
 from telex.ports.store import Store
 from telex.project import GIT, STORE_FOLDER, VARIABLE, is_inside, nearest, store_folder, work_tree
@@ -32,7 +33,7 @@ def connect(
     where: str | os.PathLike[str] | None = None,
     *,
     settings: Settings | None = None,
-    clock: SteadyClock | None = None,
+    clock: StoreClock | None = None,
     token: str | None = None,
 ) -> "Connection":
     """The bus at that place: `memory:`, a path, `sqlite:path`, `http://…` for that of a hub, or None for the
@@ -51,7 +52,7 @@ class Connection:
     """A bus not opened yet: entering it decides whether it blocks."""
 
     def __init__(
-        self, where: str | None, settings: Settings | None, clock: SteadyClock | None, token: str | None = None
+        self, where: str | None, settings: Settings | None, clock: StoreClock | None, token: str | None = None
     ) -> None:
         self._where, self._settings, self._clock, self._token = where, settings, clock, token
         self._bus: LocalBus | RemoteBus | None = None
@@ -78,7 +79,7 @@ class Connection:
         if self._bus is not None:
             await self._bus.close()
 
-    def _open(self, clock: SteadyClock, *, grouped: bool) -> "LocalBus | RemoteBus":
+    def _open(self, clock: StoreClock, *, grouped: bool) -> "LocalBus | RemoteBus":
         settings = load(os.getcwd()) if self._settings is None else self._settings
         url = hub_at(self._where, settings)
         if url is not None:

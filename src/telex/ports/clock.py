@@ -12,3 +12,10 @@ class Clock(Protocol):
 
     def new_id(self) -> str:
         """An id that nobody else will make, and that sorts by the time it was made."""
+
+
+class StoreClock(Clock, Protocol):
+    """A clock that a connection can begin at the time of its store."""
+
+    def begin_after(self, moment: float) -> None:
+        """Something has already happened at this moment, by another clock: it is no earlier now."""

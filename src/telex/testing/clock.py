@@ -16,6 +16,9 @@ class FakeClock:
     def now(self) -> float:
         return self._now
 
+    def begin_after(self, moment: float) -> None:
+        self._now = max(self._now, moment)
+
     def leap(self, seconds: float) -> float:
         """Let time pass, or go back, as a clock does that was set wrong. What time it is then."""
         self._now += seconds
