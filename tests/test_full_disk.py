@@ -10,7 +10,7 @@ import pytest
 
 from telex.bus.local import LocalBus
 from telex.client import SyncBus
-from telex.errors import StoreFull
+from telex.errors import RequestTimedOut, StoreFull
 from telex.stores.sqlite import connection
 from telex.stores.sqlite.store import SqliteStore
 from telex.testing import FakeClock
@@ -98,6 +98,15 @@ def test_a_late_answer_that_cannot_be_recorded_keeps_nobody_from_its_messages(te
     team.clock.leap(3600.0)
     with team.no_room():
         assert [lease.message.id for lease in team.bus.receive("lead")] == ["m1"]
+
+
+@proves("store/full/housekeeping")
+def test_an_expired_lease_that_cannot_be_recorded_ends_no_request(team: FullTeam) -> None:
+    team.send("m1")
+    team.bus.receive("lead")
+    team.clock.leap(3600.0)
+    with patch.object(team.store, "settle", no_room), pytest.raises(RequestTimedOut):
+        team.bus.request("May I?", sender="dev", to="qa", timeout=0.5)
 
 
 @proves("store/full/after-a-commit")

@@ -49,8 +49,7 @@ async def _maintain_store(context: BusContext) -> int:
 
 async def run_if_due(context: BusContext) -> None:
     """Called by whoever receives: lapsed leases every time, the rest once a second, or sooner when much is left."""
-    with suppress(StoreFull):
-        await expire_leases(context)
+    await expire_leases(context)
     now = context.clock.now()
     if now >= context.next_maintenance:
         done = await run_maintenance(context)
@@ -59,11 +58,12 @@ async def run_if_due(context: BusContext) -> None:
 
 async def expire_leases(context: BusContext) -> int:
     done = 0
-    while lapsed := await context.store.lapsed(context.clock.now(), STEP):
-        settlements = [await _lapse(context, delivery, message) for delivery, message in lapsed]
-        done += sum(settled.done for settled in await context.store.settle(settlements))
-        if len(lapsed) < STEP:
-            break
+    with suppress(StoreFull):
+        while lapsed := await context.store.lapsed(context.clock.now(), STEP):
+            settlements = [await _lapse(context, delivery, message) for delivery, message in lapsed]
+            done += sum(settled.done for settled in await context.store.settle(settlements))
+            if len(lapsed) < STEP:
+                break
     return done
 
 
