@@ -18,6 +18,7 @@ from bench import (
     kept,
     many,
     mcp_calls,
+    open_page,
     replay,
     translation,
     waiting,
@@ -42,6 +43,7 @@ ROOMS = {
     "other dialects": translation,
     "beside another bus": beside,
     "the hub": hub,
+    "an open page": open_page,
     "an MCP call": mcp_calls,
 }
 _INTRO = """# Benchmarks

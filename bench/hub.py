@@ -38,7 +38,9 @@ _AT = "http://127.0.0.1:"
 def lines() -> list[Line]:
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as name, ExitStack() as stack:
-        hub = stack.enter_context(_hub(Path(name)))
+        hub = stack.enter_context(serving(Path(name)))
+        for number in range(READERS):
+            _post(hub, "/join", b'{"name": "lead-%d", "role": "lead"}' % number)
         floor, door, bare = (stack.enter_context(_floor(behind)) for behind in ("hub", "door", "bare"))
         fresh = itertools.count()
 
@@ -81,15 +83,14 @@ def _report(turns: dict[str, list[Turn]]) -> list[Line]:
 
 
 @contextmanager
-def _hub(folder: Path) -> Iterator[int]:
+def serving(folder: Path, settings: str = "") -> Iterator[int]:
+    """The port of a hub on the store of that folder, with more settings."""
     command = [sys.executable, "-m", "telex", "serve", "--port", "0", "--store", str(folder / "telex.db")]
-    (folder / "telex.toml").write_text('[team]\nevidence = "off"\n', encoding="utf-8")
+    (folder / "telex.toml").write_text(f'[team]\nevidence = "off"\n{settings}', encoding="utf-8")
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
             port = int(process.stderr.readline().partition(_AT)[2].partition("/")[0])
-            for number in range(READERS):
-                _post(port, "/join", b'{"name": "lead-%d", "role": "lead"}' % number)
             yield port
         finally:
             process.terminate()

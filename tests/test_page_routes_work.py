@@ -1,6 +1,7 @@
 """Does the page get what it asks for? Its screens of the record and of the work, through the hub's own door."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import StoreUnavailable
 from telex.model.event import BRINGING
+from telex.surfaces.http import page_cache
 from telex.surfaces.http.page_cache import SharedResponse
 from telex.surfaces.http.page_events import RecentEvents
 from tests.bus_team import Team, every_type, open_team, team
@@ -120,6 +122,31 @@ def test_a_screen_that_many_ask_for_at_once_is_put_together_once_and_is_never_ol
     later, first = asyncio.run(run())
     assert first == 0
     assert set(later) == {1}  # who asked after it was begun has what was begun afterwards
+
+
+@proves("page_work/shared-cost")
+@pytest.mark.parametrize("cost, apart", [(0.001, 0.25), (0.05, 1.0), (60.0, 2.0)])
+def test_a_screen_that_takes_long_is_put_together_less_often(
+    monkeypatch: pytest.MonkeyPatch, cost: float, apart: float
+) -> None:
+    now, slept = [0.0], list[float]()
+
+    async def made() -> None:
+        now[0] += cost
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def run() -> None:
+        shared = SharedResponse(made)
+        await shared()
+        now[0] += 0.001
+        await shared()
+
+    monkeypatch.setattr(page_cache, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    asyncio.run(run())
+    assert slept[-1] == pytest.approx(apart - 0.001)
 
 
 @proves("page_work/shared")

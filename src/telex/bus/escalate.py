@@ -5,6 +5,7 @@ The missed deadline is counted in the same transaction as the next step, so two 
 """
 
 import json
+from collections.abc import Sequence
 
 from telex.bus.context import BusContext
 from telex.bus.team_state import Topics
@@ -12,6 +13,7 @@ from telex.delivery import escalation_chain
 from telex.delivery.routing import Route
 from telex.delivery.validator_cache import TypeTraits
 from telex.dialects.schema import Dialect, MessageType
+from telex.model.delivery import Delivery
 from telex.model.escalation import NO_DEADLINE, Escalation, waits_for_ever
 from telex.model.message import Message, NewMessage, WorkChange
 from telex.model.roster import TELEX, Member
@@ -21,6 +23,7 @@ from telex.work.escalations import FOLDS, KIND, topic_of
 from telex.work.view import WorkMessage, fields_of, parse_tree, work_message_from_log
 
 Asked = list[tuple[PendingRequest, Message]]
+Asks = Sequence[tuple[PendingRequest, Message, Sequence[Delivery]]]
 OPEN_MAX = 10_000  # matters looked at in one go
 FAR_AWAY = NO_DEADLINE * 2
 
@@ -150,9 +153,10 @@ def _may_settle(
 # --- queries ---------------------------------------------------------------------------------------------------------
 
 
-async def escalations(context: BusContext, *, answered: bool) -> list[Escalation]:
-    """Those that wait, oldest first; those that were answered too, if asked for."""
-    asks = await context.store.overdue(FAR_AWAY, OPEN_MAX)
+async def escalations(context: BusContext, *, answered: bool, asks: Asks | None = None) -> list[Escalation]:
+    """Those that wait, oldest first; those that were answered too, if asked for. `asks`: all pending requests, if they
+    have been read."""
+    asks = await context.store.overdue(FAR_AWAY, OPEN_MAX) if asks is None else asks
     waiting = {
         pending_request.message: pending_request
         for pending_request, message, _ in asks

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from telex.bus.context import BusContext
-from telex.bus.escalate import FAR_AWAY, escalations, is_escalation
+from telex.bus.escalate import FAR_AWAY, Asks, escalations, is_escalation
 from telex.bus.failure_notices import MAY_ANSWER
 from telex.bus.queries import presence
 from telex.delivery.routing import role_at
@@ -33,8 +33,9 @@ async def stall(context: BusContext) -> Stall:
     book = {kind: await context.topics_of_kind(kind) for kind in ("approval", "plan", "blocker", "shutdown")}
     approvals = list(_approvals(context, roster, here, book["approval"]))
     waits = [pending_approval.wait for pending_approval in approvals]
-    waits += _handed_up(await escalations(context, answered=False), roster)
-    waits += await _unanswered(context, roster, {pending_approval.wait.about for pending_approval in approvals})
+    asks = await context.store.overdue(FAR_AWAY, ASKS_MAX)
+    waits += _handed_up(await escalations(context, answered=False, asks=asks), roster)
+    waits += _unanswered(context, asks, roster, {pending_approval.wait.about for pending_approval in approvals})
     waits += _blocked(book["blocker"], roster)
     waits += await _dependent(context, book["plan"], roster)
     waits += _stopping(book["shutdown"], roster)
@@ -48,16 +49,16 @@ async def stall(context: BusContext) -> Stall:
 def _approvals(
     context: BusContext, roster: Roster, here: list[Presence], topics: dict[str, Any]
 ) -> Iterator[PendingApproval]:
+    present: dict[str, list[str]] = {}
+    for member, state, *_ in here:
+        if state == HERE:
+            present.setdefault(member.role, []).append(member.name)
     for approval in topics.values():
         request = approval.request
         if approval.answer is not None:
             continue
         roles = _who_may_answer(context, request.dialect, request.type) or _roles_of(request.inboxes, roster)
-        givers = [
-            presence.member.name
-            for presence in here
-            if presence.state == HERE and presence.member.name != request.by and presence.member.role in (*roles, HUMAN)
-        ]
+        givers = [name for role in (*roles, HUMAN) for name in present.get(role, ()) if name != request.by]
         whom = single(request.inboxes[0] if request.inboxes else request.to, roster)
         wait = Wait(
             request.by, whom, why="approval", about=request.id, since=request.at, words=request.subject, id=request.id
@@ -188,9 +189,9 @@ def _stopping(topics: dict[str, Any], roster: Roster) -> Iterator[Wait]:
 # --- requests and inboxes --------------------------------------------------------------------------------------------
 
 
-async def _unanswered(context: BusContext, roster: Roster, known: set[str]) -> list[Wait]:
+def _unanswered(context: BusContext, asks: Asks, roster: Roster, known: set[str]) -> list[Wait]:
     waits: list[Wait] = []
-    for _, message, deliveries in await context.store.overdue(FAR_AWAY, ASKS_MAX):
+    for _, message, deliveries in asks:
         if is_escalation(context, message) or message.id in known or message.sender == TELEX:
             continue
         asked = dict.fromkeys(single(delivery.inbox, roster) for delivery in deliveries if delivery.state in MAY_ANSWER)

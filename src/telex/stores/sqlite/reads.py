@@ -155,13 +155,10 @@ def lapsed(file: SqliteConnection, now: float, limit: int) -> list[tuple[Deliver
 
 
 def overdue(file: SqliteConnection, now: float, limit: int) -> list[tuple[PendingRequest, Message, list[Delivery]]]:
-    late = []
-    sql = "SELECT message, due_at, attempts FROM asks WHERE due_at <= ? ORDER BY due_at, message LIMIT ?"
-    for row in file.rows(sql, (now, limit)):
-        found = message(file, row[0])
-        assert found is not None, "a request that waits is never pruned"
-        late.append((PendingRequest(*row), found, deliveries(file, row[0])))
-    return late
+    sql = f"""SELECT a.message, a.due_at, a.attempts, {MESSAGE} FROM asks a JOIN messages m ON m.seq = a.message
+    WHERE a.due_at <= ? ORDER BY a.due_at, a.message LIMIT ?"""
+    rows = file.rows(sql, (now, limit))
+    return [(PendingRequest(*row[:3]), message_of(row[3:]), deliveries(file, row[0])) for row in rows]
 
 
 def waiting(file: SqliteConnection, inboxes: Sequence[str], limit: int) -> list[tuple[Delivery, Message]]:

@@ -3,9 +3,10 @@
 Nothing here decides or changes anything: what a person does on the page goes through the verbs, as anybody's doings.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -33,6 +34,7 @@ DIGITS_MAX = 19  # of a number that a store can count to
 LEVELS_MAX = 16  # of a message to be written: each is moved further to the right, which makes much of little
 DEAD_MAX = 1_000  # counted; more are shown as so many
 
+T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
 Screen = Callable[[Request], Awaitable[Any]]
 
@@ -78,6 +80,12 @@ def _answering(screen: Screen) -> Handler:
     return handler
 
 
+async def _in_turn(answer: Awaitable[T]) -> T:
+    """The answer, after other requests had their turn: a local store answers without ever waiting."""
+    await asyncio.sleep(0)
+    return await answer
+
+
 class PageScreens:
     """One method for each screen. They share what has been read of the record."""
 
@@ -88,17 +96,18 @@ class PageScreens:
 
     async def summary(self) -> dict[str, Any]:
         """The counts for the first screen."""
-        bus, roster = self._bus, await self._bus.roster()
+        bus, roster = self._bus, await _in_turn(self._bus.roster())
         record, now = await self._record.caught_up(), time.time()
-        approvals = await bus.work_state("approval")
-        stall = await bus.stall() if self._settings.work_rules else None
+        approvals = await _in_turn(bus.work_state("approval"))
+        stall = await _in_turn(bus.stall()) if self._settings.work_rules else None
+        escalations = await _in_turn(bus.escalations())
         return {
             "team": self._settings.team_name,
             "now": now,
             **_of_the_team(roster),
             "messages": record.messages,
             "approvals": sum(approval.waits for approval in approvals.values()),
-            "escalations": len(await bus.escalations()),
+            "escalations": len(escalations),
             "dead": len((await within_bytes(lambda limit: bus.dead_letters(limit=limit), DEAD_MAX)).found),
             "stalls": len(stall.knots) if stall is not None else 0,
             "refusals": len(record.refusals.within(now - HOUR)),

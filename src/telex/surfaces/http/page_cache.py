@@ -1,7 +1,7 @@
-"""How do a hundred pages ask for the same screen, and the hub answer once? Whoever asks meanwhile waits for the next.
+"""Responses of the page that are the same for every viewer: computed once for all who wait.
 
-Nobody is told what was true before they asked: an answer is shared only by those who had asked when it was begun. So a
-page that asks because something happened sees that it did.
+An answer is shared only by those who had asked when it was begun, so a page that asks because of an event sees it. The
+time between two answers grows with their cost, so that open pages take a small share of the hub's time.
 """
 
 import asyncio
@@ -9,12 +9,14 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-APART_SECONDS = 0.25  # a busy team does not make the hub put the same screen together more often than this
+APART_SECONDS = 0.25  # at least, between two answers
+APART_SECONDS_MAX = 2.0
+TIME_SHARE_MAX = 0.05  # of the hub's time for one screen, up to that
 
 
 class SharedResponse:
     def __init__(self, made: Callable[[], Awaitable[Any]], apart: float = APART_SECONDS) -> None:
-        self._made, self._apart, self._lock = made, apart, asyncio.Lock()
+        self._made, self._least, self._apart, self._lock = made, apart, apart, asyncio.Lock()
         self._begun = self._ended = float("-inf")
         self._answer: Any = None
 
@@ -26,4 +28,6 @@ class SharedResponse:
                 begun = time.monotonic()
                 self._answer = await self._made()
                 self._begun, self._ended = begun, time.monotonic()
+                cost = self._ended - begun
+                self._apart = min(max(self._least, cost / TIME_SHARE_MAX), APART_SECONDS_MAX)
             return self._answer
