@@ -140,8 +140,8 @@ def test_who_takes_a_request_is_shown_the_commands_that_decide_it(team: Team, sh
 def test_a_person_is_told_what_speaks_against_the_answer_as_given(team: Team, shell: Shell) -> None:
     kept(team, contract())
     kept(team, asking(id="wider"))
-    ran = shell("approve", "wider", "--reason", "Fine")
-    assert (ran.code, "approved wider" in ran.out, "approval-widens-nothing" in ran.out) == (0, True, True)
+    ran = shell("approve", "wider", "--reason", "Fine", "--modify", "../x")
+    assert (ran.code, "approved wider" in ran.out, "pattern-covers-nothing" in ran.out) == (0, True, True)
 
 
 @proves("approvals/approve/newcomer")

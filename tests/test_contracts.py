@@ -7,11 +7,11 @@ import pytest
 from telex.model.contracts import Plan
 from telex.validation.contracts import ContractScope, judge
 from telex.work.plan_checks import KNOWN_CHARACTERS_MAX, KNOWN_PATHS_MAX, PathDecisionCache
-from tests.bus_team import OpenTeam, Team, flow, open_team, speech_of, team
+from tests.bus_team import OpenTeam, Shell, Team, codes, flow, open_team, shell, speech_of, team
 from tests.contract_team import answer, ask, close, contract, granted, kept, report, send, told, warned
 from tests.proofs import proves
 
-__all__ = ["open_team", "team"]
+__all__ = ["open_team", "shell", "team"]
 
 FILES = "$.payload.files_modified"
 
@@ -299,6 +299,57 @@ def test_an_approval_without_paths_is_told_that_it_widens_nothing(team: Team) ->
     kept(team, contract())
     request = kept(team, ask())
     assert warned(kept(team, answer(request.id)).findings) == ["approval-widens-nothing"]
+
+
+@proves("contracts/approval/named")
+@pytest.mark.parametrize(
+    "kind, path", [("scope_change", "lib/a.py"), ("gate_override", ".env"), ("scope_change", "NOTES")]
+)
+def test_an_approval_without_paths_grants_those_of_the_guard_s_request_and_says_so(
+    team: Team, kind: str, path: str
+) -> None:
+    kept(team, contract())
+    [verdict] = team.bus.guard([path], agent="dev")
+    request = kept(team, dict(verdict.ask or {}))
+    receipt = team.bus.approve(request.id, approved=True, reason="fine", conditions=["Tests first"])
+    [note] = receipt.findings
+    assert (note.code, note.severity, note.found) == ("approval-grants", "note", path)
+    [after] = team.bus.guard([path], agent="dev")
+    assert (after.allowed, after.override, after.conditions) == (True, path == ".env", ("Tests first",))
+    assert not team.bus.guard(["lib/b.py"], agent="dev")[0].allowed
+
+
+@proves("contracts/approval/named")
+def test_only_plain_paths_among_the_options_are_granted(team: Team) -> None:
+    kept(team, contract())
+    options = [
+        "Widen the contract",
+        "split",
+        "**",
+        "lib/*.py",
+        "../x",
+        "/etc/passwd",
+        "docs/",
+        "a and/or b",
+        "a.py",
+    ]
+    request = kept(team, ask() | {"payload": ask()["payload"] | {"options": options}})
+    kept(team, answer(request.id))
+    assert plan(team).granted == ("docs/", "a.py")
+
+
+@proves("contracts/approval/says-nothing")
+def test_approving_a_request_that_names_no_path_asks_for_the_paths(team: Team, shell: Shell) -> None:
+    kept(team, contract())
+    request = kept(team, ask())
+    receipt = team.bus.approve(request.id, approved=True, reason="fine")
+    assert (receipt.accepted, codes(receipt.findings)) == (False, ["approval-widens-nothing"])
+    ran = shell("approve", request.id, "--reason", "fine")
+    assert (ran.code, "--modify" in ran.err) == (2, True)
+    assert team.bus.work_state("approval")[f"approval:{request.id}"].waits
+    assert team.bus.approve(request.id, approved=True, reason="fine", modifications=["lib/"]).accepted
+    other = kept(team, ask())
+    assert team.bus.approve(other.id, approved=False, reason="no").accepted
 
 
 @proves("contracts/pattern-flaw")

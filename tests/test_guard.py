@@ -79,7 +79,7 @@ def test_the_request_it_offers_is_whole_and_once_approved_the_path_is_free(team:
 def test_one_request_asks_for_all_paths_of_a_matter(team: Team, shell: Shell) -> None:
     kept(team, contract())
     [ask] = facts(shell("guard", "a", "b", "src/c", "--as", "dev", "--ask"))
-    assert ask["payload"]["options"] == ["a", "b"]
+    assert ask["payload"]["options"] == ["./a", "./b"]
 
 
 def test_who_may_not_ask_is_told_who_may(team: Team) -> None:

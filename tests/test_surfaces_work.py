@@ -156,6 +156,10 @@ def test_a_person_approves_and_whoever_asked_is_given_the_answer(wide_door: Door
     assert (approval.answer.decision, approval.answer.by, approval.waits) == ("approved", "lead", False)
     with pytest.raises(NotFound):
         wide_door.bus.approve("no-such", approved=True, reason="go on")
+    nothing = ask(subject="May I touch more?")
+    assert wide_door.bus.send(json.dumps(nothing), sender="dev", to="lead").accepted
+    asked = wide_door.bus.approve(nothing["id"], approved=True, reason="go on")
+    assert (asked.accepted, codes(asked.findings)) == (False, ["approval-widens-nothing"])
 
 
 @proves("surfaces/stall")

@@ -42,7 +42,7 @@ def test_a_person_approves_and_the_agent_receives_it(hub: HubProcess, page: Page
     expect(asked).to_contain_text("May answer: lead")
     asked.get_by_label("Reason").fill("The text belongs there.")
     asked.get_by_label("Conditions").fill("Texts only\nNo code\n")
-    asked.get_by_label("Also allowed").fill("src/mail/*.txt")
+    asked.get_by_label("Paths to allow").fill("src/mail/*.txt")
     asked.get_by_role("button", name="Approve").click()
     expect(page.get_by_role("status").filter(has_text="Approved request-1")).to_be_visible()
     expect(asked).to_have_count(0)
@@ -52,6 +52,26 @@ def test_a_person_approves_and_the_agent_receives_it(hub: HubProcess, page: Page
     assert (payload["approved"], payload["request_id"]) == (True, "request-1")
     assert payload["conditions"] == ["Texts only", "No code"]
     assert payload["modifications"] == ["src/mail/*.txt"]
+
+
+@proves("page_work/approvals/paths")
+def test_an_approval_grants_the_paths_of_the_request_and_says_which(hub: HubProcess, page: Page, watch: Watch) -> None:
+    hub.say(typed(PLAN_CONTRACT, plan_id="1-1", allowed_paths=["src/auth/"], tasks=["T1"]), sender="lead", to="dev")
+    [verdict] = hub.bus.guard(["src/mail/m.py"], agent="dev")
+    assert hub.say(dict(verdict.ask or {}), sender="dev").accepted
+    ask(hub, "request-2", "Touch some more")
+    page.goto("/#/approvals")
+    asked = card(page, "Let me touch src/mail/m.py")
+    expect(asked.get_by_label("Paths to allow")).to_have_value("src/mail/m.py")
+    asked.get_by_label("Reason").fill("Fine.")
+    asked.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("status").filter(has_text="may write src/mail/m.py")).to_be_visible()
+    assert hub.bus.guard(["src/mail/m.py"], agent="dev")[0].allowed
+    watch.forgive("422")
+    other = card(page, "Touch some more")
+    other.get_by_label("Reason").fill("Fine.")
+    other.get_by_role("button", name="Approve").click()
+    expect(other).to_contain_text("Add the paths that dev may touch")  # and nothing is decided
 
 
 @proves("page_work/approvals/reject")

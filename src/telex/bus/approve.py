@@ -8,6 +8,8 @@ from telex.dialects.schema import ANY, Dialect, MessageType, OneOf, kind_at
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
 from telex.model.dialect_version import choice_of
+from telex.model.finding import Finding
+from telex.model.json_path import ROOT
 from telex.model.roster import HUMAN, Member, Roster
 from telex.model.suggestion import nearest
 from telex.validation.authorization import may_send, normalised
@@ -15,6 +17,7 @@ from telex.work.approvals import Approval, ApprovalRequest, deadline_of, topic_o
 from telex.work.compose import HeaderFields, compose
 from telex.work.decisions import APPROVED, CONDITIONAL, REJECTED
 from telex.work.escalations import topics_of_step
+from telex.work.plan_lookup import CONTRACTS, contracts_in
 from telex.work.view import WorkMessage, parse_tree
 
 
@@ -33,8 +36,9 @@ async def answer_to(
     conditions: Sequence[str] = (),
     modifications: Sequence[str] = (),
     role: str | None = None,
-) -> SendRequest:
-    """The answer to a request, ready to be sent through the ordinary door.
+) -> SendRequest | Finding:
+    """The answer to a request, ready to be sent like any message. A finding: it would approve a wider contract without
+    a path.
 
     Raises:
         NotFound: nobody has asked for anything under that id.
@@ -52,6 +56,9 @@ async def answer_to(
         for message in await context.store.find(id_)
         if same and message.sender == request.by and not message.refused
     ]
+    if approved and not modifications and await _widens_nothing(context, approval, type_):
+        say = f"Add the paths that {request.by} may touch, with --modify PATH (modifications): the request names none."
+        return Finding("approval-widens-nothing", ROOT, say, expected="paths")
     header = HeaderFields(
         id=context.clock.new_id(),
         at=context.clock.now(),
@@ -65,6 +72,14 @@ async def answer_to(
     tree = compose(dialect, type_, fields, header, like)
     raw = write(dialect, tree).encode("utf-8", "surrogatepass")
     return SendRequest(raw, agent, role, to=request.by, reply_to=None if dialect.wire.reply_to else id_)
+
+
+async def _widens_nothing(context: BusContext, approval: Approval, type_: MessageType) -> bool:
+    """Is a contract to be widened, and would this answer add no path to it?"""
+    contracts = contracts_in(await context.topics((CONTRACTS,)))
+    names_paths = type_.deed is not None and "modifications" in type_.deed.field_map and bool(approval.request.paths)
+    waits = contracts is not None and approval.waits and approval.request.id in contracts.asks
+    return waits and not names_paths
 
 
 def _words(

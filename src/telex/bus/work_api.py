@@ -10,6 +10,7 @@ from telex.bus.context import BusContext
 from telex.bus.maintenance import run_maintenance
 from telex.bus.notify import Notifier
 from telex.bus.send import Sender
+from telex.model.finding import Finding
 from telex.model.roster import HUMAN
 from telex.ports.bus import Receipt
 
@@ -84,6 +85,8 @@ class WorkApi:
             modifications=modifications,
             role=role,
         )
+        if isinstance(request, Finding):
+            return Receipt(False, id, "refused", findings=(request,))
         receipt = await self._sender.send(request)
         self._waiting.nudge()
         return receipt

@@ -46,6 +46,7 @@ class WideningRequest(NamedTuple):
     kind: str  # one of WIDENING
     by: str
     at: float
+    paths: tuple[str, ...] = ()  # that it names: they are granted where the approval lists none
 
 
 class Grant(NamedTuple):

@@ -204,7 +204,9 @@ class Bus(Protocol):
         conditions: Sequence[str] = (),
         modifications: Sequence[str] = (),
     ) -> Receipt:
-        """Answer an approval request, in its dialect, to the agent that asked. Refused: a receipt with the findings.
+        """Answer an approval request, in its dialect, to the agent that asked. Refused: a receipt with the findings. An
+        approval of a wider contract without `modifications` grants the paths that the request names; if it names none,
+        nothing is decided.
 
         Raises:
             NotFound: no approval request has that id.

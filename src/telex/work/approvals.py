@@ -26,6 +26,7 @@ from telex.work.decisions import (
 )
 from telex.work.escalations import topics_of_step
 from telex.work.id_reuse import id_reused
+from telex.work.plan_lookup import named_paths
 from telex.work.rule_set import Book, Fold, RuleContext, Topics, WorkRules
 from telex.work.view import WorkMessage
 
@@ -47,6 +48,7 @@ class ApprovalRequest(NamedTuple):
     type: str
     task: str = ""
     correlation: str | None = None
+    paths: tuple[str, ...] = ()  # that it names, to widen a contract
 
 
 class ApprovalAnswer(NamedTuple):
@@ -134,6 +136,7 @@ def asked(work_message: WorkMessage) -> ApprovalRequest:
         type=work_message.type.name,
         task=work_message.text("task"),
         correlation=work_message.correlation,
+        paths=named_paths(work_message),
     )
 
 

@@ -275,9 +275,13 @@ def check_answer(work_message: WorkMessage, book: Book, context: RuleContext) ->
     if plan is None:
         return ()
     patterns = work_message.texts("modifications")
-    if not patterns:
+    if patterns:
+        return flaws(work_message, "modifications", patterns)
+    asked = plan.asks[request_of(work_message)]
+    if not asked.paths or work_message.get("approved") is not True:
         return (_widens_nothing(work_message, plan),)
-    return flaws(work_message, "modifications", patterns)
+    say = f"{short(asked.by)} may touch {listed(asked.paths)} from now on: the request names these paths."
+    return (Finding("approval-grants", work_message.path("modifications"), say, "note", found=listed(asked.paths)),)
 
 
 def _widens_nothing(work_message: WorkMessage, plan: Plan) -> Finding:

@@ -9,6 +9,8 @@ from itertools import islice
 
 from telex.model.contracts import WIDENING, ContractIndex, Plan
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
+from telex.validation.patterns import WILD
+from telex.validation.project_paths import SEPARATOR, normal
 from telex.work.rule_set import Book
 from telex.work.view import WorkMessage
 
@@ -101,6 +103,20 @@ def _only_one(book: Book, plans: Iterable[str]) -> Plan | None:
 def widens(work_message: WorkMessage) -> bool:
     """Does it ask for more than the contract allows?"""
     return work_message.get("kind") in WIDENING
+
+
+def named_paths(work_message: WorkMessage) -> tuple[str, ...]:
+    """The paths that a request to widen a contract names: its options, as far as they are plain paths. One with a
+    wildcard or a blank is none: what is granted by a yes must be seen at a glance."""
+    options = work_message.texts("options") if widens(work_message) else ()
+    return tuple(dict.fromkeys(path for option in options if (path := _plain_path(option)) is not None))
+
+
+def _plain_path(text: str) -> str | None:
+    if not WILD.isdisjoint(text) or len(text.split()) != 1 or not {SEPARATOR, "."} & set(text):
+        return None
+    path = normal(text)
+    return path if isinstance(path, str) else None
 
 
 def request_of(work_message: WorkMessage) -> str:

@@ -30,6 +30,7 @@ from telex.work.plan_lookup import (
     candidates,
     contracts_in,
     meant,
+    named_paths,
     plan_in,
     request_of,
     topic_of,
@@ -100,7 +101,8 @@ def fold_plan(state: Plan | None, work_message: WorkMessage) -> Plan | None:
             plan = state or _new_plan(work_message)
             return plan._replace(cycle=_count(work_message, "cycle") or 0, approved=approved)
         case "ask" if state is not None:
-            asked = WideningRequest(work_message.text("kind"), work_message.sender, work_message.at)
+            kind, paths = work_message.text("kind"), named_paths(work_message)
+            asked = WideningRequest(kind, work_message.sender, work_message.at, paths)
             state.asks[work_message.id] = asked
             _drop_oldest(state.asks)
         case "answer" | "dispatch" if state is not None:
@@ -161,7 +163,7 @@ def _after_answer(plan: Plan, work_message: WorkMessage) -> Plan:
     if asked is None or work_message.get("approved") is not True:
         return plan
     grant = Grant(
-        work_message.texts("modifications"),
+        work_message.texts("modifications") or asked.paths,
         asked.kind == GATE_OVERRIDE,
         by=work_message.sender,
         role=work_message.role,

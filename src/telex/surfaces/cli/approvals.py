@@ -115,5 +115,6 @@ def facts(approval: Approval, deadline: float, now: float, able: AnswererLookup)
         "type": request.type,
         "task": request.task or None,
         "correlation": request.correlation,
+        "paths": list(request.paths),
         "answer": told,
     }

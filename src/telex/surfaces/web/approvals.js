@@ -8,7 +8,7 @@ import { DoingView, isMine, isNews, lines, notYours, says, toMessage, toThread }
 
 const HINTS = {
   conditions: ["Conditions", "Conditions, one per line."],
-  modifications: ["Also allowed", "Paths to allow as well, one per line."],
+  modifications: ["Paths to allow", "Paths that the agent may write from now on, one per line."],
 };
 
 const ELSEWHERE = ["request_type", "validationType", "subject", "title", "deadline", "taskId", "task_id"]; // in the head of the card
@@ -37,7 +37,9 @@ class Approvals extends DoingView {
       modifications: approved ? given("modifications") : [],
     };
     await this.doing(row.id, () => post("/approve", answer, {}, has("id")), () =>
-      html`${approved ? "Approved" : "Rejected"} <code>${row.id}</code>: ${agent(row.by)} is notified.`);
+      html`${approved ? "Approved" : "Rejected"} <code>${row.id}</code>: ${agent(row.by)} is notified${answer.modifications.length
+        ? html` and may write <code>${answer.modifications.join(", ")}</code> from now on`
+        : nothing}.`);
   }
 
   content() {
@@ -72,7 +74,7 @@ class Approvals extends DoingView {
           <textarea name="reason" rows="2" required placeholder="Reason, included in the answer."></textarea></label>
         ${row.takes.length
           ? html`<div class="side-by-side">${row.takes.map((taken) => html`<label class="field"><span>${HINTS[taken][0]}</span>
-              <textarea name=${taken} rows="2" placeholder=${HINTS[taken][1]}></textarea></label>`)}</div>`
+              <textarea name=${taken} rows="2" placeholder=${HINTS[taken][1]} .value=${taken === "modifications" ? row.paths.join("\n") : ""}></textarea></label>`)}</div>`
           : nothing}
         ${this.trouble(row.id)}
         <p class="actions">
