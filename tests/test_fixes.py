@@ -133,6 +133,74 @@ def test_fields_beside_the_payload_are_moved_into_it() -> None:
     assert answer.fixed == whole
 
 
+@proves("common/fixes/layout")
+@pytest.mark.parametrize("box", ["payload", "data", "fields"])
+@pytest.mark.parametrize(
+    "dialect, type_", [("vbw-handoff", "dev_progress"), ("vbw-handoff", "scout_findings"), ("vbw-company", "qa_result")]
+)
+def test_fields_in_an_object_of_a_flat_dialect_are_moved_out_of_it(dialect: str, type_: str, box: str) -> None:
+    whole = example(dialect, type_)
+    answer = checked({"type": type_, box: {name: value for name, value in whole.items() if name != "type"}})
+    assert said(answer) == {("field-misplaced", f"$.{box}")}
+    assert answer.fixed == whole
+
+
+@proves("common/fixes/layout")
+@pytest.mark.parametrize("type_", ["plan_contract", "qa_verdict", "scout_findings", "approval_response"])
+def test_a_payload_as_text_or_under_another_name_is_put_in_its_place(type_: str) -> None:
+    whole = example("vbw-typed", type_)
+    answer = checked(whole | {"payload": json.dumps(whole["payload"])})
+    assert (said(answer), answer.fixed) == ({("wrong-type", "$.payload")}, whole)
+    for name in ("data", "content", "Payload"):
+        answer = checked({name if key == "payload" else key: value for key, value in whole.items()})
+        assert (said(answer), answer.fixed) == ({("field-missing", "$.payload")}, whole)
+
+
+@proves("common/fixes/one-item")
+def test_one_value_in_a_list_is_taken_out_where_the_field_takes_one() -> None:
+    for name in ("task", "status"):
+        answer = checked(PROGRESS | {name: [PROGRESS[name]]})
+        assert (said(answer), answer.fixed) == ({("wrong-type", f"$.{name}")}, PROGRESS)
+    assert checked(PROGRESS | {"status": ["complete", "partial"]}).fixed is None
+    assert checked(PROGRESS | {"status": ["perhaps"]}).fixed is None
+    answer = check("---\ntype: triage_result\nsignal: [triage_complete]\ntier: [1]\nresearch_needed: [no]\n---\n")
+    assert said(answer) >= {("wrong-type", "$.signal"), ("wrong-type", "$.tier"), ("wrong-type", "$.research_needed")}
+
+
+@proves("common/fixes/one-item")
+def test_a_key_given_twice_is_fixed_if_its_value_is_the_same() -> None:
+    for twice, fixed in (('"T1"', PROGRESS), ('"T2"', None)):
+        answer = check(json.dumps(PROGRESS)[:-1] + f', "task": {twice}}}')
+        assert (said(answer), answer.fixed) == ({("duplicate-key", "$.task")}, fixed)
+    answer = check("---\ntype: approval\nsignal: lgtm\nsignal: lgtm\n---\n")
+    assert (said(answer), answer.fixed) == ({("duplicate-key", "$.signal")}, {"type": "approval", "signal": "lgtm"})
+    assert checked(PROGRESS | {"n": 1}).valid
+    assert check(json.dumps(PROGRESS)[:-1] + ', "n": 1, "n": true}').fixed is None
+
+
+@proves("common/findings/parts")
+def test_a_missing_object_or_list_of_objects_is_told_with_its_parts() -> None:
+    tree = example("vbw-handoff", "qa_result")
+    del tree["checks"]
+    [finding] = checked(tree, desk=CheckPolicy(forced=by_name("vbw-handoff"))).findings
+    assert all(f"{part} (an integer of at least 0)" in finding.say for part in ("passed", "failed", "total"))
+    tree = example("vbw-handoff", "scout_findings")
+    del tree["documents"]
+    [finding] = checked(tree, desk=CheckPolicy(forced=by_name("vbw-handoff"))).findings
+    assert "each an object with name (text), content (text, perhaps empty)" in finding.say
+
+
+@proves("common/findings/foreign-type")
+def test_a_type_of_another_dialect_in_an_envelope_is_told_at_its_type() -> None:
+    whole = example("vbw-typed", "execution_update")
+    answer = checked(whole | {"type": "dev_progress"})
+    [finding] = answer.findings
+    assert (finding.code, finding.path, finding.nearest) == ("type-unknown", "$.type", "execution_update")
+    assert (answer.fixed, answer.skeleton) == (None, whole)
+    answer = checked(whole | {"type": "DOC_QUERY", "payload": {}})
+    assert ("type-unknown", "$.type") in said(answer)
+
+
 def test_two_names_for_one_field_must_agree() -> None:
     whole = example("vbw-typed", "shutdown_response")
     whole["payload"]["approved"] = not whole["payload"]["approve"]

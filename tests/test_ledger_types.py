@@ -130,7 +130,7 @@ def test_a_value_of_another_kind_is_refused_at_its_place(table: Table, row: Row,
     for misfit in misfits(place.notation):
         checked = read(table, with_value(message(table, row), place.steps, misfit))
         assert not checked.valid
-        assert told(checked, place.path) in (["wrong-type"], ["timestamp-malformed"]), misfit
+        assert told(checked, place.path)[:1] in (["wrong-type"], ["timestamp-malformed"]), misfit
 
 
 @pytest.mark.parametrize(

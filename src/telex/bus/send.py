@@ -190,7 +190,7 @@ def fixed_text(result: CheckResult | None, dialect: Dialect | None) -> tuple[str
     from telex.dialects.write import write
 
     text, certain = write(dialect, tree, result.body), result.fixed is not None
-    if not certain and OPENING not in text and result.outcome != "unreadable":
+    if not certain and OPENING not in text and result.skeleton == result.tree:
         return None, False  # nothing could be changed for the sender: the findings say what to change
     return text, certain
 

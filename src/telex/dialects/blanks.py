@@ -20,6 +20,7 @@ from telex.dialects.schema import (
     Timestamp,
 )
 
+_DESCRIBED_CHARACTERS_MAX = 160
 OPENING, CLOSING = "<fill: ", ">"
 
 
@@ -61,6 +62,18 @@ def expected(kind: Kind) -> str:
             return "an object with " + ", ".join(fields) if fields else "an object"
         case Anything():
             return "any value"
+
+
+def described(kind: Kind) -> str:
+    """As `expected`, with what belongs in each part of an object, where that is not too long to say."""
+    match kind:
+        case Group(fields) if any(field.required for field in fields.values()):
+            parts = [f"{name} ({expected(field.kind)})" for name, field in fields.items() if field.required]
+            text = "an object with " + ", ".join(parts)
+            return text if len(text) <= _DESCRIBED_CHARACTERS_MAX else expected(kind)
+        case ListOf(Group() as item):
+            return f"a list, each {described(item)}"
+    return expected(kind)
 
 
 def _range(low: float | None, high: float | None) -> str:

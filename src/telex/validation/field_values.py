@@ -6,7 +6,7 @@ only the sender can know. `field_walker` handles objects and lists.
 
 from typing import Any
 
-from telex.dialects.blanks import blank, expected
+from telex.dialects.blanks import blank, described, expected
 from telex.dialects.parse.front_matter import PlainScalar
 from telex.dialects.parse.json import GroupedNumber
 from telex.dialects.schema import Boolean, Integer, Kind, Number, OneOf, Text, Timestamp
@@ -59,7 +59,7 @@ class ValueChecker:
 
     def wrong_type(self, value: Any, kind: Kind, path: str) -> Any:
         wanted = expected(kind)
-        say = f"Give {wanted} here, not {scalars.type_name(value)}."
+        say = f"Give {described(kind)} here, not {scalars.type_name(value)}."
         self.say("wrong-type", path, say, expected=wanted, found=value)
         return self.blank(kind, path)
 

@@ -7,7 +7,8 @@ is not seen from here, that is `rules`.
 from collections.abc import Mapping
 from typing import Any
 
-from telex.dialects.blanks import OPENING, blank, blank_fields, expected, is_blank
+from telex.dialects.blanks import OPENING, blank, blank_fields, described, expected, is_blank
+from telex.dialects.parse.layout import object_in_text
 from telex.dialects.schema import (
     Anything,
     Boolean,
@@ -29,6 +30,8 @@ from telex.model.suggestion import nearest
 from telex.validation import scalars
 from telex.validation.field_values import ValueChecker
 
+_SINGLE = (Text, OneOf, Integer, Number, Boolean, Timestamp)
+
 
 class FieldWalker(ValueChecker):
     """One message being looked at, from the top down."""
@@ -44,6 +47,10 @@ class FieldWalker(ValueChecker):
             wanted = expected(kind)
             self.say("blank-left", path, f"Fill in the blank: {wanted}.", expected=wanted, found=value)
             return self.blank(kind, path)
+        if isinstance(value, list) and len(value) == 1 and isinstance(kind, _SINGLE) and scalars.fits(value[0], kind):
+            say = "Take it out of its list: this field takes one value."
+            self.say("wrong-type", path, say, expected=expected(kind), found=value)
+            return self.visit(value[0], kind, path)
         match kind:
             case Text():
                 return self.text(value, kind, path)
@@ -123,7 +130,8 @@ class FieldWalker(ValueChecker):
 
     def missing(self, kind: Kind, at: str, name: str, *, null: bool) -> Any:
         wanted = expected(kind)
-        self.say("field-missing", at, f"Add {name}: {wanted}.", expected=wanted, found="nothing" if null else None)
+        say = f"Add {name}: {described(kind)}."
+        self.say("field-missing", at, say, expected=wanted, found="nothing" if null else None)
         if isinstance(kind, OneOf) and len(kind.values) == 1:
             return kind.values[0]
         if isinstance(kind, Group):
@@ -142,9 +150,13 @@ class FieldWalker(ValueChecker):
             self.blanks.add(join(path, name))
 
     def object(self, value: Any, kind: Group, path: str) -> Any:
-        if not isinstance(value, dict):
+        inside = value if isinstance(value, dict) else object_in_text(value)
+        if inside is None:
             return self.wrong_type(value, kind, path)
-        return self.group(value, kind.fields, path)
+        if inside is not value:
+            say = "Write an object here, not a text that holds one."
+            self.say("wrong-type", path, say, expected=expected(kind), found=value)
+        return self.group(inside, kind.fields, path)
 
     def list(self, value: Any, kind: ListOf, item: Kind, path: str) -> Any:
         if isinstance(value, list):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from telex.dialects.blanks import blank
+from telex.dialects.parse.layout import laid_out
 from telex.dialects.schema import TYPE, Dialect, MessageType, OneOf, Tree
 from telex.model.finding import Finding, first_findings
 from telex.model.json_path import ROOT, path_of
@@ -36,27 +37,13 @@ def validate(
 ) -> ValidationResult:
     """Check a message against its type. `broken` are the paths about which something worse was said already."""
     walk = FieldWalker(limits, broken)
-    tree = _gathered(walk, tree, dialect, type_)
+    tree, moved = laid_out(tree, dialect, type_)
+    walk.findings += moved
     fixed = walk.group(tree, dialect.fields_of(type_), ROOT)
     relate(walk, fixed, dialect, type_)
     if body is not None and (type_.sections or type_.body_purpose):
         walk.findings += _sections(type_, body, sections_needed(walk, fixed, relations_of(dialect, type_)))
     return ValidationResult(first_findings(tuple(walk.findings), limits.findings_max), fixed, frozenset(walk.blanks))
-
-
-def _gathered(walk: FieldWalker, tree: Tree, dialect: Dialect, type_: MessageType) -> Tree:
-    """The message with those fields in its payload that were written beside it."""
-    inner = tree.get(dialect.payload, {}) if dialect.payload else None
-    if dialect.payload is None or not isinstance(inner, dict):
-        return tree
-    outside = [name for name in tree if name in type_.fields and name not in dialect.envelope and name not in inner]
-    if not outside:
-        return tree
-    say = f"Move {', '.join(outside)} into {dialect.payload}."
-    wanted = f"an object {dialect.payload!r} that holds them"
-    walk.say("field-misplaced", path_of(dialect.payload), say, expected=wanted)
-    moved = {name: tree[name] for name in outside}
-    return {name: value for name, value in tree.items() if name not in moved} | {dialect.payload: {**inner, **moved}}
 
 
 def validate_envelope(

@@ -5,7 +5,8 @@ import re
 from typing import Any
 
 from telex.dialects.parse.front_matter import PlainScalar
-from telex.dialects.schema import Boolean, Integer, Kind, ListOf, Number, OneOf, Text
+from telex.dialects.schema import Boolean, Integer, Kind, ListOf, Number, OneOf, Text, Timestamp
+from telex.dialects.timestamps import parse_timestamp
 
 TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}  # YAML 1.2
 MEANS_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -54,6 +55,8 @@ def is_null(value: Any) -> bool:
 
 def fits(value: Any, kind: Kind) -> bool:
     """Would this single value pass as it is?"""
+    if isinstance(value, PlainScalar) and isinstance(kind, (Integer, Number, Boolean)):
+        value = TRUTH.get(value, value) if isinstance(kind, Boolean) else number(value, value)
     match kind:
         case Text():
             return isinstance(value, str)
@@ -65,6 +68,8 @@ def fits(value: Any, kind: Kind) -> bool:
             return isinstance(value, int) and not isinstance(value, bool) and _within(value, low, high)
         case Number(low, high):
             return isinstance(value, (int, float)) and not isinstance(value, bool) and _within(value, low, high)
+        case Timestamp():
+            return isinstance(value, str) and parse_timestamp(value).flaw is None
         case ListOf():
             return False
     return isinstance(value, dict)

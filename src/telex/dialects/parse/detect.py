@@ -8,6 +8,7 @@ nearest known one is suggested.
 from typing import Any, NamedTuple
 
 from telex.dialects.blanks import is_blank
+from telex.dialects.parse.layout import laid_out
 from telex.dialects.schema import ANY, TYPE, Dialect, Fields, MessageType, OneOf, Tree
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT, join
@@ -82,9 +83,39 @@ def tell(tree: Tree, dialects: tuple[Dialect, ...], hint: DetectionHint) -> Dete
     if isinstance(given, str) and given:
         exact = [(dialect, dialect.types[given]) for dialect in dialects if given in dialect.types]
         if exact:
-            return Detection(*_best(tree, exact, hint))
+            return _in_another_envelope(tree, exact, dialects) or Detection(*_best(tree, exact, hint))
         return _misnamed(tree, given, dialects, hint)
     return _unnamed(tree, given, dialects, hint)
+
+
+def _in_another_envelope(
+    tree: Tree, exact: list[tuple[Dialect, MessageType]], dialects: tuple[Dialect, ...]
+) -> Detection | None:
+    """A type of one dialect in the whole envelope of another, where only the sender knows which of the two is meant."""
+    named = exact[0][1].name
+    around = [
+        dialect
+        for dialect in dialects
+        if dialect.payload in tree
+        and named not in dialect.types
+        and 2 * _envelope_fit(tree, dialect) > len(dialect.envelope)
+    ]
+    if not around or any(_envelope_fit(tree, dialect) >= _envelope_fit(tree, around[0]) for dialect, _ in exact):
+        return None
+    dialect, inner = around[0], tree[around[0].payload or ""]
+    fitting = [
+        type_
+        for type_ in dialect.types.values()
+        if isinstance(inner, dict) and inner.keys() <= type_.fields.keys() and _missing(tree, dialect, type_) == 0
+    ]
+    actions = {type_.deed.action for _, type_ in exact if type_.deed}
+    alike = fitting or [type_ for type_ in dialect.types.values() if type_.deed and type_.deed.action in actions]
+    meant = alike[0] if len(alike) == 1 else None
+    instead = f"Use {meant.name}" if meant else f"Use a type of {dialect.name}"
+    say = f"{instead}: the envelope is that of {dialect.name}, and {named} is a type of {exact[0][0].name}."
+    near = meant.name if meant else None
+    finding = Finding("type-unknown", _AT_TYPE, say, expected=_types(dialect), found=named, nearest=near)
+    return Detection(dialect, meant, (finding,), certain=False)
 
 
 def _misnamed(tree: Tree, given: str, dialects: tuple[Dialect, ...], hint: DetectionHint) -> Detection:
@@ -185,7 +216,7 @@ def fits_better(type_: MessageType, dialect: Dialect, other: Dialect) -> bool:
 def _fit(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
     """How well the message's names match: each known one counts for, each missing or unknown one against."""
     if dialect.payload is None:
-        return _overlap(tree, dialect.fields_of(type_))
+        return _overlap(laid_out(tree, dialect, type_)[0], dialect.fields_of(type_))
     inner = tree.get(dialect.payload)
     if isinstance(inner, dict):  # a payload says enough, even when the envelope around it was forgotten
         return _overlap(inner, type_.fields) + 2 * sum(name in dialect.envelope or name == TYPE for name in tree) + 2

@@ -20,7 +20,8 @@ _DIGITS_MAX = 20  # a 64-bit integer has at most this many characters
 class DuplicateKeys(dict[str, Any]):
     """An object in which some keys were given more than once; the last one is kept, as most readers do."""
 
-    keys_doubled: tuple[str, ...] = ()
+    keys_doubled: tuple[str, ...] = ()  # with different values
+    keys_repeated: tuple[str, ...] = ()  # with the same value
 
 
 class OversizeNumber(str):
@@ -72,7 +73,10 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(tree) == len(pairs):
         return tree
     doubled = DuplicateKeys(tree)
-    doubled.keys_doubled = tuple(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+    twice = [key for key, times in Counter(key for key, _ in pairs).items() if times > 1]
+    differing = {key for key, value in pairs if repr(value) != repr(tree[key])}  # 1 and true are equal in Python
+    doubled.keys_doubled = tuple(key for key in twice if key in differing)
+    doubled.keys_repeated = tuple(key for key in twice if key not in differing)
     return doubled
 
 
@@ -211,6 +215,10 @@ def _key_findings(value: dict[str, Any] | list[Any], at: str) -> list[Finding]:
         findings = [
             Finding("duplicate-key", join(at, key), f"Give {key!r} once: it stands here more than once.")
             for key in value.keys_doubled
+        ]
+        findings += [
+            Finding("duplicate-key", join(at, key), f"Give {key!r} once: it stands here with the same value.", "note")
+            for key in value.keys_repeated
         ]
     odd = [key for key in value if not key.isascii() or "\0" in key]
     return findings + [finding for key in odd for finding in _text_findings(key, join(at, key))]

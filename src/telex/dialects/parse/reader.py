@@ -133,11 +133,15 @@ class _ParseSteps(NamedTuple):
         if said:
             detection = detection._replace(type=None)
         scanned = scan(tree, self.limits)
-        broken = frozenset(finding.path for finding in (*refusals(found), *scanned) if finding.path != ROOT)
+        broken = frozenset(finding.path for finding in refusals((*found, *scanned)) if finding.path != ROOT)
         if detection.type is not None:
             named = {TYPE: detection.type.name}
             tree = tree | named if TYPE in tree else named | tree
-        findings = (*found, *scanned, *renamed, *(said or detection.findings))
+        # A key given twice with the same value leaves no doubt about it, but is refused like any other.
+        read = [
+            item._replace(severity="refusal") if item.code == "duplicate-key" else item for item in (*found, *scanned)
+        ]
+        findings = (*read, *renamed, *(said or detection.findings))
         return ParsedMessage(
             "message", detection, findings, text, tree, body=body, broken=broken, is_other_form=bool(said)
         )

@@ -91,7 +91,7 @@ class _Reader:
                 self.stop()
                 return tree
             value = self.value(depth + 1)
-            self.is_exact = self.is_exact and tree.get(key, value) == value
+            self.is_exact = self.is_exact and repr(tree.get(key, value)) == repr(value)
             tree[key] = value
         self.at += 1
         return tree

@@ -155,6 +155,8 @@ class _YamlState:
             block.content.append(value)
         elif block.at_value:
             if block.key is not None:
+                if block.content.get(block.key) == value and isinstance(value, str):
+                    self.note_repetition(self.path_of(block, block.key))
                 block.content[block.key] = value
             block.at_value = False
         else:
@@ -178,6 +180,12 @@ class _YamlState:
         else:
             block.lines[key] = _line(event)
         return key
+
+    def note_repetition(self, path: str) -> None:
+        """A key given twice with the same value leaves no doubt about it."""
+        last = self.findings[-1] if self.findings else None
+        if last is not None and (last.code, last.path) == ("duplicate-key", path):
+            self.findings[-1] = last._replace(severity="note")
 
     def path_here(self) -> str:
         """The path of the value that comes next. A key has the path of its mapping."""

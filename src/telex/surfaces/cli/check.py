@@ -205,7 +205,7 @@ def _fix_lines(checked: CheckResult, command: str, screen: Screen) -> list[str]:
     from telex.surfaces.cli.blanks import blanks_in
     from telex.surfaces.cli.message_output import wire_text
 
-    if checked.fixed is None and checked.outcome != "unreadable" and not any(blanks_in(tree)):
+    if checked.fixed is None and checked.skeleton == checked.tree and not any(blanks_in(tree)):
         return []  # the findings say what to change, and there is nothing that could be changed for the sender
     if screen.is_terminal:
         effect = "prints it fixed" if checked.fixed else "prints it with blanks to fill"
