@@ -178,6 +178,17 @@ def test_closing_a_plan_without_a_contract_is_warned_about(team: Team) -> None:
     assert plan(team, "reset-plan").is_open
 
 
+@proves("tasks/same-id")
+def test_a_plan_whose_id_differs_by_case_or_blanks_is_warned_about(team: Team) -> None:
+    kept(team, contract("reset"))
+    for name in ("Reset", "reset "):
+        receipt = kept(team, contract(name))
+        assert [(one.code, one.path, one.nearest) for one in receipt.findings] == [
+            ("id-nearly-known", "$.payload.plan_id", "reset")
+        ]
+    assert kept(team, contract("reset", objective="Again")).findings == ()
+
+
 @proves("contracts/close")
 def test_a_request_means_the_plan_with_a_task_to_do_or_else_the_only_open_one(team: Team) -> None:
     kept(team, contract("P", tasks=["P1"]))

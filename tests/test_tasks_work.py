@@ -63,6 +63,22 @@ def test_a_commit_without_an_approval_of_its_task_is_refused(team: Team) -> None
     assert finding.nearest == "approval-3"
 
 
+@proves("tasks/commit/passes", "tasks/commit/refused")
+def test_a_commit_names_a_passed_quality_report_by_another_agent(team: Team) -> None:
+    passed: dict[str, Any] = {"status": "PASSED", "gates": [], "failureCount": 0, "actions": []}
+    failed = passed | {"status": "FAILED"}
+    good = tell(team, "QUALITY_REPORT", sender=CTO, to=HEAD, **passed).id
+    others = [
+        tell(team, "QUALITY_REPORT", sender=DEV, to=HEAD, **passed).id,  # of the agent that commits
+        tell(team, "QUALITY_REPORT", sender=CTO, to=HEAD, **failed).id,
+        tell(team, "QUALITY_REPORT", "TASK-002", sender=CTO, to=HEAD, **passed).id,
+    ]
+    assert commit(team, good).accepted
+    for ref in others:
+        [finding] = refused(commit(team, ref))
+        assert (finding.code, finding.expected) == ("approval-not-found", f"one of {good}")
+
+
 @proves("tasks/commit/gates")
 def test_a_commit_with_failed_gates_is_refused_though_it_was_approved(team: Team) -> None:
     question(team, "q-1")
@@ -204,6 +220,31 @@ def test_a_task_is_shown_with_its_story_and_the_moves_there_are(team: Team, shel
     missing = shell("task", "show", "TASK-01")
     assert (missing.code, "did you mean TASK-001?" in missing.err) == (3, True)
     assert shell("task", "--mermaid").code == 64
+
+
+@proves("tasks/reported")
+def test_the_last_reported_status_is_shown_beside_the_state(team: Team, shell: Shell) -> None:
+    tell(team, "TASK_ASSIGNMENT")
+    for status, percent in (("STARTED", 0), ("PROGRESS", 50), ("COMPLETED", 100)):
+        assert tell(team, "STATUS_UPDATE", sender=DEV, to=HEAD, status=status, progress=percent).accepted
+    assert tell(team, "STATUS_UPDATE", "TASK-002", DEV, HEAD, status="STARTED").accepted
+    rows = [line.split()[:3] for line in shell("task").out.splitlines()[1:]]
+    assert rows == [["TASK-001", "assigned", "completed"], ["TASK-002", "pending", "started"]]
+    assert f"reported completed by {DEV}" in shell("task", "show", "TASK-001").out
+    first, _ = [json.loads(line) for line in shell("task", "--json").out.splitlines()]
+    assert (first["reported"]["status"], first["reported"]["by"], first["state"]) == ("completed", DEV, "assigned")
+    assert move(team, "assigned", "planning").accepted  # the states are as before
+    assert move(team, "pending", "assigned", "TASK-002").accepted
+
+
+@proves("tasks/same-id")
+@pytest.mark.parametrize("other", ["task-001", "TASK-001 ", " TASK-001"])
+def test_a_task_whose_id_differs_by_case_or_blanks_is_warned_about(team: Team, other: str) -> None:
+    assert tell(team, "TASK_ASSIGNMENT").findings == ()
+    receipt = tell(team, "STATUS_UPDATE", other, DEV, HEAD, status="STARTED")
+    [warning] = [one for one in receipt.findings if one.code == "id-nearly-known"]
+    assert (receipt.accepted, warning.severity, warning.path) == (True, "warning", "$.payload.taskId")
+    assert warning.nearest == "TASK-001"
 
 
 @proves("tasks/show/hostile")

@@ -15,6 +15,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "commit": ("tasks", "plans"),
     "assign": ("tasks",),
     "status": ("tasks", "blockers"),
+    "quality": ("tasks",),
     "move": ("tasks",),
     "stop": ("shutdown",),
     "stopped": ("shutdown",),
@@ -55,9 +56,12 @@ class NoOpCondition(NamedTuple):
 IDLE: dict[str, NoOpCondition] = {
     "progress": NoOpCondition(("contracts", "blockers")),
     # Any word from whoever a matter is with may answer it, a status too.
-    "status": NoOpCondition(("blockers", "escalations"), "status", frozenset({"failed", "blocked"})),
+    "status": NoOpCondition(
+        ("blockers", "escalations"), "status", frozenset({"started", "blocked", "completed", "failed"})
+    ),
+    "quality": NoOpCondition((), "status", frozenset({"passed"})),
 }
 # Reports come along in many conversations and mean nothing by that: they answer no matter that was handed up there.
-COMES_ALONG = frozenset({"progress"})
+COMES_ALONG = frozenset({"progress", "quality"})
 # By these a request for approval is decided: by what answers it, and by a dispatch that says yes or no to it.
 DECIDING = frozenset({"answer", "dispatch"})

@@ -11,6 +11,7 @@ from telex.validation.contracts import short
 from telex.validation.pattern_set import allowing, forbidding
 from telex.validation.patterns import WILD, flaw
 from telex.validation.project_paths import SEPARATOR, InvalidPath, normal
+from telex.work.id_reuse import id_nearly_known
 from telex.work.plan_lookup import contracts_in
 from telex.work.rule_set import Book, RuleContext
 from telex.work.view import WorkMessage
@@ -26,10 +27,12 @@ def check_contract(work_message: WorkMessage, book: Book, context: RuleContext) 
     contracts, plan = contracts_in(book), work_message.text("plan")
     own = contracts.open.get(plan) if contracts is not None else None
     to = (*(own.to if own is not None else ()), work_message.to)
+    nearly = _nearly_known(plan, contracts) if contracts is not None else None
     shared = sharing(contracts, PlanSummary(to, "", (), allowed), (plan,), context.roster) if contracts else ()
-    if not _flawed(allowed) and not _flawed(forbidden) and not for_nothing and not shared:
+    if not _flawed(allowed) and not _flawed(forbidden) and not for_nothing and not shared and nearly is None:
         return []
     return [
+        *([id_nearly_known(work_message, "plan", nearly)] if nearly is not None else ()),
         *flaws(work_message, "allowed", allowed),
         *flaws(work_message, "forbidden", forbidden),
         *(_all_forbidden(work_message, *flawed) for flawed in for_nothing),
@@ -74,6 +77,14 @@ def _all_forbidden(work_message: WorkMessage, index: int, pattern: str, against:
     say = f"Take {short(pattern)} out, or forbid less than {short(against)}: all of it is forbidden."
     path = work_message.path("allowed", index)
     return Finding("path-allowed-for-nothing", path, say, "warning", found=short(pattern))
+
+
+def _nearly_known(plan: str, contracts: ContractIndex) -> str | None:
+    """A plan that differs from this new one by case or blanks only."""
+    if contracts.find(plan) is not None:
+        return None
+    bare = plan.strip().casefold()
+    return next((one for one in (*contracts.open, *contracts.closed) if one.strip().casefold() == bare), None)
 
 
 # --- paths of several contracts ---------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from telex.model.task_states import (
 from telex.work.actions import DECIDING
 from telex.work.approvals import meant, named, only_one, task_topic, topic_of
 from telex.work.decisions import REJECTED, decision_of, for_dispatches
+from telex.work.id_reuse import id_nearly_known
 from telex.work.rule_set import (
     Book,
     DraftMessage,
@@ -40,6 +41,7 @@ from telex.work.view import WorkMessage
 
 SETTING = "task_states"  # under which a team's own table is found
 CTO = "cto"
+REPORTED = frozenset({"started", "blocked", "completed", "failed"})  # progress between them changes nothing
 ERROR_CHARACTERS_MAX = 2_000  # of what an escalation repeats
 
 
@@ -62,6 +64,14 @@ class TaskRequest(NamedTuple):
         return self.decision is not None and self.decision != REJECTED
 
 
+class StatusReport(NamedTuple):
+    """What was last reported of a task. It is a claim: it moves no state."""
+
+    status: str  # one of REPORTED
+    by: str
+    at: float
+
+
 class Task(NamedTuple):
     id: str
     title: str
@@ -71,6 +81,8 @@ class Task(NamedTuple):
     answered: dict[str, TaskRequest]  # by id, in the order of the answers
     approvals: dict[str, str]  # by the id of an answer that approved something: the id of the request
     moves: bool  # is its dialect one in which tasks have states?
+    passed: dict[str, str]  # by the id of a quality report that passed: its sender
+    reported: StatusReport | None = None
 
     @property
     def requests(self) -> list[TaskRequest]:
@@ -80,15 +92,22 @@ class Task(NamedTuple):
     @property
     def at(self) -> float:
         """When it was first heard of."""
-        return min((*(step.at for step in self.steps), *(request.at for request in self.requests)), default=0.0)
+        reported = (self.reported.at,) if self.reported is not None else ()
+        times = (*(step.at for step in self.steps), *(request.at for request in self.requests), *reported)
+        return min(times, default=0.0)
 
-    def is_approval(self, name: str) -> bool:
-        """Is it the id of a request that was approved, or of an answer that did so?"""
-        return name in self.approvals or (name in self.answered and self.answered[name].is_approved)
+    def is_approval(self, name: str, committer: str) -> bool:
+        """Is it the id of a request that was approved, of an answer that did so, or of a quality report that passed and
+        is not the committer's own?"""
+        if name in self.approvals or (name in self.answered and self.answered[name].is_approved):
+            return True
+        return self.passed.get(name, committer) != committer
 
 
 def new_task(id_: str) -> Task:
-    return Task(id_, "", assigned_to="", steps=TaskHistory(), waiting={}, answered={}, approvals={}, moves=False)
+    return Task(
+        id_, "", assigned_to="", steps=TaskHistory(), waiting={}, answered={}, approvals={}, moves=False, passed={}
+    )
 
 
 def machine_of(context: RuleContext) -> TaskStateMachine:
@@ -106,6 +125,16 @@ def _known(work_message: WorkMessage, book: Book) -> Task:
     return task or new_task(name)
 
 
+def _weigh_id(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
+    """A new task whose id differs from a known one by case or blanks only."""
+    name = work_message.text("task")
+    if not name or f"task:{name}" in book:
+        return ()
+    bare = name.strip()
+    known = next((one for one in (bare, bare.upper(), bare.lower()) if one != name and f"task:{one}" in book), None)
+    return (id_nearly_known(work_message, "task", known),) if known else ()
+
+
 # --- moves ------------------------------------------------------------------------------------------------------------
 
 
@@ -116,7 +145,7 @@ def _weigh_move(work_message: WorkMessage, book: Book, context: RuleContext) -> 
     at_its_word = not stands.placed and claimed in machine.states
     state = claimed if at_its_word else stands.state
     there = moves(machine, stands, state)
-    findings = []
+    findings = [*_weigh_id(work_message, book, context)]
     if claimed != state:
         findings.append(_elsewhere(work_message, task.id, state))
     if wanted not in there:
@@ -160,12 +189,19 @@ def _not_allowed(work_message: WorkMessage, name: str, say: str, expected: str, 
 # --- failures ---------------------------------------------------------------------------------------------------------
 
 
-def _failed(work_message: WorkMessage) -> bool:
-    return work_message.text("status").casefold() == "failed"
+def _status_of(work_message: WorkMessage) -> str:
+    return work_message.text("status").casefold()
 
 
 def _status_topic(work_message: WorkMessage, book: Book) -> Topics:
-    return task_topic(work_message) if _failed(work_message) else ()
+    """Reports that change what is known of the task: a repeated one does not, unless it counts as a failure."""
+    status, reported = _status_of(work_message), _known(work_message, book).reported
+    same = reported is not None and (reported.status, reported.by) == (status, work_message.sender)
+    return task_topic(work_message) if status in REPORTED and (not same or status == "failed") else ()
+
+
+def _quality_topic(work_message: WorkMessage, book: Book) -> Topics:
+    return task_topic(work_message) if _status_of(work_message) == "passed" else ()
 
 
 def _escalation(work_message: WorkMessage, book: Book, context: RuleContext) -> Iterator[DraftMessage]:
@@ -251,18 +287,20 @@ def _answered_topics(work_message: WorkMessage, book: Book) -> Topics:
 
 def _weigh_commit(work_message: WorkMessage, book: Book, context: RuleContext) -> tuple[Finding, ...]:
     task, ref = _known(work_message, book), work_message.text("approval")
-    if task.is_approval(ref):
+    if task.is_approval(ref, work_message.sender):
         return ()
     return (_none_of_this_task(work_message, task, ref),)
 
 
 def _none_of_this_task(work_message: WorkMessage, task: Task, ref: str) -> Finding:
     code, path, found = "approval-not-found", work_message.path("approval"), ref[: LIMITS.found_characters_max]
-    if task.approvals:
+    passed = [id_ for id_ in task.passed if task.is_approval(id_, work_message.sender)]
+    if task.approvals or passed:
         latest = list(islice(reversed(task.approvals.items()), LATEST_MAX))
-        close = nearest(ref, dict.fromkeys(id_ for approval in latest for id_ in approval))
-        say = f"Name an approval of this task, such as {close or latest[0][0]}: {found} is none."
-        return Finding(code, path, say, expected=listed(task.approvals), found=found, nearest=close)
+        known = dict.fromkeys((*(id_ for approval in latest for id_ in approval), *passed[-LATEST_MAX:]))
+        close = nearest(ref, known)
+        say = f"Name an approval of this task, such as {close or next(iter(known))}: {found} is none."
+        return Finding(code, path, say, expected=listed([*task.approvals, *passed]), found=found, nearest=close)
     waiting = next(iter(task.waiting), None)
     first = f"Ask again once {waiting} has its answer" if waiting is not None else "Ask for approval first"
     say = f"{first}: nobody has approved anything in {task.id[: LIMITS.found_characters_max]} yet."
@@ -281,7 +319,14 @@ def _fold(state: Task | None, work_message: WorkMessage) -> Task:
             task.waiting[work_message.id] = _asked(work_message)
     elif action in DECIDING:
         _answer(task, work_message)
-    elif action in ("assign", "move", "status"):
+    elif action == "quality":
+        task.passed[work_message.id] = work_message.sender
+    elif action == "status":
+        status = _status_of(work_message)
+        if status == "failed":
+            task.steps.append(_step(task.assigned_to, work_message))
+        task = task._replace(reported=StatusReport(status, work_message.sender, work_message.at))
+    elif action in ("assign", "move"):
         step = _step(task.assigned_to, work_message)
         task.steps.append(step)
         if action == "assign":
@@ -337,12 +382,13 @@ def _answer(task: Task, work_message: WorkMessage) -> None:
 
 _ANSWER = WorkRules(_answered_topics)
 CHAPTERS: dict[str, WorkRules] = {
-    "ask": WorkRules(_own_topic),
+    "ask": WorkRules(_own_topic, _weigh_id),
     "answer": _ANSWER,
     "dispatch": for_dispatches(_ANSWER),
     "commit": WorkRules(check=_weigh_commit),
-    "assign": WorkRules(_own_topic),
-    "status": WorkRules(_status_topic, follow_ups=_escalation),
+    "assign": WorkRules(_own_topic, _weigh_id),
+    "status": WorkRules(_status_topic, _weigh_id, _escalation),
+    "quality": WorkRules(_quality_topic),
     "move": WorkRules(_own_topic, _weigh_move, _escalation),
     "escalate": WorkRules(),
 }

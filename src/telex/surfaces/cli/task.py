@@ -74,7 +74,7 @@ def _tasks(store: str | None) -> tuple[TaskStateMachine, dict[str, Task]]:
 
 def _list(store: str | None, as_json: bool) -> int:
     (machine, tasks), now = _tasks(store), time.time()
-    headings = ("task", "state", "since", "failed", "asked", "with", "title")
+    headings = ("task", "state", "reported", "since", "failed", "asked", "with", "title")
     rows = [_row(task, standing(machine, task.steps), now) for task in tasks.values()]
     return print_list(
         tasks.values(),
@@ -89,6 +89,7 @@ def _row(task: Task, stands: TaskStatus, now: float) -> tuple[str | int, ...]:
     return (
         shown(task.id),
         shown(stands.state),
+        shown(task.reported.status) if task.reported is not None else "",
         ago(task.steps[-1].at, now) if task.steps else "",
         sum(map(len, stands.failed.values())),
         len(task.waiting),
@@ -109,6 +110,9 @@ def _story(task: Task, stands: TaskStatus, machine: TaskStateMachine, screen: Sc
         lines += [f"{day_time(step.at)}  {first}", *(" " * 25 + other for other in others)]
     lines += [""] if task.steps else []
     facts = [f"{count} failed in {shown(state)}" for state, count in _failures(stands).items()]
+    if task.reported is not None:
+        status, by, at = task.reported
+        facts.insert(0, f"reported {shown(status)} by {shown(by)} on {day_time(at)[:19]}")
     facts += [
         f"waits for an answer to {shown(request.id)} ({shown(request.kind)})"
         for request in task.requests
@@ -142,6 +146,7 @@ def _facts(task: Task, stands: TaskStatus, machine: TaskStateMachine) -> dict[st
         "task": task.id,
         "title": task.title or None,
         "state": stands.state,
+        "reported": task.reported._asdict() | {"at": stamp(task.reported.at)} if task.reported is not None else None,
         "assigned_to": task.assigned_to or None,
         "moves": list(moves(machine, stands)),
         "failures": _failures(stands),
