@@ -135,6 +135,27 @@ def test_prose_after_a_json_message_is_left_aside() -> None:
     assert (checked.valid, checked.tree, notes(checked)) == (True, TREES[JSON], ["prose-removed"])
 
 
+@proves("common/reading/odd-blanks")
+@pytest.mark.parametrize(
+    "wrapped",
+    ["\u00a0{}", "\x0b{}", "\u2028{}", "\u3000\n{}", "```\n\u00a0{}\n```", "<message>\n\u00a0{}\n</message>"],
+)
+@pytest.mark.parametrize("text", [JSON, FRONT_MATTER], ids=["json", "front matter"])
+def test_white_space_that_only_looks_like_blanks_is_noted(wrapped: str, text: str) -> None:
+    checked = check(wrapped.replace("{}", text, 1))
+    assert (checked.valid, checked.tree) == (True, TREES[text])
+    assert "odd-blanks" in notes(checked)
+
+
+@proves("common/reading/odd-blanks")
+def test_a_blank_before_front_matter_and_a_separator_for_a_line_end_are_noted() -> None:
+    assert notes(check(f" {FRONT_MATTER}")) == ["odd-blanks"]
+    assert notes(check(f"\n\n{FRONT_MATTER}")) == []
+    assert notes(check(FRONT_MATTER.replace("\nqa_check", "\u2028qa_check"))) == ["odd-blanks"]
+    assert notes(check(f"{JSON}\u2029")) == ["odd-blanks"]
+    assert notes(check(f"{FRONT_MATTER}\u00a0")) == []  # of the body
+
+
 PROSE = {
     "before": "If I agreed, I would send:\n\n{}",
     "around a fence": "I am still thinking. If I agreed:\n\n```json\n{}\n```\nBut wait for me.",

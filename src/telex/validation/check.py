@@ -22,6 +22,7 @@ REPAIRS = frozenset(
     {
         "byte-order-mark",
         "carriage-returns",
+        "odd-blanks",
         "wrapper-removed",
         "fence-removed",
         "prose-removed",
@@ -110,6 +111,8 @@ def _suggestion(
 
     The suggestion is certain only if the text leaves no doubt and the message then passes this very check.
     """
+    if TYPE not in reading.text.lower():
+        return None
     from telex.dialects.parse.repair import repair
     from telex.dialects.write import write
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from telex.dialects.parse.front_matter import looks_like_front_matter
 from telex.dialects.parse.json import ParsedJson, read_json
-from telex.dialects.parse.unwrap import after_blanks, note, prose, several
+from telex.dialects.parse.unwrap import after_blanks, note, odd_blanks, odd_edges, prose, several
 from telex.dialects.schema import TYPE
 from telex.model.finding import Finding
 
@@ -39,6 +39,12 @@ class Candidate(NamedTuple):
 
 def candidates(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
     """The parts of the text that may be the message, surest first. `is_ours` knows one inside a prose text."""
+    for candidate in _candidates(text, is_ours):
+        notes = odd_edges(text if candidate.form == "json" else text.rstrip())  # what follows a body belongs to it
+        yield candidate._replace(notes=(*notes, *candidate.notes)) if notes else candidate
+
+
+def _candidates(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
     start = len(text) - len(text.lstrip())
     inside = _tagged(text.strip())
     if inside.strip():
@@ -50,7 +56,8 @@ def candidates(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
     elif text[start] == '"':
         yield from _double_encoded(text, start)
     if looks_like_front_matter(text[start:]):
-        yield Candidate("front-matter", text[start:])
+        is_indented = text[:start].rpartition("\n")[2].strip("\n") != ""
+        yield Candidate("front-matter", text[start:], (odd_blanks("before ---"),) if is_indented else ())
     yield from _fenced(text, is_ours)
     yield from _in_prose(text, is_ours)
 
@@ -112,7 +119,7 @@ def _fenced(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
         if candidate is not None and _is_message(candidate, is_ours):
             around = () if alone or candidate.whole else (prose("around"),)
             taken = note("fence-removed", "The code fence was taken off; send the message bare.")
-            candidates.append(candidate._replace(notes=(taken, *around)))
+            candidates.append(candidate._replace(notes=(taken, *odd_edges(fence.inside), *around)))
         if len(candidates) > EMBEDDED_MAX:
             break
     if len(candidates) > 1:

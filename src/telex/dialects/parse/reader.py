@@ -11,7 +11,7 @@ from telex.dialects.parse.detect import Detection, DetectionHint, is_control_fra
 from telex.dialects.parse.extract import Candidate, candidates, unboxed
 from telex.dialects.parse.front_matter import read_front_matter
 from telex.dialects.parse.json import read_json, scan
-from telex.dialects.parse.unwrap import note, unwrap
+from telex.dialects.parse.unwrap import note, odd_blanks, unwrap
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import TYPE, Dialect, Form, Tree
 from telex.model.finding import Finding, refusals
@@ -75,6 +75,7 @@ def _without_decision_in_prose(reading: ParsedMessage) -> ParsedMessage:
 
 
 DECISION_IN_PROSE = "decision-in-prose"
+_YAML_BREAKS = "\x85\u2028\u2029"  # line ends to YAML 1.1, and to nobody else
 _ENDS_READING = frozenset(
     {"yaml-malformed", "yaml-tab", "yaml-many-documents", "front-matter-not-mapping", "front-matter-not-closed"}
     | {"front-matter-too-large", "too-deep"}
@@ -115,7 +116,8 @@ class _ParseSteps(NamedTuple):
     def front_matter(self, candidate: Candidate) -> ParsedMessage | None:
         among = self.of("front-matter")
         front = read_front_matter(candidate.text, self.limits)
-        findings = (*candidate.notes, *front.findings)
+        breaks = any(sign in candidate.text[: len(candidate.text) - len(front.body)] for sign in _YAML_BREAKS)
+        findings = (*candidate.notes, *((odd_blanks("between the fields"),) if breaks else ()), *front.findings)
         if not among:
             return None
         if any(finding.code in _ENDS_READING for finding in front.findings):

@@ -86,6 +86,16 @@ def note(code: str, say: str) -> Finding:
     return Finding(code, ROOT, say, "note")
 
 
+def odd_edges(text: str) -> tuple[Finding, ...]:
+    """A note on white space around a text that is none to JSON and YAML, such as a no-break space."""
+    around = text[: len(text) - len(text.lstrip())] + text[len(text.rstrip()) :]
+    return (odd_blanks("around the message"),) if around.strip(" \t\n") else ()
+
+
+def odd_blanks(where: str) -> Finding:
+    return note("odd-blanks", f"White space {where} was taken off or read as a line end; send blanks and \\n only.")
+
+
 def prose(where: str) -> Finding:
     return note("prose-removed", f"The text {where} the message was left aside; send the message alone.")
 
