@@ -36,7 +36,7 @@ def test_the_story_of_a_message_is_told_in_order_under_its_state(telex: Telex) -
 
 def test_a_waiting_message_says_where_it_stands(telex: Telex) -> None:
     id_ = sent(telex)
-    assert telex("why", id_).out.splitlines()[-1] == "now  lead: stored"
+    assert telex("why", id_).out.splitlines()[-1] == "now  lead: stored; no agent has joined as lead"
     taken(telex)
     assert telex("why", id_).out.splitlines()[-1].startswith("now  lead: leased by lead until ")
 

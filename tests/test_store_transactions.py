@@ -28,6 +28,7 @@ AFTER_READ = "test_a_decision_that_raises_after_it_read_what_it_wrote_leaves_not
 AS_THE_FIRST = "test_a_message_after_a_rejected_one_is_stored_as_if_it_were_the_first"
 ERROR = "test_the_error_of_a_decision_reaches_its_caller_and_no_other"
 OTHERS = "test_the_others_of_its_commit_are_stored_and_it_is_not"
+REPLACED = "test_a_rejected_decision_under_an_id_leaves_the_earlier_message_of_that_id_known"
 NO_PLACE = "test_a_rejected_decision_takes_no_place_and_no_id"
 READS = "test_a_decision_reads_what_it_has_written"
 READS_EACH = "test_a_decision_reads_each_thing_right_after_it_has_written_it"
@@ -50,6 +51,7 @@ SNAPSHOT = "test_the_reads_of_one_snapshot_see_nothing_that_is_written_meanwhile
 FOUND_BY: dict[str, tuple[str, ...]] = {
     **{f"undo-leaves{name.replace('_', '-')}": (AFTER_ANY, AFTER_READ) for name in TABLES + COUNTERS},
     "undo-leaves-request-answered": (AFTER_ANY, AFTER_READ, READS_NO_REJECTED),
+    "undo-forgets-replaced-ids": (REPLACED,),
     "stores-rejected": (AFTER_ANY, AFTER_READ, AS_THE_FIRST, OTHERS, NO_PLACE, READS_NO_REJECTED, FORGET),
     "fails-together": (BEFORE, ERROR, OTHERS),
     "undoes-together": (AS_THE_FIRST, OTHERS),

@@ -57,6 +57,17 @@ class RequestStaysAnswered(MemoryStore):
         super()._undo(marks)
 
 
+class ForgetsReplacedIds(MemoryStore):
+    """Forgets the id of a stored message after a rejected decision has appended another one under it."""
+
+    def _undo(self, marks: tuple[int, int, float]) -> None:
+        accepted = self._accepted
+        self._journal = [
+            (accepted.pop, undo[1][:1]) if undo[0] == accepted.__setitem__ else undo for undo in self._journal or []
+        ]
+        super()._undo(marks)
+
+
 class StoresRejected(FaultyStore):
     """Stores what a decision wrote before it raised."""
 
@@ -413,6 +424,7 @@ def _on_sqlite(fault: Callable[[Store], Any]) -> FaultyOpen:
 TRANSACTION_BUGS: dict[str, FaultyOpen] = {
     **{f"undo-leaves{name.replace('_', '-')}": lambda _, name=name: IncompleteUndo(name) for name in TABLES + COUNTERS},  # type: ignore[misc]
     "undo-leaves-request-answered": lambda _: RequestStaysAnswered(),
+    "undo-forgets-replaced-ids": lambda _: ForgetsReplacedIds(),
     "stores-rejected": _on_memory(StoresRejected),
     "fails-together": _on_memory(FailsTogether),
     "undoes-together": _on_memory(UndoesTogether),
