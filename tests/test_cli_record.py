@@ -184,6 +184,18 @@ def test_a_follower_is_told_what_happens_next(telex: Telex, command: str) -> Non
         following.terminate()
 
 
+@proves("bus/log/mail")
+def test_a_follower_of_an_agent_is_told_of_its_mail(telex: Telex) -> None:
+    sent(telex)
+    command = [*COMMAND, "events", "--follow", "--json", "--agent", "lead", "--kind", "accepted"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert json.loads(following.stdout.readline())["kind"] == "accepted"
+        id_ = sent(telex, BLOCKER | {"task": "another"})
+        assert json.loads(following.stdout.readline())["id"] == id_
+        following.terminate()
+
+
 # --- out and in -------------------------------------------------------------------------------------------------------
 
 

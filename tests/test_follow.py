@@ -22,6 +22,7 @@ WISHES = [
     Query(kinds=("accepted",)),
     Query(kinds=BRINGING, agent="lead"),
     Query(agent="dev"),
+    Query(agent="qa"),
     Query(dialect="vbw-typed"),
     Query(correlation="T-3"),
     Query(text="cafe"),  # the store finds the café by this, and comparing letters would not

@@ -34,6 +34,17 @@ def test_a_broadcast_is_delivered_once_to_each_other_member(team: Team, dialect:
     assert team.bus.receive(said.sender) == []
 
 
+@proves("bus/address/role-in-the-message")
+@pytest.mark.parametrize("said, to, differs", [
+    ("role:qa", "role:qa", False), ("all:qa", "all:qa", False), ("Role:QA", "ada", False),
+    ("qa", "role:qa", False), ("role:qa", "role:lead", True), ("role:qa", "zoe", True),
+])  # fmt: skip
+def test_a_role_that_the_message_names_is_the_role_it_is_sent_to(team: Team, said: str, to: str, differs: bool) -> None:
+    joined(team)
+    receipt = team.bus.send(flow("STATUS_UPDATE", "s-1", CTO, said), sender=CTO, to=to)
+    assert ("recipient-differs" in [finding.code for finding in receipt.findings]) == differs
+
+
 @proves("bus/pattern/broadcast")
 def test_a_message_may_say_itself_that_it_is_for_everyone(team: Team) -> None:
     joined(team)

@@ -41,12 +41,13 @@ def test_the_log_has_a_record_of_each_message_sent_and_of_each_turn_with_it(team
     "query, ids",
     [
         (Query(agent="qa"), ["n-1"]),
+        (Query(agent="plan-manager"), ["s-1"]),
         (Query(type="STATUS_UPDATE"), ["s-1"]),
         (Query(dialect="plain"), ["n-1", "n-2"]),
         (Query(correlation="TASK-001"), ["s-1"]),
         (Query(text="tables green"), ["n-2"]),
     ],
-    ids=["agent", "type", "dialect", "correlation", "text"],
+    ids=["sender", "recipient", "type", "dialect", "correlation", "text"],
 )
 def test_the_record_is_searched_by_agent_type_dialect_conversation_and_words(
     team: Team, query: Query, ids: list[str]

@@ -252,6 +252,27 @@ def test_force_at_once_waits_for_nobody(team: Team) -> None:
     assert (states(report), report.dissolved, team.clock.now()) == ({"ada": "forced"}, True, began)
 
 
+@proves("shutdown/run/force-at-once")
+@pytest.mark.parametrize("later", [0.0, 300.0])
+def test_force_does_not_wait_again_for_those_who_had_their_deadline(team: Team, later: float) -> None:
+    joined(team, "ada")
+    assert states(run(team, deadline=1.0)) == {"ada": "silent"}
+    team.clock.leap(later)
+    began = team.clock.now()
+    report = run(team, force=True)
+    assert (states(report), report.dissolved, team.clock.now()) == ({"ada": "forced"}, True, began)
+    assert len(asked(team)) == 1
+
+
+@proves("shutdown/run/force-at-once")
+def test_force_waits_for_those_whom_it_asks_itself(team: Team) -> None:
+    joined(team, "ada")
+    run(team, deadline=1.0)
+    joined(team, "kim")
+    answering(team, ("kim", True))
+    assert states(run(team, force=True)) == {"ada": "forced", "kim": "approved"}
+
+
 # --- many ------------------------------------------------------------------------------------------------------------
 
 FIFTY = [f"agent-{number:02}" for number in range(50)]

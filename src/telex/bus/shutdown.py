@@ -51,6 +51,7 @@ class ShutdownRun(NamedTuple):
     team: str
     began: float
     seconds: float  # how long is waited for an answer
+    force: bool  # stops those who do not agree; those asked before had their deadline, and are not asked again
 
     @property
     def since(self) -> float:
@@ -85,7 +86,7 @@ async def shut_down(
         unknown = sender_unknown(name, roster)
         raise NotAMember(unknown.say, unknown.code)
     asker = await member_or_raise(context, agent)
-    run = ShutdownRun(asker, reason, team or TEAM, context.clock.now(), seconds("deadline", deadline))
+    run = ShutdownRun(asker, reason, team or TEAM, context.clock.now(), seconds("deadline", deadline), force)
     calls: set[str] = set()  # those that this run is about
     names: set[str] = set()  # everyone it has to do with, gone or not
     asked: set[str] = set()  # nobody is asked twice by the same run, whatever the clocks say
@@ -111,7 +112,7 @@ async def shut_down(
                 until = (
                     min((call.at for call in team_snapshot.known.calls if call.id in calls), default=now) + run.seconds
                 )
-            if wait and now < until and team_snapshot.any(WAITED):
+            if wait and now < until and _is_waited_for(run, team_snapshot, asked):
                 at_least = max(context.next_maintenance, now + LOOKS_APART_SECONDS_MIN)
                 await subscription.wait(min(until, at_least))
                 await member_or_raise(context, agent)  # waiting is being here
@@ -121,6 +122,11 @@ async def shut_down(
                 return await _report(context, run, await _look(context, run, names), calls, until, dissolved=True)
     finally:
         subscription.close()
+
+
+def _is_waited_for(run: ShutdownRun, team_snapshot: TeamSnapshot, asked: set[str]) -> bool:
+    """Whether an agent may still answer; with force only one that this run has asked."""
+    return any(one.state in WAITED and (not run.force or one.member.name in asked) for one in team_snapshot.agents)
 
 
 async def _look(context: BusContext, run: ShutdownRun, names: set[str]) -> TeamSnapshot:
@@ -150,9 +156,8 @@ def _to_be_asked(
 
 
 def _is_to_be_asked(context: BusContext, run: ShutdownRun, member_shutdown: MemberShutdown) -> bool:
-    if member_shutdown.state not in UNSETTLED or (
-        member_shutdown.call is not None and member_shutdown.call.at > run.since
-    ):
+    call = member_shutdown.call
+    if member_shutdown.state not in UNSETTLED or (call is not None and (run.force or call.at > run.since)):
         return False
     _, type_ = context.type_that("stop")
     return type_ is None or context.policy.misdelivery != "refusal" or may_receive(member_shutdown.member.role, type_)

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from unicodedata import category, normalize
 
-from telex.model.event import Event
+from telex.model.event import Event, detail_of
 from telex.model.message import Message
 from telex.ports.store import Query
 
@@ -15,12 +15,21 @@ def matches_query(query: Query, event: Event, message: Message | None) -> bool:
         and (not query.kinds or event.kind in query.kinds)
         and (query.since is None or event.at >= query.since)
         and (query.until is None or event.at <= query.until)
-        and (query.agent is None or query.agent in (event.agent, event.inbox, message and message.sender))
+        and (query.agent is None or _concerns(query.agent, event, message))
         and (query.type is None or (message is not None and message.type == query.type))
         and (query.dialect is None or (message is not None and message.dialect == query.dialect))
         and (query.correlation is None or (message is not None and message.correlation == query.correlation))
         and (query.text is None or (message is not None and contains(message.raw, query.text)))
     )
+
+
+def _concerns(agent: str, event: Event, message: Message | None) -> bool:
+    """Whether the agent did it, sent the message, or has it in its inbox."""
+    if agent in (event.agent, event.inbox, message and message.sender):
+        return True
+    if event.kind != "accepted" or message is None:
+        return False
+    return agent == message.to or agent in detail_of(event).get("inboxes", ())
 
 
 def contains(raw: bytes, text: str) -> bool:

@@ -44,7 +44,8 @@ class EventPromises(ContractBase):
         await self._a_little_history(store)
         m1 = [("accepted", "m1"), ("leased", "m1"), ("acked", "m1")]
         expected = {
-            Query(agent="lead"): [("accepted", "m2"), *m1[1:]],
+            Query(agent="lead"): [m1[0], ("accepted", "m2"), *m1[1:]],
+            Query(agent="qa"): [("accepted", "m2")],
             Query(agent="dev"): m1,
             Query(agent="kim"): [("joined", None)],
             Query(kinds=("acked", "refused")): [("refused", "m3"), ("acked", "m1")],
@@ -58,6 +59,12 @@ class EventPromises(ContractBase):
         }
         for query, events in expected.items():
             assert told(await store.events(query, 100)) == events, query
+
+    @promise
+    async def test_events_of_an_agent_include_messages_to_several_for_it(self, store: Store) -> None:
+        everyone = self.entry("m1", "lead", "qa", to="*", detail='{"took": 1.0, "inboxes": ["lead", "qa"]}')
+        await self.keep(store, everyone, self.entry("m2", "qa"))
+        assert told(await store.events(Query(agent="lead"), 100)) == [("accepted", "m1")]
 
     @promise
     async def test_what_is_said_beside_a_lease_is_written_with_it(self, store: Store) -> None:

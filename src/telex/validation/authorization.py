@@ -8,7 +8,7 @@ from telex.dialects.blanks import is_blank
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.model.finding import Finding, Severity
 from telex.model.json_path import ROOT, path_of
-from telex.model.roster import AGENT, HUMAN
+from telex.model.roster import AGENT, ALL_OF_ROLE, HUMAN, ONE_OF_ROLE
 from telex.model.suggestion import nearest
 
 EVERYONE = "*"
@@ -65,8 +65,10 @@ def authorise_recipient(
         findings.append(_may_not_receive(named, type_, path_of(dialect.wire.recipient or ""), "refusal"))
     if to_role is not None and not may_receive(to_role, type_):
         findings.append(_may_not_receive(to_role, type_, ROOT, misdelivery))
-    wanted = signed_as(dialect, to_role, to_name)
-    if wanted is not None and named is not None and named != EVERYONE and not same_name(named, wanted):
+    wanted, address = signed_as(dialect, to_role, to_name), named
+    if named is not None and dialect.addresses == "names" and named.lower().startswith((ONE_OF_ROLE, ALL_OF_ROLE)):
+        wanted, address = to_role, named.partition(":")[2]  # a role, whoever of it the message goes to
+    if wanted is not None and address is not None and address != EVERYONE and not same_name(address, wanted):
         say = f"Name {wanted} in the message, or send it to {named}: the two differ."
         path = path_of(dialect.wire.recipient or "")
         findings.append(Finding("recipient-differs", path, say, misdelivery, expected=wanted, found=named))

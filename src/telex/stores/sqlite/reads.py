@@ -40,6 +40,9 @@ _UNINDEXED = "seq > coalesce((SELECT value FROM marks WHERE name = '{}'), 0)"  #
 _THREAD = f"""SELECT seq FROM known WHERE number = ?1
 UNION ALL SELECT seq FROM messages WHERE {_UNINDEXED.format("known")} AND correlation = ?2"""
 _EVENTS = "FROM events e LEFT JOIN messages m ON m.seq = coalesce(e.message, e.seq)"
+# The agent did it, sent the message, or has it in its inbox; the detail lists the inboxes of an address with several.
+_CONCERNS = """(:agent IN (e.agent, e.inbox, m.sender) OR (e.kind = 'accepted' AND
+(m.recipient = :agent OR EXISTS (SELECT 1 FROM json_each(e.detail, '$.inboxes') WHERE value = :agent))))"""
 _TOLD_SINCE = """SELECT e.seq, e.kind, e.agent, coalesce(e.message, e.seq), d.inbox, d.due_at FROM events e
 LEFT JOIN deliveries d ON d.seq = e.delivery AND d.state = 0 WHERE e.seq > ? ORDER BY e.seq"""
 _MEMBER = "name, role, dialects, joined_at, seen_at, left_at, stopped_at"
@@ -261,7 +264,7 @@ def events(file: SqliteConnection, query: Query, limit: int) -> list[tuple[Event
 def _conditions(query: Query) -> tuple[list[str], dict[str, object]]:
     where, bindings = ["e.seq > :after"], {"after": query.after}
     tests: list[tuple[object, str, str]] = [
-        (query.agent, "agent", ":agent IN (e.agent, e.inbox, m.sender)"),
+        (query.agent, "agent", _CONCERNS),
         (query.type, "type", "m.type = :type"),
         (query.dialect, "dialect", "m.dialect = :dialect"),
         (query.correlation, "correlation", "m.correlation = :correlation"),

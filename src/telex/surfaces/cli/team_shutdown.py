@@ -39,7 +39,9 @@ class ShutdownOptions(NamedTuple):
 @agent_option
 @text_option("--reason", "REASON", "Why: phase_complete, plan_complete or user_abort.")
 @seconds_option("--deadline", f"Seconds to wait for the answers; {DEADLINE_SECONDS:g} if not given.")
-@click.option("--force", is_flag=True, help="Stop agents that refuse or do not answer, too.")
+@click.option(
+    "--force", is_flag=True, help="Stop agents that refuse or do not answer, too; those asked before at once."
+)
 @click.option("--no-wait", is_flag=True, help="Ask and print the current state without waiting.")
 @text_option("--team", "NAME", "Team name; as in telex.toml if not given.")
 @store_option
@@ -68,15 +70,16 @@ def command(request: ShutdownOptions, force: bool, no_wait: bool, store: str | N
 
 
 def _run(bus: "SyncBus", request: dict[str, Any], *, force: bool, wait: bool) -> ShutdownReport:
-    """Ask first, print for whom it waits, then wait."""
-    if not wait or not request["deadline"]:
+    """Ask first, print for whom it waits, then wait. With force only agents that were not asked before are waited for,
+    which one call has to see."""
+    if not wait or not request["deadline"] or force:
         return bus.shut_down(**request, force=force, wait=wait)
     report = bus.shut_down(**request, wait=False)
     if report.findings or report.dissolved:
         return report
     if silent := report.of("silent"):
         sys.stderr.write(f"waiting up to {request['deadline']:g} s for {_agents(len(silent))}\n")
-    return bus.shut_down(**request, force=force)
+    return bus.shut_down(**request)
 
 
 def _exit(report: ShutdownReport) -> int:
