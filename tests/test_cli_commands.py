@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from telex.dialects.registry import BUILT_IN
+from telex.dialects.registry import BUILT_IN, VERSIONS
 from telex.dialects.schema import Dialect, MessageType
 from telex.generate.codes import explanations
 from telex.generate.codes_page import code_page
@@ -316,7 +316,7 @@ def test_what_is_left_out_is_asked_for(capsys: Capture, args: list[str], said: s
 
 def test_dialects_are_listed_and_each_shows_its_types(capsys: Capture) -> None:
     listed = run(capsys, "dialects").out.splitlines()
-    assert [line.split()[0] for line in listed[1:]] == [*(dialect.name for dialect in BUILT_IN), "plain"]
+    assert [line.split()[0] for line in listed[1:]] == [*(dialect.name for dialect in VERSIONS), "plain"]
     types = run(capsys, "dialects", "vbw-typed").out
     assert "shutdown_request   ESCALATION  shutdown_response  lead → dev, qa, scout, lead, debugger, docs\n" in types
     assert "anyone → anyone" in run(capsys, "dialects", "build-flow").out
@@ -325,7 +325,7 @@ def test_dialects_are_listed_and_each_shows_its_types(capsys: Capture) -> None:
 
 def test_dialects_answer_in_json_and_as_a_page(capsys: Capture) -> None:
     everything = run(capsys, "dialects", "--json").answer
-    assert [one["name"] for one in everything] == [*(dialect.name for dialect in BUILT_IN), "plain"]
+    assert [one["name"] for one in everything] == [*(dialect.name for dialect in VERSIONS), "plain"]
     one = run(capsys, "dialects", "--json", "vbw-typed").answer
     senders = {type_["name"]: type_["senders"] for type_ in one["types"]}
     assert senders["execution_update"] == ["dev", "docs"]

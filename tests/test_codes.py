@@ -45,7 +45,8 @@ OF_THE_BUS = [file for file in FILES if file.parent.name in ("bus", "work", "pip
 SOURCES = [
     file
     for file in FILES
-    if file not in OF_THE_BUS and file.stem.replace("_", "-") not in {"intents", *(one.name for one in BUILT_IN)}
+    if file not in OF_THE_BUS
+    and file.stem.replace("_", "-") not in {"intents", *(re.sub("[@.]", "-", one.name) for one in BUILT_IN)}
 ]
 # The last two are a declared dialect's sample, and a kind of stall.
 NOT_CODES = {*get_args(Form), *get_args(Flaw), *KINDS, "utf-8", "task-1", "no-approver"}

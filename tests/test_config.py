@@ -196,7 +196,7 @@ def test_ids_are_not_remembered_for_longer_than_messages_are_kept(tmp_path: Path
 
 # --- what is wrong with it --------------------------------------------------------------------------------------------
 
-DIALECTS = "there are vbw-typed, build-flow, vbw-handoff, vbw-company, signal-md, plain"
+DIALECTS = "there are vbw-typed, vbw-typed@2.1, build-flow, vbw-handoff, vbw-company, signal-md, plain"
 WRONG = """\
 [team]
 name = 3

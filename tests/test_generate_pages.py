@@ -102,4 +102,4 @@ def test_every_type_of_every_dialect_has_its_class_in_one_table() -> None:
 
 def test_the_overview_links_every_dialect() -> None:
     page = overview_page((*BUILT_IN, PLAIN))
-    assert all(f"[{dialect.name}]({dialect.name}.md)" in page for dialect in (*BUILT_IN, PLAIN))
+    assert all(f"[{dialect.base}]({dialect.slug}.md)" in page for dialect in (*BUILT_IN, PLAIN))

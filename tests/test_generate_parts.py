@@ -57,6 +57,6 @@ def test_every_kind_of_event_and_every_type_is_listed() -> None:
     for dialect in BUILT_IN:
         for type_ in dialect.types.values():
             [row] = [
-                line for line in classes.splitlines() if f"dialects/{dialect.name}.md#{type_.name.lower()})" in line
+                line for line in classes.splitlines() if f"dialects/{dialect.slug}.md#{type_.name.lower()})" in line
             ]
             assert row.startswith(f"| {type_.priority} | {dialect.name} |")

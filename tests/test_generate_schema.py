@@ -43,7 +43,7 @@ def test_the_schema_is_valid_and_takes_the_example(dialect: Dialect, type_: Mess
     schema = type_schema(dialect, type_)
     Draft202012Validator.check_schema(schema)
     Draft202012Validator(schema).validate(type_.example)
-    assert schema["$id"] == f"urn:telex:{dialect.name}:{dialect.version}:{type_.name}"
+    assert schema["$id"] == f"urn:telex:{dialect.base}:{dialect.version}:{type_.name}"
     assert schema["description"] == type_.purpose
 
 

@@ -32,7 +32,7 @@ def functions(dialect: Dialect) -> dict[str, list[str]]:
 
 @every_dialect
 def test_every_builder_takes_what_its_stub_names(dialect: Dialect) -> None:
-    module = importlib.import_module(f"telex.messages.{dialect.name.replace('-', '_')}")
+    module = importlib.import_module(f"telex.messages.{re.sub('[-.]', '_', dialect.slug)}")
     assert set(functions(dialect)) == {name.lower() for name in dialect.types}
     for name, arguments in functions(dialect).items():
         build = getattr(module, name)

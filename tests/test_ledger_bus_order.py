@@ -10,12 +10,12 @@ from telex.model.delivery import MOVES
 from telex.model.message import Lease
 from tests.bus_team import EVERY_TYPE, NOTE, OpenTeam, Team, every_dialect, every_type, flow, open_team, speech, team
 from tests.proofs import proves
-from tests.tables import TABLES
+from tests.tables import VERSIONS
 
 __all__ = ["open_team", "team"]
 
 CLASSES = ("ESCALATION", "ERROR", "VALIDATION", "STATUS")
-ON_THE_PAGE = {(table.name, row.type): row.priority for table in TABLES for row in table.rows}
+ON_THE_PAGE = {(table.name, row.type): row.priority for table in VERSIONS for row in table.rows}
 ESCALATION, ERROR, VALIDATION, STATUS = "ESCALATION_REQUEST", "ERROR_REPORT", "VALIDATION_REQUEST", "STATUS_UPDATE"
 
 

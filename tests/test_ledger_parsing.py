@@ -199,7 +199,7 @@ def test_what_decides_is_told_by_the_tables_and_not_by_a_list_of_types() -> None
         *("scout_findings", "execution_update", "blocker_report", "approval_request", "STATUS_UPDATE", "escalation"),
         *("VALIDATION_REQUEST", "ERROR_REPORT", "ESCALATION_REQUEST", "DOC_QUERY", "DOC_RESPONSE", "MESSAGE_ERROR"),
         *("CODEBASE_REVIEW_REPORT", "dev_progress", "dev_blocker", "debugger_report", "architecture_design"),
-        *("senior_spec", "worker_submission", "triage_result", "plan_result", "research_result"),
+        *("senior_spec", "tests_ready", "worker_submission", "triage_result", "plan_result", "research_result"),
     }
 
 

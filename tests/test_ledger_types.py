@@ -9,24 +9,24 @@ from typing import Any
 import pytest
 
 from telex.model.finding import refusals
-from telex.validation.check import CheckPolicy, CheckResult, check
+from telex.validation.check import CheckResult, check
 from tests.proofs import proves
-from tests.tables import TABLES
+from tests.tables import VERSIONS
 from tests.tables.notation import Notation, Place, Row, Table, bounds, choices, message, places, with_value, without
 
 
 def param(table: Table, row: Row, *more: Any, name: str = "", lines: tuple[str, ...] = ()) -> Any:
-    marks = proves(f"{table.name}/type/{row.type}", *lines)
+    marks = proves(table.line(row), *lines)
     return pytest.param(table, row, *more, marks=marks, id=f"{table.name} {row.type} {name}".strip())
 
 
-EVERY_TYPE = [param(table, row) for table in TABLES for row in table.rows]
+EVERY_TYPE = [param(table, row) for table in VERSIONS for row in table.rows]
 
 
 def every_place(wanted: Callable[[Place], object], values: Callable[[Place], list] | None = None) -> list:
     """A case for each such field of each type, once for an envelope; with `values`, a case for each value."""
     found: dict[tuple[str, str, str], Any] = {}
-    for table in TABLES:
+    for table in VERSIONS:
         for row in table.rows:
             for place in filter(wanted, places(table, row)):
                 owner = row.type if table.payload in (None, place.steps[0]) else "envelope"
@@ -52,7 +52,7 @@ def test_a_message_is_accepted_with_all_its_fields_and_with_only_those_required(
     table: Table, row: Row, bare: bool
 ) -> None:
     tree = message(table, row, bare=bare)
-    for desk in (table.desk, CheckPolicy(preferred=table.name)):
+    for desk in (table.desk, table.team):
         checked = check(table.wire(tree), desk)
         assert checked.valid
         assert refusals(checked.findings) == []
@@ -137,7 +137,7 @@ def test_a_value_of_another_kind_is_refused_at_its_place(table: Table, row: Row,
     "table, row",
     [
         param(table, row, lines=(f"build-flow/priority/{row.priority.lower()}",) if table.name == "build-flow" else ())
-        for table in TABLES
+        for table in VERSIONS
         for row in table.rows
     ],
 )
@@ -150,14 +150,14 @@ def test_a_type_has_its_class_and_names_the_type_that_answers_it(table: Table, r
     assert type_.priority in ("ESCALATION", "ERROR", "VALIDATION", "STATUS")
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@pytest.mark.parametrize("table", VERSIONS, ids=lambda table: table.name)
 @proves("vbw-typed/envelope/type", "build-flow/base/type", "vbw-company/roles")
 def test_a_dialect_has_these_types_and_roles_and_no_others(table: Table) -> None:
     assert sorted(table.dialect.types) == sorted(row.type for row in table.rows)
     assert sorted(table.dialect.roles) == sorted(table.roles.split())
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@pytest.mark.parametrize("table", VERSIONS, ids=lambda table: table.name)
 @proves("common/wire")
 def test_a_dialect_keeps_what_the_bus_needs_to_know_in_these_fields(table: Table) -> None:
     assert table.dialect.version == table.version
@@ -165,8 +165,8 @@ def test_a_dialect_keeps_what_the_bus_needs_to_know_in_these_fields(table: Table
 
 
 SENT_BY_SOME = [
-    param(table, row, lines=(f"{table.name}/roles/sender",))
-    for table in TABLES
+    param(table, row, lines=(f"{table.page}/roles/sender",))
+    for table in VERSIONS
     for row in table.rows
     if row.senders != "*"
 ]
@@ -188,9 +188,9 @@ def test_a_type_is_sent_by_the_roles_of_its_row_and_by_no_other(table: Table, ro
     "table, row",
     [
         param(
-            table, row, lines=("vbw-typed/roles/target-asked",) if table.payload else (f"{table.name}/roles/receiver",)
+            table, row, lines=("vbw-typed/roles/target-asked",) if table.payload else (f"{table.page}/roles/receiver",)
         )
-        for table in TABLES
+        for table in VERSIONS
         for row in table.rows
         if row.receivers != "*"
     ],
@@ -205,7 +205,7 @@ def test_a_type_delivered_to_a_role_outside_its_row_passes_with_a_warning(table:
 
 @pytest.mark.parametrize("role", ["build-orchestrator", "cto", "anyone at all"])
 @pytest.mark.parametrize(
-    "table, row", [param(table, row) for table in TABLES for row in table.rows if row.senders == "*"]
+    "table, row", [param(table, row) for table in VERSIONS for row in table.rows if row.senders == "*"]
 )
 def test_a_type_that_is_open_to_all_is_sent_by_and_to_anyone(table: Table, row: Row, role: str) -> None:
     tree = message(table, row) | {"from": role}

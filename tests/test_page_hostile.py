@@ -91,7 +91,7 @@ def test_no_mixture_of_attacks_survives(text: str) -> None:
 def test_no_attack_survives_in_any_text_field_of_any_dialect(open_team: OpenTeam) -> None:
     team = open_team(strict=False)
     sent = 0
-    for raw in speeches():
+    for raw in dict.fromkeys(speeches()):  # versions of a dialect share types
         team.bus.send(raw, sender="dev", to="lead")
         sent += 1
     numbers = messages(team)

@@ -56,7 +56,7 @@ def rendered(leased: Lease) -> Rendering:
 @proves("reader_form/reader/own-dialect")
 @every_type
 def test_a_reader_of_the_dialect_is_given_what_was_sent(dialect: Dialect, type_: MessageType) -> None:
-    for reads in ([dialect.name], [f"{dialect.name}@{dialect.version}"], ["plain", dialect.name]):
+    for reads in ([dialect.base], [f"{dialect.base}@{dialect.version}"], ["plain", dialect.base]):
         assert rendering_for(message_of(dialect, type_), reader(*reads), DIALECTS) is None
 
 
@@ -141,7 +141,7 @@ PAIRS = [(dialect, type_, to) for dialect, type_ in EVERY_TYPE for to in BUILT_I
 def test_whatever_is_said_a_reader_of_one_other_dialect_can_read_it(
     dialect: Dialect, type_: MessageType, to: Dialect
 ) -> None:
-    found = rendering_for(message_of(dialect, type_), reader(to.name), DIALECTS)
+    found = rendering_for(message_of(dialect, type_), reader(f"{to.base}@{to.version}"), DIALECTS)
     assert found is not None
     if found.type is None:
         assert found.dialect == "plain"

@@ -22,7 +22,7 @@ from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import ANY, Dialect, MessageType, Tree
 from telex.testing.strategies import bodies, messages
 from telex.translation import roles, translate
-from telex.translation.mappings import ROWS, counterparts
+from telex.translation.mappings import counterparts, rows_of
 from telex.translation.roles import counterpart
 from telex.translation.slots import places_of
 from telex.translation.translate import NoCounterpart, Translation, header_of
@@ -287,11 +287,11 @@ def test_every_term_is_said_in_some_dialect_of_ours_and_none_that_two_share_is_m
     known: dict[str, dict[str, set[str]]] = {}
     first: dict[str, dict[str, set[str]]] = {}
     for dialect in BUILT_IN:
-        for row in ROWS[dialect.name]:
+        for row in rows_of(dialect):
             for place in places_of(dialect, dialect.types[row.type], row):
                 parts = [f"{place.slot}/{part}" for part in place.parts]
                 for slot in (place.slot, *parts):
-                    first.setdefault(row.intents[0], {}).setdefault(slot, set()).add(dialect.name)
+                    first.setdefault(row.intents[0], {}).setdefault(slot, set()).add(dialect.base)
                     for intent in row.intents:
                         known.setdefault(intent, {}).setdefault(slot, set()).add(dialect.name)
     family = {"verdict", "review", "audit", "code", "survey"}  # each may pass for a verdict, so they have one list

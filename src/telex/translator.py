@@ -8,7 +8,7 @@ import uuid
 from typing import NamedTuple
 
 from telex.delivery.dialect_versions import spelt_for, understood
-from telex.dialects.registry import PLAIN
+from telex.dialects.registry import PLAIN, by_name
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.write import write
 from telex.model.dialect_version import DialectChoice, choice_of
@@ -49,7 +49,7 @@ def translate(
         return TranslatedMessage(valid=False, findings=(choice,))
     choice = choice_of(choice) if isinstance(choice, str) else choice
     known = (*((to,) if isinstance(to, Dialect) else ()), *desk.dialects, PLAIN)
-    reader = next(dialect for dialect in known if dialect.name == choice.dialect)
+    reader = by_name(choice.name, known) or PLAIN
     return told(check(message, desk, as_role=as_role), reader, choice.spellings, as_role)
 
 

@@ -13,7 +13,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from telex.dialects.registry import by_name
+from telex.dialects.registry import BUILT_IN, by_name
 from telex.dialects.schema import Dialect
 from telex.dialects.write import write
 from telex.validation.check import CheckPolicy
@@ -55,6 +55,7 @@ class Table(NamedTuple):
     envelope: dict[str, Notation] = {}  # noqa: RUF012
     payload: str | None = None
     sender: str | None = None  # the field that says who speaks
+    before: "Table | None" = None  # the version that this one extends
 
     @property
     def dialect(self) -> Dialect:
@@ -66,6 +67,22 @@ class Table(NamedTuple):
     def desk(self) -> CheckPolicy:
         """Reads nothing but this dialect."""
         return CheckPolicy(forced=self.dialect)
+
+    @property
+    def team(self) -> CheckPolicy:
+        """Reads every dialect, and this one where a message fits two."""
+        known = BUILT_IN if self.dialect in BUILT_IN else (self.dialect, *BUILT_IN)
+        return CheckPolicy(known, preferred=self.name)
+
+    def line(self, row: Row) -> str:
+        """The line of the ledger about a type: another version has one where it differs."""
+        if self.before is not None and row in self.before.rows:
+            return self.before.line(row)
+        return f"{self.name.replace('@', '/')}/type/{row.type}"
+
+    @property
+    def page(self) -> str:
+        return self.before.name if self.before is not None else self.name
 
     def row(self, type_: str) -> Row:
         return next(row for row in self.rows if row.type == type_)

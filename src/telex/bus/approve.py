@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from telex.bus.context import BusContext
 from telex.bus.correlate import SendRequest
+from telex.dialects.registry import by_name
 from telex.dialects.schema import ANY, Dialect, MessageType, OneOf, kind_at
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
@@ -116,7 +117,8 @@ def _in_which_words(
     own = dialect, dialect.types[dialect.types[request.type].reply or ""]
     if member is None or member.role == HUMAN or member.role in dialect.roles or may_send(member.role, own[1]):
         return own
-    read = [context.dialects[name] for one in member.dialects if (name := choice_of(one).dialect) in context.dialects]
+    known = tuple(context.dialects.values())
+    read = [other for one in member.dialects if (other := by_name(choice_of(one).name, known)) is not None]
     for other in (*read, *context.dialects.values()):
         for type_ in other.types.values():
             if type_.deed is not None and type_.deed.action == "answer" and may_send(member.role, type_):

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from telex.bus.team_state import TeamState, default_roles, read_snapshot, states_of
 from telex.delivery.routing import inboxes_of
 from telex.delivery.validator_cache import ValidatorCache
+from telex.dialects.registry import versions_of
 from telex.dialects.schema import Dialect, MessageType
 from telex.errors import StoreFull
 from telex.model.finding import Finding
@@ -46,7 +47,9 @@ class BusContext:
             limits=policy.limits,
             dialects=self.dialects,
             declared=self.declared,
-            default_roles=default_roles((policy.forced,) if policy.forced else policy.dialects, closed=bool(members)),
+            default_roles=default_roles(
+                versions_of(policy.forced, policy.dialects) if policy.forced else policy.dialects, closed=bool(members)
+            ),
         )
         store.register_cache(self.team)
         self.current_trace: Callable[[], str | None] = lambda: None  # the traceparent that a caller sends in

@@ -12,6 +12,7 @@ from telex.bus.context import BusContext
 from telex.delivery.reader_form import choices_of, markdown_for, rendering_for
 from telex.dialects.registry import PLAIN
 from telex.dialects.schema import Dialect, MessageType
+from telex.model.dialect_version import choice_of
 from telex.model.event import CHANGES, Event, detail_of
 from telex.model.message import Lease, Message, Rendering
 from telex.model.roster import ONE_OF_ROLE, Member
@@ -73,8 +74,12 @@ def _has_lost_its_dialect(context: BusContext, message: Message) -> bool:
 
 def _reads(member: Member, dialect: str | None) -> bool:
     return not member.dialects or any(
-        dialect_choice.dialect == dialect for dialect_choice in choices_of(member.dialects)
+        dialect_choice.dialect == _base(dialect) for dialect_choice in choices_of(member.dialects)
     )
+
+
+def _base(dialect: str | None) -> str:
+    return choice_of(dialect or "").dialect
 
 
 def _without_its_dialect(message: Message, member: Member) -> Rendering:
@@ -156,7 +161,7 @@ async def lease(context: BusContext, member: Member, request: LeaseRequest) -> l
         rendering = made[lease.delivery]
         if rendering is None:
             return None
-        detail = json.dumps(facts(rendering, member))
+        detail = json.dumps(facts(rendering, member, lease.message))
         return Event(
             0,
             request.now,
@@ -172,22 +177,19 @@ async def lease(context: BusContext, member: Member, request: LeaseRequest) -> l
     return [lease._replace(rendering=made.get(lease.delivery)) for lease in leases]
 
 
-def facts(rendering: Rendering, member: Member) -> dict[str, str | int | None]:
+def facts(rendering: Rendering, member: Member, message: Message) -> dict[str, str | int | None]:
     """For the record: into what, and how much of it is not the same."""
     counts = {name: len(getattr(rendering, name)) for name in CHANGES}
     mistake = {"mistake": rendering.mistake} if rendering.mistake else {}
-    kind = {"dialect": rendering.dialect, "type": rendering.type} | _spelling(rendering, member)
+    kind = {"dialect": rendering.dialect, "type": rendering.type} | _spelling(rendering, member, message)
     return kind | {name: count for name, count in counts.items() if count} | mistake
 
 
-def _spelling(rendering: Rendering, member: Member) -> dict[str, str]:
+def _spelling(rendering: Rendering, member: Member, message: Message) -> dict[str, str]:
     """What its reader asked for where that is more than a dialect: it may read other spellings when somebody asks."""
-    choice = next(
-        (
-            dialect_choice
-            for dialect_choice in choices_of(member.dialects)
-            if dialect_choice.dialect == rendering.dialect
-        ),
-        None,
-    )
-    return {"reads": choice._replace(version=None).text} if choice is not None and choice.spellings else {}
+    base = _base(rendering.dialect)
+    choice = next((choice for choice in choices_of(member.dialects) if choice.dialect == base), None)
+    other_version = rendering.dialect != message.dialect and base == _base(message.dialect)
+    if choice is None or not (choice.spellings or other_version):
+        return {}
+    return {"reads": choice.text if other_version else choice._replace(version=None).text}

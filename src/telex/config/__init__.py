@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from telex.dialects.registry import BUILT_IN
+from telex.dialects.registry import BUILT_IN, OTHER_VERSIONS
 from telex.dialects.schema import Dialect
 from telex.errors import SettingsError
 from telex.model.finding import Severity
@@ -53,8 +53,9 @@ class Settings(NamedTuple):
         return self.hub or HUB_LIMITS
 
     def dialects(self) -> tuple[Dialect, ...]:
-        """Its own come first: they were declared for it."""
-        return (*self.own_dialects, *BUILT_IN)
+        """Its own come first: they were declared for it. So does a version that is read only where it is named."""
+        chosen = tuple(dialect for dialect in OTHER_VERSIONS if dialect.name == self.dialect)
+        return (*self.own_dialects, *chosen, *BUILT_IN)
 
     def desk(self) -> "CheckPolicy":
         """How this team reads messages."""

@@ -17,7 +17,7 @@ from telex.config.settings import (
     ValueBounds,
     number,
 )
-from telex.dialects.registry import BUILT_IN, PLAIN
+from telex.dialects.registry import PLAIN, VERSIONS
 from telex.dialects.schema import Dialect
 from telex.dialects.toml.document import (
     TomlDocument,
@@ -90,17 +90,17 @@ def _team(value: TomlValue, settings: Settings) -> Settings:
         return settings
     value.only(*TEAM, "members")
     own = _own_dialects(value.at("dialects"), settings) if value.has("dialects") else ()
-    dialects = (*own, *BUILT_IN)
+    names = [dialect.name for dialect in (*own, *VERSIONS)]
+    named = value.at("dialect").choice(names) if value.has("dialect") else None
+    settings = settings._replace(own_dialects=own, dialect=named)
     return settings._replace(
         team_name=value.at("name").line(NAME_CHARACTERS_MAX) if value.has("name") else None,
         strict=value.at("strict").boolean() is not False if value.has("strict") else True,
-        dialect=value.at("dialect").choice([dialect.name for dialect in dialects]) if value.has("dialect") else None,
-        own_dialects=own,
         unknown_fields=_severity(value, "unknown_fields", settings.unknown_fields),
         misdelivery=_severity(value, "misdelivery", settings.misdelivery),
         evidence=(value.at("evidence").choice(EVIDENCES) if value.has("evidence") else None) or settings.evidence,
         work_rules=value.at("work_rules").boolean() is not False if value.has("work_rules") else True,
-        members=_members(value.at("members"), dialects) if value.has("members") else (),
+        members=_members(value.at("members"), settings.dialects()) if value.has("members") else (),
     )
 
 

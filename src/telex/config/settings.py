@@ -25,7 +25,10 @@ TEAM: dict[str, Setting] = {
         "true",
     ),
     "dialect": Setting(
-        "a dialect's name", "none", "Default dialect of the team: preferred when a message fits two.", '"vbw-typed"'
+        "a dialect's name",
+        "none",
+        "Default dialect of the team: preferred when a message fits two. `signal-md@1.1` is read only if named here.",
+        '"vbw-typed"',
     ),
     "dialects": Setting(
         "a list of paths",

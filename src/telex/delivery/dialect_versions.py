@@ -21,21 +21,22 @@ def understood(text: str, dialects: Iterable[Dialect], limits: Limits) -> str | 
     """The choice as it is written down: with the dialect's own name, where it was called by its family's."""
     known = {dialect.name: dialect for dialect in (*dialects, PLAIN)}
     choice = choice_of(text)
-    family = [known[name] for name in FAMILIES.get(choice.dialect, ()) if name in known]  # the latest first
-    dialect = known.get(choice.dialect) or next(
-        (dialect for dialect in family if dialect.version == choice.version), None
-    )
+    versions = [dialect for dialect in known.values() if dialect.base == choice.dialect]  # the default one first
+    family = [known[name] for name in FAMILIES.get(choice.dialect, ()) if name in known]
+    dialect = next((dialect for dialect in (*versions, *family) if dialect.version == choice.version), None)
+    if choice.version is None and versions:
+        dialect = versions[0]
     found = text[: limits.found_characters_max]
+    if dialect is None and not versions and not family:
+        return dialect_unknown(choice.dialect[: len(found)], [*known])
     if dialect is None:
-        return _no_version(choice, family, found) if family else dialect_unknown(choice.dialect[: len(found)], [*known])
-    if choice.version not in (None, dialect.version):
-        return _no_version(choice, [dialect, *_relatives(dialect, known)], found)
+        return _no_version(choice, family or [*versions, *_relatives(versions[0], known)], found)
     later = later_spellings(dialect)
     unknown = next((spelling for spelling in choice.spellings if spelling not in later), None)
     if unknown is not None:
         return _no_spelling(choice, dialect, unknown, later, found)
     told = choice.version is not None and not set(choice.version) & set(" \t")  # a store lists them with blanks between
-    return choice._replace(dialect=dialect.name, version=choice.version if told else None).text
+    return choice._replace(dialect=dialect.base, version=choice.version if told else None).text
 
 
 def later_spellings(dialect: Dialect) -> list[str]:
@@ -66,13 +67,13 @@ def spelt_for(spellings: Container[str], tree: Tree, dialect: Dialect, type_: Me
 def _relatives(dialect: Dialect, known: dict[str, Dialect]) -> list[Dialect]:
     """The other dialects of its family."""
     names = [name for family in FAMILIES.values() if dialect.name in family for name in family]
-    return [known[name] for name in names if name in known and name != dialect.name]
+    return [known[name] for name in names if name in known and known[name].base != dialect.base]
 
 
 def _no_version(choice: DialectChoice, there: list[Dialect], found: str) -> Finding:
     """To whoever asks for another version than there is. Of a family the right one may go by another name."""
-    supported = [dialect.name + AT + dialect.version for dialect in there]
-    exact = next((dialect.name + AT + dialect.version for dialect in there if dialect.version == choice.version), None)
+    supported = [dialect.base + AT + dialect.version for dialect in there]
+    exact = next((dialect.base + AT + dialect.version for dialect in there if dialect.version == choice.version), None)
     meant = exact or nearest(found, supported) or supported[0]
     if not choice.version:
         say = f"Say which version of {choice.dialect} is read: {' or '.join(supported)}."
@@ -82,7 +83,7 @@ def _no_version(choice: DialectChoice, there: list[Dialect], found: str) -> Find
 
 
 def _no_spelling(choice: DialectChoice, dialect: Dialect, unknown: str, later: list[str], found: str) -> Finding:
-    name = dialect.name + AT + dialect.version
+    name = dialect.base + AT + dialect.version
     supported = [name, *(name + PLUS + one for one in later)]
     close = nearest(unknown, later)
     meant = name + PLUS + close if close else name

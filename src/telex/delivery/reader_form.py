@@ -93,7 +93,7 @@ def choices_of(dialects: tuple[str, ...]) -> tuple[DialectChoice, ...]:
 
 def _is_that(choice: DialectChoice, dialect: Dialect) -> bool:
     """A member may have joined under an earlier version of the team's own dialect."""
-    return choice.dialect == dialect.name and choice.version in (None, dialect.version)
+    return choice.dialect == dialect.base and choice.version in (None, dialect.version)
 
 
 def _candidates(choices: tuple[DialectChoice, ...], dialects: Dialects) -> Iterator[tuple[DialectChoice, Dialect]]:
@@ -101,8 +101,8 @@ def _candidates(choices: tuple[DialectChoice, ...], dialects: Dialects) -> Itera
     for choice in choices:
         if choice.dialect == PLAIN.name:
             return
-        to = dialects.get(choice.dialect)
-        if to is not None and _is_that(choice, to):
+        to = next((dialect for dialect in dialects.values() if _is_that(choice, dialect)), None)
+        if to is not None:
             yield choice, to
 
 

@@ -81,7 +81,7 @@ def _envelope(dialect: Dialect, id_: str, correlation: str, now: float, to: str)
         wire.timestamp: format_timestamp(now),
         wire.sender: TELEX,
         wire.recipient: to,
-        wire.version: dialect.version,
+        wire.version: dialect.stated_version,
     }
     return {name: value for name, value in places.items() if name is not None}
 

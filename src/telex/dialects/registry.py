@@ -1,17 +1,27 @@
-"""Which dialects there are, and in which order a tie between them is settled."""
+"""Registry of the dialects and their versions, in the order in which ties are settled."""
+
+from collections.abc import Iterable
 
 from telex.dialects.builtin.build_flow import BUILD_FLOW
 from telex.dialects.builtin.signal_md import SIGNAL_MD
+from telex.dialects.builtin.signal_md_1_1 import SIGNAL_MD_1_1
 from telex.dialects.builtin.vbw_company import VBW_COMPANY
 from telex.dialects.builtin.vbw_handoff import VBW_HANDOFF
 from telex.dialects.builtin.vbw_typed import VBW_TYPED
+from telex.dialects.builtin.vbw_typed_2_1 import VBW_TYPED_2_1
 from telex.dialects.schema import Dialect
+from telex.model.dialect_version import AT
 
-# The reading ladder: a full envelope says most, a flat message less, plain text nothing.
-BUILT_IN: tuple[Dialect, ...] = (VBW_TYPED, BUILD_FLOW, VBW_HANDOFF, VBW_COMPANY, SIGNAL_MD)
+# The reading ladder: a full envelope says most, a flat message less, plain text nothing. Of the versions of a dialect
+# the default one comes first.
+BUILT_IN: tuple[Dialect, ...] = (VBW_TYPED, VBW_TYPED_2_1, BUILD_FLOW, VBW_HANDOFF, VBW_COMPANY, SIGNAL_MD)
 
-# Dialects that are versions of one: whoever says `vbw@1.0` means the one whose version that is.
-FAMILIES: dict[str, tuple[str, ...]] = {"vbw": (VBW_TYPED.name, VBW_HANDOFF.name)}
+# Versions that are read only where they are named.
+OTHER_VERSIONS: tuple[Dialect, ...] = (SIGNAL_MD_1_1,)
+VERSIONS = BUILT_IN + OTHER_VERSIONS
+
+# Dialects that are versions of one: `vbw@1.0` is the one with that version.
+FAMILIES: dict[str, tuple[str, ...]] = {"vbw": (VBW_TYPED.name, VBW_TYPED_2_1.name, VBW_HANDOFF.name)}
 
 PLAIN = Dialect(
     name="plain",
@@ -23,5 +33,23 @@ PLAIN = Dialect(
 )
 
 
-def by_name(name: str, dialects: tuple[Dialect, ...] = BUILT_IN) -> Dialect | None:
-    return next((dialect for dialect in (*dialects, PLAIN) if dialect.name == name), None)
+def by_name(name: str, dialects: tuple[Dialect, ...] = VERSIONS) -> Dialect | None:
+    """The dialect of that name: in its default version, or in the one behind an @."""
+    known = (*dialects, PLAIN)
+    exact = (dialect for dialect in known if dialect.name == name)
+    versions = (dialect for dialect in known if f"{dialect.base}{AT}{dialect.version}" == name)
+    return next(exact, None) or next(versions, None)
+
+
+def versions_of(dialect: Dialect, dialects: Iterable[Dialect]) -> tuple[Dialect, ...]:
+    """A dialect in its default version stands for all its versions among these; another one for itself."""
+    versions = tuple(other for other in dialects if dialect.name == dialect.base == other.base)
+    return versions if dialect in versions else (dialect,)
+
+
+def one_of_each(dialects: Iterable[Dialect]) -> list[Dialect]:
+    """The first version of each dialect."""
+    first: dict[str, Dialect] = {}
+    for dialect in dialects:
+        first.setdefault(dialect.base, dialect)
+    return list(first.values())

@@ -8,6 +8,7 @@ from it, so they cannot disagree. It imports little, since each cold `telex chec
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from telex.model.dialect_version import AT
 from telex.model.finding import Severity
 
 Priority = Literal["ESCALATION", "ERROR", "VALIDATION", "STATUS"]
@@ -239,8 +240,16 @@ class EnvelopeFields(NamedTuple):
     task: str | None = None  # within the type's own fields: what the message is about
 
 
+class FlatForm(NamedTuple):
+    """Types that a dialect with a payload also reads without one, since other tools deliver them so."""
+
+    dialect: "Dialect"  # which fields they need, once they are wrapped
+    renamed: Mapping[str, Mapping[str, str]]  # type → name in the flat message → field
+    told_by: Mapping[str, tuple[str, ...]]  # type → fields without which it is no flat message
+
+
 class Dialect(NamedTuple):
-    name: str
+    name: str  # with @ and its version, if that is not the default one
     version: str
     purpose: str
     form: Form
@@ -252,11 +261,33 @@ class Dialect(NamedTuple):
     rules: tuple[HardRule, ...] = ()  # of every type
     addresses: Literal["roles", "names"] = "roles"  # what the sender and recipient fields hold
     chain: Mapping[str, str] = NO_CHAIN  # who escalates to whom
-    extends: str | None = None  # the built-in dialect that a user's own was built on
+    extends: str | None = None  # the built-in dialect that a user's own, or another version, was built on
     trades: Mapping[str, str] = NO_TRADES  # role → what it does, one of those in `intents`
+    flat: FlatForm | None = None
 
     def __repr__(self) -> str:
-        return f"<dialect {self.name} {self.version}>"
+        return f"<dialect {self.title}>"
+
+    @property
+    def base(self) -> str:
+        """The name that all its versions share."""
+        return self.name.partition(AT)[0]
+
+    @property
+    def title(self) -> str:
+        return f"{self.base} {self.version}"
+
+    @property
+    def stated_version(self) -> str:
+        """The version that its messages state, which may be that of the version it extends."""
+        field = self.envelope.get(self.wire.version or "")
+        states = field.kind.values if field is not None and isinstance(field.kind, OneOf) else ()
+        return self.version if not states or self.version in states else states[0]
+
+    @property
+    def slug(self) -> str:
+        """Its name in file names and links."""
+        return self.name.replace(AT, "-")
 
     def fields_of(self, type_: MessageType) -> Fields:
         """The whole message as one set of fields, `type` first, the way it stands on the wire."""

@@ -22,8 +22,8 @@ def asyncapi(dialect: Dialect) -> dict[str, Any]:
     """The whole document."""
     return {
         "asyncapi": ASYNCAPI_VERSION,
-        "id": f"urn:telex:{dialect.name}:{dialect.version}",
-        "info": {"title": dialect.name, "version": dialect.version, "description": dialect.purpose},
+        "id": f"urn:telex:{dialect.base}:{dialect.version}",
+        "info": {"title": dialect.base, "version": dialect.version, "description": dialect.purpose},
         "defaultContentType": CONTENT_TYPES[dialect.form],
         "channels": {_channel_id(role): _channel(dialect, role) for role in _inboxes(dialect)},
         "operations": _receiving(dialect) | _sending(dialect),

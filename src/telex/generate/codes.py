@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from telex.dialects.registry import BUILT_IN, by_name
+from telex.dialects.registry import VERSIONS, by_name
 from telex.dialects.rule_evaluation import get_path, set_path
 from telex.dialects.schema import Dialect, HardRule, MessageType
 from telex.dialects.write import write
@@ -160,9 +160,12 @@ def _rule_example(
 
 def types_with_rule(code: str) -> Iterator[tuple[Dialect, MessageType, tuple[HardRule, ...]]]:
     """Every type that has the rule, with all forms of the rule."""
-    for dialect in BUILT_IN:
+    for dialect in VERSIONS:
+        before = by_name(dialect.base)
         for type_ in dialect.types.values():
-            rules = tuple(rule for rule in (*dialect.rules, *type_.rules) if rule.code == code)
+            inherited = before.types.get(type_.name) if before is not None and before is not dialect else None
+            known = inherited.rules if inherited is not None else ()
+            rules = tuple(rule for rule in (*dialect.rules, *type_.rules) if rule.code == code and rule not in known)
             if rules:
                 yield dialect, type_, rules
 

@@ -1,6 +1,8 @@
 """All generated files of the repository: docs pages and stubs."""
 
-from telex.dialects.registry import BUILT_IN, PLAIN
+import re
+
+from telex.dialects.registry import BUILT_IN, PLAIN, VERSIONS
 from telex.generate.codes_page import refusals_page
 from telex.generate.pages import dialect_page, overview_page
 from telex.generate.stubs import builders_stub
@@ -13,6 +15,6 @@ STUBS = "src/telex/messages"
 def files() -> dict[str, str]:
     """The text of each file, by its path from the repository root."""
     made = {REFUSALS: refusals_page()}
-    made |= {f"{PAGES}/README.md": overview_page((*BUILT_IN, PLAIN))}
-    made |= {f"{PAGES}/{dialect.name}.md": dialect_page(dialect) for dialect in (*BUILT_IN, PLAIN)}
-    return made | {f"{STUBS}/{dialect.name.replace('-', '_')}.pyi": builders_stub(dialect) for dialect in BUILT_IN}
+    made |= {f"{PAGES}/README.md": overview_page((*VERSIONS, PLAIN))}
+    made |= {f"{PAGES}/{dialect.slug}.md": dialect_page(dialect) for dialect in (*VERSIONS, PLAIN)}
+    return made | {f"{STUBS}/{re.sub('[-.]', '_', dialect.slug)}.pyi": builders_stub(dialect) for dialect in BUILT_IN}

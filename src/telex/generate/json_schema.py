@@ -41,7 +41,7 @@ def type_schema(dialect: Dialect, type_: MessageType) -> Schema:
     """The self-contained schema of one type."""
     return {
         "$schema": DRAFT,
-        "$id": f"urn:telex:{dialect.name}:{dialect.version}:{type_.name}",
+        "$id": f"urn:telex:{dialect.base}:{dialect.version}:{type_.name}",
         **message_schema(dialect, type_),
         "examples": [type_.example],
     }
@@ -51,8 +51,8 @@ def dialect_schema(dialect: Dialect) -> Schema:
     """The schema of any message of the dialect: one of its types, selected by `type`."""
     head = {
         "$schema": DRAFT,
-        "$id": f"urn:telex:{dialect.name}:{dialect.version}",
-        "title": f"{dialect.name} {dialect.version}",
+        "$id": f"urn:telex:{dialect.base}:{dialect.version}",
+        "title": f"{dialect.title}",
         "description": dialect.purpose,
     }
     if not dialect.types:

@@ -89,7 +89,7 @@ def priorities_table(dialects: tuple[Dialect, ...]) -> str:
 
 def _types(dialect: Dialect, priority: str) -> str:
     names = [type_.name for type_ in dialect.types.values() if type_.priority == priority]
-    return ", ".join(f"[{name}](dialects/{dialect.name}.md#{name.lower()})" for name in names)
+    return ", ".join(f"[{name}](dialects/{dialect.slug}.md#{name.lower()})" for name in names)
 
 
 def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

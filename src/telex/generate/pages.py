@@ -25,7 +25,7 @@ _HEADINGS_OF_FIELDS = ("field", "what it is", "required", "values", "meaning")
 def dialect_page(dialect: Dialect) -> str:
     """The page of one dialect."""
     parts = [
-        f"# {dialect.name} {dialect.version}",
+        f"# {dialect.title}",
         MADE_BY,
         dialect.purpose,
         *_form(dialect),
@@ -40,7 +40,7 @@ def overview_page(dialects: Sequence[Dialect]) -> str:
     """The page that lists every dialect, and the priority of every type."""
     rows = [
         (
-            f"[{dialect.name}]({dialect.name}.md)",
+            f"[{dialect.base}]({dialect.slug}.md)",
             dialect.version,
             dialect.form,
             str(len(dialect.types)),
@@ -65,7 +65,7 @@ def class_table(dialects: Iterable[Dialect]) -> str:
     """Every type of every dialect with its priority, the first delivered first."""
     types = [(dialect, type_) for dialect in dialects for type_ in dialect.types.values()]
     rows = [
-        (type_.priority, dialect.name, f"[{type_.name}]({dialect.name}.md#{type_.name.lower()})", type_.purpose)
+        (type_.priority, dialect.name, f"[{type_.name}]({dialect.slug}.md#{type_.name.lower()})", type_.purpose)
         for priority in PRIORITIES
         for dialect, type_ in types
         if type_.priority == priority

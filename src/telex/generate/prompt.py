@@ -76,7 +76,7 @@ def prompt(dialect: Dialect, role: str) -> str:
     for_all = [*_rule_lines(rules_left(dialect.rules, settled(dialect, dialect.envelope, role))), *shared]
     envelope = _envelope(dialect, role)
     legend = _legend(dialect, "\n".join([envelope, *for_all, *lines]))
-    opening = f"As {role} you may send these messages of {dialect.name} {dialect.version}, {_FORMS[dialect.form]}:"
+    opening = f"As {role} you may send these messages of {dialect.title}, {_FORMS[dialect.form]}:"
     return "\n".join([opening, envelope, legend, *for_all, *lines]) + "\n"
 
 

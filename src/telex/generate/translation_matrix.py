@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from telex.dialects.registry import BUILT_IN
+from telex.dialects.registry import BUILT_IN, one_of_each
 from telex.dialects.schema import ANY, Boolean, Dialect, MessageType, OneOf, Tree
 from telex.dialects.write import write
+from telex.model.dialect_version import AT
 from telex.translation.translate import NoCounterpart, Translation, header_of, translate
 from telex.validation.check import CheckPolicy, check
 
@@ -111,6 +112,25 @@ class MissingTranslation(NamedTuple):
     reason: str
 
 
+def distinct(entries: Sequence[MatrixEntry]) -> list[MatrixEntry]:
+    """The entries without those in which another version of a dialect does what its default version does."""
+    own = {(entry.dialect, entry.type) for entry in entries}
+    there = {(entry.dialect, entry.type, entry.to, entry.becomes) for entry in entries}
+
+    def is_repeated(entry: MatrixEntry) -> bool:
+        source, target = _base(entry.dialect), _base(entry.to)
+        if entry.dialect != source and (source, entry.type) in own:
+            return True
+        same = (entry.dialect, entry.type, target, entry.becomes) in there
+        return entry.to != target and (source == target or same)
+
+    return [entry for entry in entries if not is_repeated(entry)]
+
+
+def _base(dialect: str) -> str:
+    return dialect.partition(AT)[0]
+
+
 def absences(entries: Sequence[MatrixEntry]) -> list[MissingTranslation]:
     found: dict[tuple[str, str, str], list[str]] = {}
     for entry in entries:
@@ -127,27 +147,28 @@ def absences(entries: Sequence[MatrixEntry]) -> list[MissingTranslation]:
 
 @cache
 def parts() -> dict[str, str]:
-    whole = matrix()
+    whole = distinct(matrix())
     return {"matrix": "\n\n".join(_section(dialect, whole) for dialect in BUILT_IN), "no-counterpart": _missing(whole)}
 
 
 def _section(dialect: Dialect, whole: list[MatrixEntry]) -> str:
-    others = [to for to in BUILT_IN if to is not dialect]
+    others = [to for to in one_of_each(BUILT_IN) if to is not dialect]
     rows = [
         (
             _link(dialect.name, name),
             *("<br>".join(_cells(dialect.name, name, to.name, whole)) or _NONE for to in others),
         )
         for name in dialect.types
+        if any((entry.dialect, entry.type) == (dialect.name, name) for entry in whole)
     ]
     return f"### From {dialect.name}\n\n{_table((dialect.name, *(to.name for to in others)), rows)}"
 
 
 def _cells(dialect: str, type_: str, to: str, whole: list[MatrixEntry]) -> Iterator[str]:
     for entry in whole:
-        if (entry.dialect, entry.type, entry.to) == (dialect, type_, to) and entry.becomes is not None:
+        if (entry.dialect, entry.type, _base(entry.to)) == (dialect, type_, to) and entry.becomes is not None:
             when = f" when `{entry.when}`" if entry.when else ""
-            yield f"{_link(to, entry.becomes)} {entry.lost}/{entry.invented}/{entry.narrowed}{when}"
+            yield f"{_link(entry.to, entry.becomes)} {entry.lost}/{entry.invented}/{entry.narrowed}{when}"
 
 
 def _missing(whole: list[MatrixEntry]) -> str:
@@ -164,7 +185,7 @@ def _missing(whole: list[MatrixEntry]) -> str:
 
 
 def _link(dialect: str, type_: str) -> str:
-    return f"[{type_}](dialects/{dialect}.md#{type_.lower()})"
+    return f"[{type_}](dialects/{dialect.replace(AT, '-')}.md#{type_.lower()})"
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -36,7 +36,7 @@ def typescript(dialect: Dialect) -> str:
     """The text of one `.ts` file."""
     names = _interface_names(dialect)
     blocks = [
-        f"/** {_comment(f'{dialect.name} {dialect.version}: {dialect.purpose}')} */",
+        f"/** {_comment(f'{dialect.title}: {dialect.purpose}')} */",
         _role(dialect),
         'export type Priority = "ESCALATION" | "ERROR" | "VALIDATION" | "STATUS";',
         *(_interface(dialect, type_, names[type_.name]) for type_ in dialect.types.values()),

@@ -15,10 +15,14 @@ class DialectChoice(NamedTuple):
     spellings: tuple[str, ...] = ()  # fields that it wants under their later names
 
     @property
+    def name(self) -> str:
+        """The dialect, with its version if one was chosen."""
+        return self.dialect if self.version is None else self.dialect + AT + self.version
+
+    @property
     def text(self) -> str:
         """As it was written."""
-        version = "" if self.version is None else AT + self.version
-        return PLUS.join((self.dialect + version, *self.spellings))
+        return PLUS.join((self.name, *self.spellings))
 
 
 def choice_of(text: str) -> DialectChoice:

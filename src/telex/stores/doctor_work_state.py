@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from telex.dialects.registry import BUILT_IN
+from telex.dialects.registry import VERSIONS
 from telex.model.event import Event
 from telex.model.message import Message
 from telex.stores.sqlite.rows import EVENT, MESSAGE, event_and_message
@@ -21,7 +21,7 @@ _SINCE = "SELECT coalesce((SELECT value FROM marks WHERE name = 'weighed'), 0)"
 
 def wrong_topics(file: "ReadOnlyConnection") -> tuple[int, list[str]]:
     """How many topics there are, and those whose messages or snapshot are not as the log has it."""
-    dialects = {dialect.name: dialect for dialect in BUILT_IN}
+    dialects = {dialect.name: dialect for dialect in VERSIONS}
     book: dict[str, Any] = {}
     said_in: dict[str, list[int]] = {}
     kept = {topic: (seq, words) for topic, seq, words in file.rows("SELECT topic, seq, words FROM snapshots")}

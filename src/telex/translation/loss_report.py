@@ -60,7 +60,7 @@ class LossReport:
         ]
         self.result: Tree = {TYPE: plan.becomes.name}
         if plan.version is not None:
-            self.result[plan.version] = plan.to.version
+            self.result[plan.version] = plan.to.stated_version
         self.sections: dict[str, Any] = {}  # what goes into the body
         self.written: dict[str, Any] = {}  # by path: what a place of the result says
         self.sources: dict[str, int] = {}  # by path: the read that it comes from

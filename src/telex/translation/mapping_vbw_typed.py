@@ -91,6 +91,18 @@ VBW_TYPED_ROWS = (
             "reason": MinimumValue("none given", "no reason is given"),
         },
     ),
+    # Types of 2.1.
+    TypeMapping(
+        "debugger_report",
+        ("diagnosis",),
+        least={
+            "confidence": MinimumValue("low", "no confidence is stated"),
+            "hypothesis": MinimumValue("unknown", "nothing is said of the cause"),
+            "observation": MinimumValue("inconclusive", "nothing is said of it"),
+            "$.confidence": MinimumValue(FromSlot(("confidence",), "medium"), "the report's own confidence"),
+        },
+    ),
+    _row("tests_ready", "progress", serves=("none",), means={"status": ("partly",)}),
     _row("shutdown_request", "stop"),
     _row("shutdown_response", "stopped"),
 )

@@ -60,7 +60,7 @@ def make(
     constants = [
         (slot.path, slot.steps, row_value, spoken.overstates.get(slot.slot))
         for slot in theirs
-        if (row_value := _constant(slot, row, spoken)) is not None
+        if not slot.in_body and (row_value := _constant(slot, row, spoken)) is not None
     ]
     taken = {path for path, *_ in constants}
     version = _version(to, becomes)
@@ -269,7 +269,7 @@ def _place(steps: Steps) -> Callable[[Tree], Any]:
 def _version(to: Dialect, type_: MessageType) -> str | None:
     """Name of the field with the dialect's version, where this type has it and the version is valid there."""
     field = to.fields_of(type_).get(to.wire.version or "")
-    return to.wire.version if field is not None and fits(field.kind)(to.version) else None
+    return to.wire.version if field is not None and fits(field.kind)(to.stated_version) else None
 
 
 def _needs(

@@ -87,7 +87,7 @@ def translate(
     tree: Tree, dialect: Dialect, type_: MessageType, to: Dialect, header: MessageHeader, body: str | None = None
 ) -> Translation | NoCounterpart:
     """The message in another dialect; unchanged if that is its own."""
-    if to.name == dialect.name:
+    if to.name == dialect.name and not _lacks_envelope(tree, dialect):
         return Translation(to, type_, tree, body, sender_role=header.sender_role, recipient_role=header.recipient_role)
     if dialect.form == "front-matter":
         tree = typed(tree, dialect.fields_of(type_))
@@ -101,6 +101,13 @@ def translate(
                 return NoCounterpart(to, f"{to.name} has no message that says what this {type_.name} says.")
             break
     return NoCounterpart(to, type_translation.why_not)
+
+
+def _lacks_envelope(tree: Tree, dialect: Dialect) -> bool:
+    """Whether it was sent in the dialect's flat form: what it lacks is then added as in any translation."""
+    return dialect.flat is not None and any(
+        field.required and name not in tree for name, field in dialect.envelope.items()
+    )
 
 
 def _known(dialect: Dialect, type_: MessageType, to: Dialect) -> TypeTranslation:

@@ -91,7 +91,12 @@ def check(
     if type_ is None:
         validated = validate_envelope(reading.tree, dialect, broken=reading.broken, limits=desk.limits)
         return _verdict(reading, desk, (*reading.findings, *validated.findings), validated)
-    validated = validate(reading.tree, dialect, type_, broken=reading.broken, body=reading.body, limits=desk.limits)
+    needs = reading.needs or dialect
+    validated = validate(
+        reading.tree, needs, needs.types[type_.name], broken=reading.broken, body=reading.body, limits=desk.limits
+    )
+    if needs is not dialect and refusals(validated.findings):  # what is sent instead has the whole envelope
+        validated = validate(reading.tree, dialect, type_, limits=desk.limits)._replace(findings=validated.findings)
     tree, misdelivery = validated.tree, desk.misdelivery
     authorised = [
         *authorise_sender(tree, dialect, type_, as_role=as_role, as_name=as_name),

@@ -33,7 +33,7 @@ def compose(
         wire.timestamp: format_timestamp(header.at),
         wire.sender: header.sender,
         wire.recipient: header.to,
-        wire.version: dialect.version,
+        wire.version: dialect.stated_version,
     }
     tree: Tree = {TYPE: type_.name}
     for name, field in dialect.envelope.items():

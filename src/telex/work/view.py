@@ -117,7 +117,8 @@ def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callabl
             tree = _DECODE(raw.decode()) if decode is None else decode(raw)
         except (ValueError, RecursionError):
             tree = None
-    if not isinstance(tree, dict) or tree.get("type") != type_.name:
+    is_flat = isinstance(tree, dict) and dialect.payload is not None and dialect.payload not in tree
+    if not isinstance(tree, dict) or is_flat or tree.get("type") != type_.name:
         from telex.dialects.parse.reader import read
 
         tree = read(raw, (dialect,), forced=dialect).tree

@@ -45,7 +45,9 @@ ENVELOPE: Fields = fields(
 ABOUT = {"phase_number": "phase", "confidence": "confidence"}
 
 
-def _example(type_: str, id_: str, role: str, payload: Tree, task: str = "1-1-T1", confidence: str = "high") -> Tree:
+def message_example(
+    type_: str, id_: str, role: str, payload: Tree, task: str = "1-1-T1", confidence: str = "high"
+) -> Tree:
     return {
         "id": id_,
         "type": type_,
@@ -68,7 +70,7 @@ SCOUT_FINDINGS = MessageType(
         {"cross_cutting": ListOf(Group(fields({"target_domain": TEXT, "finding": TEXT, "relevance": LEVELS}))),
          "confidence_rationale": TEXT},
     ),
-    example=_example(
+    example=message_example(
         "scout_findings", "findings-1", "scout",
         {"domain": "tech-stack", "documents": [{"name": "STACK.md", "content": "## Stack\nPython 3.11, SQLite"}],
          "cross_cutting": [{"target_domain": "quality", "finding": "No test covers the retry loop",
@@ -98,7 +100,7 @@ PLAN_CONTRACT = MessageType(
         path="forbidden_paths", say="Take the path out of one of the two lists; until then it is forbidden.",
         severity="warning", expected="no path in both allowed_paths and forbidden_paths",
     ),),
-    example=_example(
+    example=message_example(
         "plan_contract", "contract-1", "lead",
         {"plan_id": "1-1", "phase_id": "phase-1", "objective": "Add password reset", "tasks": ["1-1-T1", "1-1-T2"],
          "allowed_paths": ["src/auth/", "tests/test_reset.py"], "must_haves": ["A reset link works once"],
@@ -117,7 +119,7 @@ CONTRACT_CLOSE = MessageType(
     name="contract_close", purpose="The end of a plan's contract: from then on it allows and forbids nothing.",
     senders=("lead", "architect"), receivers=("lead", "architect", "dev", "qa", "scout", "debugger", "docs"),
     priority="STATUS", fields=fields({"plan_id": TEXT}, {"reason": NOTE}),
-    example=_example("contract_close", "close-1", "lead", {"plan_id": "1-1", "reason": "Merged"}, task=""),
+    example=message_example("contract_close", "close-1", "lead", {"plan_id": "1-1", "reason": "Merged"}, task=""),
     deed=action("close", "plan=plan_id reason", ABOUT),
 )  # fmt: skip
 
@@ -133,7 +135,7 @@ EXECUTION_UPDATE = MessageType(
         {"files_modified": TEXTS, "concerns": TEXTS, "evidence": NOTE, "tokens_used": COUNT},
     ),
     rules=(COMPLETE_WITHOUT_COMMIT,),
-    example=_example(
+    example=message_example(
         "execution_update",
         "update-1",
         "dev",
@@ -161,7 +163,7 @@ BLOCKER_REPORT = MessageType(
         {"plan_id": TEXT, "task_id": TEXT, "blocker": TEXT, "needs": TEXT},
         {"attempted": TEXTS, "severity": one_of("blocking", "degraded", "informational")},
     ),
-    example=_example(
+    example=message_example(
         "blocker_report", "blocker-1", "dev",
         {"plan_id": "1-2", "task_id": "1-2-T1", "blocker": "The session table is not there yet",
          "needs": "Plan 1-1 committed", "attempted": ["Looked for the migration on main"], "severity": "blocking"},
@@ -193,7 +195,7 @@ QA_VERDICT = MessageType(
             expected="FAIL or PARTIAL when anything failed",
         ),
     ),
-    example=_example(
+    example=message_example(
         "qa_verdict", "verdict-1", "qa",
         {"tier": "standard", "result": "FAIL", "checks": {"passed": 18, "failed": 2, "total": 20},
          "failures": [{"check": "Links", "expected": "All resolve", "actual": "One is broken",
@@ -221,7 +223,7 @@ APPROVAL_REQUEST = MessageType(
         say="Give a deadline that is still to come, or leave it out.", severity="warning",
         expected="a time after the message's own timestamp",
     ),),
-    example=_example(
+    example=message_example(
         "approval_request", "ask-1", "dev",
         {"subject": "The reset link needs the mail module", "request_type": "scope_change",
          "evidence": "src/mail/ is not in allowed_paths",
@@ -237,7 +239,7 @@ APPROVAL_RESPONSE = MessageType(
     fields=fields(
         {"request_id": TEXT, "approved": BOOLEAN, "reason": TEXT}, {"conditions": TEXTS, "modifications": TEXTS},
     ),
-    example=_example(
+    example=message_example(
         "approval_response", "answer-1", "lead",
         {"request_id": "ask-1", "approved": True, "reason": "The link cannot be sent without it",
          "conditions": ["The public API stays as it is"], "modifications": ["src/mail/"]},
@@ -249,7 +251,7 @@ SHUTDOWN_REQUEST = MessageType(
     name="shutdown_request", purpose="Asks every teammate to finish, answer and stop.",
     senders=("lead",), receivers=TEAMMATES, priority="ESCALATION", reply="shutdown_response",
     fields=fields({"reason": one_of("phase_complete", "plan_complete", "user_abort"), "team_name": TEXT}),
-    example=_example(
+    example=message_example(
         "shutdown_request", "stop-1", "lead", {"reason": "phase_complete", "team_name": "phase-01"}, task="",
     ),
     deed=action("stop", "reason team=team_name", ABOUT),
@@ -261,7 +263,7 @@ SHUTDOWN_RESPONSE = MessageType(
     fields={"request_id": Field(TEXT), "approve": Field(BOOLEAN, later_spelling="approved"),
             "final_status": Field(one_of("complete", "idle", "in_progress")),
             "pending_work": Field(NOTE, required=False)},
-    example=_example(
+    example=message_example(
         "shutdown_response", "stopped-1", "dev",
         {"request_id": "stop-1", "approve": True, "final_status": "complete", "pending_work": ""}, task="",
     ),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from telex.dialects.blanks import is_blank
 from telex.dialects.parse.layout import laid_out
 from telex.dialects.schema import ANY, TYPE, Dialect, Fields, MessageType, OneOf, Tree
+from telex.model.dialect_version import AT
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT, join
 from telex.model.suggestion import nearest
@@ -47,7 +48,8 @@ class DetectionHint(NamedTuple):
 
 
 def is_control_frame(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
-    """Is this a coding tool's own frame? Not if it has what only a dialect's type of that name has."""
+    """Is this a coding tool's own frame? Not if it has what only a dialect's type of that name has, or a role as its
+    sender: a frame has the name of an agent."""
     named = tree.get(TYPE) if isinstance(tree, dict) else None
     if not isinstance(named, str) or named not in CONTROL_TYPES:
         return False
@@ -57,7 +59,9 @@ def is_control_frame(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
         if named in dialect.types
         for name in (dialect.payload, *dialect.envelope, *dialect.types[named].fields)
     }
-    return not any(name in tree for name in ours - _FRAME_FIELDS)
+    roles = {role for dialect in dialects if named in dialect.types for role in dialect.roles}
+    by_role = "requestId" in tree and isinstance(tree.get("from"), str) and tree["from"] in roles
+    return not by_role and not any(name in tree for name in ours - _FRAME_FIELDS)
 
 
 def is_ours(tree: Any, dialects: tuple[Dialect, ...]) -> bool:
@@ -76,6 +80,28 @@ def is_near(tree: Tree, dialect: Dialect) -> bool:
         return True
     known = max((sum(name in type_.fields for name in tree) for type_ in dialect.types.values()), default=0)
     return known > 0 and 2 * known >= len(tree)
+
+
+def wrapped(tree: Tree, dialects: tuple[Dialect, ...]) -> tuple[Detection, Tree, Dialect] | None:
+    """A flat message of a dialect with a payload, wrapped, and the dialect that says which fields it needs.
+
+    None: it is none, or another dialect has its type.
+    """
+    named = tree.get(TYPE)
+    having = [dialect for dialect in dialects if isinstance(named, str) and named in dialect.types]
+    dialect = next((dialect for dialect in having if dialect.flat is not None), None)
+    if dialect is None or dialect.flat is None or any(other.base != dialect.base for other in having):
+        return None
+    names = dialect.flat.renamed.get(str(named))
+    if names is None or dialect.payload is None or dialect.payload in tree:
+        return None
+    fields = {name: value for name, value in tree.items() if name not in names}
+    fields |= {names[name]: tree[name] for name in names if name in tree}  # the tool's own name goes before ours
+    if not all(name in fields for name in dialect.flat.told_by[str(named)]):
+        return None
+    around = {name: value for name, value in fields.items() if name == TYPE or name in dialect.envelope}
+    inside = {name: value for name, value in fields.items() if name not in around}
+    return Detection(dialect, dialect.types[str(named)]), {**around, dialect.payload: inside}, dialect.flat.dialect
 
 
 def tell(tree: Tree, dialects: tuple[Dialect, ...], hint: DetectionHint) -> Detection:
@@ -176,12 +202,13 @@ def _best(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: Detectio
     if len(choices) == 1:
         return choices[0]
     names = {name for dialect, type_ in choices for name in tree.keys() & dialect.fields_of(type_).keys()}
+    base = (hint.preferred or "").partition(AT)[0]
 
     def rank(choice: tuple[Dialect, MessageType]) -> tuple[bool, bool, int, bool, bool]:
         dialect, type_ = choice
         known, preferred = knows(dialect, hint.as_role), dialect.name == hint.preferred
         # A field that is missing speaks for no other dialect; one that only the other has does.
-        own = preferred and names <= dialect.fields_of(type_).keys()
+        own = dialect.base == base and names <= dialect.fields_of(type_).keys()
         return known, own, _fit(tree, dialect, type_), preferred, roles_fit(type_, hint)
 
     return max(choices, key=rank)  # max keeps the first of equals: the ladder
@@ -219,14 +246,25 @@ def _fit(tree: Tree, dialect: Dialect, type_: MessageType) -> int:
         return _overlap(laid_out(tree, dialect, type_)[0], dialect.fields_of(type_))
     inner = tree.get(dialect.payload)
     if isinstance(inner, dict):  # a payload says enough, even when the envelope around it was forgotten
-        return _overlap(inner, type_.fields) + 2 * sum(name in dialect.envelope or name == TYPE for name in tree) + 2
+        around = sum(name in dialect.envelope or name == TYPE for name in tree)
+        return _overlap(inner, type_.fields) + 2 * around + 2 - _foreign_roles(tree, dialect)
     return _overlap(tree, dialect.fields_of(type_)) + _overlap({}, type_.fields)
 
 
 def _overlap(tree: Tree, fields: Fields) -> int:
-    known = len(tree.keys() & fields.keys())
-    missing = sum(field.required and name not in tree for name, field in fields.items())
+    later = [field.required for name, field in fields.items() if field.later_spelling in tree and name not in tree]
+    known = len(tree.keys() & fields.keys()) + len(later)
+    missing = sum(field.required and name not in tree for name, field in fields.items()) - sum(later)
     return 2 * known - 2 * missing - (len(tree) - known)
+
+
+def _foreign_roles(tree: Tree, dialect: Dialect) -> int:
+    """How many roles the envelope names that the dialect does not have."""
+    wire = dialect.wire
+    if dialect.addresses != "roles":
+        return 0
+    roles = (tree.get(name) for name in (wire.sender, wire.recipient) if name)
+    return sum(isinstance(role, str) and role not in dialect.roles for role in roles)
 
 
 def _missing(tree: Tree, dialect: Dialect, type_: MessageType) -> int:

@@ -7,12 +7,12 @@ message but malformed gets a finding with the position of the error.
 import json
 from typing import Any, Literal, NamedTuple
 
-from telex.dialects.parse.detect import Detection, DetectionHint, is_control_frame, is_near, is_ours, tell
+from telex.dialects.parse.detect import Detection, DetectionHint, is_control_frame, is_near, is_ours, tell, wrapped
 from telex.dialects.parse.extract import Candidate, candidates, unboxed
 from telex.dialects.parse.front_matter import read_front_matter
 from telex.dialects.parse.json import read_json, scan
 from telex.dialects.parse.unwrap import note, odd_blanks, unwrap
-from telex.dialects.registry import BUILT_IN, PLAIN
+from telex.dialects.registry import BUILT_IN, PLAIN, versions_of
 from telex.dialects.schema import TYPE, Dialect, Form, Tree
 from telex.model.finding import Finding, refusals
 from telex.model.json_path import ROOT, path_of
@@ -34,6 +34,7 @@ class ParsedMessage(NamedTuple):
     body: str | None = None  # the markdown under the front matter
     broken: frozenset[str] = frozenset()  # paths of malformed values
     is_other_form: bool = False  # of a known type that is written in another form
+    needs: Dialect | None = None  # which fields are required, where the dialect has a flat form with fewer
 
 
 NOTHING = Detection(None, None)
@@ -47,14 +48,14 @@ def read(
     hint: DetectionHint = NO_HINT,
     limits: Limits = LIMITS,
 ) -> ParsedMessage:
-    """Parse any bytes. With `forced`, only as a message of that dialect; `hint` breaks ties."""
+    """Parse any bytes. With `forced`, only as a message of that dialect, in any version; `hint` breaks ties."""
     unwrapped = unwrap(raw, limits)
     if unwrapped.text is None:
         return ParsedMessage("unreadable", NOTHING, unwrapped.findings)
     text, notes = unwrapped.text, unwrapped.findings
     if forced is PLAIN:
         return ParsedMessage("plain", Detection(PLAIN, None), notes, text)
-    ladder = _ParseSteps((forced,) if forced else dialects, dialects, hint, limits)
+    ladder = _ParseSteps(versions_of(forced, dialects) if forced else dialects, dialects, hint, limits)
     for candidate in candidates(text, ladder.is_ours):
         if forced and candidate.form != forced.form:
             continue
@@ -130,7 +131,13 @@ class _ParseSteps(NamedTuple):
 
     def typed(self, tree: Tree, body: str | None, form: Form, found: tuple[Finding, ...], text: str) -> ParsedMessage:
         tree, renamed = _with_type(tree)
-        detection = tell(tree, self.of(form), self.hint)
+        flat = wrapped(tree, self.of(form)) if not refusals(found) else None
+        needs = None
+        if flat is not None:
+            detection, tree, needs = flat
+            found = (*found, note("envelope-added", f"Read as a {tree[TYPE]} in its envelope; send it with one."))
+        else:
+            detection = tell(tree, self.of(form), self.hint)
         said = self.other_form(tree, form) if detection.type is None or detection.type.name != tree.get(TYPE) else ()
         if said:
             detection = detection._replace(type=None)
@@ -144,9 +151,8 @@ class _ParseSteps(NamedTuple):
             item._replace(severity="refusal") if item.code == "duplicate-key" else item for item in (*found, *scanned)
         ]
         findings = (*read, *renamed, *(said or detection.findings))
-        return ParsedMessage(
-            "message", detection, findings, text, tree, body=body, broken=broken, is_other_form=bool(said)
-        )
+        reading = ParsedMessage("message", detection, findings, text, tree, body=body, broken=broken)
+        return reading._replace(is_other_form=bool(said), needs=needs)
 
     def other_form(self, tree: Tree, form: Form) -> tuple[Finding, ...]:
         """Finding on a known type that was sent in the form of another dialect."""

@@ -9,7 +9,9 @@ import os
 import sys
 from typing import NamedTuple
 
-from telex.dialects.builtin.vbw_typed import VBW_TYPED
+from telex.model.dialect_version import AT
+from telex.model.finding import Finding
+from telex.model.json_path import ROOT
 from telex.model.limits import LIMITS
 from telex.project import find_settings
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
@@ -129,7 +131,11 @@ def with_dialects(desk: CheckPolicy, forced: str | None, preferred: str | None) 
     from telex.surfaces.cli.dialect_options import dialect_from
 
     if forced is not None:
-        desk = desk._replace(forced=dialect_from(forced, among=desk.dialects))
+        dialect = dialect_from(forced, among=desk.dialects)
+        desk = desk._replace(forced=dialect)
+        if AT in forced:  # this version, and no other
+            others = tuple(other for other in desk.dialects if other.base != dialect.base or other is dialect)
+            desk = desk._replace(dialects=others)
     if preferred is not None:
         dialect = dialect_from(preferred, among=desk.dialects)
         dialects = desk.dialects if dialect in desk.dialects else (dialect, *desk.dialects)
@@ -151,9 +157,10 @@ def _one(path: str, task: CheckCommand) -> int:
 def checked_by(task: CheckCommand, raw: bytes) -> CheckResult:
     """The result of the check. In vbw's format plain text is no message, as its own validator has it."""
     checked = check(raw, task.desk, as_role=task.as_role, to_role=task.to_role)
-    if task.format != "vbw" or checked.outcome != "plain" or task.desk.forced is not None:
+    if task.format != "vbw" or checked.outcome != "plain" or not checked.valid:
         return checked
-    return check(raw, task.desk._replace(forced=VBW_TYPED), as_role=task.as_role, to_role=task.to_role)
+    finding = Finding("not-json", ROOT, "Send one JSON object with a type.", expected="a JSON object")
+    return checked._replace(valid=not task.desk.strict, findings=(*checked.findings, finding))
 
 
 def sized(checked: CheckResult, size: int, bytes_max: int) -> CheckResult:

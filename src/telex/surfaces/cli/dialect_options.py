@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 
 from telex.config import Settings
-from telex.dialects.registry import PLAIN, by_name
+from telex.dialects.registry import OTHER_VERSIONS, PLAIN, by_name, one_of_each
 from telex.dialects.schema import Dialect
 from telex.model.dialect_version import AT, PLUS, choice_of
 from telex.model.finding import Finding
@@ -30,7 +30,7 @@ def team_dialects() -> tuple[Dialect, ...]:
 def preferred(dialects: Sequence[Dialect], settings: Settings) -> list[Dialect]:
     """Where several would do: the one that the team prefers, or else those that it declares."""
     own = [dialect for dialect in dialects if dialect in settings.own_dialects]
-    return [dialect for dialect in dialects if dialect.name == settings.dialect] or own or list(dialects)
+    return [dialect for dialect in dialects if dialect.name == settings.dialect] or own or one_of_each(dialects)
 
 
 def dialect_from(value: str, unknown: int = USAGE, among: tuple[Dialect, ...] | None = None) -> Dialect:
@@ -54,7 +54,7 @@ def is_file(value: str) -> bool:
 
 
 def _named(name: str, unknown: int, dialects: tuple[Dialect, ...]) -> Dialect:
-    dialect = by_name(name, dialects)
+    dialect = by_name(name, (*dialects, *OTHER_VERSIONS))
     if dialect is not None:
         return dialect
     if AT in name or PLUS in name:
@@ -71,7 +71,7 @@ def _of_version(name: str, unknown: int, dialects: tuple[Dialect, ...]) -> Diale
     meant = understood(name, dialects, LIMITS)  # later names of fields are read whether or not they are asked for
     if isinstance(meant, Finding):
         raise CommandError(shown(f"{meant.say} (expected {meant.expected})"), unknown)
-    dialect = by_name(choice_of(meant).dialect, dialects)
+    dialect = by_name(choice_of(meant).name, dialects)
     assert dialect is not None
     return dialect
 

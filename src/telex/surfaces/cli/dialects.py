@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from telex.dialects.registry import PLAIN
+from telex.dialects.registry import OTHER_VERSIONS, PLAIN
 from telex.dialects.schema import ANY, Dialect, MessageType
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.dialect_options import looked_at, team_dialects
@@ -26,6 +26,7 @@ def command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int
     """List the dialects, or one dialect's types with who sends them to whom."""
     known = team_dialects()
     dialect, remarks = looked_at(name, NOT_FOUND, known) if name is not None else (None, [])
+    listed = (*known, *(version for version in OTHER_VERSIONS if version not in known), PLAIN)
     if is_matrix and page:
         raise CommandError("give --matrix or --page, not both")
     if is_matrix:
@@ -33,13 +34,13 @@ def command(name: str | None, as_json: bool, page: bool, is_matrix: bool) -> int
 
         tell((dialect,) if dialect else known, as_json=as_json)
     elif page:
-        sys.stdout.write(_page(dialect, (*known, PLAIN)))
+        sys.stdout.write(_page(dialect, listed))
     elif as_json:
         whole = _summary(dialect) | {"types": [_facts(type_) for type_ in dialect.types.values()]} if dialect else None
-        sys.stdout.write(json_line(whole or [_summary(dialect) for dialect in (*known, PLAIN)]) + "\n")
+        sys.stdout.write(json_line(whole or [_summary(dialect) for dialect in listed]) + "\n")
     else:
         screen = Screen(sys.stdout)
-        screen.line("\n".join(_types_table(dialect, screen) if dialect else _dialects_table((*known, PLAIN), screen)))
+        screen.line("\n".join(_types_table(dialect, screen) if dialect else _dialects_table(listed, screen)))
     sys.stdout.flush()
     sys.stderr.writelines(f"note: {remark}\n" for remark in remarks)
     return DONE
@@ -61,7 +62,7 @@ def _types_table(dialect: Dialect, screen: Screen) -> list[str]:
         (type_.name, type_.priority, type_.reply or "", f"{_said(type_.senders)} → {_said(type_.receivers)}")
         for type_ in dialect.types.values()
     ]
-    head = f"{screen.paint(f'{dialect.name} {dialect.version}', 'bold')}  {dialect.purpose}"
+    head = f"{screen.paint(f'{dialect.title}', 'bold')}  {dialect.purpose}"
     if not rows:
         return [head]
     return [head, "", *table_lines(("type", "priority", "reply", "sent by → received by"), rows, screen)]

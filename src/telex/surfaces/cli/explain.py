@@ -131,7 +131,7 @@ def own_page(dialect: Dialect, code: str) -> str:
     for rule, types in own_rules(dialect, code).items():
         expected = f" (expected {rule.expected})" if rule.expected else ""
         parts += [
-            f"A rule of {dialect.name} {dialect.version} · {rule.severity}",
+            f"A rule of {dialect.title} · {rule.severity}",
             f"**Broken when** `{rule.broken_when}` in {', '.join(f'`{name}`' for name in types)}",
             f"**Fix** `{rule.path}`. {rule.say}{expected}",
         ]

@@ -38,7 +38,7 @@ def reader_from(text: str) -> ReaderDialect:
     if isinstance(meant, Finding):
         raise CommandError(shown(f"{meant.say} (expected {meant.expected})"))
     choice = choice_of(meant)
-    dialect = by_name(choice.dialect, dialects)
+    dialect = by_name(choice.name, dialects)
     assert dialect is not None
     return ReaderDialect(dialect, choice.spellings)
 

@@ -63,11 +63,11 @@ def answer_lines(lease: Lease, waits: PendingReply, whose: list[str], width: int
 
 def _heard(story: "MessageHistory") -> "WorkMessage | None":
     """What it has to do with the work, if the work state has it: plain text does not answer some requests."""
-    from telex.dialects.registry import BUILT_IN
+    from telex.dialects.registry import VERSIONS
     from telex.work.view import work_message_from_log
 
     message = story.message
-    dialect = next((dialect for dialect in BUILT_IN if dialect.name == message.dialect), None)
+    dialect = next((dialect for dialect in VERSIONS if dialect.name == message.dialect), None)
     brought = next((event for event in story.events if event.kind == "accepted"), None)
     return work_message_from_log(message, brought, dialect) if dialect is not None else None
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import Dialect
-from telex.generate.translation_matrix import MatrixEntry, absences, matrix
+from telex.generate.translation_matrix import MatrixEntry, absences, distinct, matrix
 from telex.surfaces.cli.check_output import json_line
 from telex.surfaces.cli.output import Screen
 from telex.surfaces.cli.table import table_lines
@@ -25,7 +25,7 @@ def tell(sources: Sequence[Dialect], *, as_json: bool) -> None:
         entries += back
         sys.stdout.writelines(json_line(entry._asdict()) + "\n" for entry in entries)
         return
-    screen = Screen(sys.stdout)
+    entries, back, screen = distinct(entries), distinct(back), Screen(sys.stdout)
     for dialect in sources:
         told = [entry for entry in entries if entry.dialect == dialect.name]
         screen.line("\n".join([*([""] if dialect is not sources[0] else []), *_lines(dialect, told, screen)]))
@@ -48,7 +48,7 @@ def _lines(dialect: Dialect, entries: list[MatrixEntry], screen: Screen) -> list
         )
     ]
     return [
-        screen.paint(f"{dialect.name} {dialect.version}", "bold"),
+        screen.paint(f"{dialect.title}", "bold"),
         *(table_lines(_HEADINGS, rows, screen) if rows else []),
         *(["", *table_lines(_NO_HEADINGS, reasons, screen)] if reasons else []),
     ]
@@ -73,7 +73,7 @@ def _lines_into(dialect: Dialect, entries: list[MatrixEntry], screen: Screen) ->
         for missing_translation in absences(entries)
     ]
     return [
-        screen.paint(f"into {dialect.name} {dialect.version}", "bold"),
+        screen.paint(f"into {dialect.title}", "bold"),
         *table_lines(_HEADINGS, rows, screen),
         *(["", *table_lines(_NOT_INTO, reasons, screen)] if reasons else []),
     ]

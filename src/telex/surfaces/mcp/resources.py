@@ -3,6 +3,7 @@
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from telex.dialects.registry import by_name, one_of_each
 from telex.dialects.schema import Dialect
 from telex.errors import NotFound
 from telex.generate.prompt import CHARACTERS_PER_TOKEN, prompt
@@ -67,12 +68,13 @@ def _spoken(context: CallContext, role: str, name: str) -> list[Dialect]:
     """The dialect asked for; else the team's own where the role speaks it; else all in which there is such a role."""
     dialects = context.dialects
     if name:
-        if name not in dialects:
+        named = by_name(name, tuple(dialects.values()))
+        if named is None:
             raise NotFound(f"no dialect {name[:128]}: there are {', '.join(dialects)}.")
-        return [dialects[name]]
+        return [named]
     having = [dialect for dialect in dialects.values() if role in participants(dialect)]
     preferred = [dialect for dialect in having if dialect.name == context.settings.dialect]
-    return preferred or having
+    return preferred or one_of_each(having)
 
 
 async def _thread(context: CallContext, correlation: str) -> str:
