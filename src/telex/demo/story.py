@@ -162,6 +162,11 @@ def _review(company: DemoTeam) -> Iterator[Happening]:
         tier="standard", result="PASS", checks={"passed": 24, "failed": 0, "total": 24},
     )  # fmt: skip
     company.deal("lead")
+    company.clock.later(5.0)
+    yield company.typed(
+        "lead", "*", "close-1", "contract_close", "contract 1-1 is closed", plan_id=PLAN, reason="It passed",
+    )  # fmt: skip
+    company.deal(*(name for name in CAST if name != "lead"))
 
 
 def _reviewed(company: DemoTeam, cycle: int, result: Verdict, *, findings: int, critical: int) -> StoryEvent:
