@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from telex.work.pipeline.machine import (
     MOVES,
+    STOPPED,
     VERDICTS,
     Move,
     SignalResult,
@@ -31,6 +32,7 @@ class SearchBounds(NamedTuple):
 
     questions: int = 2
     plans: tuple[tuple[int, int], ...] = ((0, 0), (1, 1), (1, 2), (2, 2), (2, 3), (2, 4))  # waves, steps
+    routes: tuple[str, ...] = ()  # that a blocked implementer may name
 
 
 class Edge(NamedTuple):
@@ -81,13 +83,14 @@ def key_of(work: Work) -> Key:
         for step in work.places.values()
         if step.state not in OVER or (wave_of(step.name) == wave if wave else not planned)
     ]
-    return (work.waves[max(wave - 1, 0) :], work.state, *sorted((step.kind, *_shape(step)) for step in ahead))
+    plans = work.places["plan"].round if planned else 0
+    return (work.waves[max(wave - 1, 0) :], plans, work.state, *sorted((step.kind, *_shape(step)) for step in ahead))
 
 
 def _shape(step: PipelineStep) -> Key:
     verdicts = sorted((verdict.part, verdict.signal == "fail") for verdict in step.verdicts)
     iteration = step.iteration if step.state in ("working", "checking") else 0
-    return (step.state, iteration, *(verdicts if step.state == "checking" else ()))
+    return (step.state, iteration, step.tier, *(verdicts if step.state == "checking" else ()))
 
 
 def _edges(work: Work, bounds: SearchBounds) -> Iterator[tuple[Edge, Work]]:
@@ -127,6 +130,7 @@ def _signals(part: Part, bounds: SearchBounds) -> Iterator[SignalResult]:
         yield from (SignalResult(part, "plan_complete", waves=waves, steps=steps) for waves, steps in bounds.plans)
     elif part == "step":
         yield SignalResult(part, "rfr")
+        yield from (SignalResult(part, signal, route=route) for route in bounds.routes for signal in STOPPED)
     else:
         yield from (SignalResult(part, signal) for signal in VERDICTS)
 

@@ -12,7 +12,7 @@ from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
 from telex.validation.check import check
 from telex.work.pipeline.pending_dispatches import pending_dispatches
-from tests.bus_team import Team, open_team, team
+from tests.bus_team import OpenTeam, Team, open_team, team
 from tests.pipeline_team import REQUEST, Changes, Crew, crew, dispatches, fields_of, result, smooth, text_of
 from tests.proofs import proves
 
@@ -312,3 +312,70 @@ def test_without_a_readable_plan_a_step_names_its_file(team: Team, crew: Callabl
 def test_an_approval_asks_for_a_conventional_commit(team: Team, crew: Callable[..., Crew]) -> None:
     crew().play()
     assert "using conventional commit format" in text_of(team, "W.w1.s1.lgtm")
+
+
+# --- routes of signal-md 1.1 ------------------------------------------------------------------------------------------
+
+
+def blocked_at_the_first_step(
+    open_team: OpenTeam, route: str, dialect: str | None = "signal-md@1.1"
+) -> tuple[Team, Crew]:
+    """The worker of w1.s1 is blocked and names a route; the orchestrator has had its turn."""
+    team = open_team(dialect=dialect)
+    story = Crew(team)
+    story.start()
+    for _ in range(3):
+        story.act("architect")
+        story.turn()
+    stopped = answer_with(
+        "worker_submission", f"## Result\nNo.\n\n## Self-Assessment\nNo.\n\nRoute: {route}\n", signal="blocked"
+    )
+    assert team.bus.send(stopped, sender="worker", to="orchestrator", reply_to="W.w1.s1.i0", id="no-1").accepted
+    story.turn()
+    return team, story
+
+
+@proves("pipeline/route")
+def test_a_step_is_handed_to_a_higher_tier_with_the_reason(open_team: OpenTeam) -> None:
+    team, story = blocked_at_the_first_step(open_team, "senior")
+    handed = team.story("W.w1.s1.r1.i0").message
+    assert (handed.type, handed.to) == ("task_assignment", "role:senior")
+    assert "## Why it was stopped\n\n## Result\nNo." in handed.raw.decode()
+    assert story.work().places["w1.s1"].state == "working"
+    [lease] = team.bus.receive("senior")
+    team.bus.send(result("worker_submission"), sender="senior", to="orchestrator", reply_to=lease.message.id)
+    story.play()
+    assert story.work().state == "done"
+
+
+@proves("pipeline/route")
+def test_what_is_to_be_decomposed_again_is_planned_again_once(open_team: OpenTeam) -> None:
+    team, story = blocked_at_the_first_step(open_team, "orchestrator (re-decompose)")
+    assert story.work().places["w1.s1"].state == "settled"
+    assert team.story("W.plan.r1").message.type == "architecture_request"
+    story.play()
+    assert (story.work().state, story.work().waves) == ("done", (2, 2, 1))
+    assert "W.w3.s1.lgtm" in dispatches(team)
+
+
+@proves("pipeline/route")
+@pytest.mark.parametrize(
+    "route, state",
+    [
+        ("orchestrator (user decision required)", "escalated"),
+        ("orchestrator", "blocked"),
+        ("worker", "blocked"),  # the worker itself: no higher tier
+        ("grunt", "blocked"),
+        ("the moon", "blocked"),
+    ],
+)
+def test_every_other_route_leads_to_a_person(open_team: OpenTeam, route: str, state: str) -> None:
+    team, story = blocked_at_the_first_step(open_team, route)
+    assert story.work().places["w1.s1"].state == state
+    assert f"W.w1.s1.{state}" in dispatches(team)
+
+
+@proves("pipeline/route")
+def test_in_1_0_a_route_is_a_line_like_any_other(open_team: OpenTeam) -> None:
+    _, story = blocked_at_the_first_step(open_team, "senior", dialect=None)
+    assert story.work().places["w1.s1"].state == "blocked"

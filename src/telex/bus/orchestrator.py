@@ -15,6 +15,7 @@ from telex.dialects.parse.reader import read
 from telex.dialects.schema import TYPE
 from telex.dialects.write import write
 from telex.errors import InvalidValue, LeaseLost, NotFound
+from telex.model.dialect_version import choice_of
 from telex.model.limits import LIMITS
 from telex.model.message import Lease, Message
 from telex.model.roster import HUMAN, ONE_OF_ROLE
@@ -214,7 +215,7 @@ class Orchestrator:
 
     async def _hand_on(self, message: Message) -> None:
         """What this cannot route is not swallowed: a result goes back to its sender, anything else to a person."""
-        is_result = message.dialect == SIGNAL_MD.name and message.type in ANSWERS
+        is_result = _is_signal(message)
         if is_result:
             what = "it belongs to no work: send it again with --reply-to and the id of the dispatch it answers"
         else:
@@ -234,7 +235,11 @@ class Orchestrator:
 
 
 def _is_result(message: Message, works: dict[str, Work]) -> bool:
-    return message.dialect == SIGNAL_MD.name and message.type in ANSWERS and message.correlation in works
+    return _is_signal(message) and message.correlation in works
+
+
+def _is_signal(message: Message) -> bool:
+    return choice_of(message.dialect or "").dialect == SIGNAL_MD.name and message.type in ANSWERS
 
 
 def _held(work: Work, place: str | None) -> PipelineStep:

@@ -147,6 +147,7 @@ def answer_of(work_message: WorkMessage) -> SignalResult:
         steps=_count(work_message, "steps"),
         has_blockers=_truth(work_message, "has_blockers") is True,
         plan_file=work_message.text("plan_file"),
+        route=work_message.text("route"),
     )
 
 

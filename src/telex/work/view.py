@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC
 from typing import Any, NamedTuple
 
+from telex.dialects.builtin.signal_md_1_1 import ROUTE, route_in
 from telex.dialects.field_access import get_path
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.dialects.timestamps import parse_timestamp
@@ -15,6 +16,9 @@ from telex.work.actions import CHAPTERS
 
 UNWEIGHED = "unweighed"  # in the event of a message: it was stored by a team without work rules
 _TELLING = ('"findings"', '"inboxes"', f'"{UNWEIGHED}"')
+
+
+ROUTE_KEY = "$route"  # in a tree: what the body says, no field of the message
 
 
 class WorkMessage(NamedTuple):
@@ -121,7 +125,10 @@ def parse_tree(raw: bytes, dialect: Dialect, type_: MessageType, decode: Callabl
     if not isinstance(tree, dict) or is_flat or tree.get("type") != type_.name:
         from telex.dialects.parse.reader import read
 
-        tree = read(raw, (dialect,), forced=dialect).tree
+        reading = read(raw, (dialect,), forced=dialect)
+        tree = reading.tree
+        if ROUTE in type_.sections:
+            tree = {**tree, ROUTE_KEY: route_in(reading.body or "")}
     later = _reader_of(dialect, type_).later
     return _respelt(tree, dialect, later) if later else tree
 
@@ -160,6 +167,8 @@ def fields_of(tree: Tree, dialect: Dialect, type_: MessageType) -> dict[str, Any
     fields = {name: inside.get(key) for name, key in reader.keys}
     for name, get in reader.getters:
         fields[name] = get(tree)
+    if ROUTE_KEY in tree:
+        fields["route"] = tree[ROUTE_KEY]
     return fields
 
 

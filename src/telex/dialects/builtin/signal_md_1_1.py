@@ -4,6 +4,9 @@ A team chooses it by name in its settings: messages do not state a version, and 
 through. Everything that is not here is as in 1.0.
 """
 
+import re
+from typing import Literal
+
 from telex.dialects.builtin.signal_md import (
     APPROVAL,
     AUDIT_VERDICT,
@@ -22,8 +25,22 @@ from telex.dialects.schema import Dialect, HardRule, MessageType, SectionRule
 _MAKERS = (*MAKERS, "grunt", "senior")
 ROUTE = "Route"
 # A line of the body, such as `Route: senior`. The router of `telex work` follows it.
-ROUTES = ("worker", "senior", "orchestrator", "orchestrator (re-decompose)", "orchestrator (user decision required)")
+Route = Literal["", "worker", "senior", "orchestrator", "plan", "user"]
+ROUTES: dict[str, Route] = {
+    "worker": "worker",
+    "senior": "senior",
+    "orchestrator": "orchestrator",
+    "orchestrator (re-decompose)": "plan",
+    "orchestrator (user decision required)": "user",
+}
+_LINE = re.compile(r"^[ \t>*_-]*Route[*_]*:[ \t*_`]*(.+?)[ \t.*_`]*$", re.MULTILINE | re.IGNORECASE)
 _ROUTED = SectionRule(when=f"signal in {list(OPEN_TO_ALL)}")
+
+
+def route_in(body: str) -> Route:
+    """Where a body asks to go on; nothing if it names no route, or several."""
+    found = {ROUTES.get(" ".join(line.lower().split()), "") for line in _LINE.findall(body)}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _routed(type_: MessageType) -> MessageType:

@@ -173,7 +173,8 @@ def _encode_data(message: Message) -> tuple[str, str, bytes]:
     with suppress(*_NOT_JSON):
         if isinstance(msgspec.json.decode(text), dict):
             return "application/json", "data", message.raw.strip(b" \t\r\n")
-    return "text/markdown" if message.dialect == "signal-md" else "text/plain", "data", msgspec.json.encode(text)
+    kind = "text/markdown" if (message.dialect or "").startswith("signal-md") else "text/plain"
+    return kind, "data", msgspec.json.encode(text)
 
 
 def _timestamp(at: float) -> str:

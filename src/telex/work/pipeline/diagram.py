@@ -11,7 +11,7 @@ MEANINGS: dict[State, str] = {
     "plan": "the architect makes the plan",
     "working": "a step is with its maker, for the first time or to be fixed",
     "checking": "a step is with a reviewer and an auditor at once",
-    "settled": "triage, question or plan: it is answered",
+    "settled": "triage, question or plan: it is answered; a step: it is planned again",
     "approved": "both verdicts on a step passed; its maker is told to commit",
     "blocked": "an agent cannot go on; the place waits for `telex work resume`",
     "escalated": "a person has to decide; the place waits for `telex work resume`",

@@ -49,6 +49,7 @@ class SignalResult(NamedTuple):
     steps: int = 0
     has_blockers: bool = False
     plan_file: str = ""
+    route: str = ""  # where a blocked agent asks to go on
 
 
 class Move(NamedTuple):
@@ -62,6 +63,8 @@ class Move(NamedTuple):
 
 
 WORD = "a word to human"
+STOPPED = ("blocked", "escalate")
+TIERS = ("grunt", "worker", "senior")  # of implementers: a step is handed up, never down
 MOVES: tuple[Move, ...] = (
     Move(("triage",), ("triage_complete",), "too many questions", "escalated", sends=(WORD,),
          why=f"the triage asks more than {QUESTIONS_MAX} questions"),
@@ -83,6 +86,9 @@ MOVES: tuple[Move, ...] = (
     Move(("checking",), VERDICTS, "wave goes on", "approved", sends=("approval",)),
     Move(("checking",), VERDICTS, "last wave", "approved", sends=("approval",)),
     Move(("checking",), VERDICTS, "", "approved", opens="wave", sends=("approval", "task_assignment")),
+    Move(("working",), STOPPED, "a higher tier", "working", opens="handover", sends=("task_assignment",)),
+    Move(("working",), STOPPED, "plan again", "settled", opens="replan", sends=("architecture_request",)),
+    Move(OPEN, ("blocked",), "a user decides", "escalated", sends=(WORD,), why="{by} asks for a decision"),
     Move(OPEN, ("blocked",), "", "blocked", sends=(WORD,), why="{by} says that it is blocked"),
     Move(OPEN, ("escalate",), "", "escalated", sends=(WORD,), why="{by} asks for a decision"),
 )  # fmt: skip
@@ -104,9 +110,17 @@ GUARDS: dict[str, Callable[[Work, PipelineStep, SignalResult], bool]] = {
         for other in work.of_kind("step")
         if other.name != step.name and wave_of(other.name) == wave_of(step.name)
     ),
-    "last wave": lambda work, step, answer: wave_of(step.name) >= len(work.waves),
+    # A plan that was made again has opened the next wave already.
+    "last wave": lambda work, step, answer: wave_of(step.name) >= len(work.waves) or wave_of(step.name) < work.wave,
+    "a higher tier": lambda work, step, answer: _tier(answer.route) > max(_tier(answer.role), _tier(step.tier)),
+    "plan again": lambda work, step, answer: answer.route == "plan" and not work.places["plan"].round,
+    "a user decides": lambda work, step, answer: answer.route == "user",
     "": lambda work, step, answer: True,
 }
+
+
+def _tier(role: str) -> int:
+    return TIERS.index(role) if role in TIERS else -1
 
 
 def failed(step: PipelineStep) -> bool:
@@ -129,7 +143,8 @@ def _plan(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
 def _wave(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
     """The next wave: all its steps at once."""
     if step.kind == "plan":
-        work = work._replace(waves=spread(answer.waves, answer.steps), plan_file=answer.plan_file)
+        waves = (*work.waves[: work.wave], *spread(answer.waves, answer.steps))
+        work = work._replace(waves=waves, plan_file=answer.plan_file)
     wave = work.wave + 1
     for number in range(1, work.waves[wave - 1] + 1):
         work = work.with_place(PipelineStep(step_name(wave, number), "step", BEGINS["step"]))
@@ -140,11 +155,24 @@ def _revision(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
     return work.with_place(step._replace(iteration=step.iteration + 1, asked=False))
 
 
+def _handover(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
+    """The step from its beginning, by another role."""
+    return work.with_place(again(step)._replace(by="", role=answer.route, tier=answer.route, held=answer.message))
+
+
+def _replan(work: Work, step: PipelineStep, answer: SignalResult) -> Work:
+    """The architect plans what is left; waves that have not begun are dropped. Once: after that a human decides."""
+    plan = again(work.places["plan"])._replace(held=answer.message)
+    return work.with_place(plan)._replace(waves=work.waves[: work.wave])
+
+
 OPENINGS: dict[str, Callable[[Work, PipelineStep, SignalResult], Work]] = {
     "research": _research,
     "plan": _plan,
     "wave": _wave,
     "revision": _revision,
+    "handover": _handover,
+    "replan": _replan,
     "": lambda work, step, answer: work,
 }
 

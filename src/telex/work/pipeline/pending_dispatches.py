@@ -82,7 +82,7 @@ def ask(work: Work, place: PipelineStep) -> Dispatch:
         cites = (("## The request", work.id), ("## The triage", work.places["triage"].answer))
         return _typed(work, place, RESEARCH_REQUEST, {"signal": "research", "topic": topic}, cites)
     if place.kind == "plan":
-        return _typed(work, place, ARCHITECTURE_REQUEST, {"signal": "plan"}, _findings(work))
+        return _typed(work, place, ARCHITECTURE_REQUEST, {"signal": "plan"}, (*_findings(work), *_stopped(place)))
     if place.iteration:
         verdicts = tuple((f"## From the {CHECKERS[verdict.part]}", verdict.message) for verdict in place.verdicts)
         severity = "all" if place.iteration <= FIXES_ALL_UNTIL else "critical"
@@ -91,9 +91,13 @@ def ask(work: Work, place: PipelineStep) -> Dispatch:
     step = int(place.name.partition(".s")[2])
     says = {"plan_file": work.plan_file} if work.plan_file else {}
     says |= {"wave": wave_of(place.name), "step": step}
-    return _typed(
-        work, place, TASK_ASSIGNMENT, {"signal": "execute", **says}, (("## Context", work.places["plan"].answer),)
-    )
+    context = ("## Context", work.places["plan"].answer)
+    return _typed(work, place, TASK_ASSIGNMENT, {"signal": "execute", **says}, (context, *_stopped(place)))
+
+
+def _stopped(place: PipelineStep) -> tuple[tuple[str, str], ...]:
+    """The message for which the step begins anew, if it was handed over or is planned again."""
+    return (("## Why it was stopped", place.held),) if place.held else ()
 
 
 def _findings(work: Work) -> tuple[tuple[str, str], ...]:

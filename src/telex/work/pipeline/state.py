@@ -52,6 +52,7 @@ class PipelineStep(NamedTuple):
     told: bool = False  # its approval has been sent
     held: str = ""  # the message that holds it up
     why: str = ""  # what holds it up, in a few words
+    tier: str = ""  # the role that it was handed to, when the one before could not do it
 
 
 class IgnoredSignal(NamedTuple):
