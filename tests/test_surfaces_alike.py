@@ -82,6 +82,8 @@ MORE: tuple[Step, ...] = (
     ("stall", lambda bus: bus.stall()),
     ("search", lambda bus: bus.search("build red")),
     ("trace", lambda bus: bus.trace("c-1")),
+    ("conversations", lambda bus: bus.conversations()),
+    ("states", lambda bus: bus.states([3, 4, 5, -(2**63), 2**60])),
     ("settled", lambda bus: bus.settled("n-1", sender="dev", until="leased", timeout=5.0)),
     *((f"work_state {kind}", lambda bus, kind=kind: bus.work_state(kind)) for kind in work_state_kinds()),
     ("work_state of nothing", lambda bus: bus.work_state("nothing")),

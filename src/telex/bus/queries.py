@@ -72,7 +72,9 @@ async def states(context: BusContext, messages: Sequence[int]) -> list[MessageSt
 
 
 def _state(reads: Reads, seq: int) -> MessageState | None:
-    events, deliveries = reads.story(seq) if 0 < seq <= reads.position else [], reads.deliveries(seq)
+    if not 0 < seq <= reads.position:
+        return None
+    events, deliveries = reads.story(seq), reads.deliveries(seq)
     brought = next((event for event in events if event.kind in BRINGING and event.seq == seq), None)
     if brought is None:
         return None
