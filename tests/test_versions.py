@@ -167,7 +167,7 @@ def test_a_flat_shutdown_is_wrapped_into_its_envelope_and_noted(tree: dict[str, 
 @pytest.mark.parametrize(
     "tree, paths",
     [
-        ({"type": "shutdown_request", "requestId": "s-1", "from": "lead"}, ["$.payload.reason"]),
+        ({"type": "shutdown_request", "requestId": "s-1", "from": "lead", "team_name": "a"}, ["$.payload.reason"]),
         ({**FLAT, "reason": "tired"}, ["$.payload.reason"]),
         ({**FLAT, "from": "dev"}, ["$.author_role"]),
         ({**FLAT_ANSWER, "final_status": "gone"}, ["$.payload.final_status"]),
@@ -249,3 +249,11 @@ def test_what_is_blocked_or_escalated_is_asked_for_its_route(signal: str) -> Non
         assert (missing.valid, [finding.expected for finding in missing.findings]) == (True, ["## Route"])
         assert check(SIGNALS_1_1.wire(tree, BODY + "Route: senior\n"), SIGNALS_1_1.team).findings == ()
         assert check(SIGNAL_MD.wire(tree)).findings == ()
+
+
+@proves("vbw-typed/2.1/flat-shutdown")
+@pytest.mark.parametrize("name", ["requestId", "id"])
+def test_a_shutdown_without_a_single_field_of_its_payload_is_refused(name: str) -> None:
+    checked = read({"type": "shutdown_request", name: "s-1", "from": "lead"})
+    assert not checked.valid
+    assert ("field-missing", "$.payload") in codes(checked)
