@@ -1,4 +1,4 @@
-"""How does a person answer what was asked? By a message like any other, in the words of the request if it can."""
+"""Answers to requests for approval: a message in the dialect of the request if that dialect has one."""
 
 from collections.abc import Sequence
 

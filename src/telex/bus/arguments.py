@@ -1,4 +1,4 @@
-"""Does this number make sense? Asked at the door, since a lease of no seconds or of nan would harm others later."""
+"""Validation of numeric arguments of verbs. A lease of zero seconds or of NaN would harm other readers later."""
 
 from telex.errors import InvalidValue
 from telex.ports.store import TEXT_CHARACTERS_MAX, Query

@@ -1,4 +1,4 @@
-"""Does the repository bear out what a message claims? What it says travels with the message, as a finding."""
+"""Evidence check: compare the claims of a message with the git repository. The result is stored with it as findings."""
 
 from typing import TYPE_CHECKING
 

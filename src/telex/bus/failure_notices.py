@@ -1,4 +1,4 @@
-"""Who is told when a message is given up, and is its answer waited for any longer?"""
+"""Failure notices: messages to the sender of a dead letter, and the end of its pending request."""
 
 from telex.bus.context import BusContext
 from telex.model.delivery import Delivery

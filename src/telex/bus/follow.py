@@ -1,7 +1,7 @@
-"""How do many follow the record at once? Each catches up by itself; then one reads for them all.
+"""Followers of the event log: each catches up by itself, then one reader polls for all of them.
 
-What was read is put against each wish once, however many share that wish, and they are all given the very same pages.
-Words are looked for by the store, which has its own idea of what a word is.
+Each page that was read is filtered once per query, however many followers share that query, and they get the same
+pages. Full-text filters are left to the store, which has its own tokenizer.
 """
 
 from collections.abc import AsyncGenerator, Sequence

@@ -1,4 +1,4 @@
-"""Write guard: may this agent write these paths under the contracts that hold now? Asking stores nothing."""
+"""Write guard: decides which paths an agent may write under the open contracts. It stores nothing."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,8 +1,8 @@
-"""How does a reader wait for news without asking all the time?
+"""Notifier of one blocking reader: polls the store for changes.
 
-Nobody is told by SQLite that another process has written; it has to be asked. A question costs a few microseconds. It
-is put often at first, since news comes in bursts, and twenty-five times a second after a while. This is the waiting of
-one reader at a time, on a clock that blocks; `shared_notify` has that of many readers on one event loop.
+SQLite does not notify a process of writes by another one, so the store is polled; a poll costs a few microseconds. The
+interval is short at first, because messages come in bursts, and grows to 40 ms. `shared_notify` serves many readers on
+one event loop.
 """
 
 from collections.abc import Sequence

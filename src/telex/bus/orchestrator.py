@@ -1,8 +1,8 @@
-"""Who sends what is due? An orchestrator, over nothing but the verbs that every agent has.
+"""Orchestrator of a pipeline: sends the dispatches that are due, through the verbs that every agent has.
 
-What a work stands at is in the log, and what is due follows from that alone. So it may be stopped at any moment:
-whoever goes on looks what is due, leaves out what is there already, and acks a result only when all that follows from
-it is sent. Nothing is lost by that and nothing sent twice.
+The state of a work is in the log and determines which dispatches are due. An orchestrator can therefore be stopped at
+any time: the next one computes what is due, skips dispatches that were sent, and acks a result only after everything
+that follows from it is sent. Nothing is lost and nothing is sent twice.
 """
 
 from collections.abc import Callable, Collection

@@ -1,4 +1,4 @@
-"""What became of it? Stories, inboxes, presence: everything is told from what the store has, at this moment."""
+"""Queries of the bus: histories of messages, inboxes, presence, conversations. Each reads the current store."""
 
 from collections.abc import Sequence
 from contextlib import suppress

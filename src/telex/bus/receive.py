@@ -1,4 +1,4 @@
-"""How does an agent get its messages, and say what became of them?"""
+"""Receive, ack, nack and extend: leases of one inbox."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""How does a reader get what it does not read? Rendered while it is leased, and written down together with that.
+"""Rendering of a leased message in a dialect that its reader reads, recorded together with the lease.
 
-Only for members that say what they read: whoever takes a message as it was sent does without this file.
+Only members that declare the dialects they read need this module.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""How does a coroutine run that never has to wait? It is pushed once; no loop, no thread, and nothing to import."""
+"""Runner of coroutines that never wait: one `send(None)`, without an event loop, a thread or an import."""
 
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from typing import Any, NoReturn, TypeVar

@@ -1,12 +1,11 @@
-"""How do a thousand readers wait on one event loop? One watch asks for them all, and wakes whom it concerns.
+"""Notifier of many readers on one event loop: one task polls for all and wakes only the readers concerned.
 
-After every write, our own or another process's, the watch asks the store once what has happened since it last asked:
-which inboxes something lies in, and which messages something happened to. Whoever waits for one of those looks again,
-and nobody else does. What falls due later is woken for when it does, and what the clock asks for is done here too, once
-for the process.
+After every write, of this process or another, the task asks the store once which inboxes and messages have changed. The
+readers that wait for one of those check again. Timers wake readers of messages that become due later, and maintenance
+runs here, once per process.
 
-Several readers may share an inbox, and a message is for one of them: so one is woken. It wakes the next when it leaves,
-whether or not it has taken anything. So while something lies there, somebody is on the way to it.
+Several readers may share an inbox, and a message is delivered to one of them, so one is woken. It wakes the next when
+it leaves, whether it took a message or not.
 """
 
 import asyncio

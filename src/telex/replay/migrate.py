@@ -1,7 +1,7 @@
-"""How does a log of one version read under another? Line by line, each message in the words of the other version.
+"""Migration of a log to another version of a dialect, line by line.
 
-A line keeps its form: of an export and of a log record only the message in it changes. What is no message of that
-version, or has no counterpart in the other, or is not right in its own, is written as it came, and counted with why.
+A line keeps its form: of an export or a log record, only the message in it changes. A message of another dialect,
+without a counterpart, or invalid in its own version is written unchanged, and counted with the reason.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""What does a line of a log tell? A message and what is known of it, something that happened, or nothing of use.
+"""Reader of log lines: a message with its metadata, an event, or an invalid line.
 
-Three kinds of lines are understood, also mixed: those of an export, log records in the form that build-flow gives them,
-and messages with nothing around them. What the line does not know stays open: who sent a bare message is what it says.
+Three kinds of lines are understood, also mixed: those of an export, log records in the form of build-flow, and messages
+with nothing around them. Unknown metadata stays open; the sender of a bare message is the one it names itself.
 """
 
 from base64 import b64decode

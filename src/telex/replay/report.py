@@ -1,6 +1,6 @@
-"""What did a replay come to? Counts by agent and type, and each reason with the first message it was given for.
+"""Report of a replay: counts by agent and type, and each reason of refusal with its first message.
 
-Names in a log are whatever somebody wrote there, so only so many agents are told apart, and only types that are known.
+Names in a log are arbitrary, so the number of agents is limited, and only known types are counted separately.
 """
 
 from collections.abc import Iterator

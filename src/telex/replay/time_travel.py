@@ -1,4 +1,4 @@
-"""How was it then? Inboxes, team and work, folded from the events up to a moment and from nothing else."""
+"""State at an earlier time: inboxes, team and work, folded from the events up to that moment."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

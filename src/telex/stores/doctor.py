@@ -1,6 +1,6 @@
-"""Is the store well? Everything that can be wrong with the file, its folder, its clock and its contents.
+"""Checks of `telex doctor`: the store file, its folder, the clock and the contents.
 
-It only looks: a store that is damaged is named as such, row by row, and left as it is.
+It only reads. Damaged rows are named and left as they are.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Is the book what the log says? Every message since the rules of the work began is folded once more, from nothing."""
+"""Check of the work state: fold all messages of the log again and compare with the stored snapshots."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Does this event fit the query? Said once, for stores that look through their events one by one."""
+"""Match of an event against a query, for stores that scan their events."""
 
 from functools import lru_cache
 from unicodedata import category, normalize

@@ -1,8 +1,7 @@
-"""How many messages are taken for one answer? As many as were asked for, as long as they are together not large.
+"""Size limit of a receive: lease as many messages as were requested while they fit into one response.
 
-The bus leases so many messages and does not ask how large they are: a thousand of the largest would be an answer that
-neither its door nor its reader can hold. So only as many are leased at a time as surely have room. What has none is not
-leased at all: it waits for the next call, and none of its turns is used up.
+The bus leases messages without regard to their size; a thousand of the largest would be more than a response can hold.
+Messages are leased in portions that fit. The others stay in the inbox and use up no attempt.
 """
 
 import asyncio

@@ -1,5 +1,4 @@
-"""What would be said of this message if it were sent? The same checks, with the roles that its sender and its recipient
-have in the team, and nothing is stored."""
+"""Check of a message for a team: the checks of a send, with the roles of sender and recipient. Nothing is stored."""
 
 from telex.config import Settings
 from telex.delivery.routing import normal_address, role_at

@@ -1,11 +1,10 @@
-"""How is one SQLite file written by many processes, with no daemon, and nothing lost?
+"""SQLite connection: one file, many writing processes, no daemon.
 
-Every write is one `BEGIN IMMEDIATE` transaction under an operating system's file lock: SQLite's own waiting is unfair,
-and with eight writers the unlucky one waits for seconds. What was promised to somebody is synced before we say so, as
-`synchronous = FULL` would have it; but the sync comes after the lock has been let go, so that the next can write while
-we wait for the disk. That loses nothing: a sync covers everything written before it, and a checkpoint syncs the log
-before it touches the file. A lease is not synced, since losing one in a power cut only means that the message is
-offered again.
+Every write is one `BEGIN IMMEDIATE` transaction under a file lock of the operating system, because SQLite's own busy
+handler is unfair: with eight writers one of them may wait for seconds. A durable write is synced before it is
+acknowledged, as with `synchronous = FULL`, but after the lock is released, so that the next writer need not wait for
+the disk. That is safe: a sync covers everything written before it, and a checkpoint syncs the log before it changes the
+file. A lease is not synced, since losing one in a power cut only means that the message is delivered again.
 """
 
 import os

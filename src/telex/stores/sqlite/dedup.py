@@ -1,9 +1,9 @@
-"""Which messages are so new that their ids are not in `recent` yet, and which ids are certainly not in it?
+"""Deduplication: write buffer and Bloom filter in front of the id index.
 
-Ids are random, so an index of them has no end where the next one goes: put in one by one, nearly each would make a page
-of its own be written again. So they are put in some thousand at a time, and whoever writes remembers those in between.
-Whoever writes much also remembers what it would find there, as far as a yes or no goes: most ids are new, and asking
-the index about each would cost more than writing it down.
+Ids are random, so inserting them one by one would rewrite an index page for nearly each of them. They are inserted in
+batches of some thousands, and each writer keeps the ids that are not in the index yet in memory. A process that writes
+much also keeps a Bloom filter of the index: most ids are new, and looking each of them up would cost more than storing
+the message.
 """
 
 from collections.abc import Iterable, Sequence

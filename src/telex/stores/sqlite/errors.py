@@ -1,4 +1,4 @@
-"""What does a driver's complaint mean to whoever asked? The only place where its exceptions become ours."""
+"""Translation of SQLite errors into the exceptions of `telex.errors`."""
 
 import apsw
 

@@ -1,6 +1,6 @@
-"""What is done by the way? Indexing, forgetting, telling silence, pruning: all in small steps, none on a send's path.
+"""Maintenance of the store: indexing, forgetting ids, idle conversations, pruning; in small steps, never during a send.
 
-How far each has come is a mark: the number of the last message it has seen.
+The progress of each is a mark: the number of the last message it has processed.
 """
 
 import json

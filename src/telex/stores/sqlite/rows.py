@@ -1,4 +1,4 @@
-"""How do rows become values? One place for the order of the columns."""
+"""Rows and values: the only module that knows the order of the columns."""
 
 from typing import Any
 

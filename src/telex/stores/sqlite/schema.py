@@ -1,10 +1,9 @@
-"""What does the file look like? Its tables, and the numbered steps that bring an older file up to date.
+"""Schema of the store file: its tables, and the numbered migrations of older files.
 
-Only what is open is indexed: a partial index holds the deliveries that wait or are leased, and nothing else grows with
-what is kept. Ids and correlations are found through `known`, and the events of a message through `told`; both are
-filled by the way (see sqlite_tidy), in batches and never on the path of a send, and whoever asks looks through what
-they do not have yet. A delivery's number is its message's number shifted up, so that the deliveries of a
-message lie side by side and no number is ever used twice.
+Only open deliveries are indexed, in a partial index, so that the cost does not grow with the log. Ids and correlations
+are found through `known`, and the events of a message through `told`; maintenance fills both in batches, and a reader
+scans what they do not have yet. The number of a delivery is the number of its message shifted left, so that the
+deliveries of a message are adjacent and no number is used twice.
 """
 
 APPLICATION_ID = 0x54454C58  # "TELX", so that another program's database is told from ours

@@ -1,6 +1,6 @@
-"""`telex ack`, `telex nack`, `telex extend`: what becomes of a message in a reader's hands?
+"""`telex ack`, `telex nack`, `telex extend`: settle or extend a lease.
 
-Each takes the token that came with the message, or its id, which is then looked up among the caller's own leases.
+Each takes the token of the lease, or the id of the message, which is then looked up among the caller's own leases.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What is left for the sender to fill in? The marked blanks of a message, by their places."""
+"""Blanks of a message: the marked places that its sender has to fill in."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -1,7 +1,7 @@
-"""How does a command reach the bus, and what does it say when that fails?
+"""Connection of a command to the bus, and its error messages.
 
-Every command that speaks to the bus opens it here, so that the same failure has the same words and the same exit code
-everywhere. It is on the path of `telex send`, so nothing is imported that a single message does not need.
+Every command that uses the bus opens it here, so that the same failure has the same text and exit code everywhere. It
+is on the path of `telex send`, so nothing is imported that a single message does not need.
 """
 
 import gc

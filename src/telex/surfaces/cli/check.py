@@ -1,8 +1,8 @@
-"""`telex check`: may these messages pass?
+"""`telex check`: validate messages without a bus.
 
-A coding tool may start this for every message an agent sends, so nothing is imported that a single message does not
-need: no click, no msgspec, no asyncio. What passes is said on stdout. What is refused is said on stderr, because
-that is what a coding tool shows its agent when a command leaves with exit code 2.
+A coding tool may run this for every message an agent sends, so nothing is imported that a single message does not need:
+no click, no msgspec, no asyncio. Valid messages are reported on stdout, refused ones on stderr, because that is what a
+coding tool shows its agent when a command ends with exit code 2.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What does a program get to read? The answer to a check as one line of JSON, in Telex's shape or in vbw's."""
+"""Output of a check for programs: one line of JSON, in the shape of Telex or of vbw's validator."""
 
 import json
 import sys

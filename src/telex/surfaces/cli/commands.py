@@ -1,6 +1,6 @@
-"""Which commands are there beside `check` and `send`? Each is a module of its own, imported when it is called.
+"""Table of the commands that click parses. Each is a module of its own, imported when it is called.
 
-click reads the words and prints the help; what it finds wrong is said our way and never with exit code 2, which
+click parses the arguments and prints the help. Its errors are reported in our form and never with exit code 2, which
 means that a message was refused.
 """
 

@@ -1,4 +1,4 @@
-"""How may this word go on? Answers for a shell, each cheap, none of which may make a store or complain."""
+"""Shell completion. Each candidate list is cheap, creates no store and reports no errors."""
 
 import os
 from collections.abc import Iterable

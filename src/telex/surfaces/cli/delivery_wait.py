@@ -1,4 +1,4 @@
-"""`telex send --wait acked`: has it come as far as its sender wants, and if not, why not?"""
+"""`telex send --wait acked`: wait until a message has the requested state, or report why it does not."""
 
 import sys
 from typing import TYPE_CHECKING

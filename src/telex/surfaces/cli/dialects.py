@@ -1,4 +1,4 @@
-"""`telex dialects`: which dialects are there, and what may be said in one of them?"""
+"""`telex dialects`: list the dialects, or the types and fields of one."""
 
 import sys
 from typing import Any

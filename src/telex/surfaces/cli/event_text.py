@@ -1,4 +1,4 @@
-"""How is an event said in words? The same ones in `why` and in `events`."""
+"""Text of an event, the same in `why` and in `events`."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""`telex events`: what has happened, and what happens next?"""
+"""`telex events`: print the event log, and follow it."""
 
 import sys
 from typing import Any

@@ -1,4 +1,4 @@
-"""With which code does a command leave? And how does it say that it cannot do what was asked?"""
+"""Exit codes of the commands, and the error that ends a command with one."""
 
 DONE, FAILED, REFUSED, NOT_FOUND, TIMED_OUT, USAGE, INTERRUPTED = 0, 1, 2, 3, 4, 64, 130
 

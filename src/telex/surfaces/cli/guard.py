@@ -1,6 +1,7 @@
-"""`telex guard`: may this agent write these paths now? Asked before every write and every commit, so it starts fast.
+"""`telex guard`: decide whether an agent may write these paths. It runs before every write and commit, so it starts
+fast.
 
-No click, no subprocess, no msgspec. What git knows is asked in `guard_git`, the hook is `guard_hook`.
+No click, no subprocess, no msgspec. `guard_git` asks git, `guard_hook` installs the hook.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`telex guard --diff`: has an agent reported what it really changed? Its reports on one side, git on the other."""
+"""`telex guard --diff`: compare an agent's reports with what git says has changed."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Where on this disk is the project, and where do its paths really lead?"""
+"""Project root and resolved paths on this disk, for the guard."""
 
 import os
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What does git say has changed? Asked without `subprocess`, which takes longer to import than git to answer."""
+"""Changed paths according to git, read without `subprocess`, whose import takes longer than git itself."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`telex guard --install`: how does git come to ask before every commit? By a hook, behind any that was there."""
+"""`telex guard --install`: a git pre-commit hook that runs the guard after any hook that was there."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Where are the messages? Files, folders, lines and stdin, never read further than the largest message allowed."""
+"""Input of commands: files, folders, lines and stdin, read no further than the largest allowed message."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
-"""Where does `telex …` begin? `check`, `send` and `guard` go straight to their modules; all else is read by click.
+"""Entry point of `telex`: `check`, `send` and `guard` go directly to their modules, all other commands to click.
 
-This is the only place that turns what went wrong into an exit code, and the only one that knows about broken pipes.
+Only this module turns errors into exit codes and handles broken pipes.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""How is a whole message printed, so that it can be sent as it is and still does no harm on a screen?"""
+"""Output of a whole message that can be sent as it is and is safe on a terminal."""
 
 from telex.dialects.schema import Dialect, Tree
 from telex.dialects.write import write

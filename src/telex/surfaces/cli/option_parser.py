@@ -1,7 +1,6 @@
-"""What did the command line ask for? A reader of options that costs a cold start nothing.
+"""Option parser for the commands that must start fast.
 
-One table lists the options; parsing and `--help` both read it. It serves where every millisecond counts; commands
-that people type at leisure are read by click.
+One table lists the options; parsing and `--help` both use it. All other commands use click.
 """
 
 from collections.abc import Iterator

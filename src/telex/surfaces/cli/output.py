@@ -1,7 +1,6 @@
-"""How is a verdict shown to a person at a terminal, and to an agent that reads what a command printed?
+"""Output to a terminal, for people and for agents that read what a command printed.
 
-Whatever comes from a message, a file name or the command line goes through `shown` on its way out: it is data, and
-no terminal may take it for commands.
+Text of messages, file names and arguments is escaped by `shown`, so that a terminal never executes it.
 """
 
 import os

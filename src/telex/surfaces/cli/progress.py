@@ -1,4 +1,4 @@
-"""How far has it come? A bar on stderr, for a person who waits; nobody else sees it."""
+"""Progress bar on stderr, on a terminal only."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What became of a message that was sent: how is that told to a person, to an agent and to a program?"""
+"""Output of receipts: the result of a send, as text or as JSON."""
 
 import sys
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Does somebody wait for an answer to a message, or has it one already, and how is it given?"""
+"""Hints for a reader: whether a reply is expected or was given, and the command that gives it."""
 
 from typing import TYPE_CHECKING, NamedTuple
 

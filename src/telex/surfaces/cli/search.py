@@ -1,4 +1,4 @@
-"""`telex search`: in which messages do these words stand?"""
+"""`telex search`: full-text search in messages."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""`telex stall`: who waits for whom, where does it not go on, and what would set it going again?"""
+"""`telex stall`: list agents that wait for each other, where work does not go on, and what to do."""
 
 import sys
 import time

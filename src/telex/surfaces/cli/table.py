@@ -1,4 +1,4 @@
-"""How are rows of words and numbers laid out so that the eye can follow them, and so that the terminal has room?"""
+"""Layout of tables within the width of the terminal."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""`telex team`: who is in it, who is here, and what waits for whom?"""
+"""`telex team`: list the members, their presence and their inboxes; join and leave."""
 
 import sys
 import time

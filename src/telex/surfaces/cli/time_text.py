@@ -1,4 +1,4 @@
-"""How are moments and spans of time told to people, and how do people tell them to us?"""
+"""Text of times and durations, and their parser."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""`telex translate`: what would a reader of another dialect be given? The message on stdout, the report on stderr."""
+"""`telex translate`: print a message as a reader of another dialect gets it, with a report of losses on stderr."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""`telex dialects --matrix`: what becomes of each type in the other dialects, and how much of it is lost?"""
+"""`telex dialects --matrix`: the counterpart of each type in the other dialects, and how much is lost."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`telex why`: what became of a message? Its whole story, in order, under the one state it is in."""
+"""`telex why`: print the history of a message, in order, under its current state."""
 
 import sys
 import time

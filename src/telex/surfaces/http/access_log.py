@@ -1,4 +1,4 @@
-"""What was asked of the hub? One line for each request, for its operator: no query, no header, no body, no token."""
+"""Access log of the hub: one line per request, without query, headers, body or token."""
 
 from collections.abc import Callable, MutableMapping
 from time import perf_counter

@@ -1,4 +1,4 @@
-"""Of what is a hub put together? The verbs, the page, the numbers, the MCP door, and what goes on by itself."""
+"""Builder of the hub's application: verbs, page, metrics, MCP endpoint and background tasks."""
 
 import asyncio
 import os

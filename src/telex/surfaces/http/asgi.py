@@ -1,6 +1,6 @@
-"""How are bytes taken from a client and given to it? The little of ASGI that the verbs need, and nothing more.
+"""Minimal ASGI helpers for the verbs: read a body, send a response.
 
-The verbs do without a framework's request and response: they are called more often than all else together.
+The verbs use no framework's request and response, because they are called more often than everything else.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""Who comes in? Every request passes here first, and nothing behind this door asks again whether it may.
+"""Authentication middleware: every request passes it first, and the routes behind it do not authenticate again.
 
-By which names the hub is asked for and by which pages is `allowed_hosts.py`; whose a token is `tokens.py`; which
-name an argument may say is `identity.py`. Whoever comes from this very machine without a token names itself, as on
-the command line; everybody else shows a token. It stands before every request, so it does little and imports little.
+Host names and origins are in `allowed_hosts.py`, tokens in `tokens.py`, names in arguments in `identity.py`. A client
+on this machine without a token names itself, as on the command line; every other client needs a token. It runs before
+every request, so it does little and imports little.
 """
 
 import asyncio

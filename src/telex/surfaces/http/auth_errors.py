@@ -1,7 +1,6 @@
-"""What is somebody told who is not let in? One row for each reason.
+"""Responses to requests that are not authorised: one row per reason.
 
-The words are for an agent that has to act on them. They repeat nothing of what was sent, least of all a token, and tell
-a stranger no more than that the door is shut.
+The text tells an agent what to do. It repeats nothing of the request, least of all a token.
 """
 
 from http import HTTPStatus

@@ -1,4 +1,4 @@
-"""Who is asking? What the doorkeeper has found out about whoever sent a request, for the routes behind it."""
+"""Caller of a request, as the authentication middleware has identified it."""
 
 from typing import Any, NamedTuple
 

@@ -1,8 +1,7 @@
-"""How long may a connection dawdle, and how many may there be? What uvicorn leaves open is closed here.
+"""Limits per connection: timeouts, size of the request head, number of connections.
 
-uvicorn waits for ever for the end of a head, reads heads of any size, and waits for ever for a client that does not
-read what it is sent. Timers are set only where something is late already, so that a request that comes in one piece
-costs nothing more.
+uvicorn has no timeout for a request head, no limit for its size, and none for a client that does not read its
+response. Timers are set only where something is already late, so that a request in one piece costs nothing more.
 """
 
 import asyncio

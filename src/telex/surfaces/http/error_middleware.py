@@ -1,7 +1,6 @@
-"""What is answered where the hub itself has made a mistake? The same kind of document as for everything else.
+"""Middleware for internal errors: a problem document in the response, the traceback in the hub's log.
 
-Nothing of the mistake is told to whoever asked: a traceback says where things lie, and may quote what others have
-written. The hub's own log has all of it.
+The response says nothing about the error, because a traceback names paths and may quote messages of others.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""How does the hub read the record? By the bus's own verb, let go of as soon as enough was heard."""
+"""Event history for the page and the streams, read with the verb of the bus."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

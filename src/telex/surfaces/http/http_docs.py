@@ -1,6 +1,6 @@
-"""What stands in the tables of `docs/http.md`? What can be asked for, and which status a failure has.
+"""Tables of `docs/http.md`: routes, and the status of each failure.
 
-They are made from the table of verbs and the OpenAPI document, so that the page cannot say anything else.
+They are generated from the table of verbs and the OpenAPI document.
 """
 
 from collections.abc import Iterator, Sequence

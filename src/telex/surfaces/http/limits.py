@@ -1,7 +1,8 @@
-"""How much may one client ask for at once, and how slowly? What is beyond that is refused before it costs anything.
+"""Limits per request: size, time for the body, concurrent requests. A request beyond them is refused before it costs
+much.
 
-Here is what can be told of a request: its size, how long its body takes, how many are open. What can only be told of a
-connection (slow heads, readers that do not read, too many of them) is `connection_limits.py`.
+Limits that only a connection can check (slow heads, clients that do not read, too many connections) are in
+`connection_limits.py`.
 """
 
 import asyncio

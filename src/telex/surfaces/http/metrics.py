@@ -1,7 +1,7 @@
-"""How is the hub doing? Numbers for Prometheus, of which there are few: no label is an agent, a message or a path.
+"""Metrics of the hub for Prometheus. No label holds an agent, a message or a path, so their number is bounded.
 
-What happened to messages is counted by following the record, so that what other processes do to the same store counts
-too. What the hub itself does is counted by a layer around it. Each hub has numbers of its own; nothing is global.
+Messages are counted by following the event log, which includes the writes of other processes. Requests are counted by a
+middleware. Each hub has its own registry.
 """
 
 import asyncio

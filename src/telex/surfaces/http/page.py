@@ -1,6 +1,6 @@
-"""What does the page ask the hub for, beyond the verbs of the bus? Its files, and screens put together from verbs.
+"""Routes of the page beyond the verbs of the bus: its files, and views combined from several verbs.
 
-Nothing here decides or changes anything: what a person does on the page goes through the verbs, as anybody's doings.
+They only read. Actions of a person on the page use the verbs.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What may be said here? Every dialect with its types and their fields, so that a form can be made from it."""
+"""Dialects for the page's forms: types, fields and who may send them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What has happened lately? The record, read once and then only what is new, however many pages look at it."""
+"""Recent events for the page: read once and then incrementally, however many pages are open."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,8 +1,8 @@
-"""How does a message's text become something a browser may show? Markdown, rendered and then sanitised.
+"""Markup of a message's text for a browser: markdown, rendered and then sanitised.
 
-Two fences, one behind the other: the renderer is told to take no HTML, and what it made is cleaned by a list of what
-may stay. Neither trusts the other. No pictures, no styles, no names that a script could find, and no way to anywhere on
-the page itself: a link leads out, to where one can see that it leads, or is no link.
+There are two independent layers: the renderer accepts no HTML, and its output is cleaned with an allow-list. No images,
+no styles, no ids that a script could find, and no links within the page: a link leads to a visible outside address, or
+is removed.
 """
 
 from functools import cache

@@ -1,7 +1,7 @@
-"""How much is being said, and how fast is it dealt with? Counts and latencies for each few seconds, folded from events.
+"""Rates and latencies for the page: counts per few seconds, folded from events.
 
-Latencies are kept as a histogram whose steps grow by a tenth, so that a quantile is right to five per cent and a busy
-day takes no more room than a quiet one.
+Latencies are kept in a histogram whose steps grow by ten per cent, so that a quantile is accurate to five per cent and
+the memory does not grow with the traffic.
 """
 
 import math

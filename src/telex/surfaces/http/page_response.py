@@ -1,4 +1,4 @@
-"""How does the page get its answers, and how are its questions read?"""
+"""Requests and responses of the page's own routes."""
 
 from typing import Any
 

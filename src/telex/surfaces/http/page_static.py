@@ -1,8 +1,7 @@
-"""Where do the page's own files come from, and what may they do in a browser?
+"""Static files of the page, and its content security policy.
 
-They lie beside this package and come with it; only what the page has to know of the hub is made. Nothing is fetched
-from elsewhere, and a browser is told to hold the page to that: what is not one of these files does not run, whatever a
-message says.
+The files are part of the package. Nothing is loaded from elsewhere, and the policy makes the browser run nothing else,
+whatever a message contains.
 """
 
 import json

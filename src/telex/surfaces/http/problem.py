@@ -1,7 +1,7 @@
-"""What does the door answer when it cannot do what was asked? A problem document (RFC 9457), always with our code.
+"""Problem documents (RFC 9457): the responses to failed requests, each with a code of ours.
 
-Which failure has which status stands in one table. `detail` is a sentence for whoever asked; what was found in a
-message or among the arguments comes with it, as at every other door.
+One table maps failures to status codes. `detail` is a sentence for the caller; findings of a message or of arguments
+are included, as at every other interface.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""How does a hub listen, and how does it stop? uvicorn does the work; here it is told how.
+"""Server of the hub: configuration, start and stop of uvicorn.
 
-Stopping takes at most a few seconds: what is being done is finished, whoever waits is answered, whoever watches is told
-that it is over, and then the store is closed.
+Stopping takes at most a few seconds: running requests are finished, waiting ones answered, streams ended, and then the
+store is closed.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""How many messages are looked at for one answer? As many as were asked for, as long as they are together not large.
+"""Size limit of a listing: return as many messages as were requested while they fit into one response.
 
-The bus gives so many messages and does not ask how large they are: ten thousand of the largest would be more than the
-hub's memory holds. So a few are looked at first, and more once it is known that they are small.
+The bus returns messages without regard to their size; ten thousand of the largest would be more than the hub's memory.
+A few are read first, and more when those are small.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,7 @@
-"""How do many viewers follow what happens, live? One reads the record for all of them; each event is written out once.
+"""Live stream of events to many viewers: one task reads the log for all, and each event is serialised once.
 
-A viewer says after which event it goes on (`Last-Event-ID`), is given what it missed, and then joins the others without
-a gap and without hearing anything twice. One that does not keep up is let go: it comes again and resumes.
+A viewer names the last event it has (`Last-Event-ID`), gets the events since then, and joins the others without a gap
+and without duplicates. A viewer that does not keep up is disconnected; it reconnects and resumes.
 """
 
 import asyncio

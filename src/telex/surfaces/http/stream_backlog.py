@@ -1,7 +1,7 @@
-"""What did a viewer miss while it was away? Read and written out once for all who missed it.
+"""Backlog of the live stream: events that viewers missed, read and serialised once for all.
 
-When a hub comes back, everybody who watched comes back within the same second and asks for nearly the same events. What
-has happened does not change any more, so a page of it that is full is kept for the next one who asks.
+When a hub restarts, all viewers reconnect within a second and request nearly the same events. A complete page of events
+does not change any more, so it is cached.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""How is one client told live what happens? As server-sent events, until it goes away or the hub does."""
+"""Server-sent events for one client, until it disconnects or the hub stops."""
 
 import asyncio
 from collections.abc import AsyncGenerator, MutableMapping

@@ -1,8 +1,8 @@
-"""Where are tokens stored? In a file beside the store that only its owner may read, written whole or not at all.
+"""Token file: beside the store, readable by its owner only, replaced atomically.
 
-Whoever changes it holds a lock, so that two who do at once lose nothing. Whoever reads it looks at the file's stamp
-first, which costs two microseconds: a revocation holds from the next request on. A file that cannot be understood is an
-error for everybody and never "no tokens".
+A writer holds a lock, so that concurrent changes are not lost. A reader checks the file's stamp first, which costs two
+microseconds, so that a revocation takes effect with the next request. A file that cannot be parsed is an error for
+every request, never "no tokens".
 """
 
 import json

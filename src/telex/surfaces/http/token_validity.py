@@ -1,7 +1,6 @@
-"""Is whoever was let in still welcome? A token may be revoked, or run out, while its bearer waits or watches.
+"""Revalidation of tokens for open requests: a token may be revoked or expire while its client waits or streams.
 
-A request that was let in may last for hours: a stream of live events, a wait for a message. One timer looks again at
-the tokens of those that are open, and ends what is open under one that is not valid any more.
+One timer checks the tokens of open requests and ends those whose token is not valid any more.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""To which trace does a request belong? What its `traceparent` says is kept beside the messages that it sends."""
+"""Trace middleware: the `traceparent` of a request is stored with the messages that it sends."""
 
 from telex.ports.trace_context import TRACEPARENT, carrying
 from telex.surfaces.http.asgi import App, Receive, Scope, Send, header

@@ -1,4 +1,4 @@
-"""How does a request become a call of the bus? Every verb in the same way, by its row in `protocol.verbs`."""
+"""Handler of the verbs over HTTP: every verb is called by its row in `protocol.verbs`."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing

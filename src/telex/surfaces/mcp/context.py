@@ -1,4 +1,4 @@
-"""Where is a call made, and by whom? The bus, how the team reads, the project's files if they are at hand."""
+"""Context of a tool call: the bus, the caller, the team's settings, the project's files if there are any."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,8 +1,8 @@
-"""How is every agent served over HTTP, as a part of the hub?
+"""MCP endpoint of the hub, for all agents over HTTP.
 
-Each request stands by itself, in the old protocol too: there are no sessions that a restarted hub would have forgotten.
-Who asks is what the doorkeeper says. A caller that may name itself does so in the address, `/mcp?as=dev`, where its
-coding tool is configured, and never in an argument: what an agent writes is not what it is.
+Requests are stateless, in the older protocol too, so a restarted hub has no sessions to lose. The caller is the one
+that the authentication middleware has identified. A caller that may name itself does so in the address, `/mcp?as=dev`,
+where its coding tool is configured, and never in an argument.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping

@@ -1,4 +1,4 @@
-"""What can a coding agent read beside its tools? What its role may send, and a whole conversation."""
+"""MCP resources: what a role may send, and whole conversations."""
 
 from typing import NamedTuple
 from urllib.parse import unquote

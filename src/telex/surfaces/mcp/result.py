@@ -1,4 +1,4 @@
-"""What does a tool answer? Words for the agent, and the same as a tree for programs."""
+"""Result of a tool call: text for the agent, and the same as a tree for programs."""
 
 import json
 from typing import Any, NamedTuple

@@ -1,6 +1,7 @@
-"""How do the tools and resources become an MCP server? The only module that makes one; both transports run it.
+"""MCP server with the tools and resources; both transports run it.
 
-It is the SDK's lower one: the higher one sets up logging for the whole process and writes schemas of its own.
+It uses the SDK's low-level server, because the high-level one configures logging for the whole process and generates
+its own schemas.
 """
 
 import asyncio

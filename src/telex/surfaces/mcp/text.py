@@ -1,7 +1,7 @@
-"""How is an agent told of findings, messages and their fate, so that it can act on them and is not led astray?
+"""Text of findings, messages and their states for an agent.
 
-What a message says is data. It stands behind a mark at the beginning of each of its lines, so that no message can
-pretend to be a line of the tool, and whatever cannot be seen is escaped.
+The text of a message is data: every line of it has a mark in front, so that no message can imitate a line of the tool,
+and invisible characters are escaped.
 """
 
 import io

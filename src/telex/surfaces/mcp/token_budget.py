@@ -1,6 +1,6 @@
-"""How much fits? What an agent is shown of its messages, within so many tokens, in words and as a tree alike.
+"""Token budget: how many messages fit into one result, as text and as a tree.
 
-Some clients show their agent the words and some the tree, so each of them has to keep to the budget by itself.
+Some clients show their model the text and some the tree, so each of them stays within the budget.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What does each tool do? Its arguments to a verb of the bus, and what the verb answers to words and a tree."""
+"""Tool calls: each maps its arguments to a verb of the bus, and the answer to text and a tree."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence

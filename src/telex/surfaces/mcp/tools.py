@@ -1,7 +1,6 @@
-"""Which tools does a coding agent get, and in how few words can they be explained?
+"""Listing of the MCP tools.
 
-An agent reads this listing before it has done anything, in every session, so each word has to earn its place. There
-are at most eight tools; a test holds the listing below 1,500 tokens.
+A model reads this listing in every session, so it is short: at most eight tools and 1,500 tokens, which a test checks.
 """
 
 from typing import Any, NamedTuple
