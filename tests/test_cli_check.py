@@ -144,6 +144,16 @@ def test_the_vbw_format_can_stand_in_for_vbws_own_validator(tmp_path: Path, caps
 
 VBW = {"id": "x", "type": "execution_update", "phase": 1, "task": "", "author_role": "dev", "schema_version": "2.0"}
 VBW |= {"timestamp": "2026-02-12T10:00:00Z", "confidence": "high"}
+DETAIL = "qa_verdict checks_detail"
+
+
+def verdict(checks_detail: object) -> dict:
+    """What makes a verdict with these checks, one of which passed, of a message."""
+    checks = {"passed": 1, "failed": 0, "total": 1}
+    payload = {"tier": "quick", "result": "PASS", "checks": checks, "checks_detail": checks_detail}
+    return {"type": "qa_verdict", "author_role": "qa", "payload": payload}
+
+
 VBW |= {"payload": {"plan_id": "1", "task_id": "1-1", "status": "partial", "commit": ""}}
 
 
@@ -158,6 +168,15 @@ VBW |= {"payload": {"plan_id": "1", "task_id": "1-1", "status": "partial", "comm
         ({"type": None}, ["missing type field"]),
         ({"author_role": "qa"}, ["role qa not authorized for execution_update"]),
         ({"target_role": "scout"}, ["target role scout cannot receive execution_update"]),
+        (
+            verdict([{"id": " ", "status": " "}]),
+            [f"{DETAIL} entries require non-empty string id and status in PASS|FAIL|WARN"],
+        ),
+        (verdict({}), [f"{DETAIL} must be an array or null"]),
+        (
+            verdict([{"id": "a", "status": "FAIL"}]),
+            ["qa_verdict checks.failed does not match checks_detail FAIL count"],
+        ),
     ],
 )
 def test_the_vbw_format_begins_its_lines_as_vbws_validator_does(

@@ -44,11 +44,20 @@ VBW_WORDS = {
     "field-missing": "missing {place} field: {field}",
     "role-may-not-send": "role {found} not authorized for {type}",
     "role-may-not-receive": "target role {found} cannot receive {type}",
+    "checks-contradict-detail": "{type} {field} does not match checks_detail {counted} count",
 }
+VBW_DETAIL = "$.payload.checks_detail"
+VBW_DETAIL_WORDS = {
+    True: "{type} checks_detail must be an array or null",
+    False: "{type} checks_detail entries require non-empty string id and status in PASS|FAIL|WARN",
+}
+_COUNTED = {"checks.failed": "FAIL", "checks.passed": "PASS"}
 
 
 def _vbw_line(finding: Finding, checked: CheckResult) -> str:
     words = VBW_WORDS.get(finding.code)
+    if finding.path.startswith(VBW_DETAIL):
+        words = VBW_DETAIL_WORDS[finding.path == VBW_DETAIL]
     if words is None:
         return f"{finding.path}: {finding.say}"
     payload = checked.dialect.payload if checked.dialect else None
@@ -56,7 +65,9 @@ def _vbw_line(finding: Finding, checked: CheckResult) -> str:
     place, field = ("envelope", first) if payload and first != payload else ("payload", rest or first)
     if field == payload:
         place = "envelope"
-    return f"{words.format(found=finding.found, place=place, field=field, type=checked.type)}. {finding.say}"
+    counted = _COUNTED.get(field, "entry")
+    begins = words.format(found=finding.found, place=place, field=field, type=checked.type, counted=counted)
+    return f"{begins}. {finding.say}"
 
 
 def _placed(answer: dict[str, Any], source: str | None) -> dict[str, Any]:
