@@ -90,15 +90,16 @@ class FieldWalker(ValueChecker):
                 self.say("wrong-type", at, f"Leave {name} out, or give {wanted}.", expected=wanted, found=tree[name])
             elif field.required:
                 fixed[name] = self.missing(field.kind, at, name, null=name in tree)
-        enough = self.has_said_enough
-        for name in unknown:
-            value = tree[name]
-            if not enough or (type(value) is str and OPENING in value):
+        noted = 0
+        while noted < len(unknown) and not self.has_said_enough:
+            self.unknown(unknown[noted], fields, tree, path)
+            noted += 1
+        for name in unknown[noted:]:  # beyond the limit only what refuses the message
+            if type(tree[name]) is str and OPENING in tree[name]:
                 self.unknown(name, fields, tree, path)
-                enough = self.has_said_enough
-            if not self.broken or not self.is_broken_inside(join(path, name)):  # else it could not be sent on
-                fixed[name] = value
-        return _in_order_sent(fixed, tree)
+        if self.broken:  # what is broken could not be sent on
+            unknown = [name for name in unknown if not self.is_broken_inside(join(path, name))]
+        return _in_order_sent(fixed | {name: tree[name] for name in unknown}, tree)
 
     def other_spelling(
         self, name: str, field: Field, unknown: list[str], tree: Mapping[str, Any], path: str

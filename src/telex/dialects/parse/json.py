@@ -163,7 +163,8 @@ def _is_suspect(tree: Any, limits: Limits) -> bool:
                 if not limits.integer_min <= value <= limits.integer_max:
                     return True  # infinity and NaN compare so too
             elif kind is dict:
-                if not all(key.isascii() and "\0" not in key for key in value):
+                keys = "".join(value)
+                if not keys.isascii() or "\0" in keys:
                     return True
                 below += value.values()
             elif kind is list:

@@ -33,7 +33,7 @@ def _flat(tree: Tree, dialect: Dialect, type_: MessageType) -> tuple[Tree, list[
     boxes = [
         name
         for name, value in tree.items()
-        if name not in fields and isinstance(value, dict) and any(inner in fields and inner != TYPE for inner in value)
+        if isinstance(value, dict) and name not in fields and any(inner in fields and inner != TYPE for inner in value)
     ]
     if len(boxes) != 1 or (tree.keys() & tree[boxes[0]].keys()) - {TYPE}:
         return tree, []
