@@ -109,7 +109,7 @@ class LeaseRequest(NamedTuple):
 LATEST_MESSAGES = 50  # of a conversation, whose senders and refusals are listed
 
 
-class Conversation(NamedTuple):
+class ConversationSummary(NamedTuple):
     """The messages of one correlation, and the one that it was begun with where that has none."""
 
     correlation: str
@@ -120,7 +120,7 @@ class Conversation(NamedTuple):
 
 
 class ConversationPage(NamedTuple):
-    conversations: tuple[Conversation, ...]  # the one with the latest message first
+    conversations: tuple[ConversationSummary, ...]  # the one with the latest message first
     next: int | None  # `before` of the next page, which may be empty and have a next one; None: this is the last
 
 

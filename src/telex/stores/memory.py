@@ -21,8 +21,8 @@ from telex.ports.store import (
     LATEST_MESSAGES,
     Cache,
     Changes,
-    Conversation,
     ConversationPage,
+    ConversationSummary,
     LeaseRequest,
     PendingRequest,
     Query,
@@ -212,7 +212,7 @@ class MemoryStore(MemoryTables):
         for message in reversed(self._messages.values()):
             if message.correlation:
                 threads[message.correlation].append(message)
-        found, size = list[Conversation](), 0
+        found, size = list[ConversationSummary](), 0
         for correlation, thread in threads.items():
             if before is not None and thread[0].seq >= before:
                 continue
@@ -220,7 +220,7 @@ class MemoryStore(MemoryTables):
             latest = thread[:LATEST_MESSAGES]
             senders = tuple(dict.fromkeys(message.sender for message in latest))
             refused = sum(message.refused for message in latest)
-            found.append(Conversation(correlation, len(thread) + begun, thread[0], senders, refused))
+            found.append(ConversationSummary(correlation, len(thread) + begun, thread[0], senders, refused))
             size += len(thread[0].raw)
             if len(found) == limit or size >= CONVERSATION_BYTES:
                 return ConversationPage(tuple(found), thread[0].seq)

@@ -3,7 +3,7 @@
 import pytest
 
 from telex.model.digest import digest_of
-from telex.ports.store import AppendResult, Conversation, ConversationPage, Store
+from telex.ports.store import AppendResult, ConversationPage, ConversationSummary, Store
 from telex.testing.contract_base import ContractBase, ids, promise
 
 ODD_BYTES = {
@@ -205,8 +205,8 @@ class MessagePromises(ContractBase):
         [rest] = await self.conversations_after(store, first)
         assert (rest.correlation, rest.messages) == ("T0", 2)
 
-    async def conversations_after(self, store: Store, page: ConversationPage) -> list[Conversation]:
-        found: list[Conversation] = []
+    async def conversations_after(self, store: Store, page: ConversationPage) -> list[ConversationSummary]:
+        found: list[ConversationSummary] = []
         while page.next is not None:
             page = await store.conversations(page.next, 2)
             found += page.conversations

@@ -11,8 +11,8 @@ from telex.ports.store import (
     CONVERSATION_BYTES,
     LATEST_MESSAGES,
     Changes,
-    Conversation,
     ConversationPage,
+    ConversationSummary,
     PendingRequest,
     Query,
 )
@@ -78,7 +78,7 @@ def thread(file: SqliteConnection, correlation: str, limit: int) -> list[Message
 
 def conversations(file: SqliteConnection, before: int | None, limit: int) -> ConversationPage:
     """From the newest message backwards, each conversation at its last message."""
-    found: list[Conversation] = []
+    found: list[ConversationSummary] = []
     passed, size = set[str](), 0
     place = last_event(file) + 1 if before is None else before
     for _ in range(WALK_STEPS):
@@ -99,13 +99,13 @@ def conversations(file: SqliteConnection, before: int | None, limit: int) -> Con
     return ConversationPage(tuple(found), place)
 
 
-def _conversation(file: SqliteConnection, correlation: str, count: int, last: int) -> Conversation:
+def _conversation(file: SqliteConnection, correlation: str, count: int, last: int) -> ConversationSummary:
     begun = sum(one.correlation is None for one in find(file, correlation))
     latest = file.rows(_LATEST, (*_of(correlation), LATEST_MESSAGES))
     newest = message(file, last)
     assert newest is not None, "what is indexed is stored"
     senders = tuple(dict.fromkeys(sender for sender, _ in latest))
-    return Conversation(correlation, count + begun, newest, senders, sum(refused == 1 for _, refused in latest))
+    return ConversationSummary(correlation, count + begun, newest, senders, sum(refused == 1 for _, refused in latest))
 
 
 def topic(file: SqliteConnection, name: str, after: int) -> list[tuple[Event, Message]]:
