@@ -199,7 +199,7 @@ def _types(dialect: Dialect) -> str:
 
 
 def _best(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: DetectionHint) -> tuple[Dialect, MessageType]:
-    if len(choices) == 1:
+    if len(choices) == 1 or _is_default_version(tree, choices, hint):
         return choices[0]
     names = {name for dialect, type_ in choices for name in tree.keys() & dialect.fields_of(type_).keys()}
     base = (hint.preferred or "").partition(AT)[0]
@@ -212,6 +212,22 @@ def _best(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: Detectio
         return known, own, _fit(tree, dialect, type_), preferred, roles_fit(type_, hint)
 
     return max(choices, key=rank)  # max keeps the first of equals: the ladder
+
+
+def _is_default_version(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: DetectionHint) -> bool:
+    """Whether all choices are versions of one dialect, and nothing speaks for another than the first. The comparison of
+    all of them would say the same; this is most messages, and takes a tenth of the time."""
+    dialect, type_ = choices[0]
+    inside = tree.get(dialect.payload) if dialect.payload else tree
+    return (
+        hint.preferred in (None, dialect.name)
+        and all(other.base == dialect.base for other, _ in choices)
+        and isinstance(inside, dict)
+        and inside.keys() <= type_.fields.keys() | {TYPE}
+        and knows(dialect, hint.as_role)
+        and roles_fit(type_, hint)
+        and not _foreign_roles(tree, dialect)
+    )
 
 
 def knows(dialect: Dialect, role: str | None) -> bool:
