@@ -48,6 +48,18 @@ def test_a_message_that_only_its_sender_can_fix_is_offered_with_blanks(tmp_path:
     assert skeleton == PROGRESS | {"plan_id": "<fill: text>"}
 
 
+@pytest.mark.parametrize("named, to, differs", [
+    ("role:dev", "role:dev", False), ("all:dev", "all:dev", False), ("role:dev", "dev", False), ("*", "*", False),
+    ("role:dev", "role:qa", True),
+])  # fmt: skip
+def test_to_takes_the_addresses_that_send_takes(
+    tmp_path: Path, capsys: Capture, named: str, to: str, differs: bool
+) -> None:
+    file = put(tmp_path, "status.json", example("build-flow", "STATUS_UPDATE", to=named))
+    code, out, err = run(capsys, "check", "--to", to, file)
+    assert (code, "recipient-differs" in out + err) == (0, differs)
+
+
 def test_front_matter_is_offered_as_front_matter(tmp_path: Path, capsys: Capture) -> None:
     sent = "---\ntype: approval\nsignal: LGTM\n---\nCommit it.\n"
     (tmp_path / "approval.md").write_text(sent, encoding="utf-8")

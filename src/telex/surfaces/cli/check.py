@@ -13,6 +13,7 @@ from telex.model.dialect_version import AT
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT
 from telex.model.limits import LIMITS
+from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
 from telex.project import find_settings
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, has_lines, pieces
@@ -92,12 +93,18 @@ def _task(parsed_options: ParsedOptions) -> CheckCommand:
     return CheckCommand(
         desk=desk,
         as_role=options.get("--as"),
-        to_role=options.get("--to"),
+        to_role=role_of(options.get("--to")),
         format=format_,
         lines="--jsonl" in options,
         quiet="--quiet" in options,
         repeated="".join(f" {name} {shell_word(options[name])}" for name in REPEATED if name in options),
     )
+
+
+def role_of(address: str | None) -> str | None:
+    """The role that `--to` names: dev of dev, role:dev and all:dev, none of *."""
+    role = address.removeprefix(ONE_OF_ROLE).removeprefix(ALL_OF_ROLE) if address else None
+    return role if role != EVERYONE else None
 
 
 def team_policy(max_bytes: str | None = None) -> CheckPolicy:

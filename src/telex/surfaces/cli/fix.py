@@ -6,7 +6,7 @@ import sys
 import click
 
 from telex.surfaces.cli.blanks import blank_lines, blanks_in
-from telex.surfaces.cli.check import sized, team_policy, with_dialects
+from telex.surfaces.cli.check import role_of, sized, team_policy, with_dialects
 from telex.surfaces.cli.check_output import answer_of, json_line
 from telex.surfaces.cli.exit_codes import DONE, REFUSED, CommandError
 from telex.surfaces.cli.inputs import STDIN, files_in, pieces
@@ -50,7 +50,7 @@ def command(
     bytes_max = desk.limits.message_bytes_max
     [path] = files_in([file])
     [(_, raw, size)] = pieces(path, bytes_max, lines=False)
-    checked = sized(check(raw, desk, as_role=role, to_role=receiver), size, bytes_max)
+    checked = sized(check(raw, desk, as_role=role, to_role=role_of(receiver)), size, bytes_max)
     return _as_json(checked) if as_json else _as_text(checked)
 
 
