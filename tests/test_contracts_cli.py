@@ -24,9 +24,9 @@ def test_the_list_shows_every_plan_and_how_far_it_has_come(team: Team, shell: Sh
     kept(team, contract("Q", tasks=["Q1", "Q2"]), to="docs")
     for words in (("contract",), ("contract", "list")):
         lines = shell(*words).out.splitlines()
-        assert [line.split()[:5] for line in lines[1:]] == [
-            ["P", "2", "dev", "lead", "1/1"],
-            ["Q", "1", "docs", "lead", "0/2"],
+        assert [line.split()[:6] for line in lines[1:]] == [
+            ["P", "2", "dev", "lead", "open", "1/1"],
+            ["Q", "1", "docs", "lead", "open", "0/2"],
         ]
     found = [json.loads(line) for line in shell("contract", "list", "--json").out.splitlines()]
     assert [(one["plan"], one["open"], one["spent"]) for one in found] == [("P", True, 60), ("Q", True, 0)]
@@ -80,10 +80,12 @@ def test_a_contract_is_closed_and_those_under_it_are_told(team: Team, shell: She
     assert (refused.code, "role-may-not-send" in refused.err) == (2, True)
     team.bus.leave("docs")
     ran = shell("contract", "close", "P", "--as", "lead", "--reason", "Merged")
-    assert (ran.code, ran.out) == (0, "closed P; told dev\n")
+    assert (ran.code, ran.out) == (0, "closed P; notified dev\n")
     assert [message.type for _, message in team.bus.inbox("dev")][-1] == "contract_close"
     assert "closed     by lead: Merged" in shell("contract", "show", "P").out
     [facts] = [json.loads(line) for line in shell("contract", "list", "--json").out.splitlines()]
     assert (facts["open"], facts["closed"]["by"], facts["closed"]["reason"]) == (False, "lead", "Merged")
+    assert "  closed  " in shell("contract").out
     again = shell("contract", "close", "P", "--as", "lead", "--json")
-    assert (again.code, json.loads(again.out)["closed"]) == (0, True)
+    assert (again.code, json.loads(again.out)["closed"], json.loads(again.out)["to"]) == (0, True, [])
+    assert "closed already, by lead" in shell("contract", "close", "P", "--as", "lead").err

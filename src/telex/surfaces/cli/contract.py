@@ -98,25 +98,32 @@ def diff(plan: str, revisions: tuple[str, ...], store: str | None, as_json: bool
 @store_option
 @lines_option
 def close(plan: str, agent: str, reason: str | None, store: str | None, as_json: bool) -> int:
-    """Close the contract of a plan, as a lead or an architect. The agents under it are told."""
+    """Close the contract of a plan, as a lead or an architect. Its agents are notified."""
     with opened_to_look(store) as bus:
         found = _named(plan, bus)
         gone = {presence.member.name for presence in bus.roster() if presence.state in ("left", "shut down")}
-        receipts = [
-            bus.send(_closing(bus, found, agent, reason), sender=agent, to=to)
-            for to in [to for to in found.to if to not in gone] or [agent]
-        ]
+        recipients = [] if found.closed else [to for to in found.to if to not in gone] or [agent]
+        receipts = [bus.send(_closing(bus, found, agent, reason), sender=agent, to=to) for to in recipients]
+    findings = receipts[0].findings if receipts else ()
     told = [inbox for receipt in receipts for inbox in receipt.to]
     if as_json:
-        facts = {"plan": found.id, "closed": bool(told), "to": told, "ids": [receipt.id for receipt in receipts]}
-        sys.stdout.write(json_line(facts | {"findings": [one._asdict() for one in receipts[0].findings]}) + "\n")
+        facts = {
+            "plan": found.id,
+            "closed": bool(told or found.closed),
+            "to": told,
+            "ids": [receipt.id for receipt in receipts],
+        }
+        sys.stdout.write(json_line(facts | {"findings": [one._asdict() for one in findings]}) + "\n")
     screen = Screen(sys.stdout if told else sys.stderr)
-    lines = finding_lines(receipts[0].findings, screen)
+    lines = finding_lines(findings, screen)
+    if found.closed:
+        screen.line(f"{shown(found.id)} is closed already, by {shown(found.closed.by)}: nothing was sent")
+        return DONE
     if not told:
         screen.line("\n".join([screen.paint("refused", "red"), *lines]))
         return REFUSED
     if not as_json:
-        screen.line("\n".join([f"closed {shown(found.id)}; told {', '.join(map(shown, told))}", *lines]))
+        screen.line("\n".join([f"closed {shown(found.id)}; notified {', '.join(map(shown, told))}", *lines]))
     return DONE
 
 
@@ -192,7 +199,7 @@ def _list(store: str | None, as_json: bool) -> int:
     with opened_to_look(store) as bus:
         plans, now = _plans(bus), time.time()
     rows = [_row(plan, plan.revisions[-1], now) for plan in plans]
-    headings = ("plan", "rev", "for", "by", "done", "tokens", "age", "objective")
+    headings = ("plan", "rev", "for", "by", "state", "done", "tokens", "age", "objective")
     return print_list(
         plans,
         as_json,
@@ -205,7 +212,8 @@ def _list(store: str | None, as_json: bool) -> int:
 def _row(plan: Plan, revision: Revision, now: float) -> Row:
     done = f"{_done(plan)}/{len(revision.words.tasks)}"
     to, by, objective = shown(", ".join(plan.to)), shown(revision.by), shown(revision.words.objective)
-    return (shown(plan.id), revision.number, to, by, done, _spent(plan), ago(revision.at, now), objective)
+    state = "open" if plan.is_open else "closed"
+    return (shown(plan.id), revision.number, to, by, state, done, _spent(plan), ago(revision.at, now), objective)
 
 
 def _done(plan: Plan) -> int:
