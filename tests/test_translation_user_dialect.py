@@ -234,7 +234,7 @@ def test_inherited_types_translate_as_those_they_were_inherited_from() -> None:
     assert becomes(ours, "vbw-handoff").tree == ours.tree
     assert becomes(said(EXTENDING, "ask_boss"), "vbw-typed").type.name == "approval_request"
     assert becomes(said(VBW_TYPED, "approval_request"), EXTENDING).recipient_role == "boss"
-    assert "Nobody has said yet" in why_not(said(EXTENDING, "qa_result"), VBW_TYPED), "ours took the place of theirs"
+    assert "declares no intent" in why_not(said(EXTENDING, "qa_result"), VBW_TYPED), "ours took the place of theirs"
     wired = declared(EXTENDING_FILE + '[wire]\nid = "mood"\n')
     assert becomes(said(wired, "dev_progress", mood="m-7"), "build-flow").tree["messageId"] == "m-7"
 
@@ -248,7 +248,7 @@ def test_a_file_that_says_nothing_of_it_reaches_others_as_markdown() -> None:
     silent = silent[: silent.index("[x]")] + silent[silent.index("[types.stuck]") :]
     mute = declared(silent)
     assert all(type_.meaning is None for type_ in mute.types.values())
-    assert "Nobody has said yet" in why_not(said(mute, "moved"), VBW_TYPED)
+    assert "declares no intent" in why_not(said(mute, "moved"), VBW_TYPED)
     assert "has no message that reports how far" in why_not(said(VBW_TYPED, "execution_update"), mute)
 
 

@@ -42,7 +42,7 @@ async def answer_to(
     a path.
 
     Raises:
-        NotFound: nobody has asked for anything under that id.
+        NotFound: there is no request of that id.
         InvalidValue: the request's dialect has no words for what is to be said.
     """
     approval: Approval | None = (await context.topics((topic_of(id_),))).get(topic_of(id_))
@@ -138,8 +138,8 @@ async def _not_asked(context: BusContext, id_: str) -> str:
     known: dict[str, Approval] = await context.topics_of_kind("approval")
     waiting = [approval.request.id for approval in known.values() if approval.waits]
     close = nearest(id_, waiting)
-    meant = f"did you mean {close}?" if close else "telex approvals shows what waits."
-    return f"nobody has asked for anything under {id_[:128]}: {meant}"
+    meant = f"did you mean {close}?" if close else "telex approvals lists the pending ones."
+    return f"no approval request {id_[:128]}: {meant}"
 
 
 def _signed(

@@ -285,7 +285,7 @@ class LocalBus(WorkApi):
             delivery for delivery in dead if (member := roster.members.get(delivery.inbox)) is None or member.is_here
         ]
         if not here:
-            raise NotFound(f"{dead[0].inbox} has left the team: send it to somebody who is here.")
+            raise NotFound(f"{dead[0].inbox} has left the team: send it to a member of the team.")
         settled = await self.store.settle([lifecycle.retried(delivery, normalised(agent), now) for delivery in here])
         self._waiting.nudge()
         return sum(settle_result.done for settle_result in settled)
@@ -377,7 +377,7 @@ def _has_come_to(story: MessageHistory, until: str) -> bool:
 
 
 def _given_up_on(id_: str) -> str:
-    return f"nobody will answer {id_}: it was given up. See why with telex why {id_}, and ask somebody else."
+    return f"no reply to {id_} will come: it was given up. See why with telex why {id_}, and ask another agent."
 
 
 def _no_answer(id_: str, within: float) -> str:

@@ -78,7 +78,7 @@ def _no_version(choice: DialectChoice, there: list[Dialect], found: str) -> Find
     if not choice.version:
         say = f"Say which version of {choice.dialect} is read: {' or '.join(supported)}."
     else:
-        say = f"Take {meant}: nobody here speaks version {choice.version[:20]} of {choice.dialect}."
+        say = f"Take {meant}: the team has no version {choice.version[:20]} of {choice.dialect}."
     return Finding("version-unknown", ROOT, say, expected=listed(supported), found=found, nearest=meant)
 
 

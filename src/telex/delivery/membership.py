@@ -23,7 +23,7 @@ def name_not_allowed(name: str, limits: Limits) -> Finding | None:
     elif name == TELEX:
         say = f"Choose another name: {name} is the bus itself."
     elif name == EVERYONE or ":" in name:
-        say = "Choose a name that nobody takes for an address: neither * nor one with a colon."
+        say = "Choose another name: * and names with a colon are addresses."
     elif not name.isprintable() or len(name) > limits.id_characters_max or name.startswith("-"):
         say = (
             f"Choose a name of at most {limits.id_characters_max} characters that can all be seen, with no - in front."
@@ -63,7 +63,7 @@ def sender_unknown(name: str, roster: Roster) -> Finding:
     """A name that is not on the roster, for verbs that add nobody to it."""
     close = roster.nearest(name)
     act = f"Act as {close}, or add" if close else "Add"
-    say = f"{act} it to the team first: nobody here is called {name}."
+    say = f"{act} it to the team first: no agent is called {name}."
     return Finding("sender-unknown", ROOT, say, expected=listed(roster.names()), found=name, nearest=close)
 
 
@@ -78,7 +78,7 @@ def joined_as_agent(member: Member, roster: Roster) -> Finding:
 def not_declared(name: str, roster: Roster) -> Finding:
     """To somebody new in a team that telex.toml has closed."""
     close = roster.nearest(name)
-    say = f"Act as {close or 'somebody of the team'}, or add {name} to telex.toml: only who stands there may act."
+    say = f"Act as {close or 'a member of the team'}, or add {name} to telex.toml: only its members may act."
     return Finding("sender-unknown", ROOT, say, expected=listed(roster.names()), found=name, nearest=close)
 
 

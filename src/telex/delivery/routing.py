@@ -72,13 +72,13 @@ def _by_name(name: str, roster: Roster) -> Route | Finding:
         return (member.name,)
     if (gone := roster.members.get(name)) is not None and not gone.is_here:
         has = "has left the team" if gone.stopped_at is None else "has shut down"
-        say = f"Send it to somebody who is here: {name} {has}."
+        say = f"Send it to a member of the team: {name} {has}."
         return Finding("recipient-has-left", ROOT, say, expected=listed(roster.names()), found=name)
     close, name = roster.nearest(name), name[: LIMITS.found_characters_max]
     closed = any(member.declared for member in roster.members.values())
     come = "add it to telex.toml" if closed else "have it join (telex team join NAME --role ROLE)"
-    whom = close or f"somebody who is here, or {come}"
-    say = f"Send it to {whom}: nobody here is called {name}."
+    whom = close or f"a member of the team, or {come}"
+    say = f"Send it to {whom}: no agent or role is called {name}."
     return Finding("recipient-unknown", ROOT, say, expected=listed(roster.names()), found=name, nearest=close)
 
 
@@ -86,7 +86,7 @@ def _others(sender: Member, members: list[Member], whom: str) -> Route | Finding
     others = tuple(member.name for member in members if member.name != sender.name)
     if others:
         return others
-    say = f"Send it to one agent by name, or wait until another of {whom} has joined: nobody would hear this."
+    say = f"Send it to one agent by name, or wait until another of {whom} has joined: no agent would receive this."
     return Finding("nobody-to-hear", ROOT, say, found=whom)
 
 
@@ -96,8 +96,8 @@ def _unknown_role(role: str, roster: Roster) -> Finding:
     held = {member.role for member in roster.known()}  # by far the most of them, and known at once
     taken = [one for one in roster.roles() if one in held or roster.of_role(one)]
     close, role = nearest(role, taken), role[: LIMITS.found_characters_max]
-    whom = f"role:{close}" if close else "an agent by name, or to a role that somebody has"
-    say = f"Send it to {whom}: nobody here has the role {role}."
+    whom = f"role:{close}" if close else "an agent by name, or to a role that an agent has"
+    say = f"Send it to {whom}: no agent has the role {role}."
     return Finding("recipient-unknown", ROOT, say, expected=listed(taken), found=role, nearest=close)
 
 

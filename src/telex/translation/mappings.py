@@ -71,7 +71,7 @@ def why_not(dialect: Dialect, type_: str, to: Dialect) -> str:
     """Sentence that says why it has none, for the matrix and for error messages."""
     acts = [route.row.intents[0] for route in routes(dialect, type_, to) if not route.becomes]
     if not acts:
-        return f"Nobody has said yet what a {type_} of {dialect.name} is in other dialects."
+        return f"{dialect.name} declares no intent for {type_}."
     return f"{to.name} has no message that {' or '.join(dict.fromkeys(INTENTS[act].does for act in acts))}."
 
 

@@ -144,7 +144,7 @@ def _items(account: LossReport, carry: FieldCopy, plan: ListMapping, value: Any)
                 new[target[0]] = told[0]
             carried((here + at, there + to))
             if not told[1]:
-                account.narrow(here + at, carry.slot, said, "it cannot be told back")
+                account.narrow(here + at, carry.slot, said, "it cannot be translated back")
         if not plan.whole:
             for name, one in item.items():
                 if name not in plan.moved:
@@ -249,7 +249,7 @@ def _close(account: LossReport) -> None:
         elif vague[number]:
             read = plan.reads[number]
             if read.path not in account.wired:
-                account.narrow(read.path, read.slot, value, f"{plan.to.name} has no word that could be told back")
+                account.narrow(read.path, read.slot, value, f"{plan.to.name} has no field that translates back")
     if account.loose is not None:
         account.lose(BODY, None, account.loose, plan.no_place)
     if account.body and plan.row.body is not None:

@@ -74,7 +74,7 @@ class ValueChecker:
             if kind.printable:
                 self.say("out-of-range", path, "Give it a name: an id is never empty.", expected="text", found=value)
                 return self.blank(kind, path)
-            self.say("text-empty", path, "Say something here: an empty text tells nobody anything.", "warning")
+            self.say("text-empty", path, "Write a text here: it is empty.", "warning")
         if kind.characters_max is not None and len(value) > kind.characters_max:
             most = f"at most {kind.characters_max} characters"
             self.say("out-of-range", path, f"Shorten it: {most}.", expected=most, found=value)

@@ -229,7 +229,7 @@ def _unknown(work_message: WorkMessage, name: str | None, book: Book) -> Finding
     if name is not None:
         close, found = nearest(name, islice(reversed(waiting), LATEST_MAX)), name[: LIMITS.found_characters_max]
         what = close or "a request that waits (telex approvals shows them)"
-        say = f"Name {what}: nobody has asked for anything under {found}."
+        say = f"Name {what}: there is no request {found}."
         return Finding(code, _where(work_message, name), say, expected=expected, found=found, nearest=close)
     task = work_message.text("task")[: LIMITS.found_characters_max]
     why = f"{len(waiting)} wait in {task}" if waiting else f"nothing waits for an answer in {task}"

@@ -87,7 +87,7 @@ def _own(work_message: WorkMessage, book: Book, contracts: ContractIndex) -> lis
 def _plan_unknown(work_message: WorkMessage, contracts: ContractIndex) -> Finding:
     plan, plans = work_message.text("plan"), [*contracts.closed, *contracts.open]
     close = nearest(plan, plans[-LATEST_MAX:])
-    say = f"Name a plan that has a contract, such as {short(close or plans[-1])}: nobody has sent one for this."
+    say = f"Name a plan that has a contract, such as {short(close or plans[-1])}: this plan has none."
     path = work_message.path("plan")
     return Finding(
         "plan-unknown", path, say, severity="warning", expected=listed(plans), found=short(plan), nearest=close

@@ -303,7 +303,7 @@ def _none_of_this_task(work_message: WorkMessage, task: Task, ref: str) -> Findi
         return Finding(code, path, say, expected=listed([*task.approvals, *passed]), found=found, nearest=close)
     waiting = next(iter(task.waiting), None)
     first = f"Ask again once {waiting} has its answer" if waiting is not None else "Ask for approval first"
-    say = f"{first}: nobody has approved anything in {task.id[: LIMITS.found_characters_max]} yet."
+    say = f"{first}: nothing is approved in {task.id[: LIMITS.found_characters_max]} yet."
     return Finding(code, path, say, expected="the id of an approval of this task", found=found)
 
 

@@ -51,7 +51,9 @@ class TomlDocument:
     def in_order(self) -> tuple[TomlProblem, ...]:
         problems = sorted(self.flaws, key=lambda flaw: flaw.line)
         if self.is_full():
-            problems.append(TomlProblem(self.file, problems[-1].line, "", f"only the first {FLAWS_MAX} flaws are told"))
+            problems.append(
+                TomlProblem(self.file, problems[-1].line, "", f"only the first {FLAWS_MAX} problems are shown")
+            )
         return tuple(problems)
 
 

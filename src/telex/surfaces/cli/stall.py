@@ -27,7 +27,7 @@ def command(as_json: bool, mermaid: bool, check: bool, store: str | None) -> int
     """Show who waits for whom, and what is stuck: cycles, approvals that no member may give, messages that no agent
     reads, silent agents and bottlenecks.
 
-    Each comes with the command that resolves it.
+    Each comes with a command to run next.
     """
     if as_json and mermaid:
         raise CommandError("choose one of --json and --mermaid")
@@ -63,7 +63,7 @@ def _knot_lines(knot: Deadlock, screen: Screen) -> list[str]:
     command, message = knot.remedy
     # Nothing is indented or folded here: it is to be copied into a shell.
     typed = [f"{command} <<'END'", *message.splitlines(), "END"] if message is not None else [command]
-    return [title, *said, "  resolve it with:", "", *map(shown, typed)]
+    return [title, *said, "  next:", "", *map(shown, typed)]
 
 
 def _table(waits: tuple[Wait, ...], now: float, screen: Screen) -> list[str]:
