@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from html import escape
 
 import pytest
@@ -182,6 +183,24 @@ def test_a_decision_inside_other_text_is_refused_with_the_message_and_a_report_i
         assert checked.fixed == type_.example
         lenient = check(PROSE[around].replace("{}", text), CheckPolicy(strict=False))
         assert (lenient.outcome, lenient.findings) == ("plain" if type_.decides else "message", checked.findings)
+
+
+WRAPPED: dict[str, Callable[[str], str]] = {
+    "fence": lambda text: f"```json\n{text}\n```",
+    "string": json.dumps,
+    "box": lambda text: json.dumps({"to": "dev", "content": text}),
+}
+
+
+@proves("common/reading/decision-in-prose", "common/reading/prose")
+@pytest.mark.parametrize("wrapper", WRAPPED)
+def test_text_or_another_message_behind_a_decision_inside_its_wrapper_is_refused(wrapper: str) -> None:
+    dialect = next(one for one in BUILT_IN if one.name == "vbw-typed")
+    text = write(dialect, dialect.types["approval_response"].example)
+    wrap = WRAPPED[wrapper]
+    assert check(wrap(text)).valid
+    for rest, code in (("That would be a yes.", "decision-in-prose"), (text, "several-messages")):
+        assert [one.code for one in refusals(check(wrap(f"{text}\n{rest}")).findings)] == [code]
 
 
 @proves("common/reading/decision-in-prose")

@@ -54,7 +54,7 @@ def _candidates(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
     if text[start] in "{[":
         yield from _json_from(text, start, is_ours)
     elif text[start] == '"':
-        yield from _double_encoded(text, start)
+        yield from _double_encoded(text, start, is_ours)
     if looks_like_front_matter(text[start:]):
         is_indented = text[:start].rpartition("\n")[2].strip("\n") != ""
         yield Candidate("front-matter", text[start:], (odd_blanks("before ---"),) if is_indented else ())
@@ -78,36 +78,43 @@ def _json_from(text: str, start: int, is_ours: IsOurs) -> Iterator[Candidate]:
         too_deep = read.findings[-1].code == "too-deep"
         if too_deep or (text[start] == "{" and _OBJECT_BEGUN.match(text, start)):
             yield Candidate("json", text[start:], read=read)
-    elif not rest:
-        yield Candidate("json", text[start:], read=read)
-    elif text[start] == "{":
-        another = (rest.startswith("{") and not read_json(rest).failed) or any(_objects(rest, is_ours))
-        yield Candidate("json", text[start:], (several(2) if another else prose("after"),), read)
+    elif not rest or text[start] == "{":
+        yield Candidate("json", text[start:], _left_over(rest, is_ours), read)
+
+
+def _left_over(rest: str, is_ours: IsOurs) -> tuple[Finding, ...]:
+    """Finding on what follows a message in the same text."""
+    rest = rest.strip()
+    another = (rest.startswith("{") and not read_json(rest).failed) or any(_objects(rest, is_ours))
+    return (several(2) if another else prose("after"),) if rest else ()
 
 
 _BOXES = ("message", "content", "data", "body")  # where tools put a message they hand on
 _ON_BOXES = frozenset({TYPE, "to", "from", "sender", "recipient", "summary"})  # what they write on the outside
 
 
-def unboxed(tree: dict[str, Any], is_ours: IsOurs) -> dict[str, Any] | None:
-    """The message inside a tool's envelope, which says nothing else; None when this is no such thing."""
+def unboxed(tree: dict[str, Any], is_ours: IsOurs) -> tuple[dict[str, Any], tuple[Finding, ...]] | None:
+    """The message inside a tool's envelope, which says nothing else, and findings on its text; None when this is no
+    such thing."""
     boxes = [name for name in tree if name in _BOXES]
     if len(boxes) != 1 or not tree.keys() <= {boxes[0], *_ON_BOXES} or is_ours(tree):
         return None
-    inside = tree[boxes[0]]
+    inside, findings = tree[boxes[0]], tuple[Finding, ...]()
     if isinstance(inside, str) and inside.lstrip().startswith("{"):
-        inside = read_json(inside.strip()).value
-    return inside if isinstance(inside, dict) and is_ours(inside) else None
+        text, read = inside.strip(), read_json(inside.strip())
+        inside, findings = read.value, (*read.findings, *_left_over(text[read.end :], is_ours))
+    return (inside, findings) if isinstance(inside, dict) and is_ours(inside) else None
 
 
-def _double_encoded(text: str, start: int) -> Iterator[Candidate]:
+def _double_encoded(text: str, start: int, is_ours: IsOurs) -> Iterator[Candidate]:
     """A whole message inside one JSON string, as a tool makes it that encodes twice."""
     outer = read_json(text, start)
     if isinstance(outer.value, str) and not text[outer.end :].strip() and outer.value.lstrip().startswith("{"):
-        inner = read_json(outer.value.lstrip())
+        inside = outer.value.lstrip()
+        inner = read_json(inside)
         if not inner.failed:
             twice = note("wrapper-removed", "The message was encoded twice; send the object itself.")
-            yield Candidate("json", outer.value, (twice,), inner)
+            yield Candidate("json", outer.value, (twice, *_left_over(inside[inner.end :], is_ours)), inner)
 
 
 def _fenced(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
@@ -115,11 +122,11 @@ def _fenced(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
     first, last = after_blanks(text, 0), len(text.rstrip())
     for fence in islice(_fences(text), FENCES_MAX):
         alone = fence.start == first and fence.end >= last
-        candidate = _inside_fence(fence, text, whole=alone)
+        candidate = _inside_fence(fence, text, is_ours, whole=alone)
         if candidate is not None and _is_message(candidate, is_ours):
             around = () if alone or candidate.whole else (prose("around"),)
             taken = note("fence-removed", "The code fence was taken off; send the message bare.")
-            candidates.append(candidate._replace(notes=(taken, *odd_edges(fence.inside), *around)))
+            candidates.append(candidate._replace(notes=(taken, *odd_edges(fence.inside), *candidate.notes, *around)))
         if len(candidates) > EMBEDDED_MAX:
             break
     if len(candidates) > 1:
@@ -150,10 +157,12 @@ def _fences(text: str) -> Iterator[_Fence]:
             opened = None
 
 
-def _inside_fence(fence: _Fence, text: str, *, whole: bool) -> Candidate | None:
+def _inside_fence(fence: _Fence, text: str, is_ours: IsOurs, *, whole: bool) -> Candidate | None:
     stripped = fence.inside.strip()
     if stripped.startswith("{"):
-        return Candidate("json", stripped, read=read_json(stripped), whole=whole)
+        read = read_json(stripped)
+        rest = "" if read.failed else stripped[read.end :]
+        return Candidate("json", stripped, _left_over(rest, is_ours), read, whole=whole)
     if looks_like_front_matter(stripped):
         # A fence around the front matter alone leaves the body behind it.
         closes_at_end = len(_RULE.findall(stripped)) == 2 and stripped.endswith("---")

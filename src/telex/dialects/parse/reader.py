@@ -111,8 +111,9 @@ class _ParseSteps(NamedTuple):
             return ParsedMessage("control", NOTHING, (*findings, note("control-frame", say)), candidate.text, value)
         inside = unboxed(value, self.is_ours)
         if inside is not None:
-            findings = (*findings, note("wrapper-removed", "What a tool put around the message was taken off."))
-        return self.typed(inside or value, None, "json", findings, candidate.text)
+            value, found = inside
+            findings = (*findings, note("wrapper-removed", "What a tool put around the message was taken off."), *found)
+        return self.typed(value, None, "json", findings, candidate.text)
 
     def front_matter(self, candidate: Candidate) -> ParsedMessage | None:
         among = self.of("front-matter")

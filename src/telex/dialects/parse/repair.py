@@ -128,17 +128,27 @@ def _objects(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits: 
             if count >= STARTS_MAX or inside:
                 break
             read = read_relaxed(source, brace.start(), limits.depth_max)
-            inside = read.value if is_ours(read.value) else unboxed(read.value, is_ours) if read.value else None
+            inside, is_whole = _inside(read.value or {}, is_ours)
             if not inside:
                 continue
             rest = source[read.end :]
             if visible_type(rest, dialects):
                 return  # several messages
-            is_exact = read.is_exact and not _GOES_ON.search(rest) and not _KEY.search(source[: brace.start()])
+            is_exact = (
+                read.is_exact and is_whole and not _GOES_ON.search(rest) and not _KEY.search(source[: brace.start()])
+            )
             tree, body = dict(inside), None
             if all(dialect.form == "front-matter" for dialect in _having(tree, dialects)):
                 body = tree.pop("body") if isinstance(tree.get("body"), str) else ""
             yield Repair(tree, body, is_exact)
+
+
+def _inside(tree: Tree, is_ours: IsOurs) -> tuple[Tree | None, bool]:
+    """The message that this is, or that a tool's envelope has in it, and whether that has nothing else."""
+    if is_ours(tree):
+        return tree, True
+    inside, findings = unboxed(tree, is_ours) or (None, ())
+    return inside, not findings
 
 
 def _spellings(text: str) -> Iterator[str]:
@@ -161,14 +171,14 @@ def _mappings(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits:
     for fields, body in _parts(text):
         for variant in dict.fromkeys((fields, _tidied(fields))):
             front = read_front_matter(f"---\n{variant}\n---\n", limits)
-            tree: Tree | None = front.fields if is_ours(front.fields) else unboxed(front.fields, is_ours)
+            tree, is_whole = _inside(front.fields, is_ours)
             if front.findings or not tree:
                 continue
             having = _having(tree, dialects)
             is_json = all(dialect.form == "json" for dialect in having)
             if is_json:
                 tree = _json_values(tree, having[0].fields_of(having[0].types[tree[TYPE]]))
-            is_exact = is_complete(tree, having) and not (is_json and (body.strip() or " #" in variant))
+            is_exact = is_whole and is_complete(tree, having) and not (is_json and (body.strip() or " #" in variant))
             yield Repair(tree, None if is_json else body, is_exact)
 
 
