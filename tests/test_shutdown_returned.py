@@ -7,6 +7,7 @@ import pytest
 
 from telex.config import Settings
 from telex.connection import connect
+from telex.errors import LeaseLost
 from tests.bus_team import Team, open_team, team
 from tests.proofs import proves
 from tests.shutdown_kit import PHASE, agrees, joined, request, states
@@ -51,6 +52,22 @@ def test_what_it_holds_of_its_role_goes_to_the_others_at_once(team: Team) -> Non
     assert (team.kinds(work)[-1], reports_to(team, "lead")) == ("returned", [])
     [taken] = [one for one in team.bus.receive("kim", limit=9) if one.message.id == work]
     assert taken.attempt == 1
+
+
+@proves("shutdown/returned/shared-inbox")
+def test_it_settles_nothing_of_its_role_under_an_expired_lease(team: Team) -> None:
+    joined(team, "ada", "kim")
+    work = team.note(sender="lead", to="role:dev")
+    [held] = team.bus.receive("ada")
+    team.clock.leap(held.until - team.clock.now() + 0.1)
+    team.bus.sweep()
+    request(team)
+    agrees(team, "ada", "stop-1")
+    with pytest.raises(LeaseLost):
+        team.bus.ack(held.token, agent="ada")
+    with pytest.raises(LeaseLost):
+        team.bus.nack(held.token, agent="ada", reason="Not me.")
+    assert team.story(work).state == "stored"
 
 
 @proves("shutdown/returned/last-of-role")

@@ -115,7 +115,7 @@ def parse_token(token: str) -> tuple[int, int]:
 async def ack(context: BusContext, token: str, agent: str) -> bool:
     delivery, fence = parse_token(token)
     agent, at = normalised(agent), context.clock.now()
-    [settled] = await context.store.settle([lifecycle.acked(delivery, fence, agent, at)])
+    settled = await _settle(context, lifecycle.acked(delivery, fence, agent, at))
     await context.mark_seen(agent)
     if settled.done:
         return True
@@ -149,11 +149,22 @@ async def nack(context: BusContext, token: str, agent: str, reason: str, delay: 
         else ()
     )
     settlement = lifecycle.given_back(delivery, agent, now, reason, context.limits, delay=delay, reports=reports)
-    [settled] = await context.store.settle([await keep_request_open(context, settlement, delivery)])
+    settled = await _settle(context, await keep_request_open(context, settlement, delivery))
     await context.mark_seen(agent)
     if not settled.done or settled.now is None:
         raise lease_lost(settled, fence, agent)
     return settled.now
+
+
+async def _settle(context: BusContext, settlement: Settlement) -> SettleResult:
+    """Settle under a lease, an expired one too. Not so for an agent that was shut down: its work is the others' now."""
+    [settled] = await context.store.settle([settlement._replace(after_expiry=False)])
+    if settled.done or settled.now is None or settled.now.state != "stored":
+        return settled
+    member = (await context.roster()).members.get(settlement.holder or "")
+    if member is None or member.stopped_at is None:
+        [settled] = await context.store.settle([settlement])
+    return settled
 
 
 def _short(reason: str, limits: Limits) -> str:
