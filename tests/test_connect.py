@@ -154,6 +154,21 @@ def test_a_folder_that_claims_to_be_a_work_tree_of_another_repository_is_not_bel
     assert stores(project) == [f"unpacked/{STORE}"]
 
 
+@proves("bus/place/work-tree")
+def test_a_link_in_the_main_work_tree_does_not_lead_the_store_of_a_linked_one_out_of_it(
+    project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "elsewhere").mkdir()
+    (project / "main/module").symlink_to(project / "elsewhere")
+    (project / "linked/module").mkdir()
+    monkeypatch.chdir(project / "linked/module")
+    for settings in ("", '[store]\npath = "own.db"\n'):
+        (project / "linked/module/telex.toml").write_text(settings)
+        send()
+    assert list((project / "elsewhere").iterdir()) == []
+    assert stores(project) == [f"main/{STORE}"]
+
+
 @proves("bus/place/settings")
 def test_a_folder_with_settings_is_a_project_of_its_own_in_every_work_tree(
     project: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch

@@ -83,7 +83,9 @@ def shared_folder(folder: str) -> str:
 def _in_main(folder: str, tree: WorkTree | None) -> str:
     if tree is None or tree.main == tree.top or not is_inside(folder, tree.top):
         return folder
-    return os.path.normpath(os.path.join(tree.main, os.path.relpath(folder, tree.top)))
+    there = os.path.normpath(os.path.join(tree.main, os.path.relpath(folder, tree.top)))
+    # A link in the main work tree may lead anywhere, and this folder was not reached through it.
+    return there if is_inside(os.path.realpath(there), os.path.realpath(tree.main)) else tree.main
 
 
 def store_folder(folder: str, settings: str | None) -> str:
