@@ -84,6 +84,7 @@ HOSTILE: dict[str, str | None] = {
     # devices of Windows, in every folder and with any ending
     "con": ODD,
     "src/NUL.txt": ODD,
+    "src/CON .txt": ODD,
     "src/aux.py": ODD,
     "src/Aux/x.py": ODD,
     "COM1": ODD,

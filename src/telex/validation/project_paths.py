@@ -14,7 +14,7 @@ PATH_CHARACTERS_MAX = 4096  # as long as any system takes
 SEPARATOR = "/"
 _OWNERS = {".git": "git", ".telex": "Telex", "telex.toml": "Telex"}
 # Names that Windows takes for a device, in every folder and with any ending.
-_DEVICE = re.compile(r"(?:^|/)(?:con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)(?:[./]|$)", re.IGNORECASE)
+_DEVICE = re.compile(r"(?:^|/)(?:con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$) *(?:[./]|$)", re.IGNORECASE)
 # Seen by nobody and yet no control characters: fillers, joiners, variation selectors.
 _INVISIBLE = frozenset(map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0))) | frozenset(
     map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
