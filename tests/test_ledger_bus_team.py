@@ -346,3 +346,15 @@ def test_a_role_goes_on_when_one_of_its_members_leaves(team: Team) -> None:
     to_both = team.note(to="all:qa")
     assert team.bus.leave("ada") == 1
     assert team.taken("bob") == [id_, to_both]
+
+
+@proves("bus/leave/others-go-on")
+def test_what_a_member_that_leaves_held_of_its_role_goes_to_the_others_at_once(team: Team) -> None:
+    for name in ("ada", "bob"):
+        team.bus.join(name, role="qa")
+    id_ = team.note(to="role:qa")
+    [held] = team.bus.receive("ada", lease=3_600.0)
+    team.bus.leave("ada")
+    with pytest.raises(LeaseLost):
+        team.bus.extend(held.token, agent="ada", seconds=3_600.0)
+    assert team.taken("bob") == [id_]

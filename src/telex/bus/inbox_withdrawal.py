@@ -28,8 +28,8 @@ async def withdraw_messages(context: BusContext, member: Member) -> int:
 
 
 async def return_messages(context: BusContext, member: Member) -> int:
-    """All that a member that has shut down was to do: what it holds of its role's goes to the others at once."""
-    now, reason = context.clock.now(), f"{member.name} has shut down"
+    """All that a member that is out was to do: what it holds of its role's goes to the others at once."""
+    now, reason = context.clock.now(), f"{member.name} has {'left' if member.stopped_at is None else 'shut down'}"
     held = await context.read(lambda reads: _held_of_role(reads, member))
     await context.store.settle([lifecycle.returned(delivery, now, reason) for delivery in held])
     return await withdraw_messages(context, member)

@@ -11,7 +11,7 @@ from telex.bus.context import BusContext
 from telex.bus.correlate import SendRequest
 from telex.bus.failure_notices import MAY_ANSWER, keep_request_open
 from telex.bus.follow import follow_events
-from telex.bus.inbox_withdrawal import withdraw_messages
+from telex.bus.inbox_withdrawal import return_messages
 from telex.bus.notify import Notifier
 from telex.bus.send import Raw, Sender, as_bytes
 from telex.bus.work_api import WorkApi
@@ -268,7 +268,7 @@ class LocalBus(WorkApi):
             raise NotFound(f"{name} is not in the team: telex team shows who is.")
         withdrawn = 0
         with suppress(StoreError):  # it has left, and maintenance withdraws what is left
-            withdrawn = await withdraw_messages(context, member)
+            withdrawn = await return_messages(context, member)
         self._waiting.nudge()
         return withdrawn
 

@@ -157,12 +157,12 @@ async def nack(context: BusContext, token: str, agent: str, reason: str, delay: 
 
 
 async def _settle(context: BusContext, settlement: Settlement) -> SettleResult:
-    """Settle under a lease, an expired one too. Not so for an agent that was shut down: its work is the others' now."""
+    """Settle under a lease, an expired one too. Not so for an agent that is out: its work is the others' now."""
     [settled] = await context.store.settle([settlement._replace(after_expiry=False)])
     if settled.done or settled.now is None or settled.now.state != "stored":
         return settled
     member = (await context.roster()).members.get(settlement.holder or "")
-    if member is None or member.stopped_at is None:
+    if member is None or member.is_here:
         [settled] = await context.store.settle([settlement])
     return settled
 
