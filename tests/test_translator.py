@@ -21,7 +21,7 @@ def test_a_message_is_told_to_a_reader_with_an_account_of_it() -> None:
     assert telex.check(told.text).tree == told.tree
     made_up = {one.path: one.reason for one in told.invented}
     assert "$.phase" in made_up
-    assert made_up["$.id"] == "made up here, where no bus has stored it"
+    assert made_up["$.id"] == "generated here: no bus has stored it"
     assert telex.translate(PROGRESS.encode(), KANBAN).dialect is KANBAN
     assert telex.translate(PROGRESS, "kanban", telex.CheckPolicy(dialects=(*telex.BUILT_IN, KANBAN))).dialect is KANBAN
 

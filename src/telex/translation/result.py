@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from telex.dialects.schema import Dialect, MessageType, Tree
 
 BY_THE_BUS = "as the bus has it"
-NO_BUS = "made up here, where no bus has stored it"
+NO_BUS = "generated here: no bus has stored it"
 
 
 class MessageHeader(NamedTuple):

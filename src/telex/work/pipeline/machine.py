@@ -62,7 +62,7 @@ class Move(NamedTuple):
     why: str = ""  # why a human has to decide; {by} is the sender of the signal
 
 
-WORD = "a word to human"
+WORD = "a notice to human"
 STOPPED = ("blocked", "escalate")
 TIERS = ("grunt", "worker", "senior")  # of implementers: a step is handed up, never down
 MOVES: tuple[Move, ...] = (

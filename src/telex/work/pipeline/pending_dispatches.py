@@ -44,7 +44,7 @@ FIXES_ALL_UNTIL = 3  # after this iteration only critical findings are fixed
 
 class Dispatch(NamedTuple):
     id: str
-    kind: str  # its type; `review`, `audit` or `a word to human` for what is plain text
+    kind: str  # its type; `review`, `audit` or `a notice to human` for what is plain text
     place: PipelineStep
     to: str
     or_to: str  # address to use if that agent has left
