@@ -201,6 +201,29 @@ def test_a_type_of_another_dialect_in_an_envelope_is_told_at_its_type() -> None:
     assert ("type-unknown", "$.type") in said(answer)
 
 
+@proves("common/fixes/names")
+@pytest.mark.parametrize("key", ["kind", "message_type", "event"])
+def test_a_type_under_another_key_is_renamed(key: str) -> None:
+    answer = checked({key if name == "type" else name: value for name, value in PROGRESS.items()})
+    assert (said(answer), answer.fixed) == ({("field-missing", "$.type")}, PROGRESS)
+    assert checked({key: "dev_progress", "also": "dev_blocker", **PROGRESS, "type": None}).fixed is None
+
+
+@proves("common/fixes/names")
+def test_a_misspelt_optional_field_is_noted_and_named_in_the_fixed_message() -> None:
+    whole = PROGRESS | {"concerns": ["x"]}
+    answer = checked(PROGRESS | {"concrens": ["x"]})
+    assert (answer.valid, answer.tree, answer.fixed) == (True, PROGRESS | {"concrens": ["x"]}, whole)
+    assert checked(PROGRESS | {"concrens": "x and y"}).fixed is None
+    assert checked(PROGRESS | {"status": "Complete", "concrens": ["x"]}).fixed == whole
+    assert checked(PROGRESS | {"mood": "fine"}).fixed is None
+
+
+def test_a_field_that_may_be_there_under_an_unknown_name_is_not_added_for_certain() -> None:
+    assert check("---\ntype: approval\nsal: lgtm\n---\n").fixed is None
+    assert check("---\ntype: approval\n---\n").fixed == {"type": "approval", "signal": "lgtm"}
+
+
 def test_two_names_for_one_field_must_agree() -> None:
     whole = example("vbw-typed", "shutdown_response")
     whole["payload"]["approved"] = not whole["payload"]["approve"]

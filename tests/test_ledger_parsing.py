@@ -157,6 +157,19 @@ def test_a_blank_before_front_matter_and_a_separator_for_a_line_end_are_noted() 
     assert notes(check(f"{FRONT_MATTER}\u00a0")) == []  # of the body
 
 
+@proves("common/reading/ended-early")
+@pytest.mark.parametrize("rest", [', "attempted": ["x"]}', '\n  "attempted": ["x"]\n}', '], "attempted": []}'])
+def test_an_object_that_ends_before_its_last_field_is_not_read_without_it(rest: str) -> None:
+    checked = check(JSON + rest)
+    assert (checked.valid, checked.fixed, [finding.code for finding in checked.findings]) == (
+        False,
+        None,
+        ["stray-brace"],
+    )
+    assert "stray-brace" in {finding.code for finding in check(f"Here it is:\n\n{JSON}{rest}").findings}
+    assert check(JSON + '\n\nThat is all: "done".').valid
+
+
 PROSE = {
     "before": "If I agreed, I would send:\n\n{}",
     "around a fence": "I am still thinking. If I agreed:\n\n```json\n{}\n```\nBut wait for me.",
@@ -294,6 +307,9 @@ MALFORMED = {
     "YAML": "type: dev_blocker\ntask: t\nplan_id: p\nblocker: b\nneeds: n\n",
     "in a sentence": f"I sent {json.dumps(BLOCKER)} to you.",
     "array of one": f"[{JSON}]",
+    "line breaks as \\n": JSON.replace("\n", "\\n"),
+    "under any key": f'{{"envelope": {JSON}}}',
+    "tool call": json.dumps({"name": "send", "arguments": JSON}),
 }
 
 
@@ -346,6 +362,7 @@ def test_a_message_that_was_cut_off_anywhere_is_never_certain_and_is_fixed_in_on
         "Which type: dev_progress or dev_blocker?",
         'The config has {"type": "object", "task": "string"} in it.',
         "| type | task |\n|---|---|\n| dev_blocker | T1 |",
+        "{braces} begin this text",
     ],
 )
 def test_text_about_messages_is_plain_text(text: str) -> None:

@@ -4,13 +4,14 @@ A refusal is a value with findings. Strict and lenient policies report the same 
 refusal stops the message. Rules that need earlier messages (contracts, approvals, task states) are in `work`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from telex.dialects.parse.detect import DetectionHint, tell
 from telex.dialects.parse.reader import DECISION_IN_PROSE, Outcome, ParsedMessage, read
 from telex.dialects.registry import BUILT_IN, PLAIN
 from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
 from telex.model.finding import Finding, Severity, first_findings, refusals
+from telex.model.json_path import ROOT, join
 from telex.model.limits import LIMITS, Limits
 from telex.validation.authorization import authorise_recipient, authorise_sender, may_send, signed_as
 from telex.validation.fields import ValidationResult, validate, validate_envelope
@@ -31,7 +32,9 @@ REPAIRS = frozenset(
     }
 )
 # Refusals that leave open which part of the message is right.
-NOT_FIXABLE = frozenset({"several-messages", "too-deep", "field-unknown", "control-character", "yaml-merge-key"})
+NOT_FIXABLE = frozenset(
+    {"several-messages", "stray-brace", "too-deep", "field-unknown", "control-character", "yaml-merge-key"}
+)
 
 
 class CheckPolicy(NamedTuple):
@@ -83,9 +86,12 @@ def check(
     hint = DetectionHint(desk.preferred, as_role, to_role)
     reading = read(raw, desk.dialects, forced=desk.forced, hint=hint, limits=desk.limits)
     dialect, type_ = reading.told.dialect, reading.told.type
-    if reading.outcome == "unreadable" or reading.is_other_form:
+    is_boxed = reading.outcome == "message" and TYPE not in reading.tree
+    if reading.outcome == "unreadable" or reading.is_other_form or is_boxed:
         asked = {"as_role": as_role, "to_role": to_role, "as_name": as_name, "to_name": to_name}
-        return _suggestion(reading, desk, hint, asked) or _verdict(reading, desk, reading.findings)
+        suggested = _suggestion(reading, desk, hint, asked)
+        if suggested is not None and (suggested.fixed or not is_boxed):
+            return suggested
     if reading.outcome != "message" or dialect is None:
         return _verdict(reading, desk, reading.findings)
     if type_ is None:
@@ -106,7 +112,32 @@ def check(
     if len(unsigned) < len(authorised):  # with another sender the message may break a rule
         unsigned = [*unsigned, *validate(tree, dialect, type_, limits=desk.limits).findings]
     findings = (*reading.findings, *_as_the_team_wants(validated.findings, desk), *authorised)
-    return _verdict(reading, desk, findings, validated, fixable=reading.told.certain and not refusals(unsigned))
+    fixable = reading.told.certain and not refusals(unsigned)
+    verdict = _verdict(reading, desk, findings, validated, fixable=fixable)
+    meant = {
+        finding.path: finding.nearest for finding in findings if finding.code == "field-unknown" and finding.nearest
+    }
+    is_read = verdict.fixed is not None or not refusals(reading.findings)
+    respelt = _respelt(reading, verdict.fixed or reading.tree, meant, desk) if meant and fixable and is_read else None
+    return verdict if respelt is None else verdict._replace(fixed=respelt, skeleton=None)
+
+
+def _respelt(reading: ParsedMessage, tree: Tree, meant: dict[str, str], desk: CheckPolicy) -> Tree | None:
+    """The message with optional fields under the names that were meant, if that leaves nothing to refuse."""
+
+    def renamed(value: Any, path: str) -> Any:
+        if isinstance(value, list):
+            return [renamed(item, join(path, index)) for index, item in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        places = ((name, join(path, name)) for name in value)
+        return {meant.get(place, name): renamed(value[name], place) for name, place in places}
+
+    dialect, type_ = reading.told.dialect, reading.told.type
+    assert dialect is not None, "it was validated"
+    assert type_ is not None, "it was validated"
+    again = validate(renamed(tree, ROOT), dialect, type_, body=reading.body, limits=desk.limits)
+    return None if refusals(again.findings) else again.tree
 
 
 def _suggestion(
@@ -137,6 +168,7 @@ def _suggestion(
     findings += refusals(valued.findings) if repaired.is_exact else []
     verdict = _verdict(reading, desk, tuple(findings))
     return verdict._replace(
+        outcome=verdict.outcome if verdict.valid else "unreadable",
         dialect=verdict.dialect if verdict.valid else told.dialect,
         type=None if verdict.valid else told.type.name,
         fixed=again.tree if certain else None,
@@ -179,6 +211,7 @@ def _verdict(
     fixed = skeleton = None
     if validated is not None and (refused or any(finding.code in REPAIRS for finding in findings)):
         whole = fixable and not validated.blanks and not any(finding.code in NOT_FIXABLE for finding in refused)
+        whole = whole and not _may_be_another_name(findings)
         fixed, skeleton = (validated.tree, None) if whole else (None, validated.tree)
     outcome, dialect, named = reading.outcome, reading.told.dialect, reading.tree.get(TYPE)
     is_text = reading.told.type is None or any(finding.code == DECISION_IN_PROSE for finding in refused)
@@ -196,6 +229,12 @@ def _verdict(
         body=reading.body,
         text=reading.text,
     )
+
+
+def _may_be_another_name(findings: tuple[Finding, ...]) -> bool:
+    """Was a field added that may be there under an unknown name?"""
+    added = any(item.code == "type-missing" or (item.code == "field-missing" and not item.nearest) for item in findings)
+    return added and any(finding.code == "field-unknown" for finding in findings)
 
 
 def _as_the_team_wants(findings: tuple[Finding, ...], desk: CheckPolicy) -> list[Finding]:

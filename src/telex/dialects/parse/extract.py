@@ -14,6 +14,7 @@ from telex.dialects.parse.json import ParsedJson, read_json
 from telex.dialects.parse.unwrap import after_blanks, note, odd_blanks, odd_edges, prose, several
 from telex.dialects.schema import TYPE
 from telex.model.finding import Finding
+from telex.model.json_path import ROOT
 
 IsOurs = Callable[[Any], bool]
 
@@ -22,9 +23,15 @@ FENCES_MAX = 256  # of them looked into; a text with more is a document, and no 
 _FENCE_LINE = re.compile(r"^(?P<fence>`{3,}+|~{3,}+)(?P<words>[^\n`]*)$", re.MULTILINE)
 # At the start of a line or behind a colon: a brace elsewhere is part of a sentence, and no message.
 _BRACE = re.compile(r"(?:^[ \t]*|:[ \t]*|^```\w*[ \t]*)\{(?=\s*[\"'“}])", re.MULTILINE)
+_GOES_ON = re.compile(
+    r"[\s,\]}]*+([\"'][\w $-]{1,80}+[\"'])\s*+:"
+)  # more fields, behind the brace that ended the object
 _TAG_LINE = re.compile(r"<([A-Za-z][\w.-]{0,60})(?:\s[^<>\n]{0,400})?>[ \t]*\n")
 _RULE = re.compile(r"^---[ \t]*$", re.MULTILINE)
-_OBJECT_BEGUN = re.compile(r"\{\s*([\"'“”‘][\w $-]+[\"'“”’]|\w+)\s*:|\{\s*\}|\{\s*[\"']?\Z")
+_OBJECT_BEGUN = re.compile(
+    r"\{\s*([\"'“”‘][\w $-]+[\"'“”’]|\w+)\s*:|\{\s*\}|\{\s*[\"']?\Z"
+    r"|\{[^{}]{0,200}?[\"'”]\s{0,8}:\s{0,8}[\"'“\[{\dtfn-]"  # a key further on, though the first is broken
+)
 
 
 class Candidate(NamedTuple):
@@ -85,8 +92,18 @@ def _json_from(text: str, start: int, is_ours: IsOurs) -> Iterator[Candidate]:
 def _left_over(rest: str, is_ours: IsOurs) -> tuple[Finding, ...]:
     """Finding on what follows a message in the same text."""
     rest = rest.strip()
+    if stray := _stray_brace(rest):
+        return stray
     another = (rest.startswith("{") and not read_json(rest).failed) or any(_objects(rest, is_ours))
     return (several(2) if another else prose("after"),) if rest else ()
+
+
+def _stray_brace(rest: str) -> tuple[Finding, ...]:
+    goes_on = _GOES_ON.match(rest)
+    if goes_on is None:
+        return ()
+    say = f"Take out the brace that closes the object before {goes_on[1]}, or the rest of the text."
+    return (Finding("stray-brace", ROOT, say, expected="one object", found=goes_on[0].strip()[:20]),)
 
 
 _BOXES = ("message", "content", "data", "body")  # where tools put a message they hand on
@@ -175,8 +192,10 @@ def _inside_fence(fence: _Fence, text: str, is_ours: IsOurs, *, whole: bool) -> 
 def _in_prose(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
     objects = list(_objects(text, is_ours))
     if objects:
-        notes = (prose("around"), several(len(objects))) if len(objects) > 1 else (prose("around"),)
-        yield objects[0]._replace(notes=notes)
+        read = objects[0].read
+        more = (several(len(objects)),) if len(objects) > 1 else ()
+        stray = _stray_brace(text[read.end :]) if read is not None and not read.failed else ()
+        yield objects[0]._replace(notes=(prose("around"), *more, *stray))
         return
     for count, rule in enumerate(_RULE.finditer(text)):
         if count >= EMBEDDED_MAX:

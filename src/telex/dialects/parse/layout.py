@@ -3,7 +3,7 @@
 from typing import Any
 
 from telex.dialects.parse.json import read_json
-from telex.dialects.schema import TYPE, Dialect, MessageType, Tree
+from telex.dialects.schema import TYPE, Anything, Dialect, Field, Group, MapOf, MessageType, Tree
 from telex.model.finding import Finding
 from telex.model.json_path import path_of
 
@@ -58,7 +58,7 @@ def _payload_by_another_name(
     others = [
         name
         for name, value in tree.items()
-        if name not in dialect.envelope and name not in type_.fields and isinstance(value, dict)
+        if name not in dialect.envelope and isinstance(value, dict) and not _takes_object(type_.fields.get(name))
         if sum(inner in value for inner in required) * 2 >= max(len(required), 1)
     ]
     if payload in tree or len(others) != 1:
@@ -67,6 +67,10 @@ def _payload_by_another_name(
     renamed = {payload if name == others[0] else name: value for name, value in tree.items()}
     wanted = f"a field {payload!r}"
     return renamed, Finding("field-missing", path_of(payload), say, expected=wanted, found=others[0], nearest=payload)
+
+
+def _takes_object(field: Field | None) -> bool:
+    return field is not None and isinstance(field.kind, (Group, MapOf, Anything))
 
 
 def _beside_payload(tree: Tree, payload: str, dialect: Dialect, type_: MessageType) -> tuple[Tree, Finding | None]:

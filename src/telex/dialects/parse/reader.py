@@ -131,7 +131,7 @@ class _ParseSteps(NamedTuple):
         return self.typed(front.fields, front.body, "front-matter", findings, candidate.text)
 
     def typed(self, tree: Tree, body: str | None, form: Form, found: tuple[Finding, ...], text: str) -> ParsedMessage:
-        tree, renamed = _with_type(tree)
+        tree, renamed = _with_type(tree, self.of(form))
         flat = wrapped(tree, self.of(form)) if not refusals(found) else None
         needs = None
         if flat is not None:
@@ -139,7 +139,8 @@ class _ParseSteps(NamedTuple):
             found = (*found, note("envelope-added", f"Read as a {tree[TYPE]} in its envelope; send it with one."))
         else:
             detection = tell(tree, self.of(form), self.hint)
-        said = self.other_form(tree, form) if detection.type is None or detection.type.name != tree.get(TYPE) else ()
+        is_sure = detection.type is not None and (detection.certain or detection.type.name == tree.get(TYPE))
+        said = () if is_sure else self.other_form(tree, form)
         if said:
             detection = detection._replace(type=None)
         scanned = scan(tree, self.limits)
@@ -166,13 +167,16 @@ class _ParseSteps(NamedTuple):
         return ()
 
 
-def _with_type(tree: Tree) -> tuple[Tree, tuple[Finding, ...]]:
-    """The message with its `type` field renamed, if only the case of the name is wrong."""
+def _with_type(tree: Tree, dialects: tuple[Dialect, ...]) -> tuple[Tree, tuple[Finding, ...]]:
+    """The message with its `type` field renamed, if the case of the name is wrong or only one field names a type."""
     if TYPE in tree:
         return tree, ()
-    other = next((name for name in tree if name.casefold() == TYPE), None)
-    if other is None:
+    types = {name for dialect in dialects for name in dialect.types}
+    naming = [name for name, value in tree.items() if isinstance(value, str) and value in types]
+    others = [name for name in tree if name.casefold() == TYPE] or naming
+    if len(others) != 1:
         return tree, ()
+    [other] = others
     say = f"Rename {other!r} to {TYPE!r}."
     finding = Finding("field-missing", path_of(TYPE), say, expected=f"a field {TYPE!r}", found=other, nearest=TYPE)
     return {(TYPE if name == other else name): value for name, value in tree.items()}, (finding,)

@@ -14,10 +14,11 @@ from telex.dialects.blanks import blank_for
 from telex.dialects.parse.json import read_json
 
 CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "„": "“", "‘": "’", "’": "’", "«": "»", "＂": "＂"}
-_BLANK = r"[\s\ufeff\u200b\u2060]"
+_BLANK = r"(?:[\s\ufeff\u200b\u2060]|\\[nrt])"  # \n outside a text was meant as a line break
 _GAP = re.compile(rf"(?:{_BLANK}|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|#[^\n]*+)*+")
+_APART = re.compile(r"[,;，\n]|\\n")
 _COLON = re.compile(r"[:：]|=>?")
-_WORD = re.compile(r"[^\s,:;=#/{}\[\]\"'`“”，：]+")
+_WORD = re.compile(r"[^\s,:;=#/\\{}\[\]\"'`“”，：]+")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")  # what may stand without quotes
 # Behind the quote that ends a text: punctuation, a comment, the end, or the next key or item where a comma is missing.
 _NEXT = re.compile(
@@ -56,12 +57,17 @@ class _Reader:
     def next_sign(self) -> str:
         match = _GAP.match(self.text, self.at)
         assert match is not None
+        self.is_exact = self.is_exact and '"' not in match[0]  # a field that was commented out
         self.at = match.end()
         return self.text[self.at : self.at + 1]
 
     def next_item(self) -> str:
+        """The first sign of the next item. Where a comma is missing, the line has to end."""
+        begin = self.at
         while (sign := self.next_sign()) and sign in ",;，":
             self.at += 1
+        is_apart = sign in "}]" or self.text[begin - 1] in "{[" or _APART.search(self.text, begin, self.at)
+        self.is_exact = self.is_exact and bool(is_apart)
         return sign
 
     def value(self, depth: int) -> Any:

@@ -13,9 +13,9 @@ from textwrap import dedent
 from typing import Any, NamedTuple
 
 from telex.dialects.parse.detect import is_complete
-from telex.dialects.parse.extract import unboxed
 from telex.dialects.parse.front_matter import PlainScalar, read_front_matter
 from telex.dialects.parse.json import read_json
+from telex.dialects.parse.layout import object_in_text
 from telex.dialects.parse.relaxed_json import CLOSING, read_relaxed
 from telex.dialects.schema import TYPE, Anything, Dialect, Fields, Group, Kind, ListOf, MapOf, MessageType, Tree
 from telex.model.limits import Limits
@@ -25,7 +25,8 @@ STARTS_MAX = 4  # braces at which the message may begin
 PLACES_MAX = 64  # at which a type is looked for
 NEAR = 2_000  # characters within which another field makes a message of it
 _QUOTE = r"(?:&(?:quot|apos|#\w{1,4});|[\\\s*_" + re.escape("".join(CLOSING)) + r"]){0,12}+"
-_AFTER_KEY = re.compile(_QUOTE + r"(?:[:：]|=>?)" + _QUOTE + r"([\w-]*)")
+_AFTER_KEY = re.compile(_QUOTE + r"(?:[:：>|]|=>?)" + _QUOTE + r"([\w-]*)")
+_ON_BOXES = frozenset({TYPE, "to", "from", "sender", "recipient", "summary", "role", "name", "id"})  # of tools
 _BRACE = re.compile(r"\{[^\w{}]{0,16}\Z")
 _KEY = re.compile(r"[\"'“”]\s*[:：]")  # outside the object there should be none
 _GOES_ON = re.compile(rf"{_KEY.pattern}|\{{")
@@ -66,23 +67,26 @@ def repair(text: str, dialects: tuple[Dialect, ...], limits: Limits) -> Repair |
         return None
     if len(text) > CHARACTERS_MAX:
         return Repair({TYPE: named}, None, is_exact=False)
-    advice = []
+    advice, is_sure = [], True
     for change, say in _CHANGES:
         changed = change(text)
         if changed is not None:
-            text = changed
+            text, is_sure = changed, is_sure and change is not _without_marks
             advice.append(say)
 
     def is_ours(tree: Any) -> bool:
-        given = tree.get(TYPE) if isinstance(tree, dict) else None
-        return isinstance(given, str) and any(given in dialect.types for dialect in dialects)
+        return isinstance(tree, dict) and tree.get(TYPE) == named  # another one stands in a text of this one
 
     first = None
     for found in chain(_objects(text, is_ours, dialects, limits), _mappings(text, is_ours, dialects, limits)):
-        if found.is_exact:
+        if found.is_exact and is_sure:
             return found._replace(advice=" ".join(advice))
         first = first or found
-    return first._replace(advice=" ".join(advice)) if first else Repair({TYPE: named}, None, is_exact=False)
+    return (
+        first._replace(is_exact=False, advice=" ".join(advice))
+        if first
+        else Repair({TYPE: named}, None, is_exact=False)
+    )
 
 
 # --- what is done to the whole text ----------------------------------------------------------------------------------
@@ -102,16 +106,24 @@ def _without_entities(text: str) -> str | None:
 def _without_escapes(text: str) -> str | None:
     """The text in which every quote is escaped, as inside a JSON string whose own quotes are gone."""
     inside = text.strip().strip('"')
-    if '\\"' not in inside or re.search(r'(?<!\\)"', inside):
+    if not re.search(r'\\"type\\"', inside) or re.search(r'(?<!\\)"', inside):
         return None
     read = read_json('"' + inside.replace("\n", "\\n").replace("\t", "\\t") + '"')
     return read.value if isinstance(read.value, str) else None
+
+
+def _without_marks(text: str) -> str | None:
+    """Fields as a list or in bold, as in a markdown text."""
+    field = r"(?m)^[ \t]*(?:[-*•][ \t]+)?[*_`]{0,3}([\w.-]+)[*_`]{0,3}[ \t]*:[*_`]{0,3}[ \t]*"
+    is_marked = re.search(r"(?m)^[ \t]*(?:[-*•][ \t]+|\*\*)[*_`]{0,3}type[*_`]{0,3}[ \t]*:", text)
+    return re.sub(field, r"\1: ", text) if is_marked else None
 
 
 _CHANGES: tuple[tuple[Callable[[str], str | None], str], ...] = (
     (_without_quote_marks, "Do not quote it with >."),
     (_without_entities, "Write quotes as they are, not as HTML entities."),
     (_without_escapes, "Write quotes as they are, without backslashes."),
+    (_without_marks, "Write fields without marks of markdown."),
 )
 
 
@@ -128,27 +140,27 @@ def _objects(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits: 
             if count >= STARTS_MAX or inside:
                 break
             read = read_relaxed(source, brace.start(), limits.depth_max)
-            inside, is_whole = _inside(read.value or {}, is_ours)
-            if not inside:
+            inside = _message_in(read.value, is_ours)
+            if inside is None:
                 continue
             rest = source[read.end :]
             if visible_type(rest, dialects):
                 return  # several messages
-            is_exact = (
-                read.is_exact and is_whole and not _GOES_ON.search(rest) and not _KEY.search(source[: brace.start()])
-            )
+            is_exact = read.is_exact and not _GOES_ON.search(rest) and not _KEY.search(source[: brace.start()])
             tree, body = dict(inside), None
             if all(dialect.form == "front-matter" for dialect in _having(tree, dialects)):
                 body = tree.pop("body") if isinstance(tree.get("body"), str) else ""
             yield Repair(tree, body, is_exact)
 
 
-def _inside(tree: Tree, is_ours: IsOurs) -> tuple[Tree | None, bool]:
-    """The message that this is, or that a tool's envelope has in it, and whether that has nothing else."""
-    if is_ours(tree):
-        return tree, True
-    inside, findings = unboxed(tree, is_ours) or (None, ())
-    return inside, not findings
+def _message_in(tree: Any, is_ours: IsOurs) -> Tree | None:
+    """The message that this is, or the one under its only key or in the envelope of a tool."""
+    if not isinstance(tree, dict) or is_ours(tree):
+        return tree if isinstance(tree, dict) else None
+    boxed = {name: value for name, value in tree.items() if name not in _ON_BOXES}
+    inside = next(iter(boxed.values())) if len(boxed) == 1 else None
+    inside = inside if isinstance(inside, dict) else object_in_text(inside)
+    return inside if is_ours(inside) else None
 
 
 def _spellings(text: str) -> Iterator[str]:
@@ -168,30 +180,33 @@ def _having(tree: Tree, dialects: tuple[Dialect, ...]) -> list[Dialect]:
 
 def _mappings(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits: Limits) -> Iterator[Repair]:
     """The text as front matter: without its lines of ---, under a key, or for a type that is written as JSON."""
-    for fields, body in _parts(text):
+    for fields, body in () if text.lstrip()[:1] in ("{", "[", '"') else _parts(text):
         for variant in dict.fromkeys((fields, _tidied(fields))):
             front = read_front_matter(f"---\n{variant}\n---\n", limits)
-            tree, is_whole = _inside(front.fields, is_ours)
-            if front.findings or not tree:
+            tree: Tree | None = _message_in(front.fields, is_ours)
+            if front.findings or tree is None:
                 continue
             having = _having(tree, dialects)
             is_json = all(dialect.form == "json" for dialect in having)
             if is_json:
                 tree = _json_values(tree, having[0].fields_of(having[0].types[tree[TYPE]]))
-            is_exact = is_whole and is_complete(tree, having) and not (is_json and (body.strip() or " #" in variant))
+            left = {name for dialect in having for name in dialect.types[tree[TYPE]].fields} - tree.keys()
+            merged = any(f"{name}: " in value for name in left for value in tree.values() if isinstance(value, str))
+            is_exact = is_complete(tree, having) and not merged and not (is_json and (body.strip() or " #" in variant))
             yield Repair(tree, None if is_json else body, is_exact)
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
     """The fields and the body, as they may be apart."""
-    text = re.sub(r"\A\s*?---[ \t]*\n", "", text.lstrip("\n"))
-    for rule in (r"\n[ \t]*---[ \t]*(?:\n|\Z)", r"\n[ \t]*\n"):
+    text = re.sub(rf"\A\s*?{_RULE}[ \t]*\n", "", text.lstrip("\n"))
+    for rule in (rf"\n[ \t]*(?:{_RULE}|\.\.\.)[ \t]*(?:\n|\Z)", r"\n[ \t]*\n"):
         parts = re.split(rule, text, maxsplit=1)
         if len(parts) == 2:
             yield dedent(parts[0]), parts[1]
     yield dedent(text), ""
 
 
+_RULE = r"(?:-{3,}|[–—]{1,3})"  # some editors make a dash of ---
 _ODD_BLANKS = "\xa0\u2000-\u200a\u202f\u205f\u3000"
 
 
