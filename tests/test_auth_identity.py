@@ -196,3 +196,14 @@ def test_a_token_does_not_bring_back_its_agent_after_a_forced_shutdown(tmp_path:
 
     out = [(200, None), (422, "sender-has-shut-down"), (403, "identity-differs"), (422, "sender-has-shut-down")]
     assert over_hub(tmp_path, tried) == [*out, (200, None), *out, (200, None), (201, None), (422, "name-not-allowed")]
+
+
+@proves("hub/operator")
+@pytest.mark.parametrize("claims", [{"name": "bot7", "role": "human"}, {"name": "bot7", "role": "Human"}])
+def test_a_leads_token_adds_no_person(claims: dict[str, str], tmp_path: Path) -> None:
+    async def tried(app: App, dev: Key, operator: Key) -> list[tuple[int, str | None]]:
+        lead = made_token(TokenFile(str(tmp_path / "tokens.json")), "lead", "lead")
+        answers = [await call(app, VERBS["join"], key, **claims) for key in (dev, lead)]
+        return [(answer.status, answer.code) for answer in answers]
+
+    assert over_hub(tmp_path, tried) == [(403, "identity-differs"), (403, "operator-only")]

@@ -126,8 +126,9 @@ def test_a_token_is_bound_to_the_name_and_role_as_they_are_compared(capsys: Capt
     assert run(capsys, "create", "--agent", "@agent-Ada", "--role", "QA", "--json").answer["agent"] == "ada"
     assert run(capsys, "create", "--agent", "Dev").code == DONE
     assert run(capsys, "create", "--operator", "--agent", "grace", "--role", "lead").code == DONE
+    assert run(capsys, "create", "--agent", "zoe", "--role", "agent").code == DONE
     told = [(answer["agent"], answer["role"], answer["operator"]) for answer in run(capsys, "list", "--json").answers]
-    assert told == [("ada", "qa", False), ("dev", "dev", False), ("grace", "lead", True)]
+    assert told == [("ada", "qa", False), ("dev", "dev", False), ("grace", "lead", True), ("zoe", "agent", False)]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from telex.delivery.membership import name_not_allowed
+from telex.model.roster import AGENT as ROLELESS
 from telex.model.roster import HUMAN
 from telex.model.suggestion import nearest
 from telex.surfaces.cli import completion
@@ -145,7 +146,7 @@ def _role(name: str, role: str | None, settings: "Settings") -> str:
             f"no member {shown(name)} in telex.toml" + (f"; did you mean {meant}?" if meant else ""),
             REFUSED,
         )
-    known = dict.fromkeys([*(normalised(one) for each in settings.dialects() for one in each.roles), HUMAN])
+    known = dict.fromkeys([*(normalised(one) for each in settings.dialects() for one in each.roles), HUMAN, ROLELESS])
     taken = normalised(role) if role is not None else declared.get(name, name)
     if name in declared and taken != declared[name]:
         raise CommandError(f"role-differs: {shown(name)} is {declared[name]} in telex.toml; leave out --role", REFUSED)

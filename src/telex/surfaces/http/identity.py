@@ -8,7 +8,8 @@ from telex.protocol.verbs import Verb, arguments
 from telex.surfaces.http.caller import Caller
 from telex.validation.authorization import normalised
 
-DIFFERS, OPERATOR_ONLY = "identity-differs", "operator-only"
+DIFFERS = "identity-differs"
+_OPERATOR_ONLY = Finding("operator-only", "$", "Ask a person: this needs an operator's token.")
 
 
 def acting(caller: Caller, verb: Verb, given: dict[str, Any]) -> dict[str, Any] | Finding:
@@ -17,7 +18,7 @@ def acting(caller: Caller, verb: Verb, given: dict[str, Any]) -> dict[str, Any] 
     Whoever came without a token names itself; one with a token need not say who it is.
     """
     if verb.may == "operator" and not caller.operator:
-        return Finding(OPERATOR_ONLY, "$", "Ask a person: this needs an operator's token.")
+        return _OPERATOR_ONLY
     if caller.token is None or verb.acts is None:
         return given
     claimed = _word(given.get(verb.acts))
@@ -33,7 +34,9 @@ def acting(caller: Caller, verb: Verb, given: dict[str, Any]) -> dict[str, Any] 
             return _differs(caller, verb.by, by)
         given = given | _written(verb, verb.by, caller.agent)
     if claimed is not None and normalised(claimed) != caller.agent:
-        return given if verb.by is not None and caller.role in LEADS else _differs(caller, verb.acts, claimed)
+        if verb.by is None or caller.role not in LEADS:
+            return _differs(caller, verb.acts, claimed)
+        return _OPERATOR_ONLY if HUMAN in (normalised(claimed), normalised(_word(given.get("role")) or "")) else given
     given = given | _written(verb, verb.acts, caller.agent)
     if "role" not in arguments(verb.name) or caller.role is None:
         return given
