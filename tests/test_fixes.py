@@ -10,6 +10,7 @@ from telex.dialects.schema import OneOf, Tree, walk_kinds
 from telex.model.suggestion import folded, nearest
 from telex.validation.check import CheckPolicy, CheckResult, check
 from telex.validation.fast_validator import FastValidator
+from tests.cli_kit import process
 from tests.proofs import proves
 
 PROGRESS: Tree = {"type": "dev_progress", "task": "T1", "plan_id": "P1", "commit": "c0ffee1", "status": "complete"}
@@ -123,6 +124,22 @@ def test_null_in_a_required_text_of_front_matter_is_missing(type_: str, null: st
 @pytest.mark.parametrize("left", ["<fill: text>", {"a": ["<fill: text>"]}])
 def test_a_blank_in_an_unknown_field_is_not_offered_as_fixed(left: Any) -> None:
     assert checked(PROGRESS | {"status": "Complete", "mood": left}).fixed is None
+    assert process("fix", "-", stdin=json.dumps(PROGRESS | {"mood": left}).encode()).code == 2
+    tree = example("build-flow", "STATE_TRANSITION")
+    tree["payload"]["metadata"] = {"by": {"whom": left}}
+    assert ("blank-left", "$.payload.metadata.by") in said(checked(tree))
+
+
+def test_an_optional_field_of_front_matter_without_a_value_is_asked_about() -> None:
+    head = "---\ntype: task_assignment\nsignal: execute\nwave: 1\nstep:"
+    assert check(f"{head} null\n---\n").fixed == {"type": "task_assignment", "signal": "execute", "wave": 1}
+    assert check(f"{head}\n---\n").fixed is None
+
+
+def test_a_field_that_lost_its_line_is_not_taken_for_text() -> None:
+    head = "---\ntype: task_assignment\nsignal: execute\nplan_file: plans/reset.md"
+    for line in ("wave: 1", "ave: 1", " step: 2"):
+        assert check(f"{head}{line}\n---\n").fixed is None
 
 
 def test_fields_beside_the_payload_are_moved_into_it() -> None:

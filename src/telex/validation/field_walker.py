@@ -69,6 +69,9 @@ class FieldWalker(ValueChecker):
             case Timestamp():
                 return self.moment(value, kind, path)
             case Anything():
+                if isinstance(value, (dict, list)) and OPENING in scalars.flat(value):
+                    self.say("blank-left", path, "Fill in the blank, or take it out.", found=value)
+                    self.blanks.add(path)
                 return self.blank(kind, path) if self.is_broken_inside(path) else value
 
     def group(self, tree: Mapping[str, Any], fields: Fields, path: str) -> Tree:
@@ -88,6 +91,8 @@ class FieldWalker(ValueChecker):
             elif name in tree and not field.required:
                 wanted = expected(field.kind)
                 self.say("wrong-type", at, f"Leave {name} out, or give {wanted}.", expected=wanted, found=tree[name])
+                if tree[name] == "":  # in front matter, where a value may have been lost
+                    fixed[name] = self.blank(field.kind, at)
             elif field.required:
                 fixed[name] = self.missing(field.kind, at, name, null=name in tree)
         noted = 0

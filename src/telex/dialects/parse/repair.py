@@ -191,7 +191,8 @@ def _mappings(text: str, is_ours: IsOurs, dialects: tuple[Dialect, ...], limits:
             if is_json:
                 tree = _json_values(tree, having[0].fields_of(having[0].types[tree[TYPE]]))
             left = {name for dialect in having for name in dialect.types[tree[TYPE]].fields} - tree.keys()
-            merged = any(f"{name}: " in value for name in left for value in tree.values() if isinstance(value, str))
+            keys = [key for value in tree.values() if isinstance(value, str) for key in re.findall(r"(\w+): ", value)]
+            merged = any(key.endswith(name[-3:]) for key in keys for name in left)  # a field that lost its line
             is_exact = is_complete(tree, having) and not merged and not (is_json and (body.strip() or " #" in variant))
             yield Repair(tree, None if is_json else body, is_exact)
 
@@ -213,7 +214,9 @@ _ODD_BLANKS = "\xa0\u2000-\u200a\u202f\u205f\u3000"
 def _tidied(fields: str) -> str:
     """The fields with other blanks and tabs as blanks where they indent or separate, and odd values in quotes."""
     fields = re.sub(
-        rf"(?m)^[ \t{_ODD_BLANKS}]+", lambda match: match[0].replace("\t", "  ").replace("\xa0", " "), fields
+        rf"(?m)^[ \t{_ODD_BLANKS}]+(?=- |[\w.-]+:)",
+        lambda match: match[0].replace("\t", "  ").replace("\xa0", " "),
+        fields,
     )
     fields = re.sub(rf"(?m)^([ ]*(?:- )?[\w.-]+:)[ \t{_ODD_BLANKS}]+", r"\1 ", fields)
     return re.sub(
