@@ -363,6 +363,13 @@ def test_approving_a_request_that_names_no_path_asks_for_the_paths(team: Team, s
     assert team.bus.approve(other.id, approved=False, reason="no").accepted
 
 
+@proves("contracts/approval/says-nothing")
+def test_an_override_of_another_gate_than_a_path_is_approved_without_paths(team: Team) -> None:
+    kept(team, contract())
+    request = kept(team, ask() | {"payload": ask()["payload"] | {"request_type": "gate_override"}})
+    assert team.bus.approve(request.id, approved=True, reason="The flaky test may fail.").accepted
+
+
 @proves("contracts/pattern-flaw")
 @pytest.mark.parametrize("words", [{"allowed_paths": ["../x"]}, {"forbidden_paths": ["C:\\secret"]}])
 def test_a_pattern_that_covers_nothing_is_told_to_whoever_wrote_it(team: Team, words: dict[str, Any]) -> None:

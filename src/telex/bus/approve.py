@@ -8,6 +8,7 @@ from telex.dialects.registry import by_name
 from telex.dialects.schema import ANY, Dialect, MessageType, OneOf, kind_at
 from telex.dialects.write import write
 from telex.errors import InvalidValue, NotFound
+from telex.model.contracts import SCOPE_CHANGE
 from telex.model.dialect_version import choice_of
 from telex.model.finding import Finding
 from telex.model.json_path import ROOT
@@ -76,11 +77,11 @@ async def answer_to(
 
 
 async def _widens_nothing(context: BusContext, approval: Approval, type_: MessageType) -> bool:
-    """Is a contract to be widened, and would this answer add no path to it?"""
+    """Is a contract to be widened, and would this answer add no path to it? An override may be of another gate."""
     contracts = contracts_in(await context.topics((CONTRACTS,)))
     names_paths = type_.deed is not None and "modifications" in type_.deed.field_map and bool(approval.request.paths)
     waits = contracts is not None and approval.waits and approval.request.id in contracts.asks
-    return waits and not names_paths
+    return waits and approval.request.kind == SCOPE_CHANGE and not names_paths
 
 
 def _words(
