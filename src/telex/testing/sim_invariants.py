@@ -21,6 +21,7 @@ BECOMES: dict[str, State] = {
     "extended": "leased",
     "acked": "acked",
     "nacked": "stored",
+    "returned": "stored",
     "lease-expired": "stored",
     "dead": "dead",
     "expired": "expired",
@@ -109,6 +110,8 @@ def _move(event: Event, delivery: ReplayedDelivery, witness: SendObserver, limit
         delivery.fence += 1
         if delivery.attempts > limits.attempts_max:
             witness.wrong(f"delivery {event.delivery} was offered {delivery.attempts} times")
+    elif event.kind == "returned":
+        delivery.attempts -= 1
     elif event.kind == "retried":
         delivery.attempts = 0
 
