@@ -68,7 +68,7 @@ class ValueChecker:
             say = f'Put quotes around it: "{value}".'
             self.say("wrong-type", path, say, expected="text", found=value, nearest=str(value))
             return str(value)
-        if not isinstance(value, str) or scalars.is_null(value):
+        if not isinstance(value, str) or (isinstance(value, PlainScalar) and scalars.is_null(value)):
             return self.wrong_type(value, kind, path)
         if not value and not kind.may_be_empty:
             if kind.printable:

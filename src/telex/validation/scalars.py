@@ -13,9 +13,7 @@ MEANS_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": Fals
 _NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\Z", re.ASCII)
 _BETWEEN_CHOICES = re.compile(r"\s*\|\s*|\s+/\s+|\s+or\s+")
 _AMBIGUOUS = re.compile(r"[-+]?(0\d+|0[xob][\da-fA-F_]+|\d+(_\d+)+|\d+(:\d+)+)\Z", re.ASCII)
-_ITEM = re.compile(
-    r"[^\s,;|&+=()\[\]{}<>\"'`]+\Z"
-)  # a path, an id, a word: nothing that separates items or groups them
+_ITEM = r"[^\s,;|&+=()\[\]{}<>\"'`]+\Z"  # a path, an id, a word: nothing that separates items or groups them
 _NO_ITEM = frozenset({"", "none", "n/a", "na", "null", "nil", "no", "nothing", "empty", "unknown", "tbd", "todo", "~"})
 _YAML_NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _FLAT_MAX = 5_000
@@ -45,12 +43,12 @@ def is_one_item(value: Any) -> bool:
     """Is this one item of a list, and surely neither several in one text nor a word for none?"""
     if not isinstance(value, str):
         return True
-    return _ITEM.match(value) is not None and value.casefold().strip("-.") not in _NO_ITEM
+    return re.match(_ITEM, value) is not None and value.casefold().strip("-.") not in _NO_ITEM
 
 
 def is_null(value: Any) -> bool:
     """Null, and in YAML nothing at all, stand for a value that was left out."""
-    return value is None or (isinstance(value, PlainScalar) and value in _YAML_NULL)
+    return value is None or (value.__class__ is PlainScalar and value in _YAML_NULL)
 
 
 def fits(value: Any, kind: Kind) -> bool:

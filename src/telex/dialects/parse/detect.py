@@ -201,8 +201,8 @@ def _types(dialect: Dialect) -> str:
 def _best(tree: Tree, choices: list[tuple[Dialect, MessageType]], hint: DetectionHint) -> tuple[Dialect, MessageType]:
     if len(choices) == 1 or _is_default_version(tree, choices, hint):
         return choices[0]
-    names = {name for dialect, type_ in choices for name in tree.keys() & dialect.fields_of(type_).keys()}
-    base = (hint.preferred or "").partition(AT)[0]
+    base, named = (hint.preferred or "").partition(AT)[0], choices if hint.preferred else ()
+    names = {name for dialect, type_ in named for name in tree.keys() & dialect.fields_of(type_).keys()}
 
     def rank(choice: tuple[Dialect, MessageType]) -> tuple[bool, bool, int, bool, bool]:
         dialect, type_ = choice

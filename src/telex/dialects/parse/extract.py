@@ -23,12 +23,10 @@ FENCES_MAX = 256  # of them looked into; a text with more is a document, and no 
 _FENCE_LINE = re.compile(r"^(?P<fence>`{3,}+|~{3,}+)(?P<words>[^\n`]*)$", re.MULTILINE)
 # At the start of a line or behind a colon: a brace elsewhere is part of a sentence, and no message.
 _BRACE = re.compile(r"(?:^[ \t]*|:[ \t]*|^```\w*[ \t]*)\{(?=\s*[\"'“}])", re.MULTILINE)
-_GOES_ON = re.compile(
-    r"[\s,\]}]*+([\"'][\w $-]{1,80}+[\"'])\s*+:"
-)  # more fields, behind the brace that ended the object
-_TAG_LINE = re.compile(r"<([A-Za-z][\w.-]{0,60})(?:\s[^<>\n]{0,400})?>[ \t]*\n")
+_GOES_ON = r"[\s,\]}]*+([\"'][\w $-]{1,80}+[\"'])\s*+:"  # more fields, behind the brace that ended the object
+_TAG_LINE = r"<([A-Za-z][\w.-]{0,60})(?:\s[^<>\n]{0,400})?>[ \t]*\n"
 _RULE = re.compile(r"^---[ \t]*$", re.MULTILINE)
-_OBJECT_BEGUN = re.compile(
+_OBJECT_BEGUN = (
     r"\{\s*([\"'“”‘][\w $-]+[\"'“”’]|\w+)\s*:|\{\s*\}|\{\s*[\"']?\Z"
     r"|\{[^{}]{0,200}?[\"'”]\s{0,8}:\s{0,8}[\"'“\[{\dtfn-]"  # a key further on, though the first is broken
 )
@@ -71,7 +69,7 @@ def _candidates(text: str, is_ours: IsOurs) -> Iterator[Candidate]:
 
 def _tagged(text: str) -> str:
     """What stands between two lines that open and close a tag around the whole text, such as <message>."""
-    opened = _TAG_LINE.match(text)
+    opened = re.match(_TAG_LINE, text) if text[:1] == "<" else None
     if opened is None or not text.endswith(f"\n</{opened[1]}>"):
         return ""
     return text[opened.end() : -len(opened[1]) - 3]
@@ -83,7 +81,7 @@ def _json_from(text: str, start: int, is_ours: IsOurs) -> Iterator[Candidate]:
     if read.failed:
         # Too deep to read is hostile or broken, whatever it was meant to be; a stray bracket may begin a sentence.
         too_deep = read.findings[-1].code == "too-deep"
-        if too_deep or (text[start] == "{" and _OBJECT_BEGUN.match(text, start)):
+        if too_deep or (text[start] == "{" and re.match(_OBJECT_BEGUN, text[start:])):
             yield Candidate("json", text[start:], read=read)
     elif not rest or text[start] == "{":
         yield Candidate("json", text[start:], _left_over(rest, is_ours), read)
@@ -99,7 +97,7 @@ def _left_over(rest: str, is_ours: IsOurs) -> tuple[Finding, ...]:
 
 
 def _stray_brace(rest: str) -> tuple[Finding, ...]:
-    goes_on = _GOES_ON.match(rest)
+    goes_on = re.match(_GOES_ON, rest)
     if goes_on is None:
         return ()
     say = f"Take out the brace that closes the object before {goes_on[1]}, or the rest of the text."

@@ -10,6 +10,11 @@ from telex.model.json_path import path_of
 
 def laid_out(tree: Tree, dialect: Dialect, type_: MessageType) -> tuple[Tree, list[Finding]]:
     """The message with its fields where the dialect has them, and what had to be moved for that."""
+    own = type_.fields if dialect.payload is None else {dialect.payload}
+    if all(name == TYPE or name in dialect.envelope or name in own for name in tree) and (
+        dialect.payload is None or isinstance(tree.get(dialect.payload), dict)
+    ):
+        return tree, []  # nearly every message
     if dialect.payload is None:
         return _flat(tree, dialect, type_)
     findings: list[Finding] = []

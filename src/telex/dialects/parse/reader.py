@@ -131,14 +131,15 @@ class _ParseSteps(NamedTuple):
         return self.typed(front.fields, front.body, "front-matter", findings, candidate.text)
 
     def typed(self, tree: Tree, body: str | None, form: Form, found: tuple[Finding, ...], text: str) -> ParsedMessage:
-        tree, renamed = _with_type(tree, self.of(form))
-        flat = wrapped(tree, self.of(form)) if not refusals(found) else None
+        among = self.of(form)
+        tree, renamed = _with_type(tree, among)
+        flat = wrapped(tree, among) if not refusals(found) else None
         needs = None
         if flat is not None:
             detection, tree, needs = flat
             found = (*found, note("envelope-added", f"Read as a {tree[TYPE]} in its envelope; send it with one."))
         else:
-            detection = tell(tree, self.of(form), self.hint)
+            detection = tell(tree, among, self.hint)
         is_sure = detection.type is not None and (detection.certain or detection.type.name == tree.get(TYPE))
         said = () if is_sure else self.other_form(tree, form)
         if said:
