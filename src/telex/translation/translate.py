@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from telex.dialects.field_access import get_path
 from telex.dialects.intents import INTENTS
 from telex.dialects.parse.front_matter import PlainScalar
+from telex.dialects.registry import BUILT_IN
 from telex.dialects.schema import ANY, Boolean, Dialect, Fields, Group, Integer, MessageType, Number, Tree
 from telex.dialects.timestamps import parse_timestamp
 from telex.dialects.write import write
@@ -49,6 +50,7 @@ class TypeTranslation(NamedTuple):
     why_not: str  # if no path has a plan
 
 
+_BUILT_IN = frozenset(dialect.name for dialect in BUILT_IN)
 _REMEMBERED: dict[tuple[int, int, int], TypeTranslation] = {}
 
 
@@ -135,7 +137,9 @@ def _find(dialect: Dialect, type_: MessageType, to: Dialect) -> tuple[Translatio
 
 def _if_accepted(made: Translation | NoCounterpart) -> Translation | NoCounterpart:
     """Validate the result if its dialect is a user's: its rules may not fit any mapping."""
-    if isinstance(made, NoCounterpart) or (made.type.meaning is None and made.dialect.extends is None):
+    if isinstance(made, NoCounterpart) or (
+        made.type.meaning is None and (made.dialect.extends is None or made.dialect.name in _BUILT_IN)
+    ):
         return made
     findings = refusals(
         (
