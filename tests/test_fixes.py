@@ -130,6 +130,12 @@ def test_a_blank_in_an_unknown_field_is_not_offered_as_fixed(left: Any) -> None:
     assert ("blank-left", "$.payload.metadata.by") in said(checked(tree))
 
 
+def test_a_number_is_not_compared_with_a_list_that_has_blanks() -> None:
+    tree = example("build-flow", "ERROR_REPORT")
+    tree["payload"] |= {"count": 0, "errors": [{"timestamp": "<fill: a time>", "message": "<fill: text>"}]}
+    assert {code for code, _ in said(checked(tree))} == {"blank-left"}
+
+
 def test_an_optional_field_of_front_matter_without_a_value_is_asked_about() -> None:
     head = "---\ntype: task_assignment\nsignal: execute\nwave: 1\nstep:"
     assert check(f"{head} null\n---\n").fixed == {"type": "task_assignment", "signal": "execute", "wave": 1}
@@ -163,7 +169,7 @@ def test_fields_in_an_object_of_a_flat_dialect_are_moved_out_of_it(dialect: str,
 
 
 @proves("common/fixes/layout")
-@pytest.mark.parametrize("type_", ["plan_contract", "qa_verdict", "scout_findings", "approval_response"])
+@pytest.mark.parametrize("type_", ["plan_contract", "qa_verdict", "scout_findings", "shutdown_request"])
 def test_a_payload_as_text_or_under_another_name_is_put_in_its_place(type_: str) -> None:
     whole = example("vbw-typed", type_)
     answer = checked(whole | {"payload": json.dumps(whole["payload"])})

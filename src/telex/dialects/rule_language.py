@@ -108,16 +108,23 @@ def names(node: Node) -> Iterator[str]:
 
 
 def compared(node: Node) -> Iterator[str]:
-    """The fields whose values the rule looks at; of those under `len` and `has` it only asks whether they are there."""
+    """The fields whose values the rule looks at; of those under `len` and `has` it only asks whether they are there,
+    unless it compares their number with another field."""
     if isinstance(node, FunctionCall) and node.function in ("len", "has"):
         return
-    if isinstance(node, Binary):
+    if isinstance(node, Binary) and node.operation in _COMPARISONS and not _has_constant(node):
+        yield from (name.partition("[]")[0] for name in names(node))
+    elif isinstance(node, Binary):
         yield from compared(node.left)
         yield from compared(node.right)
     elif isinstance(node, Not):
         yield from compared(node.operand)
     else:
         yield from names(node)
+
+
+def _has_constant(node: Binary) -> bool:
+    return isinstance(node.left, Constant) or isinstance(node.right, Constant)
 
 
 class _Parser:

@@ -99,6 +99,8 @@ def wrapped(tree: Tree, dialects: tuple[Dialect, ...]) -> tuple[Detection, Tree,
     fields |= {names[name]: tree[name] for name in names if name in tree}  # the tool's own name goes before ours
     around = {name: value for name, value in fields.items() if name == TYPE or name in dialect.envelope}
     inside = {name: value for name, value in fields.items() if name not in around}
+    if any(isinstance(value, dict) for value in inside.values()):
+        return None  # a payload under another name
     if not inside or not all(name in fields for name in dialect.flat.told_by[str(named)]):
         return None  # not one field of the payload, or nothing to tell it by
     return Detection(dialect, dialect.types[str(named)]), {**around, dialect.payload: inside}, dialect.flat.dialect
