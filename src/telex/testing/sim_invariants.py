@@ -139,7 +139,7 @@ def _is_at_rest(delivery: Delivery, message: Message, witness: SendObserver, rea
 def _complaints_are_answered(events: list[tuple[Event, Message | None]], witness: SendObserver) -> None:
     """A lease may end early: its question expired, its recipient left, or it was given up when the last one expired.
     Nothing else excuses it."""
-    ended = {event.delivery for event, _ in events if event.kind in ("expired", "withdrawn", "dead")}
+    ended = {event.delivery for event, _ in events if event.kind in ("expired", "withdrawn", "returned", "dead")}
     for delivery, text in witness.complaints:
         if delivery not in ended:
             witness.wrong(text)
