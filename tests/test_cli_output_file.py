@@ -73,7 +73,14 @@ def test_a_log_is_written_over_itself_from_stdin(log: Path) -> None:
 def test_a_run_that_is_ended_leaves_what_was_there(tmp_path: Path, told: signal.Signals, code: int) -> None:
     (tmp_path / "new").write_bytes(WORDS)
     command = [*COMMAND, "migrate-log", "-", *VERSIONS, "--output", str(tmp_path / "new")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # tests in the background inherit that it is ignored
+    try:
+        started = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with started as running:
         assert running.stdin is not None
         while _only(tmp_path, "new") and running.poll() is None:  # until it has begun beside the file
             running.stdin.write(json.dumps(PROGRESS).encode() + b"\n")
