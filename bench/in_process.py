@@ -77,7 +77,7 @@ def _front_matter() -> Line:
 
 
 def _unknown_fields() -> Line:
-    """A hostile message: what the hub does with it, nobody else waits for long."""
+    """A hostile message: its check bounds how long other clients of a hub wait."""
     tree = VBW_HANDOFF.types["dev_progress"].example | {f"{number:05x}": 1 for number in range(UNKNOWN_FIELDS)}
     raw = json.dumps(tree, separators=(",", ":")).encode()
     assert check(raw).valid

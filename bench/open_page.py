@@ -1,7 +1,7 @@
 """Cost of an open page for everybody who sends through the hub, on a store with a large team.
 
 50,000 messages, 200 silent agents with 2,600 unread messages, 40 approvals open. Agents send at a fixed rate, once
-while nobody looks and once while a page follows the events, asks for the counts 400 ms after an event and for the
+without a page and once while a page follows the events, asks for the counts 400 ms after an event and for the
 states of new messages, as the page in the browser does.
 """
 

@@ -96,7 +96,7 @@ def _naming(verdict: PathVerdict, others: list[tuple[str, PlanSummary]]) -> Path
 
 
 def _member(gate: WriteGuard, agent: str, role: str | None, *, in_force: bool) -> Member:
-    """The agent that asks; asking joins nobody. While contracts are in force an unknown name is refused: it may be a
+    """The agent that asks. A guard adds no member. While contracts are in force an unknown name is refused: it may be a
     typing error, and no contract would cover it."""
     from telex.delivery import membership
 

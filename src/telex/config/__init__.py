@@ -118,7 +118,7 @@ def text_of(path: str) -> str:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """A pipe that nobody writes to is empty, and not waited for."""
+    """Without blocking: a pipe without a writer reads as empty."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

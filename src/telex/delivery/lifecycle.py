@@ -59,7 +59,7 @@ def given_back(
 
 def lapsed(delivery: Delivery, now: float, limits: Limits, *, reports: tuple[NewMessage, ...] = ()) -> Settlement:
     """Lease expiry. It counts as a failed attempt: a crashed agent and a slow one cannot be told apart. The backoff
-    begins when the lease expired, however long nobody noticed."""
+    begins when the lease expired, not when the expiry is processed."""
     attempt = FailedAttempt("lease-expired", LAPSED, now, delivery.holder)
     due_at = delivery.due_at + backoff(delivery.attempts, limits)
     return _retry(delivery, attempt, limits, due_at, reports)._replace(run_out_at=now)  # the lease may just be extended

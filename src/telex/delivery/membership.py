@@ -60,7 +60,7 @@ def newcomer(
 
 
 def sender_unknown(name: str, roster: Roster) -> Finding:
-    """A name that is not on the roster, for verbs that add nobody to it."""
+    """A name that is not on the roster, for verbs that add no member."""
     close = roster.nearest(name)
     act = f"Act as {close}, or add" if close else "Add"
     say = f"{act} it to the team first: no agent is called {name}."

@@ -42,7 +42,7 @@ def by_name(name: str, dialects: tuple[Dialect, ...] = VERSIONS) -> Dialect | No
 
 
 def versions_of(dialect: Dialect, dialects: Iterable[Dialect]) -> tuple[Dialect, ...]:
-    """A dialect in its default version stands for all its versions among these; another one for itself."""
+    """All versions of a dialect named in its default version; otherwise the named version only."""
     versions = tuple(other for other in dialects if dialect.name == dialect.base == other.base)
     return versions if dialect in versions else (dialect,)
 

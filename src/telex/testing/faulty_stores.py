@@ -107,7 +107,7 @@ class NoFencing(FaultyStore):
 
 
 class NoLateAcks(FaultyStore):
-    """Refuses an ack or nack after the lease expired, though nobody else has the message."""
+    """Refuses an ack or nack after the lease expired, though no other reader has the message."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         return await self.inner.settle(

@@ -218,7 +218,9 @@ def _key_findings(value: dict[str, Any] | list[Any], at: str) -> list[Finding]:
             for key in value.keys_doubled
         ]
         findings += [
-            Finding("duplicate-key", join(at, key), f"Give {key!r} once: it stands here with the same value.", "note")
+            Finding(
+                "duplicate-key", join(at, key), f"Give {key!r} once: it is repeated here with the same value.", "note"
+            )
             for key in value.keys_repeated
         ]
     odd = [key for key in value if not key.isascii() or "\0" in key]

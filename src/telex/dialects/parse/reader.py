@@ -76,7 +76,7 @@ def _without_decision_in_prose(reading: ParsedMessage) -> ParsedMessage:
 
 
 DECISION_IN_PROSE = "decision-in-prose"
-_YAML_BREAKS = "\x85\u2028\u2029"  # line ends to YAML 1.1, and to nobody else
+_YAML_BREAKS = "\x85\u2028\u2029"  # line ends in YAML 1.1 only
 _ENDS_READING = frozenset(
     {"yaml-malformed", "yaml-tab", "yaml-many-documents", "front-matter-not-mapping", "front-matter-not-closed"}
     | {"front-matter-too-large", "too-deep"}

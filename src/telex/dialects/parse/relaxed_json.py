@@ -35,7 +35,7 @@ IN_DOUBT = blank_for("what was meant; it could not be read to its end")
 class RelaxedJson(NamedTuple):
     value: Any
     end: int  # where the value stops in the text
-    is_exact: bool  # every value stands in the text as it was read, and the text has nothing else
+    is_exact: bool  # every value occurs in the text as it was read, and nothing else does
 
 
 def read_relaxed(text: str, start: int, depth_max: int) -> RelaxedJson:

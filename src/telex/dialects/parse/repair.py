@@ -75,7 +75,7 @@ def repair(text: str, dialects: tuple[Dialect, ...], limits: Limits) -> Repair |
             advice.append(say)
 
     def is_ours(tree: Any) -> bool:
-        return isinstance(tree, dict) and tree.get(TYPE) == named  # another one stands in a text of this one
+        return isinstance(tree, dict) and tree.get(TYPE) == named  # not one inside a text value of this one
 
     first = None
     for found in chain(_objects(text, is_ours, dialects, limits), _mappings(text, is_ours, dialects, limits)):
