@@ -249,6 +249,19 @@ def test_a_lease_is_renewed_while_the_server_lives_and_is_free_soon_after_it_was
         assert "You hold" not in other.said("wait", seconds=0)
 
 
+@proves("mcp/process/same-name")
+def test_a_second_server_of_a_name_is_noticed_while_the_first_runs(tmp_path: Path) -> None:
+    with piped(tmp_path, "--as", "dev") as first, piped(tmp_path, "--as", "DEV") as second:
+        first.begin()
+        second.begin()
+        assert first.said("send", message="It is red.", to="lead").startswith("stored: ")
+        assert second.said("wait", seconds=0).startswith("Another running telex mcp is DEV too")
+        assert "Another running" not in first.said("wait", seconds=0)
+        first.running.kill()
+        first.running.wait()
+        assert "Another running" not in second.said("wait", seconds=0)
+
+
 @proves("mcp/lease/held-no-longer")
 def test_a_message_is_held_for_a_bounded_time(tmp_path: Path) -> None:
     with telex_mcp(tmp_path, "0.5\nhold_seconds_max = 1") as server, piped(tmp_path, "--as", "lead") as other:

@@ -39,6 +39,7 @@ class CallContext(NamedTuple):
     who: Callable[[], Identity]  # raises NotAMember where nobody has said
     project: ProjectFiles | None = None
     renewal: LeaseRenewal | None = None  # None: leases are not renewed
+    notice: str | None = None  # a line before the text of each result
 
     @property
     def dialects(self) -> dict[str, Dialect]:

@@ -147,7 +147,9 @@ async def _called(place_of: PlaceOf, context: Context, params: types.CallToolReq
         return of_arguments(findings)
     try:
         async with asyncio.timeout(answers.PATIENCE_SECONDS):
-            return await CALLS[params.name](await place_of(context, _makes_store(params.name, given)), given)
+            place = await place_of(context, _makes_store(params.name, given))
+            result = await CALLS[params.name](place, given)
+            return result if place.notice is None else result._replace(text=f"{place.notice}\n{result.text}")
     except TimeoutError:
         return of_silence(params.name, given.get("id"))
     except TelexError as error:

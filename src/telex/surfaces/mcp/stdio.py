@@ -7,7 +7,7 @@ tries again. Most coding tools show nothing of a server that fails to start, so 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -19,15 +19,25 @@ from mcp.shared.message import SessionMessage
 from telex.config import Settings, load
 from telex.connection import MEMORY, connect, hub_at, store_path
 from telex.errors import NotAMember
+from telex.model.digest import digest_of
 from telex.ports.bus import Bus
+from telex.stores.disk import open_file
 from telex.surfaces.cli.bus_connection import is_there as store_exists
+from telex.surfaces.cli.output import shown
 from telex.surfaces.mcp.context import CallContext, Identity, ProjectFiles
 from telex.surfaces.mcp.lease_renewal import LeaseRenewal
 from telex.surfaces.mcp.result import AT_THE_DOOR
 from telex.surfaces.mcp.server import make_server
 from telex.surfaces.mcp.tools import INSTRUCTIONS
+from telex.validation.authorization import normalised
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not a Unix: no notice
+    fcntl = None  # type: ignore[assignment]
 
 NAMELESS = "This server has no agent name, so you can neither send nor receive."
+SHARED = "Another running telex mcp is {name} too and takes from the same inbox: give one of them another TELEX_AGENT."
 
 
 class LazyBus:
@@ -54,6 +64,26 @@ class LazyBus:
             return self._open[is_there]
 
 
+class NameLock:
+    """File lock on an agent's name, beside the store: it shows whether another server of that name runs."""
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+
+    def take(self, store: str, name: str) -> bool:
+        """False: another process has it."""
+        if self._descriptor < 0 and fcntl is not None:
+            path = f"{store}-agent-{digest_of(normalised(name).encode()).hex()[:16]}"
+            descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(descriptor)
+                return False
+            self._descriptor = descriptor  # until the process ends
+        return True
+
+
 async def serve(identity: Identity | None, where: str | None, *, structured: bool = False) -> None:
     """Serve until stdin ends."""
 
@@ -71,13 +101,21 @@ async def serve(identity: Identity | None, where: str | None, *, structured: boo
 async def opened_server(
     who: Callable[[], Identity], where: str | None, greeting: str, *, structured: bool
 ) -> AsyncIterator[Server[Any]]:
-    project, renewal = ProjectFiles(os.getcwd()), LeaseRenewal()
+    project, renewal, lock = ProjectFiles(os.getcwd()), LeaseRenewal(), NameLock()
+
+    def notice(settings: Settings) -> str | None:
+        path = store_path(where, settings) if hub_at(where, settings) is None else None
+        with suppress(NotAMember, OSError):
+            if path is not None and os.path.exists(path) and not lock.take(path, name := who().agent):
+                return SHARED.format(name=shown(name))
+        return None
+
     async with AsyncExitStack() as stack:
         doorstep = LazyBus(where, stack)
 
         async def place_of(_: Any, makes_store: bool) -> CallContext:
             bus, settings = await doorstep.bus(makes_store=makes_store)
-            return CallContext(bus, settings, who, project, renewal)
+            return CallContext(bus, settings, who, project, renewal, notice(settings))
 
         try:
             yield make_server(place_of, greeting, is_structured=lambda _: structured)
