@@ -31,7 +31,7 @@ help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
 
 # PORT=8080 takes another port than 4477; OPEN=1 opens the page in a browser.
-run: $(READY) ## the hub with its page, and a demo team talking; it says where
+run: $(READY) ## start a hub with its page and a demo team; prints the address
 	@$(TELEX) serve --demo $(if $(PORT),--port $(PORT)) $(if $(OPEN),--open)
 
 test: JOBS := $(or $(strip $(JOBS)),3)
@@ -117,12 +117,11 @@ $(READY): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation -e .
 	@touch $@
 
-# What each process of the tests would otherwise compile for itself is compiled once, while the types are checked. What is
-# wrong with a test is told when it is run.
+# Compile the tests once, while mypy runs, instead of in each test process. Errors show up when the tests run.
 $(COMPILED): $(READY)
 	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1; touch $@
 
-# strace is how a power cut is simulated. Without it every other test still runs, and what was left out is said twice.
+# strace is needed to simulate power cuts. Without it those tests are skipped, with a warning here and by pytest.
 strace:
 	@command -v strace >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y strace >/dev/null 2>&1; } || \
 		printf '\n!! strace is missing: power cuts will NOT be simulated\n'
@@ -149,7 +148,7 @@ $(CONFORMANCE_READY):
 		@modelcontextprotocol/conformance@$(CONFORMANCE) node@$(strip $(NODE)) && touch $@ || \
 		printf '\n!! npm could not install the MCP conformance suite: it will NOT be run\n'
 
-# TypeScript comes from npm. Without it every other test still runs, and what was left out is said twice: here and by pytest.
+# TypeScript comes from npm. Without it those tests are skipped, with a warning here and by pytest.
 typescript: $(TSC_READY)
 
 $(TSC_READY):

@@ -1,1 +1,1 @@
-"""Ratios, measured: each against its floor or a peer, in interleaved rounds of one run, as medians."""
+"""Benchmarks: ratios against a lower bound or a peer, in interleaved rounds of one run, as medians."""

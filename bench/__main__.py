@@ -21,7 +21,7 @@ from bench import (
     open_page,
     replay,
     translation,
-    waiting,
+    wakeup,
     work_state,
 )
 from bench.measure import Line, figure
@@ -38,7 +38,7 @@ ROOMS = {
     "contracts": contracts,
     "there and back": cycle,
     "a million kept": kept,
-    "waiting readers": waiting,
+    "waiting readers": wakeup,
     "the rules of the work": work_state,
     "other dialects": translation,
     "beside another bus": beside,

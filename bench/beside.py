@@ -1,7 +1,7 @@
-"""What does the bus do one message at a time, beside another bus for agents that a user would pick?
+"""Send, receive and ack of one message at a time, beside okf-agentbus.
 
-One process. okf-agentbus publishes and polls through its own Python interface (synchronous=NORMAL, nothing to ack); we
-send, receive and ack.
+One process. okf-agentbus publishes and polls through its own Python interface (synchronous=NORMAL, no ack); Telex
+sends, receives and acks.
 """
 
 import itertools

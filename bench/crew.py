@@ -1,7 +1,7 @@
-"""Four processes that send and four that receive, on one file: how is a round of theirs run and timed?
+"""Rounds of four sending and four receiving processes on one file.
 
-All open the store first and wait for each other. A round ends when everything that was sent in it has been acked.
-An error is counted and the step tried again, so that one that locks others out is seen and not hidden by a crash.
+All processes open the store and wait for each other before a round begins. A round ends when all its messages are
+acked. An error is counted and the step retried, so that lock contention shows up as a count and not as a crash.
 """
 
 import multiprocessing

@@ -1,6 +1,6 @@
-"""How fast does a message go round (sent, received, acked) when four processes send and four receive on one file?
+"""Round trip (send, receive, ack) of four senders and four receivers on one file, beside huey.
 
-huey is given the same messages in as many processes. Taking is its ack; leases, and a second chance, it has not.
+huey gets the same messages in the same number of processes. It dequeues without a lease or an ack.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What is the least that keeping a message can cost on this disk? The sync alone, and the same rows, bare."""
+"""Lower bounds of a durable send on this disk: the fsync alone, and the same rows without any logic."""
 
 import os
 import time

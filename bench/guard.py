@@ -1,4 +1,4 @@
-"""What does the guard cost from a standing start, as a hook runs it before every write and every commit?"""
+"""Cold start of `telex guard`, as a hook runs it before every write and every commit."""
 
 import os
 import shutil

@@ -1,11 +1,9 @@
-"""What does a send over HTTP cost beside the server alone, and beside what another bus for agents manages?
+"""Send over HTTP, beside the bare server and okf-agentbus.
 
-The message is a developer's report of 600 bytes, validated, and synced before its sender is answered; 64 connections
-ask at once. The same server with a constant answer is the whole hub with one route more, to which the same bytes are
-sent and which always answers the same; only its server with the doorkeeper and the limits, without anything behind
-them, and the server alone are shown for comparison.
-okf-agentbus publishes through its own Python interface (synchronous=NORMAL), one at a
-time, since that is what it offers. mcp_agent_mail is not run: three sends a second is what its users tell.
+The message is a report of 600 bytes, validated, and synced before the response; 64 connections send at once. The
+comparisons: the whole hub with a route that returns a constant response to the same bytes, the server with
+authentication and limits only, and the bare server. okf-agentbus publishes through its own Python interface
+(synchronous=NORMAL), one message at a time. mcp_agent_mail is not run: its users report three sends per second.
 """
 
 import itertools

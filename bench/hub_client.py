@@ -1,6 +1,6 @@
-"""How are requests sent faster than a server can answer them? Sixty-four connections, each asking when it was answered.
+"""Load generator: 64 connections, each sending its next request when it has its response.
 
-HTTP by hand and nothing else, so that what is measured is the server and not whoever asks.
+It writes HTTP by hand, so that the server is measured and not the client.
 """
 
 import asyncio

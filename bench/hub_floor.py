@@ -1,7 +1,7 @@
-"""The hub's own server, which reads the request and answers always the same.
+"""The hub's server with a constant response.
 
-`python -m bench.hub_floor hub` is the whole hub with one route more, which has a constant answer; `door` is only its
-server, its doorkeeper and its limits; `bare` is the server alone. It prints its port on a line of its own.
+`python -m bench.hub_floor hub` is the whole hub with one more route, which returns a constant; `door` is its server
+with authentication and limits; `bare` is the server alone. It prints its port on a line of its own.
 """
 
 import json

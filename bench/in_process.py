@@ -1,4 +1,4 @@
-"""What does a check cost inside a running process, beside msgspec alone, pydantic and PyYAML?"""
+"""Check of a message inside a running process, beside msgspec alone, pydantic and PyYAML."""
 
 import json
 import statistics

@@ -1,4 +1,4 @@
-"""Does a send cost more when a million messages are kept than when there are ten thousand?"""
+"""Send into a store with a million messages, beside one with ten thousand."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""How fast is a file of a hundred thousand messages checked, and does memory stay where it is?"""
+"""Check of a file with a hundred thousand messages: rate and memory."""
 
 import subprocess
 import sys

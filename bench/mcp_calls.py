@@ -1,7 +1,7 @@
-"""What does an agent pay for its MCP door? Tokens for the listing, and time for each call.
+"""MCP server: tokens of the tool listing, and time of each call.
 
-Both servers are processes on stdin and stdout, as coding tools start them, asked by the SDK's own client: `telex mcp`
-on a local store, looking into an inbox with a message in it, and the SDK's server with a tool that does nothing.
+Both servers are processes on stdin and stdout, called by the SDK's own client: `telex mcp` on a local store, reading an
+inbox with one message, and the SDK's server with a tool that does nothing.
 """
 
 import asyncio

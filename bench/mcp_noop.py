@@ -1,4 +1,4 @@
-"""The SDK's own server with one tool that does nothing: what a call costs before Telex has begun."""
+"""The SDK's own server with one tool that does nothing: the lower bound of a call."""
 
 import asyncio
 from typing import Any

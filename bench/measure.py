@@ -1,6 +1,6 @@
-"""How are two things compared fairly? In turns, in one run, by the median of the rounds.
+"""Fair comparison of two things: interleaved rounds in one run, and the median of the ratios.
 
-Machines are shared and their clocks wander, so seconds mean little and a ratio taken in the same second means much.
+Machines are shared and clocks drift, so a ratio measured within one second says more than seconds.
 """
 
 import os

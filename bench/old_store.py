@@ -1,7 +1,7 @@
-"""How does one get a store in which a million messages are kept, without sending them?
+"""Generator of a store with a million messages.
 
-The rows are those that the bus would have left: each message sent, leased and acked, over 29 days, found by id,
-conversation and word. It takes a while, so it is kept in the cache for a day; then its oldest rows would be pruned.
+The rows are those that the bus would have left: each message sent, leased and acked, over 29 days, indexed by id,
+conversation and word. The file is cached for a day; after that its oldest rows would be pruned.
 """
 
 import shutil

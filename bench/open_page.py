@@ -1,8 +1,8 @@
-"""Cost of an open page for everybody who sends through the hub, on a store with a large team.
+"""Cost of an open page for agents that send through the hub, on a store with a large team.
 
-50,000 messages, 200 silent agents with 2,600 unread messages, 40 approvals open. Agents send at a fixed rate, once
-without a page and once while a page follows the events, asks for the counts 400 ms after an event and for the
-states of new messages, as the page in the browser does.
+50,000 messages, 200 silent agents with 2,600 unread messages, 40 open approvals. Agents send at a fixed rate, once
+without a page and once while a page follows the events, requests the counts 400 ms after an event and the states of new
+messages, as the page in the browser does.
 """
 
 import asyncio

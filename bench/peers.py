@@ -1,6 +1,6 @@
-"""Which peers are here to be measured beside? Their pins stand in bench/requirements.txt; only `make bench` wants them.
+"""Installation of the queues that Telex is compared with; their versions are in bench/requirements.txt.
 
-They live in a folder of their own, so that no test and no user of Telex ever meets them or what they bring along.
+They are installed into a folder of their own, so that no test and no user of Telex imports them or their dependencies.
 """
 
 import importlib
@@ -36,7 +36,7 @@ def outside() -> Path:
 
 
 def install() -> None:
-    """Put the peers into their folder. One that cannot be had is left out, and said so."""
+    """Install the peers into their folder. A peer that cannot be installed is skipped with a message."""
     pins = _PINS.read_text(encoding="utf-8")
     if _READY.exists() and _READY.read_text(encoding="utf-8") == pins:
         return
@@ -55,7 +55,7 @@ def install() -> None:
 def peer(module: str) -> Any | None:
     """A peer's module, or None with a loud word where it is missing."""
     if str(_FOLDER) not in sys.path:
-        sys.path.append(str(_FOLDER))  # last, so that what Telex itself stands on is never taken from there
+        sys.path.append(str(_FOLDER))  # last, so that the dependencies of Telex are never imported from there
     try:
         return importlib.import_module(module)
     except ImportError as exc:

@@ -1,4 +1,4 @@
-"""How do the queues that a user would otherwise pick take a message? Each in its own words, as durable as it says."""
+"""Adapters of other queues, each with the durability that it offers."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ def persist_queue(path: Path) -> Put | None:
 
 
 def litequeue(path: Path) -> Put | None:
-    """synchronous=NORMAL, which is all it offers: a power cut loses what it said it kept."""
+    """synchronous=NORMAL, the only mode it offers: a power cut loses acknowledged messages."""
     module = peer("litequeue")
     if module is None:
         return None

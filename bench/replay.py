@@ -159,7 +159,7 @@ def _entries(kept: int) -> Iterator[NewMessage]:
 
 
 def _growth(folder: Path, team: Path) -> Line:
-    """Requests that nobody answers, one task moved again and again: what piles up must not be looked through."""
+    """Unanswered requests and many transitions of one task: the cost must not grow with their number."""
     logs = []
     for most in (LINES // 10, LINES):
         logs.append(folder / f"{most} about one task.jsonl")

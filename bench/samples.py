@@ -1,7 +1,7 @@
-"""Messages to measure with: every type of a dialect, each many times over with other words in it.
+"""Messages to measure with: every type of a dialect, many times with other words.
 
-The examples of the docs are as short as they can be. Agents write a little more: sentences of two to fourteen words,
-and lists of one to five paths, tasks or concerns.
+The examples of the docs are short. Agents write more: sentences of two to fourteen words, and lists of one to five
+paths, tasks or concerns.
 """
 
 import json

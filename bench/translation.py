@@ -1,4 +1,4 @@
-"""What does it cost to tell a message in another dialect, beside reading it and writing it down?"""
+"""Translation of a message into another dialect, beside parsing and serialising it."""
 
 import statistics
 from collections.abc import Callable

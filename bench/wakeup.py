@@ -1,8 +1,8 @@
-"""What does a reader cost that waits for nothing, and how soon does it wake when something comes?
+"""Idle cost and wake-up latency of a waiting reader.
 
-Two readers, each a process of its own: one with an event loop, one without. First they are left alone, then messages
-are sent at moments they cannot guess. A wake-up is timed from the send's return to the receive's, by the clock that all
-processes of a machine share.
+Two readers, each a process: one with an event loop, one without. They first wait without messages, then get messages at
+random times. A wake-up is timed from the return of the send to the return of the receive, by the machine's shared
+monotonic clock.
 """
 
 import asyncio
