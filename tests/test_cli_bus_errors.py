@@ -8,8 +8,8 @@ import pytest
 
 from telex import errors
 from telex.client import SyncBus
-from telex.surfaces.cli.bus_connection import explained
-from telex.surfaces.cli.exit_codes import CommandError
+from telex.surfaces.cli.connection import explained
+from telex.surfaces.cli.output import CommandError
 from tests.cli_bus_kit import BLOCKER, Telex, sent, taken, telex
 from tests.cli_kit import COMMAND, put
 

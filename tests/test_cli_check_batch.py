@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from telex.surfaces.cli import check_batch
-from telex.surfaces.cli.inputs import files_in, pieces
+from telex.surfaces.cli.files import files_in, pieces
 from telex.surfaces.cli.main import main
 from tests.cli_kit import LACKING, PROGRESS, UPDATE, WRONG_CASE, Ran, example, process, put, terminal
 
@@ -102,7 +102,7 @@ def test_a_message_among_many_tells_its_gravest_findings_and_counts_the_others(t
 
 def test_after_twenty_messages_the_others_are_only_counted(tmp_path: Path, capsys: Capture) -> None:
     err = run(capsys, "check", put(tmp_path, "log.jsonl", *[WRONG_CASE] * 50)).err
-    assert err.count("refused ") == check_batch.SAID_MAX
+    assert err.count("refused ") == check_batch.PRINTED_MAX
     assert err.splitlines()[-2:] == ["… and 30 more; --json shows all", check_batch.NEXT.format("")]
 
 
@@ -172,7 +172,7 @@ def test_the_fast_lane_changes_no_answer(
     file = put(tmp_path, "log.jsonl", *[PROGRESS, UPDATE, WRONG_CASE, qa, LACKING, "text", "[1]"] * 3)
     answers = []
     for begins in (1, 1_000_000):
-        monkeypatch.setattr(check_batch, "EXPRESS_FROM", begins)
+        monkeypatch.setattr(check_batch, "COMPILE_FROM", begins)
         answers.append([run(capsys, "check", "--json", *options, file), run(capsys, "check", *options, file)])
     assert answers[0] == answers[1]
 

@@ -94,7 +94,7 @@ def test_a_run_that_is_ended_leaves_what_was_there(tmp_path: Path, told: signal.
 @proves("files/whole")
 def test_a_run_that_fails_leaves_what_was_there(telex: Telex, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = log.read_bytes()
-    monkeypatch.setattr("telex.surfaces.cli.migrate_log.LINE_BYTES_MAX", len(before) - len(WORDS) - 5)
+    monkeypatch.setattr("telex.surfaces.cli.translate.LINE_BYTES_MAX", len(before) - len(WORDS) - 5)
     ran = telex("migrate-log", log.name, *VERSIONS, "--output", log.name)
     assert (ran.code, log.read_bytes()) == (1, before)
     assert _only(log.parent, log.name)

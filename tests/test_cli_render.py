@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telex.model.finding import Finding
-from telex.surfaces.cli.check_output import json_line, visible_json
-from telex.surfaces.cli.output import Screen, shell_word, shown, shown_block, wrapped
-from telex.surfaces.cli.table import table_lines
+from telex.surfaces.cli.output import Screen, json_line, shell_word, shown, shown_block, visible_json, wrapped
+from telex.surfaces.cli.render import table_lines
 from tests.cli_kit import PROGRESS, process, put
 
 TRICKS = {

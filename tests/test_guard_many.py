@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from telex.model.contracts import ContractTerms, Grant, Plan, Revision
-from telex.surfaces.cli.guard_disk import LinkResolver
+from telex.surfaces.cli.guard import LinkResolver
 from telex.validation.contracts import ContractScope, judge, judge_all
 from telex.validation.project_paths import normal, together
 from tests.proofs import proves

@@ -3,51 +3,65 @@
 One table lists the options; parsing and `--help` both use it. All other commands use click.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from telex.model.suggestion import nearest
-from telex.surfaces.cli.exit_codes import CommandError
-from telex.surfaces.cli.output import shown, wrapped
+from telex.surfaces.cli.output import CommandError, did_you_mean, shell_word, shown, wrapped
+
+HELP_COLUMNS = 80
 
 
 class Option(NamedTuple):
     name: str
-    value: str  # what its value is called; empty for a switch
+    value: str  # metavar of its value; empty for a flag
     help: str
     short: str = ""
-    once: str = ""  # what is said to whoever gives it twice; empty: the last holds
+    once: str = ""  # error text when it is given twice; empty: the last value counts
 
 
 class ParsedOptions(NamedTuple):
-    options: dict[str, str]  # by name; a switch that was given has an empty value
+    options: dict[str, str]  # by name; a flag has an empty value
     operands: list[str]
 
+    def get(self, name: str) -> str | None:
+        return self.options.get(name)
 
-def parse(args: list[str], table: tuple[Option, ...]) -> ParsedOptions:
-    """Sort the words into options and operands. After `--` all are operands; of an option given twice the last holds.
+    def has(self, name: str) -> bool:
+        return name in self.options
+
+    def repeat(self, *names: str) -> str:
+        """These options as they were given, with a blank before each, to print a further command."""
+        return "".join(f" {name} {shell_word(self.options[name])}" for name in names if name in self.options)
+
+
+def parse(args: list[str], table: tuple[Option, ...], help: str) -> ParsedOptions | None:
+    """Sort the words into options and operands; after `--` all are operands. None: `--help` was printed.
 
     Raises:
-        CommandError: with exit code 64, when an option is not known, lacks its value, has one it does not take, or is
-            given twice where that would hide what was meant.
+        CommandError: with exit code 64, when an option is unknown, lacks its value, has a value that it does not take,
+            or is given twice where that is ambiguous.
     """
     known = {name: option for option in table for name in (option.name, option.short) if name}
-    parsed_options = ParsedOptions({}, [])
+    parsed = ParsedOptions({}, [])
     words = iter(args)
     for word in words:
         if word == "--":
-            parsed_options.operands.extend(words)
+            parsed.operands.extend(words)
         elif word == "-" or not word.startswith("-"):
-            parsed_options.operands.append(word)
+            parsed.operands.append(word)
         else:
             name, sign, value = word.partition("=")
             if name not in known:
-                raise CommandError(_unknown(name, known))
+                raise CommandError(f"no option {shown(name)}; {did_you_mean(name, known, '--help lists them')}")
             option = known[name]
-            if option.once and option.name in parsed_options.options:
+            if option.once and option.name in parsed.options:
                 raise CommandError(option.once)
-            parsed_options.options[option.name] = _value(option, value if sign else None, words)
-    return parsed_options
+            parsed.options[option.name] = _value(option, value if sign else None, words)
+    if not parsed.has("--help"):
+        return parsed
+    sys.stdout.write(help % _help_text(table))
+    return None
 
 
 def _value(option: Option, given: str | None, words: Iterator[str]) -> str:
@@ -61,17 +75,12 @@ def _value(option: Option, given: str | None, words: Iterator[str]) -> str:
     return value
 
 
-def _unknown(name: str, known: dict[str, Option]) -> str:
-    meant = nearest(name, known)
-    return f"no option {shown(name)}" + (f"; did you mean {meant}?" if meant else "; --help lists them")
-
-
-def help_text(table: tuple[Option, ...], columns: int = 80) -> str:
-    """The options, aligned; what does not fit into so many columns goes on below."""
+def _help_text(table: tuple[Option, ...]) -> str:
     heads = {option: f"{option.name} {option.value}".rstrip() for option in table}
     heads |= {option: f"{option.short}, {heads[option]}" for option in table if option.short}
     width = max(map(len, heads.values()))
     indent = "\n" + " " * (width + 4)
     return "\n".join(
-        f"  {head:<{width}}  {indent.join(wrapped(option.help, columns, width + 4))}" for option, head in heads.items()
+        f"  {head:<{width}}  {indent.join(wrapped(option.help, HELP_COLUMNS, width + 4))}"
+        for option, head in heads.items()
     )
