@@ -204,7 +204,7 @@ def test_a_message_given_back_comes_again(telex: Telex) -> None:
 
 
 def test_giving_back_needs_a_reason(telex: Telex) -> None:
-    assert telex("nack", "1.1", "--as", "lead") == (64, "", "telex: say why: telex nack … --reason WORDS\n")
+    assert telex("nack", "1.1", "--as", "lead") == (64, "", "telex: no reason: telex nack … --reason WORDS\n")
 
 
 def test_a_lease_may_be_extended(telex: Telex) -> None:
@@ -228,7 +228,7 @@ def test_an_id_that_nobody_has_is_3(telex: Telex, verb: list[str]) -> None:
 def test_who_does_not_say_who_it_is_is_told_to(telex: Telex, verb: str) -> None:
     operands = [] if verb in ("inbox", "receive") else ["x"]
     ran = telex(verb, *operands)
-    assert (ran.code, ran.err) == (64, f"telex: say who you are: telex {verb} --as NAME, or set TELEX_AGENT\n")
+    assert (ran.code, ran.err) == (64, f"telex: no agent name: telex {verb} --as NAME, or set TELEX_AGENT\n")
 
 
 @proves("bus/identity/environment")

@@ -303,10 +303,10 @@ def test_a_role_that_cannot_be_told_is_said(capsys: Capture, args: list[str], co
 @pytest.mark.parametrize(
     "args, said",
     [
-        (["why"], "say which: telex why ID"),
-        (["search"], "say which: telex search TEXT..."),
-        (["dead", "retry"], "say which: telex dead retry ID"),
-        (["prompt"], "say which: telex prompt --role ROLE"),
+        (["why"], "missing argument: telex why ID"),
+        (["search"], "missing argument: telex search TEXT..."),
+        (["dead", "retry"], "missing argument: telex dead retry ID"),
+        (["prompt"], "missing argument: telex prompt --role ROLE"),
     ],
     ids=str,
 )

@@ -32,7 +32,7 @@ def _bus(monkeypatch: pytest.MonkeyPatch) -> None:
         with explained():
             yield OneConversation()
 
-    monkeypatch.setattr(trace, "opened_to_look", opened)
+    monkeypatch.setattr(why, "opened_to_look", opened)
 
 
 def run(*args: str) -> object:

@@ -43,9 +43,8 @@ from telex.work.approvals import Approval, answerers, answering
 if TYPE_CHECKING:
     from telex.client import SyncBus
 
+
 # --- approvals --------------------------------------------------------------------------------------------------------
-
-
 @command("approvals", flag("--all", "Include answered requests.", "everything"), *BUS)
 def approvals_command(everything: bool, store: str | None, as_json: bool) -> int:
     """Show pending approval requests: what is asked, by whom, and who may answer.
@@ -167,8 +166,6 @@ def _decide(
 
 
 # --- escalations ------------------------------------------------------------------------------------------------------
-
-
 @command("escalations", flag("--all", "Include answered ones.", "every"), *BUS)
 def escalations_command(every: bool, store: str | None, as_json: bool) -> int:
     """List open escalations: who has each, and when it goes one step further up."""

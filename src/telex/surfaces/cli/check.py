@@ -109,11 +109,7 @@ def role_of(address: str | None) -> str | None:
 
 
 def team_policy(max_bytes: str | None = None) -> CheckPolicy:
-    """Policy of the nearest telex.toml, with the size limit of `--max-bytes`.
-
-    Raises:
-        CommandError: telex.toml is invalid, or `max_bytes` is no number.
-    """
+    """Policy of the nearest telex.toml, with the size limit of `--max-bytes`."""
     desk = CheckPolicy()
     if find_settings(os.getcwd()) is not None:
         from telex.surfaces.cli.connection import settings_here
@@ -131,11 +127,7 @@ def _bytes_max(given: str) -> int:
 
 
 def with_dialects(desk: CheckPolicy, forced: str | None, preferred: str | None) -> CheckPolicy:
-    """The policy with the dialects of `--dialect` and `--team-dialect`.
-
-    Raises:
-        CommandError: there is no such dialect, or its file is missing or invalid.
-    """
+    """The policy with the dialects of `--dialect` and `--team-dialect`."""
     if forced is None and preferred is None:
         return desk
     from telex.surfaces.cli.connection import dialect_from
@@ -154,8 +146,6 @@ def with_dialects(desk: CheckPolicy, forced: str | None, preferred: str | None) 
 
 
 # --- one message ------------------------------------------------------------------------------------------------------
-
-
 def _one(path: str, task: CheckCommand) -> int:
     bytes_max = task.desk.limits.message_bytes_max
     [(_, raw, size)] = pieces(path, bytes_max, lines=False)
@@ -206,8 +196,6 @@ def _fix(checked: CheckResult, command: str, screen: Screen) -> list[str]:
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
-
-
 def answer_of(checked: CheckResult) -> dict[str, Any]:
     return {
         "valid": checked.valid,

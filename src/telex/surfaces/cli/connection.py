@@ -41,8 +41,6 @@ EXITS: dict[type[TelexError], int] = {
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def explained() -> Iterator[None]:
     """Turn errors of the bus into a `CommandError` with an exit code."""
@@ -60,16 +58,11 @@ def explained() -> Iterator[None]:
 
 
 # --- store ------------------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def opened(store: str | None, settings: "Settings | None" = None, *, to_show: bool = False) -> Iterator["SyncBus"]:
     """The bus on that store, or on that of the environment, the settings or the folder.
 
     A store in memory ends with the command, so it is refused unless the command only shows something (`to_show`).
-
-    Raises:
-        CommandError: an operation of the bus fails.
     """
     from telex.connection import STORE, connect
 
@@ -81,11 +74,7 @@ def opened(store: str | None, settings: "Settings | None" = None, *, to_show: bo
 
 @contextmanager
 def opened_to_look(store: str | None, settings: "Settings | None" = None) -> Iterator["SyncBus"]:
-    """The bus on an existing store; none is created.
-
-    Raises:
-        CommandError: with exit code 3 where there is no store; or an operation of the bus fails.
-    """
+    """The bus on an existing store; none is created."""
     store_there(store)
     with opened(store, settings) as bus:
         yield bus
@@ -109,11 +98,7 @@ def is_there(path: str) -> bool:
 
 
 def store_there(store: str | None) -> str:
-    """Path of the existing store.
-
-    Raises:
-        CommandError: with exit code 3, when there is none.
-    """
+    """Path of the existing store."""
     path = place_of(store)
     if not is_there(path):
         raise CommandError(store_missing(store), NOT_FOUND)
@@ -121,11 +106,7 @@ def store_there(store: str | None) -> str:
 
 
 def store_in(folder: str) -> str:
-    """Path of the store in that folder or in its .telex folder.
-
-    Raises:
-        CommandError: with exit code 3, when there is none.
-    """
+    """Path of the store in that folder or in its .telex folder."""
     from telex.connection import FILE
     from telex.project import STORE_FOLDER
 
@@ -144,11 +125,7 @@ def store_missing(store: str | None) -> str:
 
 
 def store_path(store: str | None) -> str:
-    """Path of the store, which may not exist yet.
-
-    Raises:
-        CommandError: the settings are invalid, or name a hub.
-    """
+    """Path of the store, which may not exist yet."""
     from telex.connection import store_path as path_of
 
     with explained():
@@ -166,11 +143,7 @@ def place_of(store: str | None) -> str:
 
 
 def acting_agent(given: str | None, store: str | None) -> str | None:
-    """Name of the agent that a command acts for: as given, of the environment, or the one that the token is bound to.
-
-    Raises:
-        CommandError: the hub does not answer.
-    """
+    """Name of the agent that a command acts for: as given, of the environment, or of the token."""
     from telex.connection import TOKEN, is_hub
 
     name = given or os.environ.get(AGENT)
@@ -193,14 +166,8 @@ def stay_for_long() -> None:
 
 
 # --- settings and dialects --------------------------------------------------------------------------------------------
-
-
 def settings_here(dialect: str | None = None) -> "Settings":
-    """Settings of the nearest telex.toml; messages are read as `dialect` only, if one is given.
-
-    Raises:
-        CommandError: telex.toml is invalid, or there is no such dialect.
-    """
+    """Settings of the nearest telex.toml; messages are read as `dialect` only, if one is given."""
     from telex.config import load
 
     with explained():
@@ -211,11 +178,7 @@ def settings_here(dialect: str | None = None) -> "Settings":
 
 
 def team_dialects() -> "tuple[Dialect, ...]":
-    """The dialects that the nearest telex.toml declares, then the built-in ones.
-
-    Raises:
-        CommandError: telex.toml, or a file that it names, is invalid.
-    """
+    """The dialects that the nearest telex.toml declares, then the built-in ones."""
     return settings_here().dialects()
 
 
@@ -228,11 +191,7 @@ def preferred(dialects: "Sequence[Dialect]", settings: "Settings") -> "list[Dial
 
 
 def dialect_from(value: str, unknown: int = USAGE, among: "tuple[Dialect, ...] | None" = None) -> "Dialect":
-    """The dialect of that name, `among` those of the team, or of that file. `unknown`: exit code if there is none.
-
-    Raises:
-        CommandError: there is none of that name, or its file is missing or invalid.
-    """
+    """The dialect of that name, `among` those of the team, or of that file. `unknown`: exit code if there is none."""
     return looked_at(value, unknown, among)[0]
 
 
@@ -252,11 +211,7 @@ def is_file(value: str) -> bool:
 def dialect_version(
     text: str, dialects: "tuple[Dialect, ...]", unknown: int = USAGE
 ) -> "tuple[Dialect, tuple[str, ...]]":
-    """The dialect that a text such as `vbw@2.0+approved` names, and the fields with later names.
-
-    Raises:
-        CommandError: there is no such dialect or version.
-    """
+    """The dialect that a text such as `vbw@2.0+approved` names, and the fields with later names."""
     from telex.delivery.dialect_versions import understood
     from telex.dialects.registry import by_name
     from telex.model.dialect_version import choice_of

@@ -147,8 +147,6 @@ def _closing(bus: "SyncBus", plan: Plan, agent: str, reason: str | None) -> dict
 
 
 # --- plans ------------------------------------------------------------------------------------------------------------
-
-
 def _plans(bus: "SyncBus") -> list[Plan]:
     plans: list[Plan] = list(bus.work_state("plan").values())
     return sorted((plan for plan in plans if plan.revisions), key=lambda plan: plan.revisions[0].at)
@@ -194,8 +192,6 @@ def _values(words: ContractTerms, name: str) -> list[str]:
 
 
 # --- text and JSON ----------------------------------------------------------------------------------------------------
-
-
 def done_of(plan: Plan) -> str:
     """`2/5`: tasks that are done, of all."""
     tasks = plan.revisions[-1].words.tasks

@@ -26,9 +26,8 @@ from telex.surfaces.cli.options import (
 from telex.surfaces.cli.output import DONE, NOT_FOUND, CommandError, Screen, did_you_mean, print_json, shown, wrapped
 from telex.surfaces.cli.render import Columns, columns_lines, fields, table_lines
 
+
 # --- dialects ---------------------------------------------------------------------------------------------------------
-
-
 @command(
     "dialects",
     click.argument("name", metavar="[NAME]", required=False),
@@ -92,8 +91,6 @@ def _type_facts(type_: MessageType) -> dict[str, Any]:
 
 
 # --- dialects --matrix ------------------------------------------------------------------------------------------------
-
-
 def _print_matrix(sources: Sequence[Dialect], *, as_json: bool) -> None:
     """Print the counterpart of each type in the built-in dialects, and those of built-in types in a user's dialects."""
     from telex.generate.translation_matrix import absences, distinct, matrix
@@ -188,8 +185,6 @@ def _schema(dialect: Dialect, format_: str) -> str:
 
 
 # --- prompt -----------------------------------------------------------------------------------------------------------
-
-
 @command(
     "prompt",
     text_option("--role", "ROLE", "The role to teach.", complete=complete_roles, required=True),
@@ -231,8 +226,6 @@ def _no_role(role: str, where: str, roles: Sequence[str]) -> CommandError:
 
 
 # --- explain ----------------------------------------------------------------------------------------------------------
-
-
 def _codes(ctx: click.Context) -> list[str]:
     from telex.generate.codes import explanations
 

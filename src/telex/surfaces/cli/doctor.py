@@ -79,8 +79,6 @@ def _strays(path: str) -> "Iterator[DoctorCheck]":
 
 
 # --- merge ------------------------------------------------------------------------------------------------------------
-
-
 def _merge(other: str, store: str | None, as_json: bool) -> int:
     path = store_in(other) if os.path.isdir(other) else other
     if not os.path.exists(path):

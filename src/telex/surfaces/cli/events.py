@@ -43,9 +43,8 @@ if TYPE_CHECKING:
 
 follow_option = click.option("--follow", "-f", is_flag=True, help="Follow new entries until interrupted.")
 
+
 # --- text of an event -------------------------------------------------------------------------------------------------
-
-
 def event_text(
     event: Event, message: Message | None, offered: int = 0, inboxes: Sequence[str] = (), *, quoted: bool = True
 ) -> tuple[str, str]:
@@ -249,8 +248,6 @@ def _log_lines(record: LogRecord, when: str, screen: Screen) -> list[str]:
 
 
 # --- export and import ------------------------------------------------------------------------------------------------
-
-
 def _export(bus: "SyncBus", path: str, query: Query) -> int:
     """Export the events of a query, each message with its bytes."""
     count = 0

@@ -25,11 +25,7 @@ Piece = tuple[int, bytes, int]  # line number (0 for a whole file), bytes up to 
 
 
 def files_in(operands: list[str]) -> list[str]:
-    """The files that the operands name; folders are searched.
-
-    Raises:
-        CommandError: one does not exist, or a folder has no messages.
-    """
+    """The files that the operands name; folders are searched."""
     missing = [operand for operand in operands if operand != STDIN and not os.path.exists(operand)]
     if missing:
         raise CommandError("; ".join(map(_missing, missing)), NOT_FOUND)
@@ -76,20 +72,12 @@ def has_lines(path: str, forced: bool = False) -> bool:
 
 
 def pieces(path: str, bytes_max: int, *, lines: bool) -> Iterator[Piece]:
-    """The messages of one file.
-
-    Raises:
-        CommandError: it cannot be read.
-    """
+    """The messages of one file."""
     return _read(path, bytes_max, _lines if lines else _whole)
 
 
 def lines_as_they_are(path: str, bytes_max: int) -> Iterator[Piece]:
-    """Every line of one file, blank ones too, each with its line end.
-
-    Raises:
-        CommandError: it cannot be read.
-    """
+    """Every line of one file, blank ones too, each with its line end."""
     return _read(path, bytes_max, _lines_with_ends)
 
 
@@ -155,9 +143,6 @@ def writing(path: str | None, *, source: str | None = None) -> Iterator[BinaryIO
     """Open `path` for writing; None and `-` are stdout. A regular file is replaced when the block ends without error.
 
     `source` is the file that is read meanwhile, `-` being stdin.
-
-    Raises:
-        CommandError: it cannot be written, is a store, or is the source and would grow while it is read.
     """
     if path is None or path == STDIN:
         _refuse_source(source, 1)

@@ -151,8 +151,6 @@ def _without_contracts(agent: str, paths: "Sequence[str]", resolve: "Resolver | 
 
 
 # --- output -----------------------------------------------------------------------------------------------------------
-
-
 def _print(
     verdicts: "Sequence[PathVerdict]",
     refused: "Sequence[PathVerdict]",
@@ -198,8 +196,6 @@ def _how_to_ask(refused: "Sequence[PathVerdict]", options: ParsedOptions, name: 
 
 
 # --- paths ------------------------------------------------------------------------------------------------------------
-
-
 def from_root(path: str, folder: str, root: str) -> str:
     """A path given in a folder of the project, relative to the project's root. One outside stays as it is: the guard
     refuses it."""

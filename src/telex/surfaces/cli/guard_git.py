@@ -37,11 +37,7 @@ class GitProcess:
             raise CommandError("git is not installed: install it, or name the paths", FAILED) from error
 
     def output(self) -> bytes:
-        """Its output, when it has ended.
-
-        Raises:
-            CommandError: git failed; the text is git's own.
-        """
+        """Its output, when it has ended."""
         output, errors = self._process.communicate()
         if self._process.returncode:
             first = errors.decode(errors="backslashreplace").strip().split("\n")[0]
@@ -55,11 +51,7 @@ def _top_of(folder: str) -> str:
 
 
 def _repository(folder: str) -> str:
-    """Top of the repository. Outside one, git diff would compare two files and report another error.
-
-    Raises:
-        CommandError: there is none.
-    """
+    """Top of the repository. Outside one, git diff would compare two files and report another error."""
     top = _top_of(folder)
     if not os.path.lexists(os.path.join(top, GIT)) and "GIT_DIR" not in os.environ:
         raise CommandError("this is not a git repository: run it in one, or name the paths", NOT_FOUND)
@@ -99,8 +91,6 @@ class StagedPaths:
 
 
 # --- guard --diff -----------------------------------------------------------------------------------------------------
-
-
 def compare_reports(options: ParsedOptions, agent: str) -> int:
     """Compare the agent's reports with the changes since a commit, committed or not."""
     from telex.ports.store import Query

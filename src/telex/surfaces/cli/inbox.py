@@ -57,9 +57,8 @@ from telex.validation.authorization import normalised
 if TYPE_CHECKING:
     from telex.client import SyncBus
 
+
 # --- inbox ------------------------------------------------------------------------------------------------------------
-
-
 class InboxRow(NamedTuple):
     delivery: Delivery
     message: Message
@@ -173,8 +172,6 @@ def _row_facts(row: InboxRow, full: bool) -> dict[str, Any]:
 
 
 # --- pending decisions of a person ------------------------------------------------------------------------------------
-
-
 class PendingItem(NamedTuple):
     kind: str  # escalation or approval
     id: str
@@ -215,8 +212,6 @@ def _item_facts(item: PendingItem) -> dict[str, Any]:
 
 
 # --- dead letters -----------------------------------------------------------------------------------------------------
-
-
 DeadLetter = tuple[Delivery, Message]
 dead_id_argument = click.argument("id", metavar="ID", shell_complete=complete_dead_ids)
 who_option = text_option("--as", "NAME", "Your name in the log; human if not given.", into="agent")

@@ -36,12 +36,7 @@ class ParsedOptions(NamedTuple):
 
 
 def parse(args: list[str], table: tuple[Option, ...], help: str) -> ParsedOptions | None:
-    """Sort the words into options and operands; after `--` all are operands. None: `--help` was printed.
-
-    Raises:
-        CommandError: with exit code 64, when an option is unknown, lacks its value, has a value that it does not take,
-            or is given twice where that is ambiguous.
-    """
+    """Sort the words into options and operands; after `--` all are operands. None: `--help` was printed."""
     known = {name: option for option in table for name in (option.name, option.short) if name}
     parsed = ParsedOptions({}, [])
     words = iter(args)

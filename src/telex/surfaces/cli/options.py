@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial, wraps
 from typing import Any, NamedTuple, TypeVar
 
@@ -95,8 +96,6 @@ def grouped(**groups: Any) -> Param:
 
 
 # --- completion: each list is cheap, creates no store and reports no errors -------------------------------------------
-
-
 class Completer:
     """Completes a word from the candidates that `words` returns."""
 
@@ -124,7 +123,8 @@ def _roles(ctx: click.Context) -> list[str]:
 def _agents(ctx: click.Context) -> list[str]:
     """Members that telex.toml declares or that have joined, and the roles where it declares none."""
     declared = [member.name for member in _settings().members]
-    with opened_if_there(ctx.params.get("store")) as bus:
+    joined: list[str] = []
+    with suppress(CommandError), opened_if_there(ctx.params.get("store")) as bus:
         joined = [presence.member.name for presence in bus.roster()] if bus else []
     return [*declared, *joined, *([] if declared else _roles(ctx))]
 
@@ -160,8 +160,6 @@ complete_dead_ids = Completer(_dead_ids)
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
-
-
 def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse an empty value: it is often an unset shell variable."""
     if value == "":
@@ -266,11 +264,7 @@ FILTERS = (
 
 
 def query_from(*, agent: str | None, since: str | None, until: str | None, **fields: Any) -> Query:
-    """Query for the options `FILTERS`; `fields` are passed on.
-
-    Raises:
-        CommandError: invalid --since or --until.
-    """
+    """Query for the options `FILTERS`; `fields` are passed on."""
     return Query(
         agent=normalised(agent) if agent else None,
         since=moment(since, "--since") if since else None,
@@ -280,8 +274,6 @@ def query_from(*, agent: str | None, since: str | None, until: str | None, **fie
 
 
 # --- dialects and types -----------------------------------------------------------------------------------------------
-
-
 class ReaderDialect(NamedTuple):
     dialect: Dialect
     spellings: tuple[str, ...] = ()  # fields that the reader wants under their later names
@@ -292,22 +284,14 @@ class ReaderDialect(NamedTuple):
 
 
 def reader_from(text: str) -> ReaderDialect:
-    """Dialect of a reader: a name with or without a version and later names of fields, or a TOML file.
-
-    Raises:
-        CommandError: when there is no such dialect or version, or its file is missing or invalid.
-    """
+    """Dialect of a reader: a name with or without a version and later names of fields, or a TOML file."""
     if is_file(text):
         return ReaderDialect(dialect_from(text))
     return ReaderDialect(*dialect_version(text, team_dialects()))
 
 
 def find_type(name: str, dialect_name: str | None) -> tuple[Dialect, MessageType]:
-    """The type of that name, in the named dialect, or in the only one that has it or that the team prefers.
-
-    Raises:
-        CommandError: when there is no such type, or several dialects have it.
-    """
+    """The type of that name, in the named dialect, or in the only one that has it or that the team prefers."""
     settings = settings_here()
     among = (dialect_from(dialect_name, among=settings.dialects()),) if dialect_name else settings.dialects()
     dialects = preferred([dialect for dialect in among if name in dialect.types], settings)

@@ -45,8 +45,6 @@ def did_you_mean(word: str, choices: Iterable[str], otherwise: str = "") -> str:
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
-
-
 class Screen:
     """A stream to write to, with its colours and width."""
 
@@ -130,8 +128,6 @@ def shell_word(word: str) -> str:
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
-
-
 def print_json(*values: Any) -> None:
     sys.stdout.write("".join(json_line(value) + "\n" for value in values))
 
@@ -170,8 +166,6 @@ def visible_json(text: str) -> str:
 
 
 # --- messages and findings --------------------------------------------------------------------------------------------
-
-
 def verdict(checked: "CheckResult", screen: Screen) -> str:
     """`refused   vbw-typed execution_update`"""
     word = screen.paint("accepted", "green") if checked.valid else screen.paint("refused ", "red")
@@ -238,8 +232,6 @@ def _contains(sentence: str, words: str) -> bool:
 
 
 # --- fixed messages and blanks ----------------------------------------------------------------------------------------
-
-
 def fix_lines(command: str, screen: Screen, *, certain: bool) -> list[str]:
     """The command that fixes a message, and its effect."""
     effect = "prints it fixed" if certain else "prints it with blanks to fill"

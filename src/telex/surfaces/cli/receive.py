@@ -70,8 +70,6 @@ _TOKEN = re.compile(r"\d+\.\d+\Z", re.ASCII)
 
 
 # --- receive and request ----------------------------------------------------------------------------------------------
-
-
 class LeaseOutput(NamedTuple):
     """Options for printing a leased message."""
 
@@ -202,8 +200,6 @@ def _lease_facts(lease: Lease, pending: "PendingReply") -> dict[str, Any]:
 
 
 # --- ack, nack and extend ---------------------------------------------------------------------------------------------
-
-
 what_argument = click.argument("what", metavar="TOKEN|ID", shell_complete=complete_waiting_ids)
 
 
@@ -283,8 +279,6 @@ def _token(bus: "SyncBus", what: str, agent: str, *, settled_is_fine: bool = Fal
 
 
 # --- how to answer ----------------------------------------------------------------------------------------------------
-
-
 class PendingReply(NamedTuple):
     by: float | None = None  # deadline of the reply, if one is expected
     answered_by: str | None = None  # agent that has replied

@@ -44,11 +44,7 @@ def ago(at: float, now: float) -> str:
 
 
 def moment(text: str, option: str) -> float:
-    """Parse a time: `10m`, `2h` or `1d` ago, or ISO 8601; UTC where no zone is given.
-
-    Raises:
-        CommandError: it is neither.
-    """
+    """Parse a time: `10m`, `2h` or `1d` ago, or ISO 8601; UTC where no zone is given."""
     match = _SPAN.match(text.strip())
     if match:
         return time.time() - float(match[1]) * _UNITS[match[2]]

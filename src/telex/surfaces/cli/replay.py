@@ -183,8 +183,6 @@ class _Replay:
 
 
 # --- report -----------------------------------------------------------------------------------------------------------
-
-
 def _print_report(account: ReplayReport, seconds: float, strict: bool) -> None:
     screen, total, reasons = Screen(sys.stdout), account.total, account.reasons()
     lines = [*_agent_table(account, screen), ""] if total.messages else []

@@ -159,8 +159,6 @@ def _send(bus: "SyncBus", raw: bytes, path: str, task: SendCommand) -> "Receipt"
 
 
 # --- receipts ---------------------------------------------------------------------------------------------------------
-
-
 def print_receipt(
     receipt: "Receipt", *, fix: str, as_json: bool, quiet: bool = False, place: str | None = None
 ) -> None:
@@ -210,8 +208,6 @@ def _compact(text: str) -> str:
 
 
 # --- send --wait ------------------------------------------------------------------------------------------------------
-
-
 def _wait(bus: "SyncBus", receipt: "Receipt", task: SendCommand, until: str) -> int:
     """Wait until the message has the requested state, or print why it does not."""
     from telex.model.delivery import OPEN

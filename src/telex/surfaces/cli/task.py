@@ -26,9 +26,8 @@ from telex.surfaces.cli.output import (
 from telex.surfaces.cli.render import ago, day_time, print_list, print_one, stamp, table_lines
 from telex.work.tasks import Task
 
+
 # --- task -------------------------------------------------------------------------------------------------------------
-
-
 @listing_group(
     "task",
     flag("--machine", "Show the states and transitions.", "of_machine"),

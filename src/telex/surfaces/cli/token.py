@@ -98,8 +98,6 @@ def revoke(id: str, store: str | None, as_json: bool) -> int:
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
-
-
 def _file(store: str | None) -> "TokenFile":
     from telex.surfaces.http.token_file import TokenFile, tokens_path
 
@@ -112,11 +110,7 @@ def _file(store: str | None) -> "TokenFile":
 def _bound_to(
     agent: str | None, role: str | None, operator: bool, settings: "Settings"
 ) -> tuple[str | None, str | None]:
-    """The normalised name and role. An operator's token needs neither.
-
-    Raises:
-        CommandError: they are missing or not allowed.
-    """
+    """The normalised name and role. An operator's token needs neither."""
     if agent is None:
         if not operator:
             owner = "telex token create --agent NAME --role ROLE, or --operator for a person"
@@ -160,8 +154,6 @@ def _moment(text: str, now: float) -> float:
 
 
 # --- text and JSON ----------------------------------------------------------------------------------------------------
-
-
 def _whose(token: "Token") -> str:
     if token.agent is None:
         return "an operator"

@@ -53,9 +53,8 @@ CHANGES = ("lost", "narrowed", "invented")
 _VALUE_CHARACTERS_MAX = 24  # of a changed value in the report
 _ONE_AT_A_TIME = "Translate one message at a time; telex migrate-log converts a whole log."
 
+
 # --- translate --------------------------------------------------------------------------------------------------------
-
-
 @command(
     "translate",
     click.option(

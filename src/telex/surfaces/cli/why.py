@@ -132,8 +132,6 @@ def _history_facts(history: MessageHistory) -> dict[str, Any]:
 
 
 # --- show -------------------------------------------------------------------------------------------------------------
-
-
 @command(
     "show",
     id_argument,

@@ -233,8 +233,6 @@ def _request_text(file: str) -> str:
 
 
 # --- text and JSON ----------------------------------------------------------------------------------------------------
-
-
 def _progress(work: Work) -> str:
     """`2 of 3`: steps that are approved; empty before there is a plan."""
     approved = sum(step.state == "approved" for step in work.places.values())
