@@ -68,9 +68,7 @@ SECTIONS: dict[str, dict[str, CommandInfo]] = {
         "stall": CommandInfo("task", "Show who waits for whom, and how to resolve it."),
         "demo": CommandInfo("serve", "Run a demo with a team of eight agents."),
     },
-    "The team": {
-        "team": CommandInfo("team", "Show the team; join, leave or shut it down."),
-    },
+    "The team": {"team": CommandInfo("team", "Show the team; join, leave or shut it down.")},
     "Servers": {
         "serve": CommandInfo("serve", "Run a hub: HTTP API, MCP and the web page."),
         "token": CommandInfo("token", "Create, list and revoke tokens for the hub."),

@@ -15,15 +15,7 @@ from telex.record.log_records import KINDS as LOG_KINDS
 from telex.record.log_records import LogRecord, log_facts, records
 from telex.surfaces.cli.connection import opened, opened_to_look, stay_for_long
 from telex.surfaces.cli.files import STDIN, writing
-from telex.surfaces.cli.options import (
-    BUS,
-    FILTERS,
-    command,
-    complete_kinds,
-    query_from,
-    repeated_option,
-    text_option,
-)
+from telex.surfaces.cli.options import BUS, FILTERS, command, complete_kinds, query_from, repeated_option, text_option
 from telex.surfaces.cli.output import (
     DONE,
     FAILED,
