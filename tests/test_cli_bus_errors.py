@@ -9,7 +9,7 @@ import pytest
 from telex import errors
 from telex.client import SyncBus
 from telex.surfaces.cli.connection import explained
-from telex.surfaces.cli.output import CommandError
+from telex.surfaces.cli.usage import CommandError
 from tests.cli_bus_kit import BLOCKER, Telex, sent, taken, telex
 from tests.cli_kit import COMMAND, put
 from tests.proofs import proves

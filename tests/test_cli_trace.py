@@ -11,7 +11,7 @@ from telex.errors import NotFound
 from telex.ports.bus import MessageHistory
 from telex.surfaces.cli import why
 from telex.surfaces.cli.connection import explained
-from telex.surfaces.cli.output import DONE, FAILED, NOT_FOUND, USAGE, CommandError
+from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, USAGE, CommandError
 from telex.trace import mermaid, sequence, svg, tree
 from tests.trace_conversations import request_and_reply
 

@@ -19,8 +19,9 @@ from telex.demo.runner import playing
 from telex.dialects.registry import BUILT_IN
 from telex.model.contracts import Plan
 from telex.surfaces.cli.main import main
-from telex.surfaces.cli.output import DONE, FAILED, INTERRUPTED, Screen
+from telex.surfaces.cli.output import Screen
 from telex.surfaces.cli.serve import SYMBOLS, TO_TRY, lines, opening, seconds_to_read
+from telex.surfaces.cli.usage import DONE, FAILED, INTERRUPTED
 from telex.trace.text import cells
 from telex.work import reducer
 from tests.cli_kit import Ran

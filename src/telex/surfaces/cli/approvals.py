@@ -25,19 +25,10 @@ from telex.surfaces.cli.options import (
     repeated_option,
     text_option,
 )
-from telex.surfaces.cli.output import (
-    DONE,
-    REFUSED,
-    CommandError,
-    Screen,
-    finding_lines,
-    print_json,
-    refused_lines,
-    shell_word,
-    shown,
-)
+from telex.surfaces.cli.output import Screen, finding_lines, print_json, refused_lines, shell_word, shown
 from telex.surfaces.cli.render import Columns, ago, clock_time, fields, print_list, stamp
 from telex.surfaces.cli.send import print_receipt
+from telex.surfaces.cli.usage import DONE, REFUSED, CommandError
 from telex.work.approvals import Approval, answerers, answering
 
 if TYPE_CHECKING:

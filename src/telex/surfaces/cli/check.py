@@ -11,11 +11,7 @@ from telex.model.limits import LIMITS
 from telex.model.roster import ALL_OF_ROLE, EVERYONE, ONE_OF_ROLE
 from telex.project import find_settings
 from telex.surfaces.cli.files import file_word, files_in, has_lines, pieces
-from telex.surfaces.cli.option_parser import Option, ParsedOptions, parse
 from telex.surfaces.cli.output import (
-    DONE,
-    REFUSED,
-    CommandError,
     Screen,
     blanks_in,
     finding_lines,
@@ -27,6 +23,7 @@ from telex.surfaces.cli.output import (
     verdict,
     wire_text,
 )
+from telex.surfaces.cli.usage import DONE, REFUSED, CommandError, Option, ParsedOptions, parse
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 OPTIONS = (

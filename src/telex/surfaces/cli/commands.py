@@ -14,8 +14,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from telex.surfaces.cli.main import FAST
-from telex.surfaces.cli.option_parser import Option
-from telex.surfaces.cli.output import DONE, FAILED, INTERRUPTED, USAGE, CommandError, did_you_mean, shown
+from telex.surfaces.cli.output import did_you_mean, shown
+from telex.surfaces.cli.usage import DONE, FAILED, INTERRUPTED, USAGE, CommandError, Option
 
 
 class CommandInfo(NamedTuple):

@@ -20,7 +20,8 @@ from telex.errors import (
     SettingsError,
     TelexError,
 )
-from telex.surfaces.cli.output import FAILED, NOT_FOUND, REFUSED, TIMED_OUT, USAGE, CommandError, did_you_mean, shown
+from telex.surfaces.cli.output import did_you_mean, shown
+from telex.surfaces.cli.usage import FAILED, NOT_FOUND, REFUSED, TIMED_OUT, USAGE, CommandError
 
 if TYPE_CHECKING:
     from telex.client import SyncBus

@@ -12,20 +12,9 @@ import click
 from telex.model.contracts import ContractTerms, Grant, Plan, Revision
 from telex.surfaces.cli.connection import opened_to_look, settings_here
 from telex.surfaces.cli.options import BUS, agent_option, command, listing_group, reason_option, text_option
-from telex.surfaces.cli.output import (
-    DONE,
-    NOT_FOUND,
-    REFUSED,
-    CommandError,
-    Screen,
-    did_you_mean,
-    finding_lines,
-    print_json,
-    refused_lines,
-    shown,
-    wrapped,
-)
+from telex.surfaces.cli.output import Screen, did_you_mean, finding_lines, print_json, refused_lines, shown, wrapped
 from telex.surfaces.cli.render import ago, day_time, print_list, print_one, stamp
+from telex.surfaces.cli.usage import DONE, NOT_FOUND, REFUSED, CommandError
 from telex.validation.authorization import normalised
 from telex.work.compose import HeaderFields, compose
 

@@ -23,8 +23,9 @@ from telex.surfaces.cli.options import (
     json_option,
     text_option,
 )
-from telex.surfaces.cli.output import DONE, NOT_FOUND, CommandError, Screen, did_you_mean, print_json, shown, wrapped
+from telex.surfaces.cli.output import Screen, did_you_mean, print_json, shown, wrapped
 from telex.surfaces.cli.render import Columns, columns_lines, fields, table_lines
+from telex.surfaces.cli.usage import DONE, NOT_FOUND, CommandError
 
 
 # --- dialects ---------------------------------------------------------------------------------------------------------

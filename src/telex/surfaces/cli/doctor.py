@@ -8,19 +8,9 @@ from typing import TYPE_CHECKING
 
 from telex.surfaces.cli.connection import explained, opened, store_in, store_path, store_there
 from telex.surfaces.cli.options import BUS, command, text_option
-from telex.surfaces.cli.output import (
-    DONE,
-    FAILED,
-    NOT_FOUND,
-    CommandError,
-    Screen,
-    finding_lines,
-    print_json,
-    shell_word,
-    shown,
-    wrapped,
-)
+from telex.surfaces.cli.output import Screen, finding_lines, print_json, shell_word, shown, wrapped
 from telex.surfaces.cli.render import fields, print_one
+from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, CommandError
 
 if TYPE_CHECKING:
     from telex.bus.merge import MergeReport

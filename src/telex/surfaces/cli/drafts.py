@@ -25,9 +25,6 @@ from telex.surfaces.cli.options import (
     team_dialect_option,
 )
 from telex.surfaces.cli.output import (
-    DONE,
-    REFUSED,
-    CommandError,
     Screen,
     blanks_in,
     did_you_mean,
@@ -39,6 +36,7 @@ from telex.surfaces.cli.output import (
     wire_text,
     wrapped,
 )
+from telex.surfaces.cli.usage import DONE, REFUSED, CommandError
 from telex.validation.check import CheckPolicy, CheckResult, check
 
 

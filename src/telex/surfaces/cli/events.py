@@ -16,18 +16,9 @@ from telex.record.log_records import LogRecord, log_facts, records
 from telex.surfaces.cli.connection import opened, opened_to_look, stay_for_long
 from telex.surfaces.cli.files import STDIN, writing
 from telex.surfaces.cli.options import BUS, FILTERS, command, complete_kinds, query_from, repeated_option, text_option
-from telex.surfaces.cli.output import (
-    DONE,
-    FAILED,
-    NOT_FOUND,
-    CommandError,
-    Screen,
-    did_you_mean,
-    json_line,
-    shown,
-    wrapped,
-)
+from telex.surfaces.cli.output import Screen, did_you_mean, json_line, shown, wrapped
 from telex.surfaces.cli.render import clock_time, day_time, fields, print_one, span, stamp, type_of
+from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, CommandError
 from telex.validation.authorization import normalised
 
 if TYPE_CHECKING:

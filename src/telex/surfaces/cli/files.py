@@ -14,7 +14,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import BinaryIO
 
 from telex.model.suggestion import nearest
-from telex.surfaces.cli.output import FAILED, NOT_FOUND, CommandError, shell_word, shown
+from telex.surfaces.cli.output import shell_word, shown
+from telex.surfaces.cli.usage import FAILED, NOT_FOUND, CommandError
 
 STDIN = "-"
 LINES = (".jsonl", ".ndjson")  # a message on every line

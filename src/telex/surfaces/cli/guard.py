@@ -21,8 +21,8 @@ from telex.surfaces.cli.connection import (
     settings_here,
     store_missing,
 )
-from telex.surfaces.cli.option_parser import Option, ParsedOptions, parse
-from telex.surfaces.cli.output import DONE, REFUSED, CommandError, Screen, print_json, shell_word, shown, wrapped
+from telex.surfaces.cli.output import Screen, print_json, shell_word, shown, wrapped
+from telex.surfaces.cli.usage import DONE, REFUSED, CommandError, Option, ParsedOptions, parse
 from telex.validation.authorization import normalised
 from telex.validation.contracts import judge
 

@@ -6,18 +6,8 @@ import sys
 
 from telex.project import GIT, nearest, root_of
 from telex.surfaces.cli.connection import opened_to_look, settings_here
-from telex.surfaces.cli.option_parser import ParsedOptions
-from telex.surfaces.cli.output import (
-    DONE,
-    FAILED,
-    NOT_FOUND,
-    REFUSED,
-    CommandError,
-    Screen,
-    print_json,
-    shell_word,
-    shown,
-)
+from telex.surfaces.cli.output import Screen, print_json, shell_word, shown
+from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, REFUSED, CommandError, ParsedOptions
 
 # A rename counts as a deletion and a new path; a submodule by its commit, whatever the repository's settings are.
 _PLAIN = ("--no-renames", "--no-relative", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")

@@ -24,18 +24,7 @@ from telex.surfaces.cli.options import (
     member_role_option,
     text_option,
 )
-from telex.surfaces.cli.output import (
-    DONE,
-    NOT_FOUND,
-    CommandError,
-    Screen,
-    headed,
-    print_json,
-    shell_word,
-    shown,
-    shown_block,
-    typed,
-)
+from telex.surfaces.cli.output import Screen, headed, print_json, shell_word, shown, shown_block, typed
 from telex.surfaces.cli.receive import pending_reply
 from telex.surfaces.cli.render import (
     Columns,
@@ -52,6 +41,7 @@ from telex.surfaces.cli.render import (
     translation_note,
     type_of,
 )
+from telex.surfaces.cli.usage import DONE, NOT_FOUND, CommandError
 from telex.validation.authorization import normalised
 
 if TYPE_CHECKING:

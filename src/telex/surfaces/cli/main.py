@@ -8,7 +8,8 @@ import os
 import sys
 from importlib import import_module
 
-from telex.surfaces.cli.output import FAILED, INTERRUPTED, CommandError, Screen, wrapped
+from telex.surfaces.cli.output import Screen, wrapped
+from telex.surfaces.cli.usage import FAILED, INTERRUPTED, CommandError
 
 FAST = ("check", "send", "guard")  # run for every message, file and commit
 

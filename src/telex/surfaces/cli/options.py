@@ -28,8 +28,9 @@ from telex.surfaces.cli.connection import (
     settings_here,
     team_dialects,
 )
-from telex.surfaces.cli.output import NOT_FOUND, CommandError, did_you_mean, shown
+from telex.surfaces.cli.output import did_you_mean, shown
 from telex.surfaces.cli.render import moment
+from telex.surfaces.cli.usage import NOT_FOUND, CommandError
 from telex.validation.authorization import normalised
 
 Run = Callable[..., int]

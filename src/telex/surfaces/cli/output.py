@@ -1,4 +1,4 @@
-"""Output of commands to a terminal or a pipe, exit codes, and the error that ends a command.
+"""Output of commands to a terminal or a pipe.
 
 Text of messages, file names and arguments is escaped by `shown`, so that a terminal never executes it. Commands that
 must start fast import this module; tables and times are in `render`.
@@ -21,20 +21,11 @@ if TYPE_CHECKING:
     from telex.dialects.schema import Dialect, Tree
     from telex.validation.check import CheckResult
 
-DONE, FAILED, REFUSED, NOT_FOUND, TIMED_OUT, USAGE, INTERRUPTED = 0, 1, 2, 3, 4, 64, 130
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 _SEVERITY_COLOURS: dict[Severity, str] = {"refusal": "red", "warning": "yellow", "note": "dim"}
 _INDENT = 11  # column of a finding's text, behind its severity
 _NAMES_MAX = 8  # expected values that a terminal shows
 _SHELL_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")
-
-
-class CommandError(Exception):
-    """Ends a command with a text on stderr and an exit code. Errors of a message are findings instead."""
-
-    def __init__(self, say: str, code: int = USAGE) -> None:
-        super().__init__(say)
-        self.say, self.code = say, code
 
 
 def did_you_mean(word: str, choices: Iterable[str], otherwise: str = "") -> str:

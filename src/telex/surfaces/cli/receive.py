@@ -34,19 +34,7 @@ from telex.surfaces.cli.options import (
     seconds_option,
     text_option,
 )
-from telex.surfaces.cli.output import (
-    DONE,
-    FAILED,
-    REFUSED,
-    TIMED_OUT,
-    CommandError,
-    Screen,
-    print_json,
-    shell_word,
-    shown,
-    typed,
-    wrapped,
-)
+from telex.surfaces.cli.output import Screen, print_json, shell_word, shown, typed, wrapped
 from telex.surfaces.cli.render import (
     clock_time,
     head_facts,
@@ -60,6 +48,7 @@ from telex.surfaces.cli.render import (
     write_body,
 )
 from telex.surfaces.cli.send import print_receipt
+from telex.surfaces.cli.usage import DONE, FAILED, REFUSED, TIMED_OUT, CommandError
 from telex.validation.authorization import has_no_words, may_send, normalised
 
 if TYPE_CHECKING:

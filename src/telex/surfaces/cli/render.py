@@ -12,7 +12,8 @@ from telex.delivery.system_messages import format_timestamp
 from telex.model.delivery import Delivery
 from telex.model.event import CHANGES
 from telex.model.message import Message, Rendering
-from telex.surfaces.cli.output import DONE, CommandError, Screen, print_json, shown, shown_block, wrapped
+from telex.surfaces.cli.output import Screen, print_json, shown, shown_block, wrapped
+from telex.surfaces.cli.usage import DONE, CommandError
 from telex.trace.text import cells, lasting, squeezed
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}

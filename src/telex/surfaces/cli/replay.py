@@ -28,7 +28,7 @@ from telex.surfaces.cli.connection import explained, opened_to_look, settings_he
 from telex.surfaces.cli.contract import done_of
 from telex.surfaces.cli.files import STDIN, files_in, is_store, pieces
 from telex.surfaces.cli.options import BUS, command, text_option
-from telex.surfaces.cli.output import DONE, FAILED, NOT_FOUND, REFUSED, CommandError, Screen, print_json, shown, wrapped
+from telex.surfaces.cli.output import Screen, print_json, shown, wrapped
 from telex.surfaces.cli.render import (
     Progress,
     Row,
@@ -41,6 +41,7 @@ from telex.surfaces.cli.render import (
     table_lines,
     type_of,
 )
+from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, REFUSED, CommandError
 from telex.work.approvals import Approval
 from telex.work.tasks import Task
 

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from telex.errors import OutcomeUnknown
 from telex.surfaces.cli.connection import AGENT, acting_agent, opened, settings_here, stay_for_long
 from telex.surfaces.cli.files import file_word, files_in, has_lines, pieces
-from telex.surfaces.cli.option_parser import Option, ParsedOptions, parse
 from telex.surfaces.cli.output import (
-    DONE,
-    FAILED,
-    REFUSED,
-    TIMED_OUT,
-    CommandError,
     Screen,
     finding_lines,
     fix_head,
@@ -30,6 +24,7 @@ from telex.surfaces.cli.output import (
     stderr_has_its_own_reader,
     wrapped,
 )
+from telex.surfaces.cli.usage import DONE, FAILED, REFUSED, TIMED_OUT, CommandError, Option, ParsedOptions, parse
 
 if TYPE_CHECKING:
     from telex.client import SyncBus

@@ -32,19 +32,9 @@ from telex.surfaces.cli.options import (
     store_option,
     text_option,
 )
-from telex.surfaces.cli.output import (
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    REFUSED,
-    CommandError,
-    Screen,
-    json_line,
-    shell_word,
-    shown,
-    wrapped,
-)
+from telex.surfaces.cli.output import Screen, json_line, shell_word, shown, wrapped
 from telex.surfaces.cli.render import stamp
+from telex.surfaces.cli.usage import DONE, FAILED, INTERRUPTED, REFUSED, CommandError
 
 if TYPE_CHECKING:
     from telex.config import Settings

@@ -11,19 +11,9 @@ from telex.model.stall import Deadlock, Stall, Wait
 from telex.model.task_states import TASK_STATES, TaskStateMachine, TaskStatus, TaskStep, moves, standing
 from telex.surfaces.cli.connection import opened_to_look, settings_here
 from telex.surfaces.cli.options import BUS, command, flag, json_option, listing_group, store_option
-from telex.surfaces.cli.output import (
-    DONE,
-    FAILED,
-    NOT_FOUND,
-    CommandError,
-    Screen,
-    did_you_mean,
-    print_json,
-    shown,
-    shown_block,
-    wrapped,
-)
+from telex.surfaces.cli.output import Screen, did_you_mean, print_json, shown, shown_block, wrapped
 from telex.surfaces.cli.render import ago, day_time, print_list, print_one, stamp, table_lines
+from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, CommandError
 from telex.work.tasks import Task
 
 

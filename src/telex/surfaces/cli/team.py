@@ -34,8 +34,9 @@ from telex.surfaces.cli.options import (
     store_option,
     text_option,
 )
-from telex.surfaces.cli.output import DONE, REFUSED, TIMED_OUT, CommandError, Screen, print_json, refused_lines, shown
+from telex.surfaces.cli.output import Screen, print_json, refused_lines, shown
 from telex.surfaces.cli.render import Columns, ago, columns_lines, fields, print_list, print_one, stamp, table_lines
+from telex.surfaces.cli.usage import DONE, REFUSED, TIMED_OUT, CommandError
 
 if TYPE_CHECKING:
     from telex.client import SyncBus

@@ -12,8 +12,9 @@ from telex.model.roster import AGENT as ROLELESS
 from telex.model.roster import HUMAN
 from telex.surfaces.cli.connection import MEMORY, explained, settings_here, store_path
 from telex.surfaces.cli.options import BUS, command, complete_agents, complete_roles, flag, text_option
-from telex.surfaces.cli.output import DONE, NOT_FOUND, REFUSED, CommandError, did_you_mean, print_json, shown
+from telex.surfaces.cli.output import did_you_mean, print_json, shown
 from telex.surfaces.cli.render import ago, fields, moment, print_list, print_one, stamp
+from telex.surfaces.cli.usage import DONE, NOT_FOUND, REFUSED, CommandError
 from telex.validation.authorization import normalised
 
 if TYPE_CHECKING:

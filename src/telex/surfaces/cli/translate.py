@@ -28,11 +28,6 @@ from telex.surfaces.cli.options import (
     text_option,
 )
 from telex.surfaces.cli.output import (
-    DONE,
-    FAILED,
-    NOT_FOUND,
-    REFUSED,
-    CommandError,
     Screen,
     finding_lines,
     json_line,
@@ -46,6 +41,7 @@ from telex.surfaces.cli.output import (
     wrapped,
 )
 from telex.surfaces.cli.render import Progress, Row, table_lines, write_bytes
+from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, REFUSED, CommandError
 from telex.translator import TranslatedMessage, told
 from telex.validation.check import CheckResult, check
 

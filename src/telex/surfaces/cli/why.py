@@ -16,17 +16,7 @@ from telex.surfaces.cli.connection import opened_to_look
 from telex.surfaces.cli.events import event_text, finding_texts, reasons
 from telex.surfaces.cli.files import STDIN, writing
 from telex.surfaces.cli.options import BUS, command, complete_agents, flag, id_argument, max_option, text_option
-from telex.surfaces.cli.output import (
-    DONE,
-    CommandError,
-    Screen,
-    headed,
-    json_line,
-    print_json,
-    shell_word,
-    shown,
-    wrapped,
-)
+from telex.surfaces.cli.output import Screen, headed, json_line, print_json, shell_word, shown, wrapped
 from telex.surfaces.cli.render import (
     MARK,
     ago,
@@ -43,6 +33,7 @@ from telex.surfaces.cli.render import (
     write_body,
     write_bytes,
 )
+from telex.surfaces.cli.usage import DONE, CommandError
 from telex.trace.text import cut
 from telex.validation.authorization import normalised
 

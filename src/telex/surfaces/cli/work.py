@@ -25,19 +25,10 @@ from telex.surfaces.cli.options import (
     seconds_option,
     text_option,
 )
-from telex.surfaces.cli.output import (
-    DONE,
-    REFUSED,
-    TIMED_OUT,
-    CommandError,
-    Screen,
-    finding_lines,
-    json_line,
-    shown,
-    wrapped,
-)
+from telex.surfaces.cli.output import Screen, finding_lines, json_line, shown, wrapped
 from telex.surfaces.cli.render import Columns, ago, columns_lines, print_list, print_one, stamp, table_lines
 from telex.surfaces.cli.send import print_receipt
+from telex.surfaces.cli.usage import DONE, REFUSED, TIMED_OUT, CommandError
 from telex.work.pipeline.diagram import HEADINGS, MEANINGS, diagram, rows
 from telex.work.pipeline.machine import WORD
 from telex.work.pipeline.pending_dispatches import pending_dispatches

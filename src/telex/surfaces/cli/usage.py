@@ -1,4 +1,4 @@
-"""Option parser for the commands that must start fast.
+"""Exit codes, the error that ends a command, and the option parser of the commands that must start fast.
 
 One table lists the options; parsing and `--help` both use it. All other commands use click.
 """
@@ -7,9 +7,18 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from telex.surfaces.cli.output import CommandError, did_you_mean, shell_word, shown, wrapped
+from telex.surfaces.cli.output import did_you_mean, shell_word, shown, wrapped
 
+DONE, FAILED, REFUSED, NOT_FOUND, TIMED_OUT, USAGE, INTERRUPTED = 0, 1, 2, 3, 4, 64, 130
 HELP_COLUMNS = 80
+
+
+class CommandError(Exception):
+    """Ends a command with a text on stderr and an exit code. Errors of a message are findings instead."""
+
+    def __init__(self, say: str, code: int = USAGE) -> None:
+        super().__init__(say)
+        self.say, self.code = say, code
 
 
 class Option(NamedTuple):
