@@ -17,7 +17,6 @@ from telex.surfaces.cli.options import (
     Speaker,
     as_option,
     command,
-    complete_agents,
     flag,
     grouped,
     id_argument,
@@ -205,7 +204,7 @@ def _escalation_facts(case: Escalation) -> dict[str, Any]:
     click.argument("text", metavar="TEXT|-"),
     as_option(HUMAN),
     member_role_option,
-    text_option("--to", "ADDRESS", "Recipient; the agent that asked, if not given.", complete=complete_agents),
+    text_option("--to", "ADDRESS", "Recipient; the agent that asked, if not given.", complete="agents"),
     *BUS,
     grouped(who=Speaker),
 )

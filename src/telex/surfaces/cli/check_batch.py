@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from telex.model.finding import Severity
 from telex.surfaces.cli.check import CheckCommand, checked_by, result_facts, sized
-from telex.surfaces.cli.connection import stay_for_long
+from telex.surfaces.cli.connection import enable_gc
 from telex.surfaces.cli.files import has_lines, pieces
 from telex.surfaces.cli.output import Screen, print_json, shown, stderr_has_its_own_reader, what, wrapped
 from telex.surfaces.cli.render import Progress, Row, table_lines
@@ -50,7 +50,7 @@ class BatchCheck:
 
     def run(self) -> int:
         """Check every message of every file, print the findings, and return the exit code."""
-        stay_for_long()
+        enable_gc()
         began, failed = time.monotonic(), False
         for file in self.files:
             try:

@@ -159,7 +159,7 @@ def acting_agent(given: str | None, store: str | None) -> str | None:
         return run_sync(hub.bound_agent())
 
 
-def stay_for_long() -> None:
+def enable_gc() -> None:
     """Enable the garbage collector, which `main` disables, for a command that may run for hours."""
     if not gc.isenabled():
         gc.freeze()

@@ -13,10 +13,9 @@ from telex.dialects.write import write_json
 from telex.generate.roles import participants
 from telex.surfaces.cli.connection import dialect_from, looked_at, preferred, settings_here, team_dialects
 from telex.surfaces.cli.options import (
+    COMPLETERS,
     Completer,
     command,
-    complete_roles,
-    complete_types,
     dialect_option,
     find_type,
     flag,
@@ -150,7 +149,7 @@ FORMATS = ("json-schema", "asyncapi", "typescript")
 
 @command(
     "schema",
-    click.argument("type_name", metavar="[TYPE]", required=False, shell_complete=complete_types),
+    click.argument("type_name", metavar="[TYPE]", required=False, shell_complete=COMPLETERS["types"]),
     dialect_option,
     click.option("--as", "format_", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True),
     json_option,
@@ -188,7 +187,7 @@ def _schema(dialect: Dialect, format_: str) -> str:
 # --- prompt -----------------------------------------------------------------------------------------------------------
 @command(
     "prompt",
-    text_option("--role", "ROLE", "The role to teach.", complete=complete_roles, required=True),
+    text_option("--role", "ROLE", "The role to teach.", complete="roles", required=True),
     dialect_option,
     json_option,
 )

@@ -15,9 +15,10 @@ from telex.model.finding import Finding, refusals
 from telex.surfaces.cli.check import answer_of, role_of, sized, team_policy, with_dialects
 from telex.surfaces.cli.files import STDIN, files_in, pieces
 from telex.surfaces.cli.options import (
+    COMPLETERS,
     command,
-    complete_types,
     dialect_option,
+    file_argument,
     find_type,
     json_option,
     receiver_option,
@@ -42,7 +43,7 @@ from telex.validation.check import CheckPolicy, CheckResult, check
 
 @command(
     "fix",
-    click.argument("file", metavar="FILE|-"),
+    file_argument,
     role_option,
     receiver_option,
     dialect_option,
@@ -101,7 +102,7 @@ def _print_fixed(checked: CheckResult) -> None:
 
 @command(
     "new",
-    click.argument("type_name", metavar="TYPE", shell_complete=complete_types),
+    click.argument("type_name", metavar="TYPE", shell_complete=COMPLETERS["types"]),
     click.argument("given", metavar="[FIELD=VALUE]...", nargs=-1),
     dialect_option,
     role_option,

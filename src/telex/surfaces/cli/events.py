@@ -13,9 +13,9 @@ from telex.ports.store import Query
 from telex.record.export import InvalidLine, exported, imported
 from telex.record.log_records import KINDS as LOG_KINDS
 from telex.record.log_records import LogRecord, log_facts, records
-from telex.surfaces.cli.connection import opened, opened_to_look, stay_for_long
+from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look
 from telex.surfaces.cli.files import STDIN, writing
-from telex.surfaces.cli.options import BUS, FILTERS, command, complete_kinds, query_from, repeated_option, text_option
+from telex.surfaces.cli.options import BUS, COMPLETERS, FILTERS, command, query_from, repeated_option, text_option
 from telex.surfaces.cli.output import Screen, did_you_mean, json_line, shown, wrapped
 from telex.surfaces.cli.render import clock_time, day_time, fields, print_one, span, stamp, type_of
 from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, CommandError
@@ -125,7 +125,7 @@ def _known(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
 @command(
     "events",
     follow_option,
-    repeated_option("--kind", "kinds", "KIND", "Only this kind", callback=_known, shell_complete=complete_kinds),
+    repeated_option("--kind", "kinds", "KIND", "Only this kind", callback=_known, shell_complete=COMPLETERS["kinds"]),
     *FILTERS,
     *BUS,
 )
@@ -133,7 +133,7 @@ def events_command(follow: bool, store: str | None, as_json: bool, **given: Any)
     """Print the events that match all given options, in order."""
     query = query_from(**given)
     screen = Screen(sys.stdout)
-    stay_for_long()
+    enable_gc()
     with opened_to_look(store) as bus:
         for event, message in bus.events(query, follow=follow):
             screen.line(
@@ -186,7 +186,7 @@ def log_command(follow: bool, out: str | None, into: str | None, store: str | No
     if out and into:
         raise CommandError("--export or --import, not both at once")
     query = query_from(**given)
-    stay_for_long()
+    enable_gc()
     if into:
         with opened(store) as bus:
             return _import(bus, into, as_json=as_json)

@@ -15,9 +15,9 @@ from telex.model.suggestion import nearest
 from telex.surfaces.cli.connection import opened_if_there, opened_to_look, settings_here, store_missing
 from telex.surfaces.cli.options import (
     BUS,
+    COMPLETERS,
     agent_option,
     command,
-    complete_dead_ids,
     flag,
     listing_group,
     max_option,
@@ -203,7 +203,7 @@ def _item_facts(item: PendingItem) -> dict[str, Any]:
 
 # --- dead letters -----------------------------------------------------------------------------------------------------
 DeadLetter = tuple[Delivery, Message]
-dead_id_argument = click.argument("id", metavar="ID", shell_complete=complete_dead_ids)
+dead_id_argument = click.argument("id", metavar="ID", shell_complete=COMPLETERS["dead_ids"])
 who_option = text_option("--as", "NAME", "Your name in the log; human if not given.", into="agent")
 
 

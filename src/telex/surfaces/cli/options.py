@@ -150,14 +150,16 @@ def _versions(ctx: click.Context) -> list[str]:
     return [f"{family}{AT}{versions[name]}" for family, members in FAMILIES.items() for name in members]
 
 
-complete_dialects = Completer(_dialects)
-complete_versions = Completer(lambda ctx: [*_dialects(ctx), *_versions(ctx)])
-complete_types = Completer(lambda ctx: [name for dialect in _settings().dialects() for name in dialect.types])
-complete_roles = Completer(_roles)
-complete_kinds = Completer(lambda ctx: KINDS)
-complete_agents = Completer(_agents)
-complete_waiting_ids = Completer(_waiting_ids)
-complete_dead_ids = Completer(_dead_ids)
+COMPLETERS = {
+    "agents": Completer(_agents),
+    "dead_ids": Completer(_dead_ids),
+    "dialects": Completer(_dialects),
+    "kinds": Completer(lambda ctx: KINDS),
+    "roles": Completer(_roles),
+    "types": Completer(lambda ctx: [name for dialect in _settings().dialects() for name in dialect.types]),
+    "versions": Completer(lambda ctx: [*_dialects(ctx), *_versions(ctx)]),
+    "waiting_ids": Completer(_waiting_ids),
+}
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -195,11 +197,12 @@ def _acting(ctx: click.Context, param: click.Parameter, value: str | None, *, de
 
 
 def text_option(
-    name: str, metavar: str, help: str, into: str | None = None, complete: Completer | None = None, **more: Any
+    name: str, metavar: str, help: str, into: str | None = None, complete: str | None = None, **more: Any
 ) -> Param:
     """An option that takes a non-empty text."""
     names = [name, into] if into else [name]
-    return click.option(*names, metavar=metavar, callback=_not_empty, shell_complete=complete, help=help, **more)
+    completer = COMPLETERS[complete] if complete else None
+    return click.option(*names, metavar=metavar, callback=_not_empty, shell_complete=completer, help=help, **more)
 
 
 def seconds_option(name: str, help: str, into: str | None = None) -> Param:
@@ -223,7 +226,9 @@ def as_option(default: str | None = None) -> Param:
     """The agent that a command acts for: as given, of the environment, of a hub's token, or the default."""
     text = f"Your agent name; {AGENT}{f', or {default}' if default else ''} if not given."
     callback = partial(_acting, default=default)
-    return click.option("--as", "agent", metavar="NAME", callback=callback, shell_complete=complete_agents, help=text)
+    return click.option(
+        "--as", "agent", metavar="NAME", callback=callback, shell_complete=COMPLETERS["agents"], help=text
+    )
 
 
 class Speaker(NamedTuple):
@@ -235,28 +240,29 @@ class Speaker(NamedTuple):
 
 agent_option = as_option()
 member_role_option = text_option(
-    "--role", "ROLE", "Your role, given once; agent if your name is no role and you give none.", complete=complete_roles
+    "--role", "ROLE", "Your role, given once; agent if your name is no role and you give none.", complete="roles"
 )
 store_option = text_option("--store", "PATH", "Store to use; that of the project if not given.", is_eager=True)
 lines_option = flag("--json", "Print JSON, one line for each.", "as_json")
 json_option = flag("--json", "Print JSON.", "as_json")
 BUS = (store_option, lines_option)
-id_argument = click.argument("id", metavar="ID", shell_complete=complete_waiting_ids)
+file_argument = click.argument("file", metavar="FILE|-")
+id_argument = click.argument("id", metavar="ID", shell_complete=COMPLETERS["waiting_ids"])
 reason_option = text_option("--reason", "WORDS", "Reason, included in the message.")
 
 dialect_option = text_option(
-    "--dialect", "NAME", "A dialect, or a .toml file that declares your own.", complete=complete_dialects
+    "--dialect", "NAME", "A dialect, or a .toml file that declares your own.", complete="dialects"
 )
 team_dialect_option = text_option(
-    "--team-dialect", "NAME", "Dialect to prefer when a message fits two.", complete=complete_dialects
+    "--team-dialect", "NAME", "Dialect to prefer when a message fits two.", complete="dialects"
 )
-role_option = text_option("--as", "ROLE", "Sender role.", "role", complete_roles)
-receiver_option = text_option("--to", "ROLE", "Recipient role.", "receiver", complete_roles)
+role_option = text_option("--as", "ROLE", "Sender role.", "role", "roles")
+receiver_option = text_option("--to", "ROLE", "Recipient role.", "receiver", "roles")
 
 FILTERS = (
-    text_option("--agent", "NAME", "Events of this agent or in its inbox.", complete=complete_agents),
-    text_option("--type", "TYPE", "Messages of this type.", complete=complete_types),
-    text_option("--dialect", "NAME", "Messages in this dialect.", complete=complete_dialects),
+    text_option("--agent", "NAME", "Events of this agent or in its inbox.", complete="agents"),
+    text_option("--type", "TYPE", "Messages of this type.", complete="types"),
+    text_option("--dialect", "NAME", "Messages in this dialect.", complete="dialects"),
     text_option("--correlation", "ID", "This conversation."),
     text_option("--since", "WHEN", "Since then: 10m, 2h, 1d, or 2026-01-31T09:30:00Z."),
     text_option("--until", "WHEN", "Until then."),

@@ -17,16 +17,16 @@ from telex.model.escalation import waits_for_ever
 from telex.model.message import Lease, Message
 from telex.model.roster import TELEX
 from telex.ports.bus import MessageHistory, Receipt
-from telex.surfaces.cli.connection import opened, opened_to_look, settings_here, stay_for_long
+from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look, settings_here
 from telex.surfaces.cli.files import file_word, files_in, pieces
 from telex.surfaces.cli.options import (
     BUS,
+    COMPLETERS,
     Speaker,
     agent_option,
     command,
-    complete_agents,
-    complete_waiting_ids,
     dialect_option,
+    file_argument,
     flag,
     grouped,
     max_option,
@@ -94,7 +94,7 @@ def receive_command(who: Speaker, limit: int, wait: float | None, lease: float |
 
     Exit code 4 if there is none.
     """
-    stay_for_long()
+    enable_gc()
     agent = who.agent
     with opened(output.store) as bus:
         leases = bus.receive(agent, role=who.role, limit=limit, wait=wait or 0.0, lease=lease)
@@ -108,10 +108,10 @@ def receive_command(who: Speaker, limit: int, wait: float | None, lease: float |
 
 @command(
     "request",
-    click.argument("file", metavar="FILE|-"),
+    file_argument,
     agent_option,
     member_role_option,
-    text_option("--to", "ADDRESS", "An agent, or role:qa for one agent of that role.", complete=complete_agents),
+    text_option("--to", "ADDRESS", "An agent, or role:qa for one agent of that role.", complete="agents"),
     text_option("--id", "ID", "Id of the message, if it contains none."),
     text_option("--reply-to", "ID", "Id of the message that this one answers, if it does not contain it."),
     seconds_option("--timeout", "Time to wait for the reply; the team's limit if not given."),
@@ -132,7 +132,7 @@ def request_command(
     [path] = files_in([file])
     settings = settings_here(dialect)
     [(_, raw, _)] = pieces(path, settings.limits.message_bytes_max, lines=False)
-    stay_for_long()
+    enable_gc()
     agent, role = who
     with opened(output.store, settings) as bus:
         try:
@@ -189,7 +189,7 @@ def _lease_facts(lease: Lease, pending: "PendingReply") -> dict[str, Any]:
 
 
 # --- ack, nack and extend ---------------------------------------------------------------------------------------------
-what_argument = click.argument("what", metavar="TOKEN|ID", shell_complete=complete_waiting_ids)
+what_argument = click.argument("what", metavar="TOKEN|ID", shell_complete=COMPLETERS["waiting_ids"])
 
 
 @command("ack", what_argument, agent_option, *BUS)

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from telex.errors import OutcomeUnknown
-from telex.surfaces.cli.connection import AGENT, acting_agent, opened, settings_here, stay_for_long
+from telex.surfaces.cli.connection import AGENT, acting_agent, enable_gc, opened, settings_here
 from telex.surfaces.cli.files import file_word, files_in, has_lines, pieces
 from telex.surfaces.cli.output import (
     Screen,
@@ -129,7 +129,7 @@ def _send_one(bus: "SyncBus", path: str, task: SendCommand) -> int:
 
 def _send_batch(bus: "SyncBus", files: list[str], task: SendCommand) -> int:
     """Send each message by itself: a printed receipt holds whatever happens to the messages after it."""
-    stay_for_long()
+    enable_gc()
     is_refused, as_json, quiet = False, task.options.has("--json"), task.options.has("--quiet")
     for path in files:
         for number, raw, _ in pieces(path, task.bytes_max, lines=has_lines(path, task.options.has("--jsonl"))):

@@ -18,14 +18,13 @@ from telex.surfaces.cli.connection import (
     AGENT,
     MEMORY,
     acting_agent,
+    enable_gc,
     explained,
     settings_here,
-    stay_for_long,
     store_path,
 )
 from telex.surfaces.cli.options import (
     command,
-    complete_agents,
     flag,
     grouped,
     member_role_option,
@@ -179,7 +178,7 @@ def _serve(path: str, settings: "Settings", server: "ServerOptions", options: Se
             with _demo_team(path) if options.demo else nullcontext():
                 await serve(bus, settings, server, lambda: _print_address(path, server, options))
 
-    stay_for_long()
+    enable_gc()
     gc.set_threshold(*GARBAGE)
     try:
         import uvloop as loop
@@ -231,7 +230,7 @@ STORE = "TELEX_STORE"
 
 @command(
     "mcp",
-    text_option("--as", "NAME", f"Agent name; {AGENT} if not given.", "agent", complete_agents),
+    text_option("--as", "NAME", f"Agent name; {AGENT} if not given.", "agent", "agents"),
     member_role_option,
     text_option("--hub", "URL", "Hub to use instead of a store, such as http://127.0.0.1:4477."),
     flag("--structured", "Add structured content to each result, for programs."),
@@ -266,7 +265,7 @@ def mcp_command(agent: str | None, role: str | None, hub: str | None, structured
         if (error.name or "").split(".")[0] not in ("mcp", "mcp_types", "anyio", "starlette", "pydantic"):
             raise
         raise CommandError(NEEDS.format("mcp"), FAILED) from error
-    stay_for_long()
+    enable_gc()
     # A thread blocks on stdin, so an interrupt ends the process. The store is not harmed.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.stdin.isatty():
@@ -319,7 +318,7 @@ def demo_command(fast: bool, store: str | None) -> int:
     from telex.demo.runner import playing
 
     screen = Screen(sys.stdout)
-    stay_for_long()
+    enable_gc()
     with explained(), playing(store) as play:
         try:
             _play(play, screen, fast=fast)

@@ -14,19 +14,17 @@ from telex.ports.bus import Presence
 from telex.surfaces.cli.connection import (
     AGENT,
     MEMORY,
+    enable_gc,
     opened,
     opened_to_look,
     settings_here,
-    stay_for_long,
     store_there,
 )
 from telex.surfaces.cli.options import (
     BUS,
+    COMPLETERS,
     agent_option,
     command,
-    complete_agents,
-    complete_dialects,
-    complete_roles,
     flag,
     grouped,
     listing_group,
@@ -42,7 +40,10 @@ if TYPE_CHECKING:
     from telex.client import SyncBus
     from telex.config import Settings
 
-name_argument = click.argument("name", metavar="NAME", shell_complete=complete_agents)
+name_argument = click.argument("name", metavar="NAME", shell_complete=COMPLETERS["agents"])
+
+
+READS = "Dialects it reads, preferred first, such as vbw-typed@2.0; any if not given."
 
 
 @listing_group("team", flag("--example", "Print a starter telex.toml."), *BUS)
@@ -79,17 +80,9 @@ def team_command(example: bool, store: str | None, as_json: bool) -> int:
 @command(
     "join",
     name_argument,
-    text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete=complete_roles),
-    click.option(
-        "--reads",
-        metavar="DIALECT",
-        multiple=True,
-        shell_complete=complete_dialects,
-        help="Dialects it reads, preferred first, such as vbw-typed@2.0; any if not given.",
-    ),
-    text_option(
-        "--as", "NAME", "Who adds it; a lead or human, if it was shut down.", "by", complete_agents, envvar=AGENT
-    ),
+    text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete="roles"),
+    click.option("--reads", metavar="DIALECT", multiple=True, shell_complete=COMPLETERS["dialects"], help=READS),
+    text_option("--as", "NAME", "Who adds it; a lead or human, if it was shut down.", "by", "agents", envvar=AGENT),
     *BUS,
     group=team_command,
 )
@@ -207,7 +200,7 @@ def shutdown(request: ShutdownOptions, force: bool, no_wait: bool, store: str | 
         team=request.team or settings.team_name,
         deadline=DEADLINE_SECONDS if request.deadline is None else request.deadline,
     )
-    stay_for_long()
+    enable_gc()
     with opened_to_look(store, settings) as bus:
         report = _shut_down(bus, request._asdict(), force=force, wait=not no_wait)
     if as_json:

@@ -11,7 +11,7 @@ from telex.delivery.membership import name_not_allowed
 from telex.model.roster import AGENT as ROLELESS
 from telex.model.roster import HUMAN
 from telex.surfaces.cli.connection import MEMORY, explained, settings_here, store_path
-from telex.surfaces.cli.options import BUS, command, complete_agents, complete_roles, flag, text_option
+from telex.surfaces.cli.options import BUS, command, flag, text_option
 from telex.surfaces.cli.output import did_you_mean, print_json, shown
 from telex.surfaces.cli.render import ago, fields, moment, print_list, print_one, stamp
 from telex.surfaces.cli.usage import DONE, NOT_FOUND, REFUSED, CommandError
@@ -36,8 +36,8 @@ def token_command() -> None:
 
 @command(
     "create",
-    text_option("--agent", "NAME", "Agent that uses it; it acts under this name only.", complete=complete_agents),
-    text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete=complete_roles),
+    text_option("--agent", "NAME", "Agent that uses it; it acts under this name only.", complete="agents"),
+    text_option("--role", "ROLE", "Its role; its name, if that is a role.", complete="roles"),
     flag("--operator", "For a person: may act under any name and manage the hub."),
     text_option("--expires", "WHEN", "Expiry: 12h, 30d, or 2026-01-31T09:30:00Z."),
     *BUS,

@@ -8,18 +8,16 @@ import sys
 import time
 from typing import Any, BinaryIO
 
-import click
-
 from telex.dialects.registry import PLAIN
 from telex.model.finding import Finding
 from telex.replay.migrate import Migration
 from telex.surfaces.cli.check import answer_of, sized, team_policy, with_dialects
-from telex.surfaces.cli.connection import stay_for_long
+from telex.surfaces.cli.connection import enable_gc
 from telex.surfaces.cli.files import STDIN, begins_a_store, files_in, lines_as_they_are, pieces, writing
 from telex.surfaces.cli.options import (
     command,
-    complete_versions,
     dialect_option,
+    file_argument,
     flag,
     json_option,
     reader_from,
@@ -45,6 +43,8 @@ from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, REFUSED, CommandEr
 from telex.translator import TranslatedMessage, told
 from telex.validation.check import CheckResult, check
 
+READER = "Dialect of the reader: a name, name@version, or plain for markdown."
+VERSION: Any = {"complete": "versions", "required": True}
 CHANGES = ("lost", "narrowed", "invented")
 _VALUE_CHARACTERS_MAX = 24  # of a changed value in the report
 _ONE_AT_A_TIME = "Translate one message at a time; telex migrate-log converts a whole log."
@@ -53,15 +53,8 @@ _ONE_AT_A_TIME = "Translate one message at a time; telex migrate-log converts a 
 # --- translate --------------------------------------------------------------------------------------------------------
 @command(
     "translate",
-    click.option(
-        "--to",
-        "reader",
-        metavar="DIALECT",
-        required=True,
-        shell_complete=complete_versions,
-        help="Dialect of the reader: a name, name@version, or plain for markdown.",
-    ),
-    click.argument("file", metavar="FILE|-"),
+    text_option("--to", "DIALECT", READER, "reader", **VERSION),
+    file_argument,
     role_option,
     dialect_option,
     team_dialect_option,
@@ -175,15 +168,11 @@ CHANGES_SHOWN_MAX = 40
 STEP = 64  # lines between two updates of the progress
 
 
-def _version_option(name: str, into: str, help: str) -> Any:
-    return click.option(name, into, metavar="VERSION", required=True, shell_complete=complete_versions, help=help)
-
-
 @command(
     "migrate-log",
-    click.argument("file", metavar="FILE|-"),
-    _version_option("--from", "origin", "Version to read: name@version, such as vbw@1.0."),
-    _version_option("--to", "to", "Version to write, such as vbw@2.0."),
+    file_argument,
+    text_option("--from", "VERSION", "Version to read: name@version, such as vbw@1.0.", "origin", **VERSION),
+    text_option("--to", "VERSION", "Version to write, such as vbw@2.0.", **VERSION),
     text_option("--output", "FILE", "Output file; stdout if not given.", "out"),
     flag("--json", "Print the report as JSON, on stderr too.", "as_json"),
 )
@@ -193,7 +182,7 @@ def migrate_log_command(file: str, origin: str, to: str, out: str | None, as_jso
     FILE is an export (telex log --export), log records, or has one message per line; each line keeps its form. The
     report on stderr lists what was lost, narrowed or invented, and what was copied unchanged.
     """
-    stay_for_long()
+    enable_gc()
     source, target_version = reader_from(origin), reader_from(to)
     for reader, given in ((source, origin), (target_version, to)):
         if not reader.dialect.types:

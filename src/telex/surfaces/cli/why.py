@@ -15,7 +15,7 @@ from telex.ports.bus import MessageHistory
 from telex.surfaces.cli.connection import opened_to_look
 from telex.surfaces.cli.events import event_text, finding_texts, reasons
 from telex.surfaces.cli.files import STDIN, writing
-from telex.surfaces.cli.options import BUS, command, complete_agents, flag, id_argument, max_option, text_option
+from telex.surfaces.cli.options import BUS, command, flag, id_argument, max_option, text_option
 from telex.surfaces.cli.output import Screen, headed, json_line, print_json, shell_word, shown, wrapped
 from telex.surfaces.cli.render import (
     MARK,
@@ -127,7 +127,7 @@ def _history_facts(history: MessageHistory) -> dict[str, Any]:
     "show",
     id_argument,
     flag("--raw", "Print only the bytes, exactly as they were sent."),
-    text_option("--as", "NAME", "Print the form that this agent received, or would receive.", "agent", complete_agents),
+    text_option("--as", "NAME", "Print the form that this agent received, or would receive.", "agent", "agents"),
     *BUS,
 )
 def show_command(id: str, raw: bool, agent: str | None, store: str | None, as_json: bool) -> int:

@@ -10,14 +10,14 @@ import click
 
 from telex.bus.orchestrator import Orchestrator
 from telex.client import run_sync
-from telex.surfaces.cli.connection import opened, opened_to_look, settings_here, stay_for_long
+from telex.surfaces.cli.connection import enable_gc, opened, opened_to_look, settings_here
 from telex.surfaces.cli.files import files_in, pieces
 from telex.surfaces.cli.options import (
     BUS,
     Speaker,
     as_option,
     command,
-    complete_agents,
+    file_argument,
     flag,
     grouped,
     listing_group,
@@ -100,9 +100,9 @@ def _list(store: str | None, as_json: bool) -> int:
 
 @command(
     "start",
-    click.argument("file", metavar="FILE|-"),
+    file_argument,
     text_option("--id", "ID", "Id of the pipeline; generated if not given."),
-    text_option("--to", "ADDRESS", "Who does the triage; role:architect if not given.", complete=complete_agents),
+    text_option("--to", "ADDRESS", "Who does the triage; role:architect if not given.", complete="agents"),
     *WHO,
     *BUS,
     grouped(who=Speaker),
@@ -131,7 +131,7 @@ def run(works: tuple[str, ...], who: Speaker, once: bool, wait: float | None, st
 
     It can be stopped and started again at any time. It exits with 4 when nothing has come for --wait seconds.
     """
-    stay_for_long()
+    enable_gc()
     refused: list[str] = []
     with opened_to_look(store) as bus:
         orchestrator = Orchestrator(bus.awaitable, who.agent, role=who.role, read_plan=_plan_text)
@@ -177,7 +177,7 @@ def show(work: str, store: str | None, as_json: bool) -> int:
     work_argument,
     click.argument("place", metavar="[PLACE]", required=False),
     text_option("--say", "TEXT", "A note to the worker."),
-    text_option("--to", "ADDRESS", "Worker; the previous one if not given.", complete=complete_agents),
+    text_option("--to", "ADDRESS", "Worker; the previous one if not given.", complete="agents"),
     *WHO,
     *BUS,
     grouped(who=Speaker),
