@@ -8,7 +8,6 @@ import pytest
 
 from telex.dialects.registry import by_name
 from telex.dialects.write import write
-from telex.validation.check import check
 from tests.cli_kit import LACKING, PROGRESS, UPDATE, WRONG_CASE, Ran, Run, example, process, put, run, terminal
 
 __all__ = ["run"]
@@ -92,13 +91,6 @@ def test_quiet_says_nothing_of_what_passes_and_all_of_what_does_not(tmp_path: Pa
     assert run("check", "-q", bad).err.startswith("refused ")
 
 
-def test_help_says_every_option_and_leaves_with_0(run: Run) -> None:
-    code, out, err = run("check", "--help")
-    assert (code, err) == (0, "")
-    for option in ("--as", "--to", "--dialect", "--team-dialect", "--lenient", "--json", "--format", "--max-bytes"):
-        assert option in out
-
-
 # --- what a program reads ---------------------------------------------------------------------------------------------
 
 
@@ -124,19 +116,6 @@ def test_json_holds_all_of_a_fixed_message_that_has_a_body(tmp_path: Path, run: 
         signal_md = by_name(answer["dialect"])
         assert signal_md is not None
         assert write(signal_md, answer["fixed"], answer["body"]) == sent.replace("LGTM", "lgtm")
-
-
-def test_json_says_null_for_the_body_of_what_has_none(tmp_path: Path, run: Run) -> None:
-    for message in (PROGRESS, WRONG_CASE, LACKING, "Good morning."):
-        assert run("check", "--json", put(tmp_path, "message.txt", message)).answer["body"] is None
-
-
-def test_json_says_what_the_library_says(tmp_path: Path, run: Run) -> None:
-    raw = json.dumps(LACKING | {"status": "Partial", "x": 1}).encode()
-    checked = check(raw + b"\n")
-    answer = run("check", "--json", put(tmp_path, "progress.json", raw.decode())).answer
-    assert [tuple(finding.values()) for finding in answer["findings"]] == [tuple(item) for item in checked.findings]
-    assert (answer["fixed"], answer["skeleton"]) == (checked.fixed, checked.skeleton)
 
 
 def test_the_vbw_format_can_stand_in_for_vbws_own_validator(tmp_path: Path, run: Run) -> None:

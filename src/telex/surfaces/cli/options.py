@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from telex.config import Settings, load
-from telex.delivery.dialect_versions import spelt_for
 from telex.dialects.registry import BUILT_IN, FAMILIES, PLAIN
 from telex.dialects.schema import Dialect, MessageType, Tree
 from telex.errors import TelexError
@@ -287,6 +286,8 @@ class ReaderDialect(NamedTuple):
 
     def spelt(self, tree: Tree, type_: MessageType) -> Tree:
         """The message with each field under the name that this reader knows."""
+        from telex.delivery.dialect_versions import spelt_for
+
         return spelt_for(self.spellings, tree, self.dialect, type_) or tree
 
 
