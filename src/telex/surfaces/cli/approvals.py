@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from telex.surfaces.cli.options import (
     text_option,
 )
 from telex.surfaces.cli.output import Screen, finding_lines, print_json, refused_lines, shell_word, shown
-from telex.surfaces.cli.render import Columns, ago, clock_time, fields, print_list, stamp
+from telex.surfaces.cli.render import ago, clock_time, fields, optional_stamp, print_list, stamp, stamped
 from telex.surfaces.cli.send import print_receipt
 from telex.surfaces.cli.usage import DONE, REFUSED, CommandError
 from telex.work.approvals import Approval, answerers, answering
@@ -53,23 +54,23 @@ def approvals_command(everything: bool, store: str | None, as_json: bool) -> int
     def may_answer(approval: Approval) -> list[str]:
         return answerers(approval.request, answering(approval.request, dialects), members)
 
-    head: Columns[Approval] = {"id": lambda approval: shell_word(approval.request.id)}
-    middle: Columns[Approval] = {
+    columns: dict[str, Callable[[Approval], str | int]] = {
+        "id": lambda approval: shell_word(approval.request.id),
+        "decision": decision,
         "due": lambda approval: _due(_deadline(approval, seconds), now),
         "may answer": lambda approval: ", ".join(may_answer(approval)),
-    }
-    decided: Columns[Approval] = {"decision": decision}
-    tail: Columns[Approval] = {
         "from": lambda approval: approval.request.by,
         "kind": lambda approval: approval.request.kind,
         "subject": lambda approval: approval.request.subject,
     }
+    for name in ("due", "may answer") if everything else ("decision",):
+        del columns[name]
     is_pending = any(approval.waits for approval in approvals)
     return print_list(
         sorted(approvals, key=lambda approval: approval.request.at),
         as_json,
         facts=lambda approval: _approval_facts(approval, _deadline(approval, seconds), now, may_answer(approval)),
-        columns={**head, **(decided if everything else middle), **tail},
+        columns=columns,
         empty="no approval requests" if everything else "no pending approval requests",
         hint="answer with telex approve ID --reason WORDS or telex reject ID --reason WORDS" if is_pending else "",
     )
@@ -105,7 +106,7 @@ def _approval_facts(approval: Approval, deadline: float, now: float, may_answer:
         "task": request.task or None,
         "correlation": request.correlation,
         "paths": list(request.paths),
-        "answer": None if answer is None else answer._asdict() | {"at": stamp(answer.at)},
+        "answer": None if answer is None else stamped(answer),
     }
 
 
@@ -187,10 +188,10 @@ def _escalation_facts(case: Escalation) -> dict[str, Any]:
         "role": case.role,
         "with": case.now.to,
         "at": stamp(case.at),
-        "climbs_at": stamp(case.now.due_at) if case.now.due_at is not None else None,
+        "climbs_at": optional_stamp(case.now.due_at),
         "open": case.is_open,
         "answered_by": case.answered_by,
-        "answered_at": stamp(case.answered_at) if case.answered_at is not None else None,
+        "answered_at": optional_stamp(case.answered_at),
         **fields(case, "dialect", "type"),
         "severity": case.severity or None,
         **fields(case, "reason", "correlation"),

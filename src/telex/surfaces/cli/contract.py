@@ -13,7 +13,7 @@ from telex.model.contracts import ContractTerms, Grant, Plan, Revision
 from telex.surfaces.cli.connection import opened_to_look, settings_here
 from telex.surfaces.cli.options import BUS, agent_option, command, listing_group, reason_option, text_option
 from telex.surfaces.cli.output import Screen, did_you_mean, finding_lines, print_json, refused_lines, shown, wrapped
-from telex.surfaces.cli.render import ago, day_time, print_list, print_one, stamp
+from telex.surfaces.cli.render import ago, day_time, print_list, print_one, stamp, stamped
 from telex.surfaces.cli.usage import DONE, NOT_FOUND, REFUSED, CommandError
 from telex.validation.authorization import normalised
 from telex.work.compose import HeaderFields, compose
@@ -246,7 +246,7 @@ def _facts(plan: Plan, revision: Revision) -> dict[str, Any]:
         "plan": plan.id,
         "open": plan.is_open,
         "complete": plan.is_complete,
-        "closed": plan.closed._asdict() | {"at": stamp(plan.closed.at)} if plan.closed is not None else None,
+        "closed": stamped(plan.closed) if plan.closed is not None else None,
         "to": plan.to,
         "revision": revision.number,
         "revisions": len(plan.revisions),
@@ -256,12 +256,9 @@ def _facts(plan: Plan, revision: Revision) -> dict[str, Any]:
         "at": stamp(revision.at),
         "dialect": revision.dialect,
         **revision.words._asdict(),
-        "done": {task: done._asdict() | {"at": stamp(done.at)} for task, done in plan.done.items()},
+        "done": {task: stamped(done) for task, done in plan.done.items()},
         "spent": plan.spent,
-        "grants": [grant._asdict() | {"at": stamp(grant.at)} for grant in plan.grants],
-        "asks": {
-            id_: widening_request._asdict() | {"at": stamp(widening_request.at)}
-            for id_, widening_request in plan.asks.items()
-        },
+        "grants": [stamped(grant) for grant in plan.grants],
+        "asks": {id_: stamped(request) for id_, request in plan.asks.items()},
         "conditions": plan.conditions,
     }

@@ -38,6 +38,7 @@ from telex.surfaces.cli.output import Screen, print_json, shell_word, shown, typ
 from telex.surfaces.cli.render import (
     clock_time,
     head_facts,
+    optional_stamp,
     print_one,
     rendering_facts,
     span,
@@ -182,7 +183,7 @@ def _print_lease_text(lease: Lease, agent: str, pending: "PendingReply", output:
 def _lease_facts(lease: Lease, pending: "PendingReply") -> dict[str, Any]:
     message = lease.message
     head = {"token": lease.token, "attempt": lease.attempt, "until": stamp(lease.until), "inbox": lease.inbox}
-    answer_by = stamp(pending.by) if pending.by is not None else None
+    answer_by = optional_stamp(pending.by)
     tail = {"at": stamp(message.at), "answer_by": answer_by, "answered_by": pending.answered_by}
     rendered = rendering_facts(message, lease.rendering)
     return head | head_facts(message) | rendered | tail | {"message": text_of(lease.rendering or message)}

@@ -283,6 +283,15 @@ def print_one(facts: Any, text: str | Callable[[Screen], list[str]], as_json: bo
     return DONE
 
 
+def optional_stamp(at: float | None) -> str | None:
+    return None if at is None else stamp(at)
+
+
+def stamped(value: Any) -> dict[str, Any]:
+    """A named tuple as JSON, with its time as text."""
+    return value._asdict() | {"at": stamp(value.at)}  # type: ignore[no-any-return]
+
+
 def fields(value: object, *names: str) -> dict[str, Any]:
     """These attributes of a value, by name."""
     return {name: getattr(value, name) for name in names}

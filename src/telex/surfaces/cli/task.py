@@ -12,7 +12,7 @@ from telex.model.task_states import TASK_STATES, TaskStateMachine, TaskStatus, T
 from telex.surfaces.cli.connection import opened_to_look, settings_here
 from telex.surfaces.cli.options import BUS, command, flag, json_option, listing_group, store_option
 from telex.surfaces.cli.output import Screen, did_you_mean, print_json, shown, shown_block, wrapped
-from telex.surfaces.cli.render import ago, day_time, print_list, print_one, stamp, table_lines
+from telex.surfaces.cli.render import ago, day_time, print_list, print_one, stamp, stamped, table_lines
 from telex.surfaces.cli.usage import DONE, FAILED, NOT_FOUND, CommandError
 from telex.work.tasks import Task
 
@@ -116,14 +116,12 @@ def _facts(task: Task, status: TaskStatus, machine: TaskStateMachine) -> dict[st
         "task": task.id,
         "title": task.title or None,
         "state": status.state,
-        "reported": task.reported._asdict() | {"at": stamp(task.reported.at)} if task.reported is not None else None,
+        "reported": stamped(task.reported) if task.reported is not None else None,
         "assigned_to": task.assigned_to or None,
         "moves": list(moves(machine, status)),
         "failures": _failures(status),
         "attempts": dict(status.attempts),
-        "asks": [
-            request._asdict() | {"at": stamp(request.at), "answer": request.answer or None} for request in task.requests
-        ],
+        "asks": [stamped(request) | {"answer": request.answer or None} for request in task.requests],
         "steps": [
             {name: value for name, value in step._asdict().items() if value != ""} | {"at": stamp(step.at)}
             for step in task.steps

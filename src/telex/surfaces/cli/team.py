@@ -33,7 +33,16 @@ from telex.surfaces.cli.options import (
     text_option,
 )
 from telex.surfaces.cli.output import Screen, print_json, refused_lines, shown
-from telex.surfaces.cli.render import Columns, ago, columns_lines, fields, print_list, print_one, stamp, table_lines
+from telex.surfaces.cli.render import (
+    Columns,
+    ago,
+    columns_lines,
+    fields,
+    optional_stamp,
+    print_list,
+    print_one,
+    table_lines,
+)
 from telex.surfaces.cli.usage import DONE, REFUSED, TIMED_OUT, CommandError
 
 if TYPE_CHECKING:
@@ -135,9 +144,9 @@ def _presence_facts(presence: Presence) -> dict[str, Any]:
         "reads": list(member.dialects),
         "declared": member.declared,
         "state": presence.state,
-        "seen_at": stamp(member.seen_at) if member.seen_at is not None else None,
+        "seen_at": optional_stamp(member.seen_at),
         **fields(presence, "waiting", "leased"),
-        "oldest_at": stamp(presence.oldest_at) if presence.oldest_at is not None else None,
+        "oldest_at": optional_stamp(presence.oldest_at),
     }
 
 

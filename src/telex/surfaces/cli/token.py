@@ -13,7 +13,7 @@ from telex.model.roster import HUMAN
 from telex.surfaces.cli.connection import MEMORY, explained, settings_here, store_path
 from telex.surfaces.cli.options import BUS, command, flag, text_option
 from telex.surfaces.cli.output import did_you_mean, print_json, shown
-from telex.surfaces.cli.render import ago, fields, moment, print_list, print_one, stamp
+from telex.surfaces.cli.render import ago, fields, moment, optional_stamp, print_list, print_one, stamp
 from telex.surfaces.cli.usage import DONE, NOT_FOUND, REFUSED, CommandError
 from telex.validation.authorization import normalised
 
@@ -169,6 +169,6 @@ def _facts(token: "Token", now: float) -> dict[str, Any]:
     return {
         **fields(token, "id", "agent", "role", "operator"),
         "made_at": stamp(token.made_at),
-        "expires_at": None if token.expires_at is None else stamp(token.expires_at),
+        "expires_at": optional_stamp(token.expires_at),
         "valid": not token.is_over(now),
     }

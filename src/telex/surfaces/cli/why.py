@@ -23,8 +23,10 @@ from telex.surfaces.cli.render import (
     clock_time,
     day_time,
     head_facts,
+    optional_stamp,
     rendering_facts,
     stamp,
+    stamped,
     state_of,
     text_of,
     translation_note,
@@ -111,11 +113,11 @@ def _history_facts(history: MessageHistory) -> dict[str, Any]:
         delivery._asdict() | {"due_at": stamp(delivery.due_at), "token": f"{delivery.seq}.{delivery.fence}"}
         for delivery in history.deliveries
     ]
-    events = [event._asdict() | {"at": stamp(event.at), "detail": detail_of(event) or None} for event in history.events]
+    events = [stamped(event) | {"detail": detail_of(event) or None} for event in history.events]
     return head_facts(history.message) | {
         "state": history.state,
         "at": stamp(history.message.at),
-        "answer_by": stamp(history.answer_by) if history.answer_by is not None else None,
+        "answer_by": optional_stamp(history.answer_by),
         "deliveries": deliveries,
         "unread": [inbox._asdict() for inbox in history.unread],
         "events": events,
