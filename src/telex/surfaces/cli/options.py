@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial, wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import click
 
@@ -34,7 +34,6 @@ from telex.validation.authorization import normalised
 
 Run = Callable[..., int]
 Param = Callable[[Run], Run]
-FC = TypeVar("FC", bound=Callable[..., Any])
 Words = Callable[[click.Context], Iterable[str]]
 
 IDS_MAX = 50
